@@ -41,7 +41,7 @@ module.exports = {
     rule(
       "kube-is-lazy",
       "processes load the Kubernetes client and the issuing code only when a flag asks for them",
-      "^src/(tunnel/(server|agent|client|sidecar)|cluster/(membership|bootstrap|hosted|ignition|nodes)|cli)/",
+      "^src/(tunnel/(server|agent|client|sidecar)|cluster/(membership|bootstrap|hosted|ignition|nodes)|cli/(flags|framework|tunnel))/",
       {
         path: "^src/cluster/kube/(client|open|kubeconfig/|connection|proxy)|^src/tunnel/pki/(issue|certificates-for|renew|add-certificate|make-request)",
         dependencyTypesNot: ["type-only", "dynamic-import"],

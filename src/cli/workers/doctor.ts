@@ -1,6 +1,8 @@
 /** `drawbridge workers doctor`: why machines do not become nodes, and what to do about it. */
+
 import { join } from "node:path";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
+import { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import {
   diagnosePools,
   diagnosesJson,
@@ -14,7 +16,7 @@ import { duration, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { checkAccess, healthFlags, healthOf } from "../framework/objects.js";
-import { approverNamespaceFlag, approverNamespaceOf, openState, poolOf, withClusters, workersFlags } from "./shared.js";
+import { approverNamespaceFlag, approverNamespaceOf, poolOf, withClusters, workersFlags } from "./shared.js";
 
 const doctorFlags = {
   ...workersFlags,
@@ -91,7 +93,7 @@ async function doctorOptions(
     import("../../cluster/nodes/csr/memory.js"),
     import("../../cluster/nodes/permissions.js"),
   ]);
-  const store = await openState(flags.state);
+  const store = new WorkerStore(flags.state);
   const namespace = approverNamespaceOf(flags);
   const hasRecords = (await store.read()).length > 0;
   const expected =

@@ -3,12 +3,13 @@
 import { table } from "../../base/text.js";
 import { hashOfNode, isReady, type Node } from "../../cluster/nodes/workers/node.js";
 import { configurationOf, isHosted, listNodes, type WorkerStatus } from "../../cluster/nodes/workers/status.js";
+import { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { PoolMissing, poolHash } from "../../cluster/nodes/workers/user-data.js";
 import type { Worker } from "../../cluster/nodes/workers/worker.js";
 import { yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { checkAccess } from "../framework/objects.js";
-import { openState, poolName, type WorkersFlags, withClusters, workersFlags } from "./shared.js";
+import { poolName, type WorkersFlags, withClusters, workersFlags } from "./shared.js";
 
 interface Listed {
   readonly name: string;
@@ -39,7 +40,7 @@ itself, or what the machine was given. A worker is behind when its pool has anot
   flags: { ...workersFlags, offline: yesNo("Say what is remembered, and ask no cluster.") },
   async run(flags) {
     checkAccess(flags);
-    const workers = await (await openState(flags.state)).read();
+    const workers = await new WorkerStore(flags.state).read();
     const isAsked = !flags.offline && workers.length > 0;
     const seen = isAsked ? await look(flags, workers) : { hashes: new Map(), nodes: undefined };
     return { workers: await Promise.all(workers.map((worker) => listedOf(worker, seen))) };

@@ -3,6 +3,7 @@
 import { DrawbridgeError } from "../../base/errors/error.js";
 import type { ObjectName } from "../../cluster/nodes/objects.js";
 import type { WorkersContext } from "../../cluster/nodes/workers/change.js";
+import { unknownWorker } from "../../cluster/nodes/workers/machines.js";
 import {
   planReplacements,
   type Replacement,
@@ -74,7 +75,7 @@ async function behind(context: WorkersContext): Promise<string[]> {
 /** Of the worker itself, or of the one that has taken its place. */
 async function ownerOf(flags: ReplaceFlags, store: WorkerStore, [first = ""]: readonly string[]): Promise<ObjectName> {
   if (flags.pool !== "") return poolOf(flags);
-  const [all, { unknownWorker }] = await Promise.all([store.read(), import("../../cluster/nodes/workers/machines.js")]);
+  const all = await store.read();
   const worker = all.find(({ name, replaces }) => name === first || replaces === first);
   if (worker === undefined) throw unknownWorker(first, all);
   const owner = poolName(worker.pool);

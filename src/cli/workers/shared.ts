@@ -4,7 +4,7 @@ import type { ObjectName } from "../../cluster/nodes/objects.js";
 import { publishInventory } from "../../cluster/nodes/workers/approving.js";
 import { type MachineTemplate, PLACEHOLDERS_TEXT, splitCommand } from "../../cluster/nodes/workers/machines.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
-import { WorkerStore } from "../../cluster/nodes/workers/store.js";
+import { exclusively, WorkerStore } from "../../cluster/nodes/workers/store.js";
 import type { Worker, WorkerGroup } from "../../cluster/nodes/workers/worker.js";
 import { duration, inGroup, list, maybe, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { hostedCluster, openCluster, secondClusterFlags } from "../flags/kubernetes.js";
@@ -22,16 +22,9 @@ export const workersFlags = {
 
 export type WorkersFlags = Values<typeof workersFlags>;
 
-export async function openState(directory: string): Promise<WorkerStore> {
-  return new WorkerStore(directory);
-}
-
 /** For commands that change something; one at a time. */
-export async function withState<T>(directory: string, use: (store: WorkerStore) => Promise<T>): Promise<T> {
-  const [store, { exclusively }] = await Promise.all([
-    openState(directory),
-    import("../../cluster/nodes/workers/store.js"),
-  ]);
+export function withState<T>(directory: string, use: (store: WorkerStore) => Promise<T>): Promise<T> {
+  const store = new WorkerStore(directory);
   return exclusively(store.directory, () => use(store));
 }
 

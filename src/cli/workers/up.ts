@@ -3,13 +3,14 @@
 import type { KubeObject } from "../../cluster/kube/port.js";
 import { readObjects } from "../../cluster/nodes/controller/apply-objects.js";
 import { shellText } from "../../cluster/nodes/workers/machines.js";
+import { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { bringUp, type UpResult } from "../../cluster/nodes/workers/up.js";
 import { planWorkers } from "../../cluster/nodes/workers/worker.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { inputName, readInput } from "../framework/files.js";
 import { APPROVAL_HELP, checkFleet, fleetFlags, podFlags, podOf, verdictText, withWorkers } from "./fleet.js";
-import { checkMaking, groupOf, makingFlags, openState, PROVIDERS_HELP, poolOf, templateOf } from "./shared.js";
+import { checkMaking, groupOf, makingFlags, PROVIDERS_HELP, poolOf, templateOf } from "./shared.js";
 
 const upFlags = {
   ...fleetFlags,
@@ -63,7 +64,7 @@ interface Rehearsal {
 
 /** The pool may not be there yet, and need not be. */
 async function rehearse(flags: UpFlags): Promise<Rehearsal> {
-  const store = await openState(flags.state);
+  const store = new WorkerStore(flags.state);
   const group = { ...groupOf(flags), zones: flags.zones };
   return { workers: planWorkers(await store.read(), group, await store.numbers()), dryRun: true };
 }

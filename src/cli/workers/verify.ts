@@ -2,12 +2,13 @@
 
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { knownWorkers } from "../../cluster/nodes/workers/machines.js";
+import { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { verifyWorkers } from "../../cluster/nodes/workers/verify.js";
 import { text } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { checkAccess } from "../framework/objects.js";
 import { checkPositive, podFlags, podOf, timeoutFlag, verdictText, withDeadline } from "./fleet.js";
-import { openState, poolOf, withClusters, workersFlags } from "./shared.js";
+import { poolOf, withClusters, workersFlags } from "./shared.js";
 
 export default defineCommand({
   purpose: `Waits until the pool has nothing to complain about and all its workers, or those named, have fetched their configuration,
@@ -33,7 +34,7 @@ Ends with 0 when nothing is missing, with 1 otherwise.`,
 });
 
 async function chosen(state: string, pool: string, names: readonly string[]) {
-  const store = await openState(state);
+  const store = new WorkerStore(state);
   const all = names.length === 0 ? await store.read() : await knownWorkers(store, names);
   const own = all.filter((worker) => worker.pool === pool);
   const stranger = names.find((name) => !own.some((worker) => worker.name === name));
