@@ -24,7 +24,7 @@ test.each<[string[], RegExp]>([
   [["--log", "konnectivity-server=relative.log"], /is not NAME=\/FILE/],
   [["--log", "nginx=/var/log/x"], /is not NAME=\/FILE/],
   [["--pki", "tls"], /not an absolute path/],
-  [["--port", "0"], /--port must be a port/],
+  [["--port", "0"], /"--port" flag: must be a port/],
   [["--timeout", "5ms"], /--timeout must be at least 1s/],
   [["--bootstrap", "-oProxyCommand=x"], /neither an address nor the name of a host/],
   [["--bootstrap", "192.0.2.1", "--user", "-x"], /not the name of a user/],

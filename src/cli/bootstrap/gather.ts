@@ -47,7 +47,7 @@ keys, tokens, kubeconfigs and Secrets never get into the archive. Read it with d
   async run(flags, { given }) {
     if (flags.timeout < 1000) throw refused("--timeout must be at least 1s");
     // Hosts may be named without --dir.
-    checkSshFlags(flags, given, "any");
+    checkSshFlags(given, "any");
     hostPlan(flags);
     const [{ gather }, { withPrivateFolder }, { openInstallDirectory }] = await Promise.all([
       import("../../cluster/bootstrap/gather/gather.js"),

@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import type { InstallDirectory } from "../../cluster/bootstrap/install-dir.js";
 import { checkedHost, checkedUser, type SshTarget, writeKey } from "../../cluster/bootstrap/ssh/ssh.js";
-import { inGroup, number, text, type Values } from "../flags/flag.js";
+import { inGroup, port, text, type Values } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 
 export const sshFlags = (bootstrapUsage: string) =>
@@ -11,15 +11,14 @@ export const sshFlags = (bootstrapUsage: string) =>
     bootstrap: text(bootstrapUsage),
     key: text("File of the private SSH key. If empty, as --dir says, else what ssh would use."),
     user: text("User to log in as by SSH; it must be root or be able to sudo without a password.", "core"),
-    port: number(22, "SSH port of the hosts."),
+    port: port(22, "SSH port of the hosts.", 1),
     "known-hosts": text("File of SSH host keys; keys of new hosts are added. If empty, kept in --dir, else forgotten."),
   });
 
 export type SshFlags = Values<ReturnType<typeof sshFlags>>;
 
 /** With `dir` "", a command reaches hosts only by what an install directory says. */
-export function checkSshFlags({ port }: SshFlags, given: ReadonlySet<string>, dir: string): void {
-  if (port < 1 || port > 65_535) throw refused("--port must be a port");
+export function checkSshFlags(given: ReadonlySet<string>, dir: string): void {
   const stray = ["bootstrap", "key", "user", "port", "known-hosts"].find((name) => given.has(name));
   if (dir === "" && stray !== undefined) throw refused(`--${stray} is for --dir, which is missing`);
 }

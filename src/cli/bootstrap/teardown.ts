@@ -16,7 +16,7 @@ import type { RemoteHost } from "../../cluster/bootstrap/teardown/host-side.js";
 import { type Receipt, receiptMarkdown } from "../../cluster/bootstrap/teardown/receipt.js";
 import { type TeardownOptions, takeDown } from "../../cluster/bootstrap/teardown/teardown.js";
 import { networkFlags } from "../firewall/command.js";
-import { inGroup, lifetime, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { atLeast, inGroup, lifetime, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { quote } from "../flags/go-values.js";
 import { clusterFlags, kubeconfigOf } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
@@ -33,7 +33,7 @@ const teardownFlags = {
   dir: text(
     "Install directory of openshift-install on a workstation: cleans the cluster of its auth/kubeconfig and, where it still answers over SSH, the bootstrap host; not this host.",
   ),
-  timeout: lifetime("2m", "Longest time that the whole teardown may take."),
+  timeout: atLeast(1, lifetime("2m", "Longest time that the whole teardown may take.")),
   receipt: text("File for the receipt as JSON; the same as Markdown goes beside it, ending in .md."),
   force: yesNo("Go on although a kube-apiserver still uses the bridge and its webhooks will fail."),
   "restore-command": text(
@@ -75,8 +75,7 @@ something is left or the Kubernetes API did not answer; the receipt says what. R
 
 function checkPlaces(flags: TeardownFlags, { given }: Input): void {
   checkStateDirectory(flags.stateDir);
-  if (flags.timeout <= 0) throw refused("--timeout must be more than nothing");
-  checkSshFlags(flags, given, flags.dir);
+  checkSshFlags(given, flags.dir);
   if (flags.dir === "") return;
   const local = ["state-dir", "restore-command"].find((name) => given.has(name));
   if (local !== undefined) throw refused(`--${local} is for the bridge's own host and excludes --dir`);

@@ -8,7 +8,7 @@ import type { UpOptions } from "../../cluster/bootstrap/host/plan.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
 import { openApi, type Progress, type StepResult } from "../../cluster/bootstrap/host/step.js";
 import { bringUp, type UpResult } from "../../cluster/bootstrap/host/up.js";
-import { lifetime, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { atLeast, lifetime, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { clusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Input, VERSION } from "../framework/define.js";
@@ -21,7 +21,7 @@ const upFlags = {
     "Kind of control plane that this host has. If empty, kubeadm where its files are, else bare.",
   ),
   address: text("Address of this host that agents dial. If empty, the one its routes lead from."),
-  for: lifetime("24h", "How long the bridge may exist: its certificates end then."),
+  for: atLeast(60_000, lifetime("24h", "How long the bridge may exist: its certificates end then.")),
   server: oneOf(SERVER_FORMS, "What keeps the server running. If empty, a static pod, on bare hosts a systemd unit."),
   apply: yesNo(
     "Change the kube-apiserver's manifest, too, with a backup in the state directory. Otherwise up says what to change.",
@@ -31,7 +31,7 @@ const upFlags = {
   "only-this-apiserver": yesNo(
     "Go on although the cluster has more kube-apiservers: they reach pods without a bridge.",
   ),
-  timeout: lifetime("5m", "How long to wait for kube-apiserver and agents, each."),
+  timeout: atLeast(1, lifetime("5m", "How long to wait for kube-apiserver and agents, each.")),
   ...stateDirFlag,
   ...clusterFlags(
     "an administrator",
@@ -44,8 +44,6 @@ const upFlags = {
   }),
   ...hostFlags("the one beside this program"),
 };
-
-const SHORTEST_MS = 60_000;
 
 export default defineCommand({
   purpose: `Brings the bridge up on this host of a kubeadm or bare control plane, or what is missing of it.
@@ -68,8 +66,6 @@ function checkedOptions(flags: Values<typeof upFlags>, { env, given }: Input): U
   checkStateDirectory(flags.stateDir);
   if (flags.restoreCommand !== "" && flags.applyCommand === "")
     throw refused("--restore-command belongs to --apply-command");
-  if (flags.for < SHORTEST_MS) throw refused("--for must be at least one minute");
-  if (flags.timeout <= 0) throw refused("--timeout must be more than nothing");
   return {
     ...{ env: { ...env, KUBECONFIG: absolute(env.KUBECONFIG ?? "") }, version: VERSION, ownProgram: ownProgram() },
     for: flags.forPlatform,

@@ -97,7 +97,7 @@ function checked(flags: VerifyFlags, { env, given }: Input) {
   if (flags.dir !== "" && flags.deployTestWebhook)
     throw refused("--deploy-test-webhook reads the server's metrics; run it on the bootstrap host, without --dir");
   if (given.has("kubeconfig") && given.has("dir")) throw refused("--kubeconfig and --dir exclude each other");
-  checkSshFlags(flags, given, flags.dir);
+  checkSshFlags(given, flags.dir);
   if (flags.timeout <= 0) throw refused("--timeout must be more than nothing");
   const kubeconfig =
     flags.dir === ""

@@ -1,8 +1,7 @@
 /** `drawbridge csr approver`: the process that decides, until it is told to end. */
 import { runApprover } from "../../cluster/nodes/csr/approver/run.js";
 import { APPROVER_NAME } from "../../cluster/nodes/permissions.js";
-import { duration, yesNo } from "../flags/flag.js";
-import { refused } from "../flags/parse.js";
+import { atLeast, duration, yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { healthFlags, healthOf } from "../framework/objects.js";
 import { checkCsrFlags, csrFlags, decisionLogFlag, INVENTORY_HELP, openAccess, policyOf } from "./shared.js";
@@ -23,12 +22,11 @@ ${INVENTORY_HELP}`,
     ...decisionLogFlag,
     ...healthFlags(),
     "dry-run": yesNo("Decide and log, and write nothing into the cluster."),
-    interval: duration("10s", "How long to wait for a change before looking again."),
+    interval: atLeast(100, duration("10s", "How long to wait for a change before looking again.")),
   },
   async run(flags) {
     checkCsrFlags(flags);
     const health = healthOf(flags);
-    if (flags.interval < 100) throw refused("--interval must be at least 100ms");
     const { namespace, decisionLog, dryRun, interval: intervalMs } = flags;
     const policy = policyOf(flags);
     return runApprover({ ...(await openAccess(flags)), policy, namespace, decisionLog, dryRun, intervalMs, health });

@@ -157,10 +157,10 @@ describe("misuse", () => {
     [["approve", "a", "b"], "name one request"],
     [["list", "word"], '"word" belongs to no flag'],
     [["list", "--node-cidr=10.0.0.0"], '--node-cidr: "10.0.0.0" is not a network'],
-    [["approver", "--surge=-1"], "--surge must not be negative"],
-    [["approver", "--bootstrap-user="], "--bootstrap-user must not be empty"],
-    [["approver", "--interval=1ms"], "--interval must be at least 100ms"],
-    [["approver", "--health-port=70000"], "--health-port must be 0 to 65535"],
+    [["approver", "--surge=-1"], '"--surge" flag: must be at least 0'],
+    [["approver", "--bootstrap-user="], '"--bootstrap-user" flag: must not be empty'],
+    [["approver", "--interval=1ms"], '"--interval" flag: must be at least 100ms'],
+    [["approver", "--health-port=70000"], '"--health-port" flag: must be a port from 0 to 65535'],
     [["approve-all"], "unknown command"],
   ])("%j", async (argv, message) => {
     expect(await drawbridge.run("drawbridge", ["csr", ...argv])).toBe(2);

@@ -10,7 +10,7 @@ import { MemoryStore } from "../../cluster/nodes/csr/memory.js";
 import { Networks } from "../../cluster/nodes/csr/names.js";
 import { kindOf, outcomeOf, requestName, type SigningRequest } from "../../cluster/nodes/csr/signing-request.js";
 import { APPROVER_NAME } from "../../cluster/nodes/permissions.js";
-import { inGroup, list, number, text, type Values, yesNo } from "../flags/flag.js";
+import { atLeast, filled, inGroup, list, number, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { checkObjects, objectFlags, openObjects } from "../framework/objects.js";
 
@@ -32,7 +32,7 @@ export const INVENTORY_HELP = `The inventory says which machines are expected. I
 
 /** What is approved, whoever decides. */
 export const policyFlags = inGroup("advanced", {
-  "bootstrap-user": text("User that files the first requests of machines.", defaultPolicy.bootstrapUser),
+  "bootstrap-user": filled(text("User that files the first requests of machines.", defaultPolicy.bootstrapUser)),
   "bootstrap-group": list(
     "Group of the bootstrap user; repeatable, and all of them must be given.",
     defaultPolicy.bootstrapGroups,
@@ -41,15 +41,15 @@ export const policyFlags = inGroup("advanced", {
   "foreign-cidr": list("Network of services, pods or the control plane, never a node's address; repeatable."),
   "reserved-name": list("Name of the control plane that no node may have; repeatable."),
   "require-claim": yesNo("Approve only machines that were seen fetching their configuration."),
-  surge: number(defaultPolicy.surge, "Nodes that a pool may have beyond its replicas."),
-  "pool-rate": number(defaultPolicy.poolRate, "Approvals in a minute and pool."),
+  surge: atLeast(0, number(defaultPolicy.surge, "Nodes that a pool may have beyond its replicas.")),
+  "pool-rate": atLeast(0, number(defaultPolicy.poolRate, "Approvals in a minute and pool.")),
   "deny-forgery": yesNo("Deny what no kubelet would ask; otherwise it stays pending.", true),
 });
 
 export const csrFlags = {
   ...objectFlags,
   ...inGroup("kubernetes", {
-    namespace: text("Namespace of the inventory's ConfigMaps, of the lease and of the memory.", "drawbridge"),
+    namespace: filled(text("Namespace of the inventory's ConfigMaps, of the lease and of the memory.", "drawbridge")),
   }),
   inventory: text("Directory with the inventory. If empty, ConfigMaps of the namespace."),
   ...policyFlags,
@@ -63,15 +63,11 @@ export const decisionLogFlag = {
 };
 
 export function checkCsrFlags(flags: CsrFlags): void {
-  if (flags.namespace === "") throw refused("--namespace must not be empty");
   checkObjects(flags);
   policyOf(flags);
 }
 
 export function policyOf(flags: PolicyFlags): Policy {
-  if (flags.surge < 0) throw refused(`--surge must not be negative, got ${flags.surge}`);
-  if (flags.poolRate < 0) throw refused(`--pool-rate must not be negative, got ${flags.poolRate}`);
-  if (flags.bootstrapUser === "") throw refused("--bootstrap-user must not be empty");
   return {
     bootstrapUser: flags.bootstrapUser,
     bootstrapGroups: flags.bootstrapGroup,

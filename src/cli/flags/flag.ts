@@ -24,6 +24,8 @@ export interface Flag<T> {
   /** One sentence that can be read alone. */
   readonly usage: string;
   readonly group?: FlagGroup;
+  /** Set where the value must not be empty: what is asked for when it is. */
+  readonly required?: string;
   readonly shorthand?: string;
   /** A former name, accepted but not in --help. */
   readonly alias?: string;
@@ -80,6 +82,32 @@ export const maybe = (usage: string): Flag<boolean | undefined> => ({
   usage,
 });
 
+/** The flag with a rule for its values: `objection` says what a wrong one must be. */
+export function restricted<T>(flag: Flag<T>, objection: (value: T) => string | undefined): Flag<T> {
+  const read: FlagKind<T>["read"] = (given, earlier) => {
+    const value = flag.kind.read(given, earlier);
+    const sentence = objection(value);
+    if (sentence !== undefined) throw new Error(sentence);
+    return value;
+  };
+  return { ...flag, kind: { ...flag.kind, read } };
+}
+
+/** The flag with a smallest value. */
+export const atLeast = (least: number, flag: Flag<number>): Flag<number> =>
+  restricted(flag, (value) => (value < least ? `must be at least ${flag.kind.showDefault(least) ?? 0}` : undefined));
+
+/** A text that must not be empty when it is given. */
+export const filled = (flag: Flag<string>): Flag<string> =>
+  restricted(flag, (value) => (value.trim() === "" ? "must not be empty" : undefined));
+
+/** A text without which the command is not run; `question` completes "--pool is missing:". */
+export const required = (flag: Flag<string>, question: string): Flag<string> => ({
+  ...flag,
+  usage: `${flag.usage} Required.`,
+  required: question,
+});
+
 const INTEGER: FlagKind<number> = {
   typeName: "int",
   read: (value) => parseInteger(value, 0, 64),
@@ -87,6 +115,12 @@ const INTEGER: FlagKind<number> = {
 };
 
 export const number = (value: number, usage: string): Flag<number> => ({ kind: INTEGER, value, usage });
+
+/** A TCP port; 0 has a meaning of its own wherever it is allowed. */
+export const port = (value: number, usage: string, least: 0 | 1 = 0): Flag<number> =>
+  restricted(number(value, usage), (given) =>
+    given < least || given > 65_535 ? `must be a port from ${least} to 65535` : undefined,
+  );
 
 export const float = (value: number, usage: string): Flag<number> => ({
   kind: { typeName: "float32", read: parseFloat32, showDefault: showNumber },

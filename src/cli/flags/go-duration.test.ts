@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { formatGoDuration, parseGoDuration, toMilliseconds } from "./go-duration.js";
+import { formatGoDuration, parseGoDuration } from "./go-duration.js";
 
 const int64 = fc.bigInt({ min: -(1n << 63n), max: (1n << 63n) - 1n });
 
@@ -97,16 +97,4 @@ describe("format", () => {
       }),
     );
   });
-});
-
-test.each([
-  [1n, 1],
-  [999_999n, 1],
-  [1_000_001n, 2],
-  [1_500_000_000n, 1_500],
-  [0n, 0],
-  [-1_500_000n, -1],
-  [(1n << 63n) - 1n, 2 ** 31 - 1],
-])("%s ns becomes %s ms for a timer", (nanoseconds, milliseconds) => {
-  expect(toMilliseconds(nanoseconds)).toBe(milliseconds);
 });

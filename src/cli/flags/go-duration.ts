@@ -106,12 +106,3 @@ function decimalOf(value: bigint, decimals: number): string {
   const fraction = digits.slice(-decimals).replace(/0+$/, "");
   return digits.slice(0, -decimals) + (fraction && `.${fraction}`);
 }
-
-// Node's timers hold 31 bits of milliseconds and fire at once beyond that; 24 days is as good as never for our waits.
-const LONGEST_TIMER = 2 ** 31 - 1;
-
-/** Whole milliseconds for Node's timers; a positive duration never becomes 0, which often means "off". */
-export function toMilliseconds(duration: GoDuration): number {
-  const rounded = duration > 0n ? (duration + 999_999n) / 1_000_000n : duration / 1_000_000n;
-  return Number(rounded > BigInt(LONGEST_TIMER) ? BigInt(LONGEST_TIMER) : rounded);
-}

@@ -19,6 +19,18 @@ const flags = {
   "new-name": { ...text("a renamed one"), alias: "old-name" },
 };
 
+test.each([
+  ["1ns", 1],
+  ["999999ns", 1],
+  ["1.000001ms", 2],
+  ["1.5s", 1_500],
+  ["0s", 0],
+  ["-1.5ms", -2],
+  ["2562047h", 2 ** 31 - 1],
+])("%s is %s ms for a timer", (given, milliseconds) => {
+  expect(valuesOf(`--wait=${given}`).wait).toBe(milliseconds);
+});
+
 const parsed = (...argv: string[]) => parseFlags(flags, argv);
 const valuesOf = (...argv: string[]) => parsed(...argv).values;
 

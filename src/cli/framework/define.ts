@@ -2,7 +2,7 @@
 import about from "../../../package.json" with { type: "json" };
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { safeJson } from "../../base/text.js";
-import { type Flags, oneOf, type Values, yesNo } from "../flags/flag.js";
+import { type Flags, oneOf, propertyOf, type Values, yesNo } from "../flags/flag.js";
 import { quote } from "../flags/go-values.js";
 import { parseFlags, refused } from "../flags/parse.js";
 import { helpPage } from "./help.js";
@@ -89,6 +89,10 @@ export function defineCommand<F extends Flags = {}, Config = Values<F>, Result =
     if (values.help) return { help: helpPage({ program, purpose, words, examples, flags }) };
     const [stray] = parsed.words;
     if (words === undefined && stray !== undefined) throw refused(`${quote(stray)} belongs to no flag`);
+    for (const [name, { required }] of Object.entries(flags)) {
+      const value = (parsed.values as Readonly<Record<string, unknown>>)[propertyOf(name)];
+      if (required !== undefined && value === "") throw refused(`--${name} is missing: ${required}`);
+    }
     const warnings = [...parsed.warnings];
     const input: Input = {
       ...{ program, env, words: parsed.words, given: parsed.given, output: values.output ?? "text" },

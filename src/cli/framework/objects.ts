@@ -1,6 +1,6 @@
 /** Where the Kubernetes objects are that a command works on: in a cluster, or in a directory of YAML files. */
 import type { KubeApi } from "../../cluster/kube/port.js";
-import { inGroup, number, text, type Values } from "../flags/flag.js";
+import { inGroup, port, text, type Values } from "../flags/flag.js";
 import { clusterFlags, openCluster } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 
@@ -53,11 +53,10 @@ export async function withObjects<T>(flags: ObjectFlags, use: (api: KubeApi) => 
 export const healthFlags = (when = "") =>
   inGroup("advanced", {
     "health-bind-address": text(`Address of /healthz, /readyz and /metrics${when}. If empty, all interfaces.`),
-    "health-port": number(0, `Port of /healthz, /readyz and /metrics${when}. If 0, none is opened.`),
+    "health-port": port(0, `Port of /healthz, /readyz and /metrics${when}. If 0, none is opened.`),
   });
 
 /** Undefined: no port is opened. */
-export function healthOf({ healthBindAddress: host, healthPort: port }: Values<ReturnType<typeof healthFlags>>) {
-  if (port < 0 || port > 65_535) throw refused(`--health-port must be 0 to 65535, got ${port}`);
-  return port === 0 ? undefined : { host, port };
+export function healthOf({ healthBindAddress: host, healthPort }: Values<ReturnType<typeof healthFlags>>) {
+  return healthPort === 0 ? undefined : { host, port: healthPort };
 }

@@ -2,8 +2,7 @@
 
 import * as checker from "../../cluster/hosted/connection-checker.js";
 import { openKubeApi } from "../../cluster/kube/open.js";
-import { duration, text, yesNo } from "../flags/flag.js";
-import { refused } from "../flags/parse.js";
+import { atLeast, duration, text, yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { print } from "../framework/output.js";
 
@@ -13,10 +12,9 @@ It runs in the hosted cluster, as apply puts it there.`,
   flags: {
     kubeconfig: text("Kubeconfig of the kube-apiserver. If empty, the cluster of this pod."),
     once: yesNo("Try once, and end with 1 if it failed."),
-    every: duration("1m", "Pause between two attempts."),
+    every: atLeast(1, duration("1m", "Pause between two attempts.")),
   },
   async run({ kubeconfig, once, every: everyMs }) {
-    if (everyMs <= 0) throw refused("--every must be more than nothing");
     const api = await openKubeApi({ kubeconfig, qps: 5, burst: 5 });
     const tell = (sentence: string): void => print(`${sentence}\n`);
     try {

@@ -38,8 +38,8 @@ describe("drawbridge ignition serve", () => {
   });
 
   test.each([
-    ["no namespace", ["--payload=p.yaml"], "--namespace must not be empty"],
-    ["no payload", ["--namespace=ns"], "--payload must not be empty"],
+    ["no namespace", ["--payload=p.yaml"], "--namespace is missing"],
+    ["no payload", ["--namespace=ns"], "--payload is missing"],
     [
       "two places for objects",
       [...enough, "--directory=d", "--kubeconfig=k"],

@@ -6,7 +6,7 @@ import type { KubeApi } from "../../cluster/kube/port.js";
 import { SERVING_CERTIFICATE_SECRET } from "../../cluster/nodes/objects.js";
 import { type ClaimStore, claimsInConfigMap, claimsInFile } from "../../cluster/nodes/serving/claims.js";
 import { payloadSource } from "../../cluster/nodes/serving/payload.js";
-import { inGroup, text, type Values } from "../flags/flag.js";
+import { inGroup, required, text, type Values } from "../flags/flag.js";
 import { openCluster, secondCluster, secondClusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Environment, type Input, VERSION } from "../framework/define.js";
@@ -31,9 +31,9 @@ const serveFlags = (env: Environment) => ({
   "metrics-addr": text("Address of /metrics, over HTTP.", "0.0.0.0:8080"),
   "admin-addr": text("Address of the admin API and the live page, 127.0.0.1:8095 say. If empty, there is none."),
   ...inGroup("kubernetes", {
-    namespace: text("Namespace of the token Secrets. Required; MY_NAMESPACE sets it, too.", env.MY_NAMESPACE ?? ""),
+    namespace: required(text("Namespace of the token Secrets; MY_NAMESPACE sets it, too.", env.MY_NAMESPACE), "whose?"),
   }),
-  payload: text("File that says how payloads are made. Required."),
+  payload: required(text("File that says how payloads are made."), "which file?"),
   ...inGroup("advanced", {
     "worker-tokens": text("File with tokens of single workers, beside the Secrets that hold such."),
     "audit-log": text("File to which every fetch is appended as a line of JSON. If empty, fetches are logged."),
@@ -91,8 +91,6 @@ It needs, in its namespace: secrets get, list, watch, update, delete; configmaps
 });
 
 function checked(flags: ServeFlags, { given }: Input) {
-  if (flags.namespace === "") throw refused("--namespace must not be empty");
-  if (flags.payload === "") throw refused("--payload must not be empty");
   checkObjects(flags);
   if (flags.certSecret !== "" && (given.has("cert-file") || given.has("key-file"))) {
     throw refused("--cert-secret excludes --cert-file and --key-file: the certificate is in one place");

@@ -60,11 +60,11 @@ describe("drawbridge simulate-node", () => {
   });
 
   test.each([
-    [[], "the user-data file is missing"],
+    [["--root=b"], "the user-data file is missing"],
     [["a", "b", "--root=c"], '"b" is one word too many'],
     [["a"], "--root is missing"],
     [["a", "--root=b", "--name=c"], "--name and --address need --csr"],
-    [["a", "--root=b", "--timeout=0s"], "--timeout must be more than nothing"],
+    [["a", "--root=b", "--timeout=0s"], '"--timeout" flag: must be at least 1ms'],
   ])("refuses %j", async (argv, sentence) => {
     expect([await simulateNode.run("drawbridge simulate-node", argv), said.stderr]).toEqual([
       2,

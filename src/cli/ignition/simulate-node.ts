@@ -5,15 +5,15 @@ import { DrawbridgeError } from "../../base/errors/error.js";
 import type { FetchAttempt } from "../../cluster/nodes/simulate/fetcher.js";
 import { type Joined, joinCluster } from "../../cluster/nodes/simulate/join.js";
 import { type Applied, type Simulated, simulateBoot } from "../../cluster/nodes/simulate/simulate.js";
-import { duration, list, text, type Values, yesNo } from "../flags/flag.js";
+import { atLeast, duration, list, required, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, onlyWord } from "../framework/define.js";
 import { note } from "../framework/output.js";
 import { readConfigFile } from "./payloads.js";
 
 const simulateFlags = {
-  root: text("New or empty directory that stands for the machine's disk. Required."),
-  timeout: duration("2m", "How long each fetch and each certificate is waited for."),
+  root: required(text("New or empty directory for the machine's disk."), "where should the machine's files go?"),
+  timeout: atLeast(1, duration("2m", "How long each fetch and each certificate is waited for.")),
   csr: yesNo("Also become a node, as far as certificates go."),
   name: text("Name of the node. If empty, what the payload writes to /etc/hostname."),
   address: list("Address of the node, for its serving certificate; repeatable."),
@@ -38,8 +38,6 @@ kubectl delete node NAME afterwards.`,
   async run(flags, { words }) {
     const { address, csr, name, root, timeout: timeoutMs } = flags;
     const file = onlyWord(words, "the user-data file");
-    if (root === "") throw refused("--root is missing: where should the machine's files go?");
-    if (timeoutMs <= 0) throw refused("--timeout must be more than nothing");
     if (!csr && (name !== "" || address.length > 0)) throw refused("--name and --address need --csr");
     const userData = (await readConfigFile(file)).toString();
     const booted = await simulateBoot({ userData, root, timeoutMs, onAttempt });

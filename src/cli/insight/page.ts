@@ -5,7 +5,7 @@ import { nextSignal } from "../../base/signals.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
 import { startOverview } from "../../insight/watch/overview/start.js";
 import { checkCsrFlags, policyFlags } from "../csr/shared.js";
-import { inGroup, number, text, type Values } from "../flags/flag.js";
+import { inGroup, port, text, type Values } from "../flags/flag.js";
 import { clusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, VERSION } from "../framework/define.js";
@@ -32,7 +32,7 @@ const pageFlags = {
   "token-file": text(
     "File with the token that the page asks for; made if it is not there. If empty, drawbridge/page-token in XDG_STATE_HOME.",
   ),
-  port: number(0, "Port of the page on loopback. If 0, any that is free."),
+  port: port(0, "Port of the page on loopback. If 0, any that is free."),
 };
 
 type PageFlags = Values<typeof pageFlags>;
@@ -72,12 +72,11 @@ From another machine: ssh -L ${page.port}:127.0.0.1:${page.port} THIS_HOST, then
 const hasCluster = ({ context, directory, kubeconfig }: PageFlags): boolean => kubeconfig + context + directory !== "";
 
 function check(flags: PageFlags): void {
-  const { stateDir, port, hostedKubeconfig } = flags;
+  const { stateDir, hostedKubeconfig } = flags;
   if (!hasCluster(flags) && stateDir === "")
     throw refused("there is nothing to show: give --state-dir, --kubeconfig or --directory");
   if (hostedKubeconfig !== "" && flags.kubeconfig + flags.context === "")
     throw refused("--hosted-kubeconfig goes with --kubeconfig, the cluster of the pools");
   checkCsrFlags(flags);
   if (stateDir !== "") checkStateDirectory(stateDir);
-  if (port < 0 || port > 65_535) throw refused(`--port must be 0 to 65535, got ${port}`);
 }

@@ -7,7 +7,7 @@ import { screen } from "../../insight/watch/terminal/screen.js";
 import { runTop } from "../../insight/watch/terminal/top.js";
 import { History } from "../../insight/watch/view/history.js";
 import { World } from "../../insight/watch/view/world.js";
-import { duration, yesNo } from "../flags/flag.js";
+import { atLeast, duration, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { adminPortFlags, openAdminPort } from "../tunnel/admin-port.js";
@@ -20,11 +20,10 @@ Keys: q ends it, / searches, s sorts by another column, r turns the order round,
   flags: (env) => ({
     ...adminPortFlags(env),
     once: yesNo("Print one picture and end."),
-    interval: duration("1s", "Time between two pictures."),
+    interval: atLeast(100, duration("1s", "Time between two pictures.")),
   }),
   async run(flags, { output }) {
     if (output === "json" && !flags.once) throw refused("--output json is for --once");
-    if (flags.interval < 100) throw refused("--interval must be 100ms or more");
     const port = await openAdminPort(flags);
     if (flags.once) {
       const dump = await port.get<Dump>("dump");

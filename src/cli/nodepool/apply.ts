@@ -2,7 +2,7 @@
 
 import { outcomesText } from "../../cluster/kube/apply.js";
 import { applyObjects, readObjects } from "../../cluster/nodes/controller/apply-objects.js";
-import { text, yesNo } from "../flags/flag.js";
+import { required, text, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { inputName, readInput } from "../framework/files.js";
@@ -17,13 +17,12 @@ ${CLUSTER_HELP}`,
   examples: ["drawbridge nodepool apply -f pool.yaml --dry-run"],
   flags: {
     ...accessFlags,
-    filename: { ...text("File with the objects; - is standard input. Required."), shorthand: "f" },
+    filename: { ...required(text("File with the objects; - is standard input."), "which file?"), shorthand: "f" },
     "dry-run": yesNo("Let the cluster check the objects, and write nothing."),
     "force-conflicts": yesNo("Take over fields that another manager set."),
   },
   async run({ filename, dryRun, forceConflicts: force, ...access }) {
     checkAccess(access);
-    if (filename === "") throw refused("--filename is missing: which file?");
     if (dryRun && access.directory !== "") throw refused("--dry-run needs a cluster to judge");
     const { namespace } = access;
     const content = await readInput(filename, "DB_NODEPOOL");

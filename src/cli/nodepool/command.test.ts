@@ -103,7 +103,7 @@ describe("drawbridge nodepool apply", () => {
     [["apply", "-f", "x", "--kubeconfig=y"], "exclude each other"],
     [["apply", "-f", "x", "more"], '"more" belongs to no flag'],
     [["controller", "--namespace=No"], "not the name of a namespace"],
-    [["controller", "--health-port=70000"], "--health-port must be"],
+    [["controller", "--health-port=70000"], '"--health-port" flag: must be a port'],
     [["install"], "--image is missing"],
     [["install", "--image=i", "--components=cook"], 'has "cook"'],
     [["install", "--image=i", "--api-port=0"], "must be 1 to 65535"],

@@ -8,7 +8,7 @@ import {
   renderInstall,
   installStream as streamOf,
 } from "../../cluster/nodes/install/render.js";
-import { list, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { atLeast, list, number, oneOf, required, text, type Values, yesNo } from "../flags/flag.js";
 import { clusterFlags, openCluster } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
@@ -20,12 +20,15 @@ const isComponent = (word: string): word is InstallComponent => COMPONENTS.inclu
 const installFlags = {
   ...clusterFlags(),
   namespace: { ...text("Namespace of pools, controller and approver.", "drawbridge"), group: "kubernetes" as const },
-  image: text("drawbridge's image, as npm run image makes it. Required."),
+  image: required(
+    text("drawbridge's image, as npm run image makes it."),
+    "where can the cluster pull drawbridge from?",
+  ),
   components: list(`What runs in the cluster beside the resource, of ${COMPONENTS.join(", ")}.`, [
     "controller",
     "approver",
   ]),
-  replicas: number(2, "Replicas of each component; one works, the others stand by."),
+  replicas: atLeast(1, number(2, "Replicas of each component; one works, the others stand by.")),
   "api-port": list("Port at which pods may reach the API server; repeatable.", ["443", "6443"]),
   "approver-flag": list("Flag of the approver, such as --node-cidr=10.0.0.0/16; repeatable."),
   "ignition-service": oneOf(
@@ -65,11 +68,8 @@ name an ignitionCA: then tls.crt and tls.key are yours to put there.`,
 
 function configOf(flags: Values<typeof installFlags>): InstallConfig {
   const { apiPort, approverFlag, components, ignitionService, image, namespace, replicas } = flags;
-  if (image === "" || /\s/.test(image))
-    throw refused("--image is missing: where can the cluster pull drawbridge from?");
   const wrong = components.find((word) => !isComponent(word));
   if (wrong !== undefined) throw refused(`--components has "${wrong}"; there are ${COMPONENTS.join(", ")}`);
-  if (replicas < 1) throw refused(`--replicas must be at least 1, got ${replicas}`);
   const stray = approverFlag.find((flag) => !flag.startsWith("--"));
   if (stray !== undefined) throw refused(`--approver-flag "${stray}" must itself begin with --`);
   checkNamespace(namespace);

@@ -87,7 +87,7 @@ test.each([
   [["init", "--profile=hosted", "--dir=x", "--dns=a"], /--namespace is missing/],
   [["init", "--profile=bootstrap", "--dir=x", "--namespace=a"], /--namespace belongs to --profile hosted/],
   [["init", "--profile=hosted", "--dir=x", "--node=a"], /--node belongs to --profile bootstrap/],
-  [["init", "--profile=bootstrap", "--dir=x", "--ip=192.0.2.1", "--for=5s"], /--for must be at least one minute/],
+  [["init", "--profile=bootstrap", "--dir=x", "--ip=192.0.2.1", "--for=5s"], /"--for" flag: must be at least 1m0s/],
   [["init", "--profile=bootstrap", "--key=dsa"], /must be one of p256, rsa2048/],
   [["issue", "--dir=x"], /--node or --name is missing/],
   [["issue", "--dir=x", "--name=a"], /--use is missing/],

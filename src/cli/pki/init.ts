@@ -5,10 +5,10 @@ import { certificatesFor } from "../../tunnel/pki/certificates-for.js";
 import { comparePki, type PkiManifest, readManifest } from "../../tunnel/pki/manifest.js";
 import type { ProfileName, ProfileOptions } from "../../tunnel/pki/profiles.js";
 import { writePki } from "../../tunnel/pki/write-pki.js";
-import { lifetime, list, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { list, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Input } from "../framework/define.js";
-import { dirFlag, listed, requireDir, validityOf } from "./shared.js";
+import { dirFlag, listed, validityFlag } from "./shared.js";
 
 const flags = {
   ...dirFlag,
@@ -26,7 +26,7 @@ const flags = {
   "shared-signer": yesNo(
     "With --profile hosted: one signer for all roles, to put into a HyperShift in place of its own. Otherwise each role has its own.",
   ),
-  for: lifetime("0s", "How long the certificates are valid. If 0, 24h for bootstrap and 8760h for hosted."),
+  ...validityFlag("How long the certificates are valid. If 0, 24h for bootstrap and 8760h for hosted."),
   key: oneOf(["p256", "rsa2048"], "Kind of the keys. If empty, p256, with --shared-signer rsa2048."),
   "keep-signer-key": yesNo(
     "Write the signers' keys, too, for issue and renew. Otherwise they never leave this process's memory.",
@@ -49,7 +49,6 @@ export default defineCommand({
   ],
   flags,
   async run({ dir, replace, ...given }: InitFlags, input) {
-    requireDir(dir);
     const request = requestOf({ dir, replace, ...given }, input, replace ? await readManifest(dir) : undefined);
     const present = replace ? undefined : await presentSet(dir, request);
     if (present) return { dir, made: false, manifest: present };
@@ -82,7 +81,7 @@ function requestOf(flags: InitFlags, input: Input, before: PkiManifest | undefin
     ...(before?.profile === profile ? before.options : {}),
     ...(profile === "bootstrap" ? bootstrapOptions(flags, input) : hostedOptions(flags, input)),
     ...(flags.key !== undefined && { key: flags.key }),
-    ...validityOf(flags.for, input.given.has("for")),
+    ...(input.given.has("for") && { validForMs: flags.for }),
   };
   return { profile, options: checked(profile, options) };
 }

@@ -1,9 +1,9 @@
 /** `drawbridge pki issue`: one more certificate from a kept signer. */
 import { addCertificate } from "../../tunnel/pki/add-certificate.js";
-import { lifetime, list, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { list, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import { dirFlag, listed, requireDir, validityOf } from "./shared.js";
+import { dirFlag, listed, validityFlag } from "./shared.js";
 
 const issueFlags = {
   ...dirFlag,
@@ -14,10 +14,7 @@ const issueFlags = {
   signer: text("Signer that signs the certificate, where the set has several."),
   ip: list("IP address the certificate is for; repeatable."),
   dns: list("DNS name the certificate is for; repeatable."),
-  for: lifetime(
-    "0s",
-    "How long the certificate is valid, at most as long as its signer. If 0, as long as the others were given.",
-  ),
+  ...validityFlag("How long the certificate is valid, at most as long as its signer. If 0, as long as the others."),
   replace: yesNo("Replace the certificate of that name."),
 };
 
@@ -26,7 +23,6 @@ export default defineCommand({
   examples: ["drawbridge pki issue --dir tls --node worker-3"],
   flags: issueFlags,
   async run(flags, { given }) {
-    requireDir(flags.dir);
     const request = requestOf(flags, given);
     return { dir: flags.dir, ...(await addCertificate(flags.dir, request)) };
   },
@@ -38,7 +34,7 @@ export default defineCommand({
 
 function requestOf(flags: Values<typeof issueFlags>, given: ReadonlySet<string>) {
   const { node, name, use, cn, signer, ip, dns, replace } = flags;
-  const common = { replace, ...validityOf(flags.for, given.has("for")) };
+  const common = { replace, ...(given.has("for") && { validForMs: flags.for }) };
   if (node !== "") {
     const stray = ["name", "use", "cn", "signer", "ip", "dns"].find((flag) => given.has(flag));
     if (stray) throw refused(`--${stray} does not go with --node, which says it all`);

@@ -6,7 +6,7 @@ import { renewPki } from "../../tunnel/pki/renew.js";
 import { type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import { dirFlag, listed, requireDir } from "./shared.js";
+import { dirFlag, listed } from "./shared.js";
 
 const flags = {
   ...dirFlag,
@@ -33,7 +33,6 @@ export default defineCommand({
   examples: ["drawbridge pki renew --dir tls"],
   flags,
   async run(flags) {
-    requireDir(flags.dir);
     const steps = [
       flags.all && "all",
       flags.newSigners && "new-signers",

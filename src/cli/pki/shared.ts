@@ -1,20 +1,11 @@
 /** What the pki commands have in common. */
 import type { PkiManifest } from "../../tunnel/pki/manifest.js";
-import { text } from "../flags/flag.js";
-import { refused } from "../flags/parse.js";
+import { atLeast, lifetime, required, text } from "../flags/flag.js";
 
-export const dirFlag = { dir: text("Directory of the certificates. Required.") };
+export const dirFlag = { dir: required(text("Directory of the certificates."), "which directory?") };
 
-export function requireDir(dir: string): void {
-  if (dir === "") throw refused("--dir is missing: the directory of the certificates");
-}
-
-/** Of --for; undefined when it was not given. */
-export function validityOf(ms: number, isGiven: boolean): { readonly validForMs?: number } {
-  if (!isGiven) return {};
-  if (ms < 60_000) throw refused("--for must be at least one minute");
-  return { validForMs: ms };
-}
+/** --for, which has no default. */
+export const validityFlag = (usage: string) => ({ for: atLeast(60_000, lifetime("0s", usage)) });
 
 /** Certificates with what they are for and when they end, one line each. */
 export function listed({ signers, leaves }: PkiManifest, names?: readonly string[]): string {

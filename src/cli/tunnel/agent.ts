@@ -3,7 +3,18 @@
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../../base/errors/error.js";
 import { IDENTIFIER_KEYS, identifierKeys } from "../../tunnel/wire/identifiers.js";
-import { duration, type Flag, formatDuration, inGroup, list, number, text, type Values, yesNo } from "../flags/flag.js";
+import {
+  atLeast,
+  duration,
+  type Flag,
+  formatDuration,
+  inGroup,
+  list,
+  number,
+  text,
+  type Values,
+  yesNo,
+} from "../flags/flag.js";
 import { parseList, quote } from "../flags/go-values.js";
 import { labelSelector } from "../flags/label-selector.js";
 import { defineCommand, type Environment, VERSION, warnOfWords } from "../framework/define.js";
@@ -32,6 +43,9 @@ const serverHosts: Flag<readonly string[]> = {
   value: ["127.0.0.1"],
   usage: "Address of the proxy-server. drawbridge: repeatable or comma-separated, each may carry its own :port.",
 };
+
+const DRAIN_HELP =
+  "How long the agent may stay after the first signal; it exits once it is idle. 0 waits for a second signal.";
 
 const agentFlags = (env: Environment) => ({
   ...commonFlags,
@@ -88,13 +102,13 @@ const agentFlags = (env: Environment) => ({
       "Destinations this agent may dial, as NAME, ADDRESS or PREFIX with an optional :PORT; repeatable. If empty, all but the denied.",
     ),
     deny: list("Destinations this agent must not dial, as for --allow; repeatable."),
-    "drain-timeout": duration(
-      "0s",
-      "How long the agent may stay after the first signal; it exits once it is idle. 0 waits for a second signal.",
-    ),
+    "drain-timeout": atLeast(0, duration("0s", DRAIN_HELP)),
     "time-boxed": yesNo("End streams with this agent's certificate, then wait until there is a new one."),
     ...inGroup("advanced", {
-      "server-header-timeout": duration("15s", "How long a proxy-server may take to send its first headers."),
+      "server-header-timeout": atLeast(
+        1,
+        duration("15s", "How long a proxy-server may take to send its first headers."),
+      ),
     }),
   }),
 });
@@ -218,7 +232,5 @@ function checkOurFlags(flags: AgentFlags): void {
   ] as const) {
     if (value > 65535) throw new Error(`--${name} must be at most 65535, got ${value}`);
   }
-  if (flags.serverHeaderTimeout <= 0) throw new Error("--server-header-timeout must be greater than 0");
-  if (flags.drainTimeout < 0) throw new Error("--drain-timeout must not be negative");
   checkCommonFlags(flags);
 }

@@ -2,7 +2,7 @@
 import { statSync } from "node:fs";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import type { MemoryLimits } from "../../tunnel/connection/budget.js";
-import { type Flag, type Flags, inGroup, number, text, type Values, yesNo } from "../flags/flag.js";
+import { atLeast, type Flag, type Flags, inGroup, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { parseInteger } from "../flags/go-values.js";
 import { refused } from "../flags/parse.js";
 
@@ -13,8 +13,8 @@ export interface LoggingOptions {
   readonly format: "text" | "json";
 }
 
-export function loggingOf({ v, logFormat }: { readonly v: number; readonly logFormat: string }): LoggingOptions {
-  return { verbosity: v, format: logFormat === "json" ? "json" : "text" };
+export function loggingOf(flags: { readonly v: number; readonly logFormat: "text" | "json" }): LoggingOptions {
+  return { verbosity: flags.v, format: flags.logFormat };
 }
 
 /** Marks in --help what upstream's executables do not know. */
@@ -88,13 +88,9 @@ export function adminAccessOf({ adminTokenFile, adminCertFile, adminKeyFile }: V
   return { tokenFile: adminTokenFile, ...(adminCertFile === "" ? {} : { tls }) };
 }
 
-export const logFormatFlag = (value: "text" | "json") => ({
-  "log-format": text("Format of log lines: text or json.", value),
+export const logFormatFlag = (value: LoggingOptions["format"]) => ({
+  "log-format": oneOf(["text", "json"], "Format of log lines.", value),
 });
-
-export function checkLogFormat(format: string): void {
-  if (format !== "text" && format !== "json") throw new Error(`--log-format must be text or json, got ${format}`);
-}
 
 /** Accepted for compatibility: klog's flags, of which only the verbosity has an effect. */
 function ignored(typeName: string, shownDefault?: string): Flag<string> {
@@ -133,7 +129,7 @@ const klogFlags = {
   } as Flag<number>,
 };
 
-const MEBIBYTE = 1024 * 1024;
+const mebibytes = (value: number, usage: string) => atLeast(1, number(value * 1024 * 1024, usage));
 
 /** Flags that server and agent share. */
 export const commonFlags = {
@@ -142,9 +138,9 @@ export const commonFlags = {
     ...logFormatFlag("text"),
     ...adminFlags,
     ...inGroup("advanced", {
-      "tunnel-queue-bytes": number(4 * MEBIBYTE, "Bytes that may wait for one slow reader."),
-      "process-queue-bytes": number(256 * MEBIBYTE, "Bytes that may wait for all slow readers together."),
-      "credit-budget-bytes": number(128 * MEBIBYTE, "Bytes of extra flow-control window granted over all tunnels."),
+      "tunnel-queue-bytes": mebibytes(4, "Bytes that may wait for one slow reader."),
+      "process-queue-bytes": mebibytes(256, "Bytes that may wait for all slow readers together."),
+      "credit-budget-bytes": mebibytes(128, "Bytes of extra flow-control window granted over all tunnels."),
       "flight-recorder": yesNo("Record the headers of the last 512 packets of each link, never their payload.", true),
       "dump-dir": text(
         "Folder for what the flight recorder holds when a path fails (server) or the process crashes. If empty, nothing is written.",
@@ -157,18 +153,9 @@ type CommonFlags = Values<typeof commonFlags>;
 
 /** Throws an Error with one sentence. */
 export function checkCommonFlags(flags: CommonFlags): void {
-  checkLogFormat(flags.logFormat);
   adminAccessOf(flags);
   if (flags.dumpDir !== "" && !flags.flightRecorder) {
     throw new Error("--dump-dir needs the flight recorder: leave --flight-recorder at true");
-  }
-  const limits = {
-    "tunnel-queue-bytes": flags.tunnelQueueBytes,
-    "process-queue-bytes": flags.processQueueBytes,
-    "credit-budget-bytes": flags.creditBudgetBytes,
-  };
-  for (const [name, bytes] of Object.entries(limits)) {
-    if (bytes <= 0) throw new Error(`--${name} must be greater than 0, got ${bytes}`);
   }
   if (flags.processQueueBytes < flags.tunnelQueueBytes) {
     throw new Error("--process-queue-bytes must be at least --tunnel-queue-bytes");

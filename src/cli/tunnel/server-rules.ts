@@ -117,22 +117,10 @@ function checkOurFlags(flags: ServerFlags, given: ReadonlySet<string>): void {
     );
   }
   requireFile("agent claims file", flags.agentClaimsFile);
-  if (flags.handshakeTimeout <= 0) throw new Error("--handshake-timeout must be greater than 0");
-  if (flags.maxPendingConnections <= 0) throw new Error("--max-pending-connections must be greater than 0");
-  checkWatchdog(flags);
-  checkCommonFlags(flags);
-}
-
-function checkWatchdog({ watchdogInterval, watchdogTimeout, watchdogFailures, readiness }: ServerFlags): void {
-  if (watchdogInterval < 0) throw new Error("--watchdog-interval must not be negative");
-  if (watchdogTimeout <= 0) throw new Error("--watchdog-timeout must be greater than 0");
-  if (watchdogFailures <= 0) throw new Error("--watchdog-failures must be greater than 0");
-  if (readiness !== "agents" && readiness !== "path") {
-    throw new Error(`--readiness must be agents or path, got ${readiness}`);
-  }
-  if (readiness === "path" && watchdogInterval === 0) {
+  if (flags.readiness === "path" && flags.watchdogInterval === 0) {
     throw new Error("--readiness=path needs the watchdog: set --watchdog-interval");
   }
+  checkCommonFlags(flags);
 }
 
 const STRATEGIES: readonly string[] = ["default", "destHost", "defaultRoute", "destCIDR"] satisfies StrategyName[];

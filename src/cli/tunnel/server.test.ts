@@ -174,7 +174,7 @@ describe("connections whose peers are not known yet", () => {
   });
 
   test.each(["--handshake-timeout=0s", "--max-pending-connections=0"])("%s is refused", (flag) => {
-    expect(() => configOf(...good, flag)).toThrow(`${flag.split("=")[0]} must be greater than 0`);
+    expect(() => configOf(...good, flag)).toThrow(`"${flag.split("=")[0]}" flag: must be at least 1`);
   });
 });
 
@@ -189,10 +189,10 @@ describe("the watchdog", () => {
   });
 
   test.each([
-    [["--watchdog-interval=-1s"], "--watchdog-interval must not be negative"],
-    [["--watchdog-timeout=0"], "--watchdog-timeout must be greater than 0"],
-    [["--watchdog-failures=0"], "--watchdog-failures must be greater than 0"],
-    [["--readiness=perhaps"], "--readiness must be agents or path, got perhaps"],
+    [["--watchdog-interval=-1s"], '"--watchdog-interval" flag: must be at least 0'],
+    [["--watchdog-timeout=0"], '"--watchdog-timeout" flag: must be at least 1ms'],
+    [["--watchdog-failures=0"], '"--watchdog-failures" flag: must be at least 1'],
+    [["--readiness=perhaps"], '"--readiness" flag: must be one of agents, path'],
     [["--readiness=path", "--watchdog-interval=0"], "--readiness=path needs the watchdog"],
     [["--dump-dir=/tmp", "--flight-recorder=false"], "--dump-dir needs the flight recorder"],
   ])("%j is refused", (argv, message) => {
@@ -342,12 +342,17 @@ describe("refusals, in upstream's words where upstream refuses too", () => {
       [...good, "--admin-token-file=/nope"],
       "error checking admin token file /nope, got stat /nope: no such file or directory",
     ],
-    ["log format", [...good, "--log-format=xml"], "--log-format must be text or json, got xml"],
-    ["limit", [...good, "--tunnel-queue-bytes=0"], "--tunnel-queue-bytes must be greater than 0, got 0"],
     ["limits", [...good, "--process-queue-bytes=5"], "--process-queue-bytes must be at least --tunnel-queue-bytes"],
   ])("%s", (_what, argv, message) => {
     const expected = { code: "DB_FLAG_VALUE", message: `failed to validate server options with ${message}` };
     expect(() => invoke(argv)).toThrow(expect.objectContaining(expected));
+  });
+
+  test.each([
+    ["--log-format=xml", '"--log-format" flag: must be one of text, json'],
+    ["--tunnel-queue-bytes=0", '"--tunnel-queue-bytes" flag: must be at least 1'],
+  ])("%s is refused where it is read", (flag, message) => {
+    expect(() => invoke([...good, flag])).toThrow(message);
   });
 
   test("ports at the edges are accepted", () => {

@@ -3,7 +3,19 @@
 import { randomUUID } from "node:crypto";
 import { DEFAULT_MAX_PENDING } from "../../base/connection.js";
 import type { ListenerConfig } from "../../tunnel/server/config.js";
-import { duration, float, inGroup, list, number, repeated, text, type Values, yesNo } from "../flags/flag.js";
+import {
+  atLeast,
+  duration,
+  float,
+  inGroup,
+  list,
+  number,
+  oneOf,
+  repeated,
+  text,
+  type Values,
+  yesNo,
+} from "../flags/flag.js";
 import { defineCommand, type Environment, VERSION, warnOfWords } from "../framework/define.js";
 import { type ListenerDefaults, parseFileMode, parseListen, parseOwner } from "./addresses.js";
 import { adminAccessOf, commonFlags, limitsOf, loggingOf, ours, requireFile, validated } from "./process-flags.js";
@@ -17,6 +29,13 @@ import {
   tlsVersion,
   usesTokenAuthentication,
 } from "./server-rules.js";
+
+const MAX_PENDING_HELP =
+  "Connections a listener may have whose peers are not known yet, and half of what all may have; then the oldest is closed.";
+const WATCHDOG_HELP =
+  "How often the watchdog asks each drawbridge agent to send a few bytes back through its link; 0 is never.";
+const FAILURES_HELP =
+  "Failures of the watchdog in a row, with nothing else moving, after which a link is ended so that its agent connects again.";
 
 const serverFlags = (env: Environment) => ({
   ...commonFlags,
@@ -91,28 +110,17 @@ const serverFlags = (env: Environment) => ({
       "File that says which agents may claim which identifiers. If empty, any agent may claim any.",
     ),
     "time-boxed": yesNo("End an agent's stream when the certificate it came with ends."),
-    readiness: text(
+    readiness: oneOf(
+      ["agents", "path"],
       "What /readyz means: agents, one is connected; or path, the watchdog got bytes back from one.",
       "agents",
     ),
     ...inGroup("advanced", {
-      "handshake-timeout": duration(
-        "10s",
-        "How long the TLS handshake of an agent or a caller may take before its connection is closed.",
-      ),
-      "max-pending-connections": number(
-        DEFAULT_MAX_PENDING,
-        "Connections a listener may have whose peers are not known yet, and half of what all may have; then the oldest is closed.",
-      ),
-      "watchdog-interval": duration(
-        "30s",
-        "How often the watchdog asks each drawbridge agent to send a few bytes back through its link; 0 is never.",
-      ),
-      "watchdog-timeout": duration("10s", "How long the bytes of the watchdog may take through a link and back."),
-      "watchdog-failures": number(
-        3,
-        "Failures of the watchdog in a row, with nothing else moving, after which a link is ended so that its agent connects again.",
-      ),
+      "handshake-timeout": atLeast(1, duration("10s", "How long the TLS handshake of an agent or a caller may take.")),
+      "max-pending-connections": atLeast(1, number(DEFAULT_MAX_PENDING, MAX_PENDING_HELP)),
+      "watchdog-interval": atLeast(0, duration("30s", WATCHDOG_HELP)),
+      "watchdog-timeout": atLeast(1, duration("10s", "How long the watchdog waits for its bytes through a link.")),
+      "watchdog-failures": atLeast(1, number(3, FAILURES_HELP)),
     }),
   }),
 });
@@ -201,7 +209,7 @@ function configOf(flags: ServerFlags, given: ReadonlySet<string>): ServerProcess
         failures: flags.watchdogFailures,
       },
     }),
-    readiness: flags.readiness === "path" ? "path" : "agents",
+    readiness: flags.readiness,
     flightRecorder: flags.flightRecorder,
     dumpDir: flags.dumpDir,
   };

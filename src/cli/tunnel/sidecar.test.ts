@@ -134,10 +134,10 @@ describe("drawbridge sidecar", () => {
     ["--frontend=grpc+tcp:server", "needs an address of the form host:port"],
     ["--frontend=grpc+tcp:server:1,x=y", "has the setting x=y; allowed are"],
     ["--resolve=local,local", "--resolve must name one or more of"],
-    ["--cluster-dns=10.0.0.10", "--cluster-dns must be host:port"],
-    ["--probe-target=10.0.0.10", "--probe-target must be host:port"],
-    ["--handshake-timeout=0s", "--handshake-timeout must be greater than 0"],
-    ["--max-connections=0", "--max-connections must be greater than 0"],
+    ["--cluster-dns=10.0.0.10", '"--cluster-dns" flag: must be host:port'],
+    ["--probe-target=10.0.0.10", '"--probe-target" flag: must be host:port'],
+    ["--handshake-timeout=0s", '"--handshake-timeout" flag: must be at least 1ms'],
+    ["--max-connections=0", '"--max-connections" flag: must be at least 1'],
     ["--https-proxy=file:/nowhere/at/all", "--https-proxy names a file that cannot be read"],
   ])("refuses %s", (flag, sentence) => {
     expect(() => configOf([flag])).toThrow(sentence);

@@ -11,13 +11,24 @@ import {
   type SidecarConfig,
 } from "../../tunnel/sidecar/config.js";
 import type { Target } from "../../tunnel/sidecar/routing/errors.js";
-import { duration, inGroup, list, number, repeated, text, type Values, yesNo } from "../flags/flag.js";
+import {
+  atLeast,
+  duration,
+  inGroup,
+  list,
+  number,
+  port,
+  repeated,
+  restricted,
+  text,
+  type Values,
+  yesNo,
+} from "../flags/flag.js";
 import { defineCommand, type Environment, VERSION, warnOfWords } from "../framework/define.js";
 import { parseFrontend, parseListenUrl, resolversOf, targetOf } from "./addresses.js";
 import {
   adminAccessOf,
   adminFlags,
-  checkLogFormat,
   type LoggingOptions,
   logFormatFlag,
   loggingOf,
@@ -25,66 +36,38 @@ import {
 } from "./process-flags.js";
 import { runSidecar } from "./run-sidecar.js";
 
+const hostPort = (usage: string) =>
+  restricted(text(usage), (given) => (given === "" || targetOf(given) ? undefined : "must be host:port"));
+
 /** Flags of every command that runs a sidecar: its limits, its health port, its end, its log. */
 export const sidecarProcessFlags = ({ healthPort, logFormat }: { healthPort: number; logFormat: "text" | "json" }) => ({
   ...logFormatFlag(logFormat),
   v: { ...number(4, "How much to log; from 5 on every connection."), shorthand: "v" },
   "health-bind-address": text("Address of the health port. If empty, all interfaces."),
-  "health-port": number(healthPort, "Port of /healthz, /readyz and /metrics; 0 opens none."),
+  "health-port": port(healthPort, "Port of /healthz, /readyz and /metrics; 0 opens none."),
   "admin-bind-address": text("Address of the admin port. If empty, all interfaces.", "127.0.0.1"),
-  "admin-port": number(0, "Port of the admin API, the live page and /metrics; 0 opens none."),
+  "admin-port": port(0, "Port of the admin API, the live page and /metrics; 0 opens none."),
   ...adminFlags,
   ...inGroup("advanced", {
-    "max-connections": number(4096, "Client connections at a time, over all listeners."),
-    "handshake-timeout": duration("15s", "How long a client may take to name its target."),
-    "max-header-bytes": number(32_768, "Bytes that the head of an HTTP request may have."),
-    "idle-timeout": duration("0s", "Idle time after which a connection is ended; 0 is never."),
-    "dial-timeout": duration("60s", "How long a target may take to be connected, name lookup included."),
-    "resolve-timeout": duration("15s", "How long one name may take to be looked up."),
-    "probe-interval": duration("10s", "Pause between two probes through the tunnel, which decide readiness."),
-    "probe-timeout": duration("5s", "How long a probe may take."),
-    "probe-target": text(
-      "Target of probes as host:port. If empty, a port of the agent's own: any answer from an agent will do.",
+    "max-connections": atLeast(1, number(4096, "Client connections at a time, over all listeners.")),
+    "handshake-timeout": atLeast(1, duration("15s", "How long a client may take to name its target.")),
+    "max-header-bytes": atLeast(1, number(32_768, "Bytes that the head of an HTTP request may have.")),
+    "idle-timeout": atLeast(0, duration("0s", "Idle time after which a connection is ended; 0 is never.")),
+    "dial-timeout": atLeast(1, duration("60s", "How long a target may take to be connected, name lookup included.")),
+    "resolve-timeout": atLeast(1, duration("15s", "How long one name may take to be looked up.")),
+    "probe-interval": atLeast(
+      1,
+      duration("10s", "Pause between two probes through the tunnel, which decide readiness."),
     ),
-    "drain-timeout": duration("25s", "How long connections may go on after SIGTERM."),
+    "probe-timeout": atLeast(1, duration("5s", "How long a probe may take.")),
+    "probe-target": hostPort(
+      "Target of probes. If empty, a port of the agent's own: any answer from an agent will do.",
+    ),
+    "drain-timeout": atLeast(0, duration("25s", "How long connections may go on after SIGTERM.")),
   }),
 });
 
 export type SidecarProcessFlags = Values<ReturnType<typeof sidecarProcessFlags>>;
-
-/** Faults of these flags, one sentence each. */
-export function processFaults(flags: SidecarProcessFlags): string[] {
-  const faults: string[] = [];
-  const attempt = (check: () => unknown): void => {
-    try {
-      check();
-    } catch (reason) {
-      faults.push(messageOf(reason));
-    }
-  };
-  attempt(() => checkLogFormat(flags.logFormat));
-  const isPort = (port: number) => port >= 0 && port <= 65_535;
-  const refuse = (when: boolean, sentence: string): void => void (when && faults.push(sentence));
-  refuse(flags.maxConnections <= 0, `--max-connections must be greater than 0, got ${flags.maxConnections}`);
-  refuse(flags.maxHeaderBytes <= 0, `--max-header-bytes must be greater than 0, got ${flags.maxHeaderBytes}`);
-  refuse(!isPort(flags.adminPort), "--admin-port must be from 0 to 65535");
-  attempt(() => adminAccessOf(flags));
-  refuse(!isPort(flags.healthPort), "--health-port must be from 0 to 65535");
-  for (const [name, ms] of [
-    ["handshake-timeout", flags.handshakeTimeout],
-    ["dial-timeout", flags.dialTimeout],
-    ["resolve-timeout", flags.resolveTimeout],
-    ["probe-interval", flags.probeInterval],
-    ["probe-timeout", flags.probeTimeout],
-  ] as const) {
-    refuse(ms <= 0, `--${name} must be greater than 0`);
-  }
-  refuse(flags.idleTimeout < 0, "--idle-timeout must not be negative");
-  refuse(flags.drainTimeout < 0, "--drain-timeout must not be negative");
-  const isTarget = flags.probeTarget === "" || targetOf(flags.probeTarget) !== undefined;
-  refuse(!isTarget, `--probe-target must be host:port, got ${flags.probeTarget}`);
-  return faults;
-}
 
 /** The configuration of a process with these listeners; what leads back to one of them is refused by every route. */
 export function sidecarConfig(
@@ -93,6 +76,7 @@ export function sidecarConfig(
 ): { readonly config: SidecarConfig; readonly logging: LoggingOptions } {
   const own: Target[] = listeners.flatMap(({ address }) => ("port" in address ? [address] : []));
   const { adminPort, healthPort } = flags;
+  const access = adminAccessOf(flags);
   const config = {
     limits: {
       maxConnections: flags.maxConnections,
@@ -101,7 +85,7 @@ export function sidecarConfig(
       idleTimeoutMs: flags.idleTimeout,
     },
     health: healthPort === 0 ? undefined : { host: flags.healthBindAddress, port: healthPort },
-    ...(adminPort === 0 ? {} : { admin: { host: flags.adminBindAddress, port: adminPort, ...adminAccessOf(flags) } }),
+    ...(adminPort === 0 ? {} : { admin: { host: flags.adminBindAddress, port: adminPort, ...access } }),
     probe: { intervalMs: flags.probeInterval, timeoutMs: flags.probeTimeout },
     drainTimeoutMs: flags.drainTimeout,
     listeners: listeners.map((listener) => ({ ...listener, routing: { ...listener.routing, own } })),
@@ -171,7 +155,7 @@ const sidecarFlags = (env: Environment) => ({
       "Kubeconfig of the cluster, for services and cluster-dns. If empty, the cluster this runs in.",
       env.KUBECONFIG ?? "",
     ),
-    "cluster-dns": text("Address of the cluster's DNS as host:port. If empty, its Service is looked up."),
+    "cluster-dns": hostPort("Address of the cluster's DNS. If empty, its Service is looked up."),
     "cluster-domain": text("Domain of the cluster.", "cluster.local"),
     "dns-search": list("Domains tried behind short names when cluster-dns is asked."),
   }),
@@ -192,8 +176,6 @@ export default defineCommand({
   config(flags, input) {
     warnOfWords(input.words, input);
     return validated("failed to validate sidecar options:", () => {
-      const [fault] = processFaults(flags);
-      if (fault !== undefined) throw new Error(fault);
       return sidecarConfig(flags, listenersOf(flags, input.env));
     });
   },
@@ -211,9 +193,6 @@ function listenersOf(flags: SidecarFlags, env: Environment): ListenerConfig[] {
 
 function routingOf(flags: SidecarFlags, env: Environment): RoutingConfig {
   const tls = { caFile: flags.caCertPath, certFile: flags.tlsCertPath, keyFile: flags.tlsKeyPath };
-  const { clusterDns: dns } = flags;
-  const server = dns === "" ? undefined : targetOf(dns);
-  if (dns !== "" && server === undefined) throw new Error(`--cluster-dns must be host:port, got ${dns}`);
   return {
     frontends: flags.frontend.map((frontend) => parseFrontend(frontend, tls)),
     own: [],
@@ -222,7 +201,11 @@ function routingOf(flags: SidecarFlags, env: Environment): RoutingConfig {
       order: resolversOf("--resolve", flags.resolve),
       preferIpv4: flags.preferIpv4,
       clusterDomain: flags.clusterDomain.replace(/^\.|\.$/g, ""),
-      clusterDns: { ...DEFAULT_RESOLUTION.clusterDns, server, searchDomains: flags.dnsSearch },
+      clusterDns: {
+        ...DEFAULT_RESOLUTION.clusterDns,
+        server: targetOf(flags.clusterDns),
+        searchDomains: flags.dnsSearch,
+      },
       kube: { ...DEFAULT_RESOLUTION.kube, kubeconfig: flags.kubeconfig },
     },
     fallback: { ...DEFAULT_FALLBACK, direct: flags.fallbackDirect },

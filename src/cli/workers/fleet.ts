@@ -10,7 +10,7 @@ import type { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { PoolMissing, poolHash } from "../../cluster/nodes/workers/user-data.js";
 import type { VerifiedWorker, VerifyOptions, VerifyResult } from "../../cluster/nodes/workers/verify.js";
 import { policyFlags, policyOf } from "../csr/shared.js";
-import { duration, inGroup, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { atLeast, duration, filled, inGroup, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { checkAccess } from "../framework/objects.js";
 import { approverNamespaceOf, publisher, publishingFlags, withClusters, withState, workersFlags } from "./shared.js";
@@ -20,7 +20,7 @@ export const APPROVAL_HELP = `New machines are admitted by an approver of certif
 flags of drawbridge csr approver; otherwise one must be running that knows the inventory (--publish), or somebody else
 approves (--approved-elsewhere).`;
 
-export const timeoutFlag = (value: string) => ({ timeout: duration(value, "How long to wait in all.") });
+export const timeoutFlag = (value: string) => ({ timeout: atLeast(1, duration(value, "How long to wait in all.")) });
 
 export const fleetFlags = {
   ...workersFlags,
@@ -36,42 +36,30 @@ export type FleetFlags = Values<typeof fleetFlags>;
 export function checkFleet(flags: FleetFlags): void {
   checkAccess(flags);
   policyOf(flags);
-  checkPositive("timeout", flags.timeout);
   if (flags.approve && flags.approvedElsewhere) {
     throw refused("--approve and --approved-elsewhere exclude each other");
   }
 }
 
-export function checkPositive(flag: string, ms: number): void {
-  if (ms <= 0) throw refused(`--${flag} must be more than 0`);
-}
-
 export const drainingFlags = {
   force: yesNo("Also evict pods that nothing would start elsewhere."),
   "delete-emptydir-data": yesNo("Also evict pods with emptyDir volumes, whose data is lost."),
-  "drain-timeout": duration("10m", "How long draining one node may take."),
-  "max-unavailable": number(1, "How many workers may be missing at a time."),
+  "drain-timeout": atLeast(1, duration("10m", "How long draining one node may take.")),
+  "max-unavailable": atLeast(1, number(1, "How many workers may be missing at a time.")),
 };
 
 export type DrainingFlags = Values<typeof drainingFlags>;
 
-export function checkDraining({ drainTimeout, maxUnavailable }: DrainingFlags): void {
-  checkPositive("drain-timeout", drainTimeout);
-  if (maxUnavailable < 1) throw refused(`--max-unavailable must be at least 1, got ${maxUnavailable}`);
-}
-
 /** Pods by which verify and up find out whether nodes run any. */
 export const podFlags = inGroup("advanced", {
   pods: oneOf(["all", "one", "none"], "Workers on which a test pod is started: all, one of them, or none.", "all"),
-  "pod-image": text("Image of the test pod; it must run without root.", "registry.k8s.io/pause:3.10"),
-  "pod-namespace": text("Namespace in which the test pod is made, and removed again.", "default"),
+  "pod-image": filled(text("Image of the test pod; it must run without root.", "registry.k8s.io/pause:3.10")),
+  "pod-namespace": filled(text("Namespace in which the test pod is made, and removed again.", "default")),
 });
 
 type PodFlags = Values<typeof podFlags>;
 
 export function podOf({ podImage: image, podNamespace: namespace, pods: on }: PodFlags): VerifyOptions["pod"] {
-  if (image.trim() === "") throw refused("--pod-image must not be empty; --pods none tries none");
-  if (namespace.trim() === "") throw refused("--pod-namespace must not be empty; --pods none tries none");
   return on === "none" ? undefined : { namespace, image, on };
 }
 

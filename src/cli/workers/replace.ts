@@ -15,8 +15,8 @@ import { poolHash } from "../../cluster/nodes/workers/user-data.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import { APPROVAL_HELP, checkDraining, checkFleet, drainingFlags, fleetFlags, withWorkers } from "./fleet.js";
-import { checkWindow, poolName, poolOf, windowFlag } from "./shared.js";
+import { APPROVAL_HELP, checkFleet, drainingFlags, fleetFlags, withWorkers } from "./fleet.js";
+import { poolName, poolOf, windowFlag } from "./shared.js";
 
 const replaceFlags = {
   ...fleetFlags,
@@ -57,8 +57,6 @@ ${APPROVAL_HELP}`,
 
 function check(flags: ReplaceFlags, names: readonly string[]): void {
   checkFleet(flags);
-  checkDraining(flags);
-  checkWindow(flags.window);
   if (names.length === 0 && !flags.behind) {
     throw refused("the workers' names are missing; --behind means every one whose configuration is behind");
   }

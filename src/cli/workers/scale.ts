@@ -1,11 +1,11 @@
 /** `drawbridge workers scale`: more workers, or fewer. */
 import { planScale, scale } from "../../cluster/nodes/workers/scale.js";
 import { poolHash } from "../../cluster/nodes/workers/user-data.js";
-import { number, text, yesNo } from "../flags/flag.js";
+import { atLeast, number, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import { APPROVAL_HELP, checkDraining, checkFleet, drainingFlags, fleetFlags, withWorkers } from "./fleet.js";
-import { checkWindow, groupOf, poolOf, prefixFlag, windowFlag } from "./shared.js";
+import { APPROVAL_HELP, checkFleet, drainingFlags, fleetFlags, withWorkers } from "./fleet.js";
+import { groupOf, poolFlag, poolOf, prefixFlag, windowFlag } from "./shared.js";
 
 export default defineCommand({
   purpose: `Brings a pool to --count workers and waits until that is so. New ones are made as the newest of those that are there. Of too
@@ -21,17 +21,14 @@ ${APPROVAL_HELP}`,
     ...drainingFlags,
     ...prefixFlag,
     ...windowFlag,
-    pool: text("Name of the pool. Required."),
-    count: number(0, "How many workers of this prefix there should be. Required."),
+    ...poolFlag,
+    count: atLeast(0, number(0, "How many workers of this prefix there should be. Required.")),
     "dry-run": yesNo("Say which workers would leave and which would be made, and change nothing."),
   },
   async run(flags, { given }) {
     checkFleet(flags);
-    checkDraining(flags);
-    checkWindow(flags.window);
     const pool = poolOf(flags);
     if (!given.has("count")) throw refused("--count is missing: how many workers?");
-    if (flags.count < 0) throw refused(`--count must not be negative, got ${flags.count}`);
     const wanted = groupOf(flags);
     const { dryRun, window } = flags;
     const plan = await withWorkers(flags, { pool: async () => pool, window, draining: flags }, async (context) => {

@@ -6,7 +6,19 @@ import { type MachineTemplate, PLACEHOLDERS_TEXT, splitCommand } from "../../clu
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import { exclusively, WorkerStore } from "../../cluster/nodes/workers/store.js";
 import type { Worker, WorkerGroup } from "../../cluster/nodes/workers/worker.js";
-import { duration, inGroup, list, maybe, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import {
+  atLeast,
+  duration,
+  inGroup,
+  list,
+  maybe,
+  number,
+  oneOf,
+  required,
+  text,
+  type Values,
+  yesNo,
+} from "../flags/flag.js";
 import { hostedCluster, openCluster, secondClusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { type AccessFlags, accessFlags, openObjects } from "../framework/objects.js";
@@ -71,6 +83,8 @@ export function publisher(flags: ApproverFlags & { readonly publish: boolean }, 
   };
 }
 
+export const poolFlag = { pool: required(text("Name of the pool."), "whose workers?") };
+
 export function poolOf({ pool, namespace }: { readonly pool: string; readonly namespace: string }): ObjectName {
   if (!/^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/.test(pool)) {
     throw refused(pool === "" ? "--pool is missing: whose workers?" : `--pool "${pool}" is not a name`);
@@ -92,12 +106,8 @@ export const tailoringFlags = inGroup("advanced", {
 });
 
 export const windowFlag = inGroup("advanced", {
-  window: duration("2h", "How long a worker may take to ask for its first certificate."),
+  window: atLeast(60_000, duration("2h", "How long a worker may take to ask for its first certificate.")),
 });
-
-export function checkWindow(windowMs: number): void {
-  if (windowMs < 60_000) throw refused("--window must be at least 1m");
-}
 
 export const prefixFlag = { "name-prefix": text("Prefix of the workers' names. If empty, the pool's name.") };
 
@@ -106,8 +116,8 @@ export const makingFlags = {
   ...tailoringFlags,
   ...prefixFlag,
   ...windowFlag,
-  pool: text("Name of the pool. Required."),
-  count: number(1, "How many workers of this prefix there should be."),
+  ...poolFlag,
+  count: atLeast(1, number(1, "How many workers of this prefix there should be.")),
   zones: list("Zones in which machines are made, filled evenly."),
   provider: oneOf(["files", "command", "gcloud"], "What makes the machines.", "files"),
   "create-command": text("Command that makes one machine, for --provider command."),
@@ -133,10 +143,8 @@ gcloud compute instances create. After a kill a command may be run once more for
 export function checkMaking(flags: MakingFlags): void {
   poolOf(flags);
   templateOf(flags);
-  const { count, disk, window, zones } = flags;
-  if (count < 1) throw refused(`--count must be at least 1, got ${count}`);
+  const { disk, zones } = flags;
   if (zones.some((zone) => zone.trim() === "")) throw refused("--zones has an empty name");
-  checkWindow(window);
   if (disk !== "" && !/^[1-9]\d{0,5}$/.test(disk)) throw refused(`--disk "${disk}" is not a number of GB`);
 }
 

@@ -9,7 +9,6 @@ import { defineCommand, onlyWord } from "../framework/define.js";
 import { checkAccess, withObjects } from "../framework/objects.js";
 import { print } from "../framework/output.js";
 import {
-  checkWindow,
   publisher,
   publishingFlags,
   tailoringFlags,
@@ -35,7 +34,6 @@ holds a token: mind where it goes.`,
   async run(flags, { words, given }) {
     const { ignitionAddress, publish, renew, setHostname, window } = flags;
     checkAccess(flags);
-    checkWindow(window);
     if (given.has("window") && !renew) throw refused("--window goes with --renew");
     if (publish && !renew) throw refused("--publish goes with --renew: nothing else changes");
     const name = onlyWord(words, "the worker's name");

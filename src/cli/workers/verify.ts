@@ -4,11 +4,10 @@ import { DrawbridgeError } from "../../base/errors/error.js";
 import { knownWorkers } from "../../cluster/nodes/workers/machines.js";
 import { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { verifyWorkers } from "../../cluster/nodes/workers/verify.js";
-import { text } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { checkAccess } from "../framework/objects.js";
-import { checkPositive, podFlags, podOf, timeoutFlag, verdictText, withDeadline } from "./fleet.js";
-import { poolOf, withClusters, workersFlags } from "./shared.js";
+import { podFlags, podOf, timeoutFlag, verdictText, withDeadline } from "./fleet.js";
+import { poolFlag, poolOf, withClusters, workersFlags } from "./shared.js";
 
 export default defineCommand({
   purpose: `Waits until the pool has nothing to complain about and all its workers, or those named, have fetched their configuration,
@@ -18,11 +17,10 @@ what is there, what exactly is missing, and what to do. Pods that it makes it re
 Ends with 0 when nothing is missing, with 1 otherwise.`,
   words: "[NAME...]",
   examples: ["drawbridge workers verify --pool demo --timeout 20m"],
-  flags: { ...workersFlags, ...podFlags, ...timeoutFlag("10m"), pool: text("Name of the pool. Required.") },
+  flags: { ...workersFlags, ...podFlags, ...timeoutFlag("10m"), ...poolFlag },
   async run(flags, { words: names }) {
     checkAccess(flags);
     const pool = poolOf(flags);
-    checkPositive("timeout", flags.timeout);
     const pod = podOf(flags);
     const workers = await chosen(flags.state, `${pool.namespace}/${pool.name}`, names);
     return withDeadline(flags.timeout, (deadline) =>
