@@ -43,8 +43,17 @@ export function connectThrough(
 }
 
 /** The header for the user name and password in the proxy's URL, if it has them. */
-export function proxyLogin({ username, password }: URL): Record<string, string> {
-  if (username === "") return {};
-  const login = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+export function proxyLogin({ username, password }: URL): { readonly "proxy-authorization"?: string } {
+  if (username === "" && password === "") return {};
+  const login = `${decoded(username)}:${decoded(password)}`;
   return { "proxy-authorization": `Basic ${Buffer.from(login).toString("base64")}` };
+}
+
+/** A percent sign that encodes nothing stands for itself. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

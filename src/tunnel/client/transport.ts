@@ -15,15 +15,15 @@ export async function connectFrontend(
   stop: AbortSignal,
 ): Promise<Socket> {
   const { allowHalfOpen } = options;
-  const where = describeFrontend(frontend);
+  const failed = (why: unknown): Error => frontendUnreachable(describeFrontend(frontend), why);
   if ("uds" in frontend) {
-    return await connected(net.connect({ path: frontend.uds, allowHalfOpen }), "connect", where, stop);
+    return await connected(net.connect({ path: frontend.uds, allowHalfOpen }), "connect", stop, failed);
   }
   const secureContext = secureContextOf(frontend.tls);
   const { host, port } = frontend;
   const { servername = isIP(host) === 0 ? host : undefined } = frontend.tls;
   // A TLS socket is half-open only when the socket below it is.
-  const socket = await connected(net.connect({ host, port, allowHalfOpen }), "connect", where, stop);
+  const socket = await connected(net.connect({ host, port, allowHalfOpen }), "connect", stop, failed);
   socket.setNoDelay(true);
   socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
   const secured = tls.connect({
@@ -33,17 +33,25 @@ export async function connectFrontend(
     ...(servername === undefined ? {} : { servername }),
     ...(options.alpn.length === 0 ? {} : { ALPNProtocols: [...options.alpn] }),
   });
-  return await connected(secured, "secureConnect", where, stop);
+  return await connected(secured, "secureConnect", stop, failed);
 }
 
-/** From here on somebody always listens to the socket's errors: one that nobody expects must not end the process. */
-async function connected<T extends Socket>(socket: T, event: string, where: string, stop: AbortSignal): Promise<T> {
+/**
+ * Waits for a socket to be connected; `failed` makes the error. From here on somebody always listens to the socket's
+ * errors: one that nobody expects must not end the process.
+ */
+export async function connected<T extends Socket>(
+  socket: T,
+  event: "connect" | "secureConnect",
+  stop: AbortSignal,
+  failed: (why: unknown) => unknown,
+): Promise<T> {
   socket.on("error", () => {});
   try {
     return await step<T>(stop, (resolve, reject) => {
       const onReady = (): void => resolve(socket);
-      const onError = (error: Error): void => reject(frontendUnreachable(where, error));
-      const onClose = (): void => reject(frontendUnreachable(where, "it hung up"));
+      const onError = (error: Error): void => reject(failed(error));
+      const onClose = (): void => reject(failed("it hung up"));
       socket.once(event, onReady).once("error", onError).once("close", onClose);
       return () => socket.off(event, onReady).off("error", onError).off("close", onClose);
     });

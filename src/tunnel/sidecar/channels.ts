@@ -1,5 +1,6 @@
-/** What happens in a sidecar, for its log and its metrics; nothing here may hold a secret. */
+/** What happens in a sidecar, for its log, its metrics and the admin API; no text here may hold a secret. */
 import { Channel, type Sourced } from "../../base/channel.js";
+import type { RelayedConnection, TargetRequest } from "./connection-handler.js";
 import type { FailureKind } from "./routing/errors.js";
 import type { Route } from "./routing/router.js";
 
@@ -23,17 +24,20 @@ export interface RequestDecided extends Sourced {
   readonly listener: string;
   readonly kind: RequestKind;
   readonly outcome: RequestOutcome;
+  /** Undefined when nobody found out what the client wanted. */
+  readonly request?: TargetRequest;
   /** `host:port`, once known. */
   readonly target?: string;
   /** Empty when established. */
   readonly error: string;
   /** Of the catalogue, where there is one. */
-  readonly code?: string;
+  readonly code?: string | undefined;
   /** Undefined when nothing was dialled, or a connection was used again. */
-  readonly dialMs?: number;
+  readonly dialMs?: number | undefined;
 }
 
 export interface ConnectionClosed extends Sourced {
+  readonly connection: RelayedConnection;
   readonly listener: string;
   readonly target: string;
   readonly durationMs: number;

@@ -57,15 +57,6 @@ export interface RelayedConnection {
   readonly info: TargetRequest & { readonly openedAt: number };
 }
 
-/** A client that did not get what it came for. */
-export interface UnservedRequest {
-  readonly outcome: RequestOutcome;
-  readonly error: string;
-  readonly code?: string;
-  /** Undefined when nobody found out what it wanted. */
-  readonly request?: TargetRequest;
-}
-
 export class ConnectionHandler {
   readonly traffic: Traffic = { toTarget: 0, fromTarget: 0 };
   readonly limits: ClientLimits;
@@ -76,10 +67,6 @@ export class ConnectionHandler {
   readonly #connections = new ShortLivedSet<RelayedConnection>();
   /** Never more than there are clients. */
   readonly #dials = new ShortLivedMap<number, TargetRequest>();
-  /** Told what is over with its whole life, by whoever keeps that; undefined: nobody does. */
-  onEnded: ((connection: RelayedConnection, error: string) => void) | undefined;
-  /** The same for what never came about. */
-  onUnserved: ((unserved: UnservedRequest) => void) | undefined;
 
   constructor({ source, config, limits, limit, router }: ConnectionHandlerOptions) {
     this.#source = source;
@@ -133,9 +120,9 @@ export class ConnectionHandler {
       idleTimeoutMs: this.limits.idleTimeoutMs,
       onEnd: ({ toTarget, fromTarget, error }) => {
         leave();
-        this.onEnded?.(connection, error);
         connectionClosed.publish({
           source: this.#source,
+          connection,
           listener: this.#listener,
           target: request.address,
           durationMs: performance.now() - since,
@@ -169,32 +156,29 @@ export class ConnectionHandler {
 
   established(request: TargetRequest): void {
     this.#dials.delete(request.id);
-    const { address: target, dialMs } = request;
-    const took = dialMs === undefined ? {} : { dialMs };
-    this.#decided({ kind: request.frontend, outcome: "established", error: "", target, ...took });
+    const { address: target, dialMs, frontend: kind } = request;
+    this.#decided({ kind, outcome: "established", error: "", target, dialMs, request });
   }
 
   /** The dial failed, or the client left before it was done. */
   failed(request: TargetRequest, reason: unknown): void {
     this.#dials.delete(request.id);
-    const { outcome, text, code } =
-      reason === CLIENT_GONE ? { outcome: "abandoned" as const, text: CLIENT_GONE.message } : failureOf(reason);
-    this.#refused(request.frontend, { request, outcome, error: text, ...(code === undefined ? {} : { code }) });
+    const { address: target, frontend: kind } = request;
+    if (reason === CLIENT_GONE) {
+      this.#decided({ kind, outcome: "abandoned", error: CLIENT_GONE.message, target, request });
+    } else {
+      const { outcome, text: error, code } = failureOf(reason);
+      this.#decided({ kind, outcome, error, code, target, request });
+    }
   }
 
   refused(kind: RequestKind, outcome: RequestOutcome, error: string): void {
-    this.#refused(kind, { outcome, error });
+    this.#decided({ kind, outcome, error });
   }
 
   /** Cuts every joined connection, so that both peers notice. */
   destroy(): void {
     for (const { relay } of this.#connections) relay.cut("the sidecar ended");
-  }
-
-  #refused(kind: RequestKind, unserved: UnservedRequest): void {
-    const { request, ...decision } = unserved;
-    this.#decided({ kind, ...decision, ...(request === undefined ? {} : { target: request.address }) });
-    this.onUnserved?.(unserved);
   }
 
   #decided(decision: Omit<RequestDecided, "source" | "listener">): void {

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { Logger } from "../../base/log/log.js";
 import { connectionClosed, fallbackChanged, probeEnded, requestDecided } from "./channels.js";
+import type { RelayedConnection } from "./connection-handler.js";
 import { logSidecar } from "./log.js";
 
 function logOf(verbosity: number) {
@@ -26,7 +27,8 @@ test("every connection is told only to those who asked for that much", () => {
       error: "",
     });
     const bytes = { bytesToTarget: 1, bytesFromTarget: 2 };
-    connectionClosed.publish({ source, listener: "a", target: "b:1", durationMs: 3, ...bytes, error: "" });
+    const connection = {} as RelayedConnection;
+    connectionClosed.publish({ source, connection, listener: "a", target: "b:1", durationMs: 3, ...bytes, error: "" });
   }
   expect(usual.lines()).toHaveLength(0);
   expect(chatty.lines()).toHaveLength(2);

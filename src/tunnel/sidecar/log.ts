@@ -13,14 +13,16 @@ export function logSidecar(logger: Logger, source: object): () => void {
   const paced = new PacedLog(logger);
   const events = new Subscriptions(source);
   const failing = new Set<string>();
-  events.on(requestDecided, ({ source: _, ...event }) => {
+  events.on(requestDecided, ({ source: _, request: _request, ...event }) => {
     if (event.outcome === "established" || event.outcome === "abandoned") {
       logger.info(EVERY_CONNECTION, "connection asked for", event);
     } else if (logger.verbosity >= DETAIL) {
       paced.warn("request was not served", event);
     }
   });
-  events.on(connectionClosed, ({ source: _, ...event }) => logger.info(EVERY_CONNECTION, "connection closed", event));
+  events.on(connectionClosed, ({ source: _, connection: _connection, ...event }) =>
+    logger.info(EVERY_CONNECTION, "connection closed", event),
+  );
   events.on(fallbackChanged, ({ listener, active, why }) => {
     if (active) logger.warn("the tunnel does not work; targets are dialled straight from here", { listener, why });
     else logger.info(1, "the tunnel works again", { listener });

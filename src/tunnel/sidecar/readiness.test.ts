@@ -13,7 +13,7 @@ describe("readiness", () => {
     const probe = vi.fn(async () => {
       if (failure !== undefined) throw failure;
     });
-    const readiness = new Readiness({}, [{ listener: "a", router: { probe } }], PACE);
+    const readiness = new Readiness({}, [["a", { probe }]], PACE);
     expect(readiness.ready).toBe(false);
     readiness.start();
     await vi.advanceTimersByTimeAsync(0);
@@ -33,13 +33,13 @@ describe("readiness", () => {
     expect(probe).toHaveBeenCalledTimes(3);
   });
 
-  test("needs every listener's way", async () => {
+  test("is ready only when the probes of all listeners succeed", async () => {
     const broken = { probe: () => Promise.reject(new RouteError("timeout", "DB_DIAL_TIMEOUT", "late")) };
     const readiness = new Readiness(
       {},
       [
-        { listener: "a", router: { probe: async () => {} } },
-        { listener: "b", router: broken },
+        ["a", { probe: async () => {} }],
+        ["b", broken],
       ],
       PACE,
     );
@@ -51,7 +51,7 @@ describe("readiness", () => {
 
   test("does not ask again while a probe is under way", async () => {
     const probe = vi.fn(() => new Promise<void>(() => {}));
-    const readiness = new Readiness({}, [{ listener: "a", router: { probe } }], PACE);
+    const readiness = new Readiness({}, [["a", { probe }]], PACE);
     readiness.start();
     await vi.advanceTimersByTimeAsync(10 * PACE.intervalMs);
     expect(probe).toHaveBeenCalledTimes(1);

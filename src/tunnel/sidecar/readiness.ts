@@ -1,31 +1,24 @@
-/** Whether the tunnel works, found out by dialling through it now and then; asking costs nothing. */
+/** Whether the tunnel works, found out by dialling through it at intervals. */
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { probeEnded } from "./channels.js";
+import type { SidecarConfig } from "./config.js";
 import type { Router } from "./routing/router.js";
 
-export interface ProbedListener {
-  readonly listener: string;
-  readonly router: Pick<Router, "probe">;
-}
-
-export interface ProbePace {
-  readonly intervalMs: number;
-  readonly timeoutMs: number;
-}
+type ProbedRouters = readonly (readonly [listener: string, router: Pick<Router, "probe">])[];
 
 export class Readiness {
   readonly #source: object;
-  readonly #probed: readonly ProbedListener[];
-  readonly #pace: ProbePace;
-  /** Empty: ready. For people without a right to details: codes, no addresses and no files. */
+  readonly #routers: ProbedRouters;
+  readonly #times: SidecarConfig["probe"];
+  /** Empty: ready. Shown to anybody who asks the health port: codes, no addresses and no files. */
   #why = "no probe through the tunnel has ended yet";
   #timer: NodeJS.Timeout | undefined;
   readonly #stopped = new AbortController();
 
-  constructor(source: object, probed: readonly ProbedListener[], pace: ProbePace) {
+  constructor(source: object, routers: ProbedRouters, times: SidecarConfig["probe"]) {
     this.#source = source;
-    this.#probed = probed;
-    this.#pace = pace;
+    this.#routers = routers;
+    this.#times = times;
   }
 
   get ready(): boolean {
@@ -46,21 +39,21 @@ export class Readiness {
     this.#stopped.abort(new Error(why));
   }
 
-  /** One probe a listener, one after the other, and a pause: a tunnel that hangs is not asked twice at once. */
+  /** One probe per listener, one after the other, and a pause: a tunnel that hangs has one probe at a time. */
   async #round(): Promise<void> {
     const failures: string[] = [];
-    for (const { listener, router } of this.#probed) {
+    for (const [listener, router] of this.#routers) {
       const failure = await this.#probe(listener, router);
       if (failure !== "") failures.push(failure);
     }
     if (this.#stopped.signal.aborted) return;
     this.#why =
       failures.length === 0 ? "" : `the last probe through the tunnel failed: ${[...new Set(failures)].join(", ")}`;
-    this.#timer = setTimeout(() => void this.#round(), this.#pace.intervalMs);
+    this.#timer = setTimeout(() => void this.#round(), this.#times.intervalMs);
   }
 
-  async #probe(listener: string, router: ProbedListener["router"]): Promise<string> {
-    const { timeoutMs } = this.#pace;
+  async #probe(listener: string, router: Pick<Router, "probe">): Promise<string> {
+    const { timeoutMs } = this.#times;
     const late = AbortSignal.timeout(timeoutMs);
     try {
       await router.probe(AbortSignal.any([late, this.#stopped.signal]));

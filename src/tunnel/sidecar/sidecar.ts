@@ -7,7 +7,7 @@ import { Listener } from "./listeners/listener.js";
 import { Readiness } from "./readiness.js";
 import { type OpenServices, type Router, type RouterParts, TunnelRouter } from "./routing/router.js";
 
-/** For tests: a way without a tunnel behind it. */
+/** Replaced by tests: a router without a tunnel behind it. */
 export type RouterFactory = (config: RoutingConfig, parts: RouterParts) => Router;
 
 export class Sidecar {
@@ -27,12 +27,11 @@ export class Sidecar {
     const { listeners, limits, probe } = config;
     this.config = config;
     this.limit = new ConnectionLimit(limits.maxConnections);
-    const routers = listeners.map(({ name, routing }) => makeRouter(routing, this.#parts(name, openServices)));
-    this.#routers = routers;
+    this.#routers = listeners.map(({ name, routing }) => makeRouter(routing, this.#parts(name, openServices)));
     this.listeners = listeners.map((config, at) => {
-      return new Listener({ source: this, config, limits, limit: this.limit, router: routers[at]! });
+      return new Listener({ source: this, config, limits, limit: this.limit, router: this.#routers[at]! });
     });
-    const probed = listeners.map(({ name }, at) => ({ listener: name, router: routers[at]! }));
+    const probed = listeners.map(({ name }, at) => [name, this.#routers[at]!] as const);
     this.readiness = new Readiness(this, probed, probe);
   }
 
@@ -69,7 +68,7 @@ export class Sidecar {
 
   #parts(listener: string, openServices: OpenServices | undefined): RouterParts {
     return {
-      ...(openServices === undefined ? {} : { openServices }),
+      openServices,
       onRoute: (route) => routeTaken.publish({ source: this, listener, route }),
       onFallback: (active, why) => fallbackChanged.publish({ source: this, listener, active, why }),
     };

@@ -210,7 +210,7 @@ export interface Refusal {
   /** One sentence. */
   readonly why: string;
   /** Of the catalogue of errors, where there is one. */
-  readonly code?: string;
+  readonly code?: string | undefined;
   /** Who asked, where it is known. */
   readonly remote?: string;
 }

@@ -1,8 +1,8 @@
 /** What a sidecar tells the admin API about itself. */
 import { hostname } from "node:os";
 import { certificatesOf, describeFrontend, type Frontend } from "../../../tunnel/client/frontend.js";
-import { requestDecided } from "../../../tunnel/sidecar/channels.js";
-import type { RelayedConnection, UnservedRequest } from "../../../tunnel/sidecar/connection-handler.js";
+import { connectionClosed, requestDecided } from "../../../tunnel/sidecar/channels.js";
+import type { RelayedConnection } from "../../../tunnel/sidecar/connection-handler.js";
 import type { Sidecar } from "../../../tunnel/sidecar/sidecar.js";
 import { CertificateReader, reread } from "../admin/certificates.js";
 import type { PathHealth, ServerPeer, Totals } from "../admin/contract.js";
@@ -28,24 +28,19 @@ export class SidecarSubject implements Subject {
 
   /** Keeps ended connections, failed dials and refusals from here on. */
   remember(): void {
-    requestDecided.subscribe(({ outcome, dialMs = 0 }) => {
+    requestDecided.subscribe(({ request, outcome, error, code, dialMs = 0 }) => {
       this.#dials.count(outcome === "established", dialMs);
+      if (outcome === "established") return;
+      // A client that hung up was not refused, but what was dialled for it came to nothing all the same.
+      const refusal = { target: request?.address ?? "", why: error, code };
+      const refusalId = outcome === "abandoned" ? undefined : this.refusals.add(refusal);
+      if (request === undefined || request.dialledAt === 0) return;
+      this.ended.add(this.#rows.ended(request, undefined, { at: performance.now(), reason: error, error, refusalId }));
     }, this.#sidecar);
-    for (const { handler } of this.#sidecar.listeners) {
-      handler.onUnserved = (unserved) => this.#keep(unserved);
-      handler.onEnded = (connection, error) => {
-        const end = { at: performance.now(), reason: error || "both ends closed", error: error || undefined };
-        this.ended.add(this.#rows.ended(factsOf(connection), undefined, end));
-      };
-    }
-  }
-
-  /** A client that hung up was not refused, but what was dialled for it came to nothing all the same. */
-  #keep({ request, outcome, error, code }: UnservedRequest): void {
-    const refused = { target: request?.address ?? "", why: error, ...(code === undefined ? {} : { code }) };
-    const refusalId = outcome === "abandoned" ? undefined : this.refusals.add(refused);
-    if (request === undefined || request.dialledAt === 0) return;
-    this.ended.add(this.#rows.ended(request, undefined, { at: performance.now(), reason: error, error, refusalId }));
+    connectionClosed.subscribe(({ connection, error }) => {
+      const end = { at: performance.now(), reason: error || "both ends closed", error: error || undefined };
+      this.ended.add(this.#rows.ended(factsOf(connection), undefined, end));
+    }, this.#sidecar);
   }
 
   process() {

@@ -41,40 +41,39 @@ export function queryServices(services: ServiceAddresses, clusterDomain: string)
   };
 }
 
-const SERVICES: readonly ServiceName[] = [
+const DNS_SERVICES: readonly ServiceName[] = [
   { name: "dns-default", namespace: "openshift-dns" },
   { name: "kube-dns", namespace: "kube-system" },
 ];
 
-export interface DnsServer {
-  find(stop: AbortSignal): Promise<Target>;
-  /** It did not answer: look it up again next time. */
-  forget(): void;
-}
+/** Where the cluster's DNS is: as configured, or else the address of its Service. */
+export class ClusterDnsAddress {
+  readonly #configured: Target | undefined;
+  readonly #services: ServiceAddresses;
+  #found: Target | undefined;
 
-export function fixedDnsServer(server: Target): DnsServer {
-  return { find: async () => server, forget: () => {} };
-}
-
-export function dnsServerByService(services: ServiceAddresses): DnsServer {
-  let known: Target | undefined;
-  return {
-    async find(stop) {
-      known ??= await lookUp(services, stop);
-      return known;
-    },
-    forget() {
-      known = undefined;
-    },
-  };
-}
-
-async function lookUp(services: ServiceAddresses, stop: AbortSignal): Promise<Target> {
-  for (const service of SERVICES) {
-    const [host] = await services.find(service, stop);
-    if (host !== undefined) return { host, port: 53 };
+  constructor(configured: Target | undefined, services: ServiceAddresses) {
+    this.#configured = configured;
+    this.#services = services;
   }
-  throw new Error("the cluster has neither a Service dns-default in openshift-dns nor kube-dns in kube-system");
+
+  async find(stop: AbortSignal): Promise<Target> {
+    this.#found ??= this.#configured ?? (await this.#lookUp(stop));
+    return this.#found;
+  }
+
+  /** It did not answer: look it up again next time. */
+  forget(): void {
+    this.#found = undefined;
+  }
+
+  async #lookUp(stop: AbortSignal): Promise<Target> {
+    for (const service of DNS_SERVICES) {
+      const [host] = await this.#services.find(service, stop);
+      if (host !== undefined) return { host, port: 53 };
+    }
+    throw new Error("the cluster has neither a Service dns-default in openshift-dns nor kube-dns in kube-system");
+  }
 }
 
 export interface ClusterNamesOptions {

@@ -1,11 +1,11 @@
 /** Connections straight from here, by way of this network's own proxy where one is set. */
 import net, { isIP } from "node:net";
 import type { Duplex } from "node:stream";
-import { step } from "../../client/errors.js";
+import { messageOf } from "../../../base/errors/error.js";
+import { connected } from "../../client/transport.js";
 import { noProxyRules } from "../../wire/no-proxy.js";
 import { directError, type FailureKind, proxyError, RouteError, type Target } from "./errors.js";
-import type { HttpProxy, ProxyTrust } from "./proxies.js";
-import { connectThroughProxy, secureProxy } from "./proxies.js";
+import { connectThroughProxy, type HttpProxy, type ProxyTrust, secureProxy } from "./proxies.js";
 
 export interface DirectDialerOptions {
   readonly proxy: HttpProxy | undefined;
@@ -38,7 +38,9 @@ export class DirectDialer {
     } catch (reason) {
       stop.throwIfAborted();
       if (reason instanceof RouteError && reason.kind === "forbidden") throw reason;
-      throw proxyError("path", proxy, `of this network cannot be reached: ${wordsOf(reason)}`, { cause: reason });
+      throw proxyError("path", proxy, `of this network cannot be reached: ${messageOf(reason).replace(/\.$/, "")}`, {
+        cause: reason,
+      });
     }
     return await connectThroughProxy(await secureProxy(stream, proxy, trust, stop), proxy, target, stop);
   }
@@ -74,10 +76,6 @@ export class DirectDialer {
   }
 }
 
-function wordsOf(reason: unknown): string {
-  return (reason instanceof Error ? reason.message : String(reason)).replace(/\.$/, "");
-}
-
 /** A dead peer is noticed although nothing is sent. */
 const TCP_KEEPALIVE_MS = 15_000;
 
@@ -85,18 +83,7 @@ export async function connectTcp({ host, port }: Target, stop: AbortSignal): Pro
   const socket = net.connect({ host, port, allowHalfOpen: true });
   socket.setNoDelay(true);
   socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
-  // From here on somebody always listens: an error that nobody expects must not end the process.
-  socket.on("error", () => {});
-  try {
-    return await step<Duplex>(stop, (resolve, reject) => {
-      const onReady = (): void => resolve(socket);
-      socket.once("connect", onReady).once("error", reject);
-      return () => socket.off("connect", onReady).off("error", reject);
-    });
-  } catch (reason) {
-    socket.destroy();
-    throw reason;
-  }
+  return await connected(socket, "connect", stop, (why) => why);
 }
 
 /** A name with more dead addresses than this is not worth a caller's patience. */

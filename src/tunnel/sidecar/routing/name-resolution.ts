@@ -233,15 +233,11 @@ export class FallbackState {
 
 export type LocalLookup = (name: string, stop: AbortSignal) => Promise<readonly string[]>;
 
-export function localLookup(): LocalLookup {
+export function queryLocally(lookup?: LocalLookup): ResolverQuery {
   const resolver = new Resolver();
-  return (name, stop) => resolver.find(name, stop);
-}
-
-export function queryLocally(lookup: LocalLookup): ResolverQuery {
   return async (name, stop) => {
     try {
-      return { addresses: await lookup(name, stop), ttlMs: undefined };
+      return { addresses: await (lookup?.(name, stop) ?? resolver.find(name, stop)), ttlMs: undefined };
     } catch (reason) {
       const { code } = reason as NodeJS.ErrnoException;
       if (code === "ENOTFOUND" || code === "ENODATA") return { addresses: [], ttlMs: undefined };

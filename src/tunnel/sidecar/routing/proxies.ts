@@ -6,8 +6,9 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import tls, { createSecureContext, rootCertificates, type SecureContext } from "node:tls";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { proxyLogin } from "../../../base/http-connect.js";
 import { exchangeConnect } from "../../client/connect-dial.js";
-import { step } from "../../client/errors.js";
+import { connected } from "../../client/transport.js";
 import { readCertificateSet } from "../../pki/certificate-set.js";
 import { certificateBlocks } from "../../pki/pem.js";
 import { addressOf, type FailureKind, proxyError, type Target } from "./errors.js";
@@ -33,22 +34,8 @@ export function parseProxyUrl(text: string, what: string): HttpProxy | undefined
     host: url.hostname.replace(/^\[|\]$/g, ""),
     port: Number(url.port || (secure ? 443 : 80)),
     secure,
-    authorization: authorizationOf(url),
+    authorization: proxyLogin(url)["proxy-authorization"],
   };
-}
-
-function authorizationOf({ username, password }: URL): string | undefined {
-  if (username === "" && password === "") return undefined;
-  return `Basic ${Buffer.from(`${decoded(username)}:${decoded(password)}`).toString("base64")}`;
-}
-
-/** A percent sign that encodes nothing stands for itself. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /** How much of a refusal's body is worth telling. */
@@ -62,33 +49,18 @@ export async function secureProxy(
   stop: AbortSignal,
 ): Promise<Duplex> {
   if (!proxy.secure) return stream;
-  let secured: tls.TLSSocket;
+  const failed = (why: unknown): Error =>
+    proxyError("path", proxy, `cannot be spoken to by TLS: ${messageOf(why).replace(/\.$/, "")}`, { cause: why });
   try {
-    secured = tls.connect({
+    const secured = tls.connect({
       socket: stream,
       secureContext: trust.context(),
       host: proxy.host,
       ...(isIP(proxy.host) === 0 ? { servername: proxy.host } : {}),
       ALPNProtocols: ["http/1.1"],
     });
+    return await connected(secured, "secureConnect", stop, failed);
   } catch (reason) {
-    stream.destroy();
-    throw reason;
-  }
-  secured.on("error", () => {});
-  try {
-    return await step<Duplex>(stop, (resolve, reject) => {
-      const onReady = (): void => resolve(secured);
-      const fail = (why: unknown): void => {
-        const what = `cannot be spoken to by TLS: ${messageOf(why).replace(/\.$/, "")}`;
-        reject(proxyError("path", proxy, what, { cause: why }));
-      };
-      const onClose = (): void => fail("it hung up");
-      secured.once("secureConnect", onReady).once("error", fail).once("close", onClose);
-      return () => secured.off("secureConnect", onReady).off("error", fail).off("close", onClose);
-    });
-  } catch (reason) {
-    secured.destroy();
     stream.destroy();
     throw reason;
   }

@@ -10,14 +10,7 @@ import { withinBounds } from "../../client/errors.js";
 import { parseTarget } from "../../client/frontend.js";
 import { noProxyRules } from "../../wire/no-proxy.js";
 import type { RoutingConfig } from "../config.js";
-import {
-  type DnsServer,
-  dnsServerByService,
-  fixedDnsServer,
-  queryClusterDns,
-  queryServices,
-  type ServiceAddresses,
-} from "./cluster-dns.js";
+import { ClusterDnsAddress, queryClusterDns, queryServices, type ServiceAddresses } from "./cluster-dns.js";
 import { canonicalName, connectTcp, DirectDialer, firstReachable, isCloudApi } from "./direct.js";
 import { addressOf, proxyError, RouteError, type Target, tunnelError } from "./errors.js";
 import { FailoverDialer, frontendDialerOf } from "./frontends.js";
@@ -26,7 +19,6 @@ import {
   AnswerCache,
   FallbackState,
   type LocalLookup,
-  localLookup,
   NameResolver,
   queryLocally,
   type ResolverQuery,
@@ -98,7 +90,7 @@ export class TunnelRouter implements Router {
   readonly #config: RoutingConfig;
   readonly #parts: RouterParts;
   readonly #services: ServiceAddresses;
-  readonly #dns: DnsServer;
+  readonly #dns: ClusterDnsAddress;
   readonly #tunnels: FailoverDialer;
   readonly #guard: LoopGuard;
   readonly #trust: ProxyTrust;
@@ -129,15 +121,14 @@ export class TunnelRouter implements Router {
     const frontends = parts.dialer === undefined ? config.frontends.map(frontendDialerOf) : [parts.dialer];
     this.#tunnels = new FailoverDialer(frontends, timeouts.openMs, now);
     this.#services = (parts.openServices ?? noServices)(resolution.kube);
-    const { server } = resolution.clusterDns;
-    this.#dns = server === undefined ? dnsServerByService(this.#services) : fixedDnsServer(server);
+    this.#dns = new ClusterDnsAddress(resolution.clusterDns.server, this.#services);
     this.#fallback = config.fallback.direct
       ? new FallbackState(config.fallback.retryMs, now, parts.onFallback)
       : undefined;
 
     const cached = (query: ResolverQuery): AnswerCache =>
       new AnswerCache(query, { cache: resolution.cache, now, timeoutMs: timeouts.resolveMs });
-    const local = cached(queryLocally(parts.lookup ?? localLookup()));
+    const local = cached(queryLocally(parts.lookup));
     const find = (name: string, stop: AbortSignal): Promise<readonly string[]> => local.find(name, stop);
     this.#guard = new LoopGuard({ own: config.own, frontends: config.frontends, lookup: find });
     this.#refuseOwnProxies(networkProxy);
