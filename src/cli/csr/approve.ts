@@ -2,27 +2,10 @@
 
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { carryOut } from "../../cluster/nodes/csr/approver/requests.js";
-import { type Decision, decide, noDecisionLog, openDecisionLog } from "../../cluster/nodes/csr/decide.js";
-import { list, type Values } from "../flags/flag.js";
-import { defineCommand } from "../framework/define.js";
-import {
-  type CsrAccess,
-  checkCsrFlags,
-  csrFlags,
-  decisionLogFlag,
-  findRequest,
-  INVENTORY_HELP,
-  lookOnce,
-  notOurs,
-  oneName,
-  withAccess,
-} from "./shared.js";
-
-const approveFlags = {
-  ...csrFlags,
-  ...decisionLogFlag,
-  despite: list("Rule that the request may break, as drawbridge csr explain names it; repeatable."),
-};
+import { noDecisionLog, openDecisionLog } from "../../cluster/nodes/csr/decide.js";
+import { list } from "../flags/flag.js";
+import { defineCommand, onlyWord } from "../framework/define.js";
+import { csrFlags, decisionAbout, decisionLogFlag, INVENTORY_HELP, readPending, withAccess } from "./shared.js";
 
 export default defineCommand({
   purpose: `Approves one pending request. Rules it breaks must be named with --despite; what a request looks like and who filed
@@ -31,35 +14,32 @@ it cannot be overlooked, since the signer would refuse it. What is approved is r
 ${INVENTORY_HELP}`,
   words: "NAME",
   examples: ["drawbridge csr approve csr-8b2xk --despite window"],
-  flags: approveFlags,
-  async run(flags, { words }) {
-    const name = oneName(words);
-    checkCsrFlags(flags);
-    return withAccess(flags, (access) => approve(name, flags, access));
+  flags: {
+    ...csrFlags,
+    ...decisionLogFlag,
+    despite: list("Rule that the request may break, as drawbridge csr explain names it; repeatable."),
+  },
+  run(flags, { words }) {
+    const name = onlyWord(words, "the name of the request");
+    return withAccess(flags, async ({ api, inventory, store }) => {
+      const snapshot = await readPending(flags, { api, inventory, store });
+      const despite = new Set(flags.despite);
+      const { request, decision } = decisionAbout(name, snapshot, despite);
+      if (decision.action !== "approve") {
+        const why = `because ${decision.explanation} (rule ${decision.rule})`;
+        throw new DrawbridgeError("DB_CSR_REQUEST", `${name} is not approved, ${why}`);
+      }
+      const log = flags.decisionLog === "" ? undefined : openDecisionLog(flags.decisionLog);
+      try {
+        await store.remember(new Map([[decision.node, decision.remember]]));
+        const actor = { api, log: log ?? noDecisionLog, by: "by hand", mayWrite: () => true, despite };
+        const result = await carryOut(actor, request, { ...snapshot.state, memory: store.memory });
+        if (result.done) return { request: name, explanation: result.decision.explanation };
+        throw new DrawbridgeError("DB_CSR_REQUEST", `${name} was not approved: ${result.because}`);
+      } finally {
+        log?.close();
+      }
+    });
   },
   show: ({ explanation, request }) => `${request} is approved: ${explanation}\n`,
 });
-
-async function approve(name: string, flags: Values<typeof approveFlags>, access: CsrAccess) {
-  const look = await lookOnce(flags, access);
-  const request = findRequest(look, name);
-  const despite = new Set(flags.despite);
-  const decision = decide(request, look.state, despite);
-  if (decision === undefined) throw await notOurs(request);
-  if (decision.action !== "approve") throw refusal(decision);
-  const log = flags.decisionLog === "" ? undefined : openDecisionLog(flags.decisionLog);
-  try {
-    await access.store.remember(new Map([[decision.node, decision.remember]]));
-    const actor = { api: access.api, log: log ?? noDecisionLog, by: "by hand", mayWrite: () => true, despite };
-    const result = await carryOut(actor, request, { ...look.state, memory: access.store.memory });
-    if (result.done) return { request: decision.request, explanation: result.decision.explanation };
-    throw new DrawbridgeError("DB_CSR_REQUEST", `${decision.request} was not approved: ${result.because}`);
-  } finally {
-    log?.close();
-  }
-}
-
-function refusal({ request, rule, explanation }: Decision): DrawbridgeError {
-  const sentence = `${request} is not approved, because ${explanation} (rule ${rule})`;
-  return new DrawbridgeError("DB_CSR_REQUEST", sentence);
-}

@@ -4,7 +4,7 @@ import { APPROVER_NAME } from "../../cluster/nodes/permissions.js";
 import { atLeast, duration, yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { healthFlags, healthOf } from "../framework/objects.js";
-import { checkCsrFlags, csrFlags, decisionLogFlag, INVENTORY_HELP, openAccess, policyOf } from "./shared.js";
+import { csrFlags, decisionLogFlag, INVENTORY_HELP, openAccess, policyOf } from "./shared.js";
 
 export default defineCommand({
   purpose: `Watches a cluster and approves requests of kubelets that keep every rule: first certificates of machines the inventory
@@ -25,7 +25,6 @@ ${INVENTORY_HELP}`,
     interval: atLeast(100, duration("10s", "How long to wait for a change before looking again.")),
   },
   async run(flags) {
-    checkCsrFlags(flags);
     const health = healthOf(flags);
     const { namespace, decisionLog, dryRun, interval: intervalMs } = flags;
     const policy = policyOf(flags);

@@ -153,10 +153,10 @@ describe("drawbridge csr approve", () => {
 
 describe("misuse", () => {
   test.each([
-    [["explain"], "name one request"],
-    [["approve", "a", "b"], "name one request"],
+    [["explain"], "the name of the request is missing"],
+    [["approve", "a", "b"], "the name of the request is enough"],
     [["list", "word"], '"word" belongs to no flag'],
-    [["list", "--node-cidr=10.0.0.0"], '--node-cidr: "10.0.0.0" is not a network'],
+    [["list", "--node-cidr=10.0.0.0"], '"--node-cidr" flag: "10.0.0.0" is not a network'],
     [["approver", "--surge=-1"], '"--surge" flag: must be at least 0'],
     [["approver", "--bootstrap-user="], '"--bootstrap-user" flag: must not be empty'],
     [["approver", "--interval=1ms"], '"--interval" flag: must be at least 100ms'],

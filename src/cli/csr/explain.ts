@@ -1,16 +1,7 @@
 /** `drawbridge csr explain NAME`: every rule, one by one. */
-import { type Decision, decide } from "../../cluster/nodes/csr/decide.js";
-import { defineCommand } from "../framework/define.js";
-import {
-  checkCsrFlags,
-  csrFlags,
-  findRequest,
-  INVENTORY_HELP,
-  lookOnce,
-  notOurs,
-  oneName,
-  withAccess,
-} from "./shared.js";
+import type { Decision } from "../../cluster/nodes/csr/decide.js";
+import { defineCommand, onlyWord } from "../framework/define.js";
+import { csrFlags, decisionAbout, INVENTORY_HELP, readPending, withAccess } from "./shared.js";
 
 export default defineCommand({
   purpose: `Goes through every rule for one pending request and says which it keeps and which it breaks. Changes nothing.
@@ -21,13 +12,9 @@ ${INVENTORY_HELP}`,
   examples: ["drawbridge csr explain csr-8b2xk --inventory workers/inventory"],
   flags: csrFlags,
   async run(flags, { words }) {
-    const name = oneName(words);
-    checkCsrFlags(flags);
-    const look = await withAccess(flags, (access) => lookOnce(flags, access));
-    const request = findRequest(look, name);
-    const decision = decide(request, look.state);
-    if (decision === undefined) throw await notOurs(request);
-    return decision;
+    const name = onlyWord(words, "the name of the request");
+    const snapshot = await withAccess(flags, (access) => readPending(flags, access));
+    return decisionAbout(name, snapshot).decision;
   },
   show: { text: explainText, json: ({ remember: _remember, ...shown }) => shown },
   exitCode: ({ action }) => (action === "approve" ? 0 : 1),

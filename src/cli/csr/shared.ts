@@ -4,15 +4,14 @@ import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
 import { type RequestsSnapshot, readRequests } from "../../cluster/nodes/csr/approver/requests.js";
 import { defaultPolicy, type Policy } from "../../cluster/nodes/csr/case.js";
-import type { InventorySource } from "../../cluster/nodes/csr/inventory.js";
-import * as sources from "../../cluster/nodes/csr/inventory.js";
+import { decide } from "../../cluster/nodes/csr/decide.js";
+import { configMapInventory, directoryInventory, type InventorySource } from "../../cluster/nodes/csr/inventory.js";
 import { MemoryStore } from "../../cluster/nodes/csr/memory.js";
 import { Networks } from "../../cluster/nodes/csr/names.js";
-import { kindOf, outcomeOf, requestName, type SigningRequest } from "../../cluster/nodes/csr/signing-request.js";
+import { kindOf, outcomeOf, requestName } from "../../cluster/nodes/csr/signing-request.js";
 import { APPROVER_NAME } from "../../cluster/nodes/permissions.js";
-import { atLeast, filled, inGroup, list, number, text, type Values, yesNo } from "../flags/flag.js";
-import { refused } from "../flags/parse.js";
-import { checkObjects, objectFlags, openObjects } from "../framework/objects.js";
+import { atLeast, filled, inGroup, list, number, restricted, text, type Values, yesNo } from "../flags/flag.js";
+import { namespaceFlag, objectFlags, openObjects } from "../framework/objects.js";
 
 /** For --help: the one format, wherever the inventory is kept. */
 export const INVENTORY_HELP = `The inventory says which machines are expected. It is every *.yaml, *.yml and *.json file of the directory given with
@@ -30,6 +29,15 @@ export const INVENTORY_HELP = `The inventory says which machines are expected. I
   claims:                        # who fetched a configuration, for --require-claim
   - {worker: worker-0, at: "2031-01-02T03:10:00Z"}`;
 
+const networks = (usage: string) =>
+  restricted(list(usage), (prefixes) => {
+    try {
+      new Networks(prefixes);
+    } catch (reason) {
+      return messageOf(reason);
+    }
+  });
+
 /** What is approved, whoever decides. */
 export const policyFlags = inGroup("advanced", {
   "bootstrap-user": filled(text("User that files the first requests of machines.", defaultPolicy.bootstrapUser)),
@@ -37,8 +45,8 @@ export const policyFlags = inGroup("advanced", {
     "Group of the bootstrap user; repeatable, and all of them must be given.",
     defaultPolicy.bootstrapGroups,
   ),
-  "node-cidr": list("Network in which nodes may have addresses that the inventory does not list; repeatable."),
-  "foreign-cidr": list("Network of services, pods or the control plane, never a node's address; repeatable."),
+  "node-cidr": networks("Network in which nodes may have addresses that the inventory does not list; repeatable."),
+  "foreign-cidr": networks("Network of services, pods or the control plane, never a node's address; repeatable."),
   "reserved-name": list("Name of the control plane that no node may have; repeatable."),
   "require-claim": yesNo("Approve only machines that were seen fetching their configuration."),
   surge: atLeast(0, number(defaultPolicy.surge, "Nodes that a pool may have beyond its replicas.")),
@@ -48,9 +56,7 @@ export const policyFlags = inGroup("advanced", {
 
 export const csrFlags = {
   ...objectFlags,
-  ...inGroup("kubernetes", {
-    namespace: filled(text("Namespace of the inventory's ConfigMaps, of the lease and of the memory.", "drawbridge")),
-  }),
+  ...namespaceFlag("Namespace of the inventory's ConfigMaps, of the lease and of the memory."),
   inventory: text("Directory with the inventory. If empty, ConfigMaps of the namespace."),
   ...policyFlags,
 };
@@ -62,31 +68,18 @@ export const decisionLogFlag = {
   "decision-log": text("File to which every decision is appended as a line of JSON. If empty, there is none."),
 };
 
-export function checkCsrFlags(flags: CsrFlags): void {
-  checkObjects(flags);
-  policyOf(flags);
-}
-
 export function policyOf(flags: PolicyFlags): Policy {
   return {
     bootstrapUser: flags.bootstrapUser,
     bootstrapGroups: flags.bootstrapGroup,
-    nodeNetworks: networksOf("node-cidr", flags.nodeCidr),
-    foreignNetworks: networksOf("foreign-cidr", flags.foreignCidr),
+    nodeNetworks: new Networks(flags.nodeCidr),
+    foreignNetworks: new Networks(flags.foreignCidr),
     reservedNames: flags.reservedName,
     needsClaim: flags.requireClaim,
     surge: flags.surge,
     poolRate: flags.poolRate,
     deniesForgery: flags.denyForgery,
   };
-}
-
-function networksOf(name: string, prefixes: readonly string[]): Networks {
-  try {
-    return new Networks(prefixes);
-  } catch (reason) {
-    throw refused(`--${name}: ${messageOf(reason)}`);
-  }
 }
 
 export interface CsrAccess {
@@ -98,38 +91,31 @@ export interface CsrAccess {
 /** `namespace`: the approver's. */
 export async function openAccess(flags: CsrFlags, namespace = flags.namespace): Promise<CsrAccess> {
   const api = await openObjects(flags);
-  const inventory =
-    flags.inventory === "" ? sources.configMapInventory(api, namespace) : sources.directoryInventory(flags.inventory);
+  const inventory = flags.inventory === "" ? configMapInventory(api, namespace) : directoryInventory(flags.inventory);
   return { api, inventory, store: new MemoryStore(api, { namespace, name: APPROVER_NAME }) };
 }
 
-/** What a command that looks once sees. */
-export async function lookOnce(flags: CsrFlags, { api, inventory, store }: CsrAccess) {
+/** The pending requests, and everything by which they are decided, as they are now. */
+export async function readPending(flags: CsrFlags, { api, inventory, store }: CsrAccess): Promise<RequestsSnapshot> {
   const memory = await store.load();
   return readRequests({ api, inventory, memory, policy: policyOf(flags), now: Date.now() });
 }
 
-/** For as long as `use` takes. */
+/** Closes the cluster whatever happens. */
 export async function withAccess<T>(flags: CsrFlags, use: (access: CsrAccess) => Promise<T>): Promise<T> {
   const access = await openAccess(flags);
   return use(access).finally(() => access.api.close());
 }
 
-export function oneName([name, ...rest]: readonly string[]): string {
-  if (name === undefined || rest.length > 0) throw refused("name one request, as drawbridge csr list shows it");
-  return name;
-}
-
-export function findRequest({ requests }: RequestsSnapshot, name: string): SigningRequest {
-  const found = requests.find(({ metadata }) => metadata?.name === name);
-  if (found === undefined) throw new DrawbridgeError("DB_CSR_REQUEST", `there is no request ${name}`);
-  return found;
-}
-
-export async function notOurs(request: SigningRequest): Promise<DrawbridgeError> {
+/** A request by its name, and the decision about it. Throws DB_CSR_REQUEST when there is none. */
+export function decisionAbout(name: string, { requests, state }: RequestsSnapshot, despite?: ReadonlySet<string>) {
+  const request = requests.find(({ metadata }) => metadata?.name === name);
+  if (request === undefined) throw new DrawbridgeError("DB_CSR_REQUEST", `there is no request ${name}`);
+  const decision = decide(request, state, despite);
+  if (decision !== undefined) return { request, decision };
   const why =
     kindOf(request) === undefined
       ? `is for the signer ${request.spec?.signerName}, which has nothing to do with nodes`
       : `is ${outcomeOf(request)} already`;
-  return new DrawbridgeError("DB_CSR_REQUEST", `${requestName(request)} ${why}`);
+  throw new DrawbridgeError("DB_CSR_REQUEST", `${requestName(request)} ${why}`);
 }

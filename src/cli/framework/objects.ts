@@ -1,6 +1,6 @@
 /** Where the Kubernetes objects are that a command works on: in a cluster, or in a directory of YAML files. */
 import type { KubeApi } from "../../cluster/kube/port.js";
-import { inGroup, port, text, type Values } from "../flags/flag.js";
+import { inGroup, port, restricted, text, type Values } from "../flags/flag.js";
 import { clusterFlags, openCluster } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 
@@ -9,36 +9,29 @@ export const objectFlags = {
   ...inGroup("kubernetes", { directory: text("Directory of YAML objects to use instead of a cluster.") }),
 };
 
+/** A --namespace, which has to be a possible name. */
+export const namespaceFlag = (usage: string, value = "drawbridge") =>
+  inGroup("kubernetes", {
+    namespace: restricted(text(usage, value), (given) =>
+      /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(given) ? undefined : "must be the name of a namespace",
+    ),
+  });
+
 /** With the namespace of pools. */
 export const accessFlags = {
   ...objectFlags,
-  ...inGroup("kubernetes", {
-    namespace: text("Namespace of the pools, their cluster and their Secrets.", "drawbridge"),
-  }),
+  ...namespaceFlag("Namespace of the pools, their cluster and their Secrets."),
 };
 
 type ObjectFlags = Values<typeof objectFlags>;
 export type AccessFlags = Values<typeof accessFlags>;
 
-export function checkObjects({ context, directory, kubeconfig }: ObjectFlags): void {
-  if (directory !== "" && kubeconfig + context !== "") {
+/** Refuses flags that name two places. */
+export async function openObjects({ directory, kubeconfig, context }: ObjectFlags): Promise<KubeApi> {
+  if (directory === "") return openCluster({ kubeconfig, context });
+  if (kubeconfig + context !== "") {
     throw refused("--directory and --kubeconfig (with --context) exclude each other: objects are in one place");
   }
-}
-
-export function checkAccess(flags: AccessFlags): void {
-  checkObjects(flags);
-  checkNamespace(flags.namespace);
-}
-
-export function checkNamespace(namespace: string): void {
-  if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace)) {
-    throw refused(`--namespace "${namespace}" is not the name of a namespace`);
-  }
-}
-
-export async function openObjects({ directory, ...cluster }: ObjectFlags): Promise<KubeApi> {
-  if (directory === "") return openCluster(cluster);
   const { createDirectoryApi } = await import("../../cluster/nodes/controller/directory/api.js");
   return createDirectoryApi({ directory });
 }

@@ -4,7 +4,7 @@ import { text, type Values } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import type { Input } from "../framework/define.js";
 import { inputName, readInput } from "../framework/files.js";
-import { accessFlags, checkAccess, withObjects } from "../framework/objects.js";
+import { accessFlags, withObjects } from "../framework/objects.js";
 
 /** How payloads are named, for --help. */
 export const PAYLOAD_HELP = `With --pool the eight digits of a hash stand for the payload that the pool has, or had until lately, under that hash, and
@@ -39,7 +39,6 @@ export async function readPayload(
   if (pool === "" || !/^([0-9a-f]{8}|current)$/.test(word)) {
     return { name: inputName(word), text: await readConfigFile(word) };
   }
-  checkAccess(flags);
   const content = await withObjects(flags, (api) => {
     const source = payload === "" ? undefined : payloadSource(api, namespace, payload);
     return payloadOfHash(word, { api, namespace, pool, source });

@@ -10,7 +10,7 @@ import { inGroup, required, text, type Values } from "../flags/flag.js";
 import { openCluster, secondCluster, secondClusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Environment, type Input, VERSION } from "../framework/define.js";
-import { checkObjects, objectFlags, openObjects } from "../framework/objects.js";
+import { objectFlags, openObjects } from "../framework/objects.js";
 import { adminAccessOf, adminFlags } from "../tunnel/process-flags.js";
 import { runServing } from "./run-server.js";
 
@@ -91,7 +91,6 @@ It needs, in its namespace: secrets get, list, watch, update, delete; configmaps
 });
 
 function checked(flags: ServeFlags, { given }: Input) {
-  checkObjects(flags);
   if (flags.certSecret !== "" && (given.has("cert-file") || given.has("key-file"))) {
     throw refused("--cert-secret excludes --cert-file and --key-file: the certificate is in one place");
   }

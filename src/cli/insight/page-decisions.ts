@@ -13,7 +13,7 @@ import {
 import type { DecisionInfo } from "../../insight/observe/admin/contract.js";
 import type { Answer, Provider } from "../../insight/watch/overview/source.js";
 import { inspectRequest } from "../../tunnel/pki/inspect-request.js";
-import { type CsrAccess, type CsrFlags, lookOnce } from "../csr/shared.js";
+import { type CsrAccess, type CsrFlags, readPending } from "../csr/shared.js";
 import { endOfDecisionLog } from "./page-decision-log.js";
 
 const MAX_DECISIONS = 100;
@@ -102,7 +102,7 @@ async function decisionsAbout(
   flags: CsrFlags,
 ): Promise<DecisionInfo[]> {
   const isPending = requests.some((request) => outcomeOf(request) === "pending");
-  const look = isPending ? await lookOnce(flags, access) : undefined;
+  const look = isPending ? await readPending(flags, access) : undefined;
   return requests.map((request) => {
     const decision = look && decide(request, look.state);
     return decision === undefined ? settledDecision(request, nodeOf(request)) : pendingDecision(request, decision);

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { nextSignal } from "../../base/signals.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
 import { startOverview } from "../../insight/watch/overview/start.js";
-import { checkCsrFlags, policyFlags } from "../csr/shared.js";
+import { policyFlags } from "../csr/shared.js";
 import { inGroup, port, text, type Values } from "../flags/flag.js";
 import { clusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
@@ -77,6 +77,5 @@ function check(flags: PageFlags): void {
     throw refused("there is nothing to show: give --state-dir, --kubeconfig or --directory");
   if (hostedKubeconfig !== "" && flags.kubeconfig + flags.context === "")
     throw refused("--hosted-kubeconfig goes with --kubeconfig, the cluster of the pools");
-  checkCsrFlags(flags);
   if (stateDir !== "") checkStateDirectory(stateDir);
 }

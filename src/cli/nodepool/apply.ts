@@ -6,7 +6,7 @@ import { required, text, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { inputName, readInput } from "../framework/files.js";
-import { accessFlags, checkAccess, withObjects } from "../framework/objects.js";
+import { accessFlags, withObjects } from "../framework/objects.js";
 import { CLUSTER_HELP } from "./cluster-help.js";
 
 export default defineCommand({
@@ -22,12 +22,13 @@ ${CLUSTER_HELP}`,
     "force-conflicts": yesNo("Take over fields that another manager set."),
   },
   async run({ filename, dryRun, forceConflicts: force, ...access }) {
-    checkAccess(access);
     if (dryRun && access.directory !== "") throw refused("--dry-run needs a cluster to judge");
-    const { namespace } = access;
-    const content = await readInput(filename, "DB_NODEPOOL");
-    const objects = readObjects(inputName(filename), content.toString(), namespace);
-    return { objects: await withObjects(access, (api) => applyObjects(api, objects, { dryRun, force })) };
+    const objects = await withObjects(access, async (api) => {
+      const content = await readInput(filename, "DB_NODEPOOL");
+      const read = readObjects(inputName(filename), content.toString(), access.namespace);
+      return applyObjects(api, read, { dryRun, force });
+    });
+    return { objects };
   },
   show: ({ objects }, { dryRun }) => {
     const note = dryRun ? "Nothing was written (--dry-run); these objects would be:\n" : "";

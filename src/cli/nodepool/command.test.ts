@@ -102,7 +102,7 @@ describe("drawbridge nodepool apply", () => {
     [["apply"], "--filename is missing"],
     [["apply", "-f", "x", "--kubeconfig=y"], "exclude each other"],
     [["apply", "-f", "x", "more"], '"more" belongs to no flag'],
-    [["controller", "--namespace=No"], "not the name of a namespace"],
+    [["controller", "--namespace=No"], "must be the name of a namespace"],
     [["controller", "--health-port=70000"], '"--health-port" flag: must be a port'],
     [["install"], "--image is missing"],
     [["install", "--image=i", "--components=cook"], 'has "cook"'],

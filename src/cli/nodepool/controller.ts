@@ -3,7 +3,7 @@ import { runController } from "../../cluster/nodes/controller/run.js";
 import { IGNITION_CA_SECRET, SERVING_CERTIFICATE_SECRET } from "../../cluster/nodes/objects.js";
 import { yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
-import { accessFlags, checkAccess, healthFlags, healthOf, openObjects } from "../framework/objects.js";
+import { accessFlags, healthFlags, healthOf, openObjects } from "../framework/objects.js";
 import { CLUSTER_HELP } from "./cluster-help.js";
 
 export default defineCommand({
@@ -27,7 +27,6 @@ ${CLUSTER_HELP}`,
     ),
   },
   async run(flags) {
-    checkAccess(flags);
     const health = healthOf(flags);
     return runController({
       api: await openObjects(flags),

@@ -12,14 +12,14 @@ import { atLeast, list, number, oneOf, required, text, type Values, yesNo } from
 import { clusterFlags, openCluster } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import { checkNamespace } from "../framework/objects.js";
+import { namespaceFlag } from "../framework/objects.js";
 
 const COMPONENTS: readonly string[] = ["controller", "approver", "ignition"] satisfies readonly InstallComponent[];
 const isComponent = (word: string): word is InstallComponent => COMPONENTS.includes(word);
 
 const installFlags = {
   ...clusterFlags(),
-  namespace: { ...text("Namespace of pools, controller and approver.", "drawbridge"), group: "kubernetes" as const },
+  ...namespaceFlag("Namespace of pools, controller and approver."),
   image: required(
     text("drawbridge's image, as npm run image makes it."),
     "where can the cluster pull drawbridge from?",
@@ -72,7 +72,6 @@ function configOf(flags: Values<typeof installFlags>): InstallConfig {
   if (wrong !== undefined) throw refused(`--components has "${wrong}"; there are ${COMPONENTS.join(", ")}`);
   const stray = approverFlag.find((flag) => !flag.startsWith("--"));
   if (stray !== undefined) throw refused(`--approver-flag "${stray}" must itself begin with --`);
-  checkNamespace(namespace);
   return {
     ...{ namespace, image, replicas, ignitionService },
     components: components.filter(isComponent),

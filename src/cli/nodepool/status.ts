@@ -5,7 +5,7 @@ import { table } from "../../base/text.js";
 import { NOT_LOOKED_AT, type PoolStatus, poolStatuses, troublesOf } from "../../cluster/nodes/controller/status.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import { accessFlags, checkAccess, withObjects } from "../framework/objects.js";
+import { accessFlags, withObjects } from "../framework/objects.js";
 
 export default defineCommand({
   purpose: `Lists pools with their version, their hash and what is wrong; with a name, all conditions and tokens of that pool (never a
@@ -13,7 +13,6 @@ token itself). Ends with 1 when the named pool cannot give user data to a machin
   words: "[NAME]",
   flags: accessFlags,
   async run(flags, { words: [name, second] }) {
-    checkAccess(flags);
     if (second !== undefined) throw refused(`"${second}" is one name too many: give one pool, or none for all`);
     const { namespace } = flags;
     const pools = await withObjects(flags, (api) => poolStatuses(api, namespace));

@@ -3,7 +3,6 @@ import { createWorkers, type MadeWorker, shellText } from "../../cluster/nodes/w
 import { poolUserData } from "../../cluster/nodes/workers/user-data.js";
 import { yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
-import { checkAccess } from "../framework/objects.js";
 import {
   checkMaking,
   groupOf,
@@ -35,7 +34,6 @@ ${PROVIDERS_HELP}
     "dry-run": yesNo("Say which workers would be made, by which commands, and change nothing."),
   },
   async run(flags) {
-    checkAccess(flags);
     checkMaking(flags);
     const pool = poolOf(flags);
     const { dryRun, window: joinWithinMs, zones } = flags;

@@ -7,7 +7,6 @@ import type { Worker } from "../../cluster/nodes/workers/worker.js";
 import { yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import { checkAccess } from "../framework/objects.js";
 import { poolName, publisher, publishingFlags, withClusters, withState, workersFlags } from "./shared.js";
 
 export default defineCommand({
@@ -23,7 +22,6 @@ not touched: drawbridge workers scale drains and deletes them, too. Certificates
     "dry-run": yesNo("Say what would be deleted, and change nothing."),
   },
   async run(flags, { words }) {
-    checkAccess(flags);
     const { all, dryRun, publish } = flags;
     if (words.length === 0 && !all) throw refused("the workers' names are missing; --all means every one");
     if (words.length > 0 && all) throw refused("names and --all exclude each other");

@@ -15,7 +15,7 @@ import { policyFlags, policyOf } from "../csr/shared.js";
 import { duration, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import { checkAccess, healthFlags, healthOf } from "../framework/objects.js";
+import { healthFlags, healthOf } from "../framework/objects.js";
 import { approverNamespaceFlag, approverNamespaceOf, poolOf, withClusters, workersFlags } from "./shared.js";
 
 const doctorFlags = {
@@ -74,8 +74,6 @@ It ends with 1 when a check failed (after --fix: still fails); warnings alone en
 });
 
 function check(flags: WorkersDoctorFlags, output: string): void {
-  checkAccess(flags);
-  policyOf(flags);
   if (flags.pool !== "") poolOf(flags);
   if (flags.dryRun && !flags.fix) throw refused("--dry-run goes with --fix: without it nothing is done anyway");
   if (flags.watch && output === "json") throw refused("--watch logs and has no --output json");

@@ -12,7 +12,6 @@ import type { VerifiedWorker, VerifyOptions, VerifyResult } from "../../cluster/
 import { policyFlags, policyOf } from "../csr/shared.js";
 import { atLeast, duration, filled, inGroup, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
-import { checkAccess } from "../framework/objects.js";
 import { approverNamespaceOf, publisher, publishingFlags, withClusters, withState, workersFlags } from "./shared.js";
 
 /** How machines are approved, for --help. */
@@ -34,8 +33,6 @@ export const fleetFlags = {
 export type FleetFlags = Values<typeof fleetFlags>;
 
 export function checkFleet(flags: FleetFlags): void {
-  checkAccess(flags);
-  policyOf(flags);
   if (flags.approve && flags.approvedElsewhere) {
     throw refused("--approve and --approved-elsewhere exclude each other");
   }

@@ -8,7 +8,6 @@ import { PoolMissing, poolHash } from "../../cluster/nodes/workers/user-data.js"
 import type { Worker } from "../../cluster/nodes/workers/worker.js";
 import { yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
-import { checkAccess } from "../framework/objects.js";
 import { poolName, type WorkersFlags, withClusters, workersFlags } from "./shared.js";
 
 interface Listed {
@@ -39,7 +38,6 @@ itself, or what the machine was given. A worker is behind when its pool has anot
 --behind brings those up to date. Nodes of a hosted cluster are seen with --hosted-kubeconfig. --offline asks no cluster.`,
   flags: { ...workersFlags, offline: yesNo("Say what is remembered, and ask no cluster.") },
   async run(flags) {
-    checkAccess(flags);
     const workers = await new WorkerStore(flags.state).read();
     const isAsked = !flags.offline && workers.length > 0;
     const seen = isAsked ? await look(flags, workers) : { hashes: new Map(), nodes: undefined };

@@ -6,7 +6,7 @@ import type { Worker } from "../../cluster/nodes/workers/worker.js";
 import { yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, onlyWord } from "../framework/define.js";
-import { checkAccess, withObjects } from "../framework/objects.js";
+import { withObjects } from "../framework/objects.js";
 import { print } from "../framework/output.js";
 import {
   publisher,
@@ -33,7 +33,6 @@ holds a token: mind where it goes.`,
   },
   async run(flags, { words, given }) {
     const { ignitionAddress, publish, renew, setHostname, window } = flags;
-    checkAccess(flags);
     if (given.has("window") && !renew) throw refused("--window goes with --renew");
     if (publish && !renew) throw refused("--publish goes with --renew: nothing else changes");
     const name = onlyWord(words, "the worker's name");

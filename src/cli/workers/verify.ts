@@ -5,7 +5,6 @@ import { knownWorkers } from "../../cluster/nodes/workers/machines.js";
 import { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { verifyWorkers } from "../../cluster/nodes/workers/verify.js";
 import { defineCommand } from "../framework/define.js";
-import { checkAccess } from "../framework/objects.js";
 import { podFlags, podOf, timeoutFlag, verdictText, withDeadline } from "./fleet.js";
 import { poolFlag, poolOf, withClusters, workersFlags } from "./shared.js";
 
@@ -19,7 +18,6 @@ Ends with 0 when nothing is missing, with 1 otherwise.`,
   examples: ["drawbridge workers verify --pool demo --timeout 20m"],
   flags: { ...workersFlags, ...podFlags, ...timeoutFlag("10m"), ...poolFlag },
   async run(flags, { words: names }) {
-    checkAccess(flags);
     const pool = poolOf(flags);
     const pod = podOf(flags);
     const workers = await chosen(flags.state, `${pool.namespace}/${pool.name}`, names);
