@@ -2,7 +2,7 @@
 
 import type { HostedClusters } from "../../cluster/hosted/apply/clusters.js";
 import { type HostedConfig, type Overrides, readHostedConfig } from "../../cluster/hosted/config/config.js";
-import { inGroup, list, number, oneOf, text, type Values } from "../flags/flag.js";
+import { inGroup, list, number, oneOf, propertyOf, text, type Values } from "../flags/flag.js";
 import {
   type ClusterValues,
   clusterFlags,
@@ -80,39 +80,34 @@ export async function withClusters<T>(flags: ClusterFlags, use: (clusters: Hoste
   }
 }
 
-function overridesOf(flags: HostedFlags, names: ReadonlySet<string>): Overrides {
-  const given = <T>(name: string, value: T): T | undefined => (names.has(name) && value !== "" ? value : undefined);
-  return present({
-    name: given("name", flags.name),
-    controlPlaneNamespace: given("control-plane-namespace", flags.controlPlaneNamespace),
-    publishing: group({
-      type: given("publish", flags.publish),
-      hostname: given("hostname", flags.hostname),
-      address: given("address", flags.address),
-      port: given("port", flags.port),
-    }),
-    replicas: given("replicas", flags.replicas),
-    image: group({
-      kind: given("image-kind", flags.imageKind),
-      server: given("server-image", flags.serverImage),
-      agent: given("agent-image", flags.agentImage),
-      sidecar: given("sidecar-image", flags.sidecarImage),
-    }),
-    aggregatedApis: given("aggregated-api", flags.aggregatedApi),
-    signers: given("signers", flags.signers),
-    networks: group({
-      machine: given("machine-network", flags.machineNetwork),
-      service: given("service-network", flags.serviceNetwork),
-      cluster: given("cluster-network", flags.clusterNetwork),
-    }),
-  });
-}
+/** Where the value of a flag goes in the description. */
+const OVERRIDES = {
+  name: "name",
+  "control-plane-namespace": "controlPlaneNamespace",
+  publish: "publishing.type",
+  hostname: "publishing.hostname",
+  address: "publishing.address",
+  port: "publishing.port",
+  replicas: "replicas",
+  "image-kind": "image.kind",
+  "server-image": "image.server",
+  "agent-image": "image.agent",
+  "sidecar-image": "image.sidecar",
+  "aggregated-api": "aggregatedApis",
+  signers: "signers",
+  "machine-network": "networks.machine",
+  "service-network": "networks.service",
+  "cluster-network": "networks.cluster",
+} as const satisfies Partial<Record<keyof typeof descriptionFlags, string>>;
 
-function present(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-}
-
-function group(fields: Readonly<Record<string, unknown>>): Record<string, unknown> | undefined {
-  const some = present(fields);
-  return Object.keys(some).length === 0 ? undefined : some;
+/** The flags that were given, as a description. */
+function overridesOf(flags: HostedFlags, given: ReadonlySet<string>): Overrides {
+  const overrides: Record<string, unknown> = {};
+  for (const [flag, path] of Object.entries(OVERRIDES)) {
+    const value: unknown = flags[propertyOf(flag) as keyof HostedFlags];
+    if (!given.has(flag) || value === "") continue;
+    const [group, field] = path.split(".") as [string, string?];
+    overrides[group] = field === undefined ? value : { ...(overrides[group] as object), [field]: value };
+  }
+  return overrides;
 }
