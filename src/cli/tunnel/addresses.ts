@@ -2,7 +2,7 @@
 import { isIPv6 } from "node:net";
 import { splitHostPort } from "../../base/address.js";
 import type { AgentConfig } from "../../tunnel/agent/config.js";
-import type { Frontend, FrontendProtocol, FrontendTls } from "../../tunnel/client/frontend.js";
+import type { Frontend, FrontendTls } from "../../tunnel/client/frontend.js";
 import type { FrontendMode, ListenerConfig as ServerListener, TlsFiles } from "../../tunnel/server/config.js";
 import type {
   ListenAddress,
@@ -66,75 +66,29 @@ export interface ListenerDefaults {
  *   grpc+tcp:[::1]:8443          TLS files of --server-cert, --server-key, --server-ca-cert
  */
 export function parseListen(text: string, defaults: ListenerDefaults): ServerListener {
-  const [place = "", ...settings] = text.split(",");
-  const match = /^(grpc|http-connect)\+(uds|tcp):(.+)$/s.exec(place);
-  if (!match) {
-    const example = "http-connect+uds:/run/k.sock or grpc+tcp:0.0.0.0:8090";
-    throw new Error(`--listen ${text} must look like MODE+TRANSPORT:ADDRESS, e.g. ${example}`);
+  const where = `--listen ${text}`;
+  const keys = { uds: ["mode", "owner"], tcp: ["cert", "key", "ca"] };
+  const { mode, transport, address, options } = parsePlace(where, text, keys, "http-connect+uds:/run/k.sock");
+  if (transport === "tcp") {
+    return { mode, transport, ...tcpAddress(where, address), tls: listenerTls(where, options, defaults.tls) };
   }
-  const [, mode, transport, address = ""] = match;
-  const allowed = transport === "uds" ? ["mode", "owner"] : ["cert", "key", "ca"];
-  const options = parseSettings(`--listen ${text}`, settings, allowed);
-  return transport === "uds"
-    ? udsListener(mode as FrontendMode, address, options, defaults)
-    : tcpListener(text, mode as FrontendMode, address, options, defaults.tls);
+  const { deleteExisting } = defaults;
+  const owner = options.has("owner") ? parseOwner(options.get("owner")!) : defaults.owner;
+  const fileMode = options.has("mode") ? parseFileMode(options.get("mode")!) : defaults.fileMode;
+  return { mode, transport, path: address, deleteExisting, fileMode, ...(owner && { owner }) };
 }
 
-function parseSettings(where: string, settings: readonly string[], allowed: readonly string[]): Map<string, string> {
-  const options = new Map<string, string>();
-  for (const setting of settings) {
-    const [, key = "", value = ""] = /^([^=]*)=(.+)$/s.exec(setting) ?? [];
-    if (!allowed.includes(key) || options.has(key)) {
-      throw new Error(`${where} has the setting ${setting}; allowed are, once each: ${allowed.join("=, ")}=`);
-    }
-    options.set(key, value);
-  }
-  return options;
-}
-
-function udsListener(
-  mode: FrontendMode,
-  path: string,
-  options: Map<string, string>,
-  defaults: ListenerDefaults,
-): ServerListener {
-  const fileMode = options.get("mode");
-  const ownerText = options.get("owner");
-  const owner = ownerText === undefined ? defaults.owner : parseOwner(ownerText);
+function listenerTls(where: string, options: ReadonlyMap<string, string>, defaults: TlsFiles): TlsFiles {
+  const file = (setting: string, otherwise: string, flag: string): string => {
+    const path = options.get(setting) ?? otherwise;
+    if (path === "") throw new Error(`${where} is a TCP listener and needs ${setting}= or ${flag}`);
+    return path;
+  };
   return {
-    mode,
-    transport: "uds",
-    path,
-    deleteExisting: defaults.deleteExisting,
-    fileMode: fileMode === undefined ? defaults.fileMode : parseFileMode(fileMode),
-    ...(owner && { owner }),
+    certFile: file("cert", defaults.certFile, "--server-cert"),
+    keyFile: file("key", defaults.keyFile, "--server-key"),
+    clientCaFile: file("ca", defaults.clientCaFile, "--server-ca-cert"),
   };
-}
-
-function tcpListener(
-  text: string,
-  mode: FrontendMode,
-  address: string,
-  options: Map<string, string>,
-  tls: TlsFiles,
-): ServerListener {
-  const split = splitHostPort(address);
-  if ("error" in split) throw new Error(`--listen ${text} has no usable address: ${split.error}`);
-  const port = parsePort(split.port);
-  if (port === undefined) throw new Error(`--listen ${text} needs a port from 1 to 65535`);
-  const files = {
-    certFile: options.get("cert") ?? tls.certFile,
-    keyFile: options.get("key") ?? tls.keyFile,
-    clientCaFile: options.get("ca") ?? tls.clientCaFile,
-  };
-  for (const [setting, file, flag] of [
-    ["cert", files.certFile, "--server-cert"],
-    ["key", files.keyFile, "--server-key"],
-    ["ca", files.clientCaFile, "--server-ca-cert"],
-  ]) {
-    if (file === "") throw new Error(`--listen ${text} is a TCP listener and needs ${setting}= or ${flag}`);
-  }
-  return { mode, transport: "tcp", host: split.host, port, tls: files };
 }
 
 /**
@@ -145,25 +99,45 @@ function tcpListener(
  *   grpc+uds:/run/konnectivity.sock
  */
 export function parseFrontend(text: string, tls: FrontendTls): Frontend {
-  const [place = "", ...settings] = text.split(",");
-  const [, mode, transport, address = ""] = /^(grpc|http-connect)\+(uds|tcp):(.+)$/s.exec(place) ?? [];
-  if (mode === undefined) {
-    throw new Error(`--frontend ${text} must look like MODE+TRANSPORT:ADDRESS, e.g. http-connect+tcp:server:8090`);
-  }
-  if (transport === "uds") {
-    if (settings.length > 0) throw new Error(`--frontend ${text} is a unix socket and takes no settings`);
-    return { mode: mode as FrontendProtocol, uds: address };
-  }
+  const where = `--frontend ${text}`;
+  const keys = { uds: [], tcp: ["servername", "ca", "cert", "key"] };
+  const { mode, transport, address, options } = parsePlace(where, text, keys, "http-connect+tcp:server:8090");
+  if (transport === "uds") return { mode, uds: address };
   const target = targetOf(address);
-  if (target === undefined) throw new Error(`--frontend ${text} needs an address of the form host:port`);
-  const options = parseSettings(`--frontend ${text}`, settings, ["servername", "ca", "cert", "key"]);
-  const own: FrontendTls = {
-    ...(options.has("servername") && { servername: options.get("servername")! }),
-    ...(options.has("ca") && { caFile: options.get("ca")! }),
-    ...(options.has("cert") && { certFile: options.get("cert")! }),
-    ...(options.has("key") && { keyFile: options.get("key")! }),
-  };
-  return { mode: mode as FrontendProtocol, ...target, tls: { ...tls, ...own } };
+  if (target === undefined) throw new Error(`${where} needs an address of the form host:port`);
+  const names = { servername: "servername", ca: "caFile", cert: "certFile", key: "keyFile" } as const;
+  const own = [...options].map(([key, value]) => [names[key as keyof typeof names], value]);
+  return { mode, ...target, tls: { ...tls, ...Object.fromEntries(own) } };
+}
+
+/** MODE+TRANSPORT:ADDRESS[,key=value...]; `keys` are those that each transport allows. */
+function parsePlace(where: string, text: string, keys: Readonly<Record<"uds" | "tcp", string[]>>, example: string) {
+  const [place = "", ...settings] = text.split(",");
+  const match = /^(grpc|http-connect)\+(uds|tcp):(.+)$/s.exec(place);
+  if (!match) throw new Error(`${where} must look like MODE+TRANSPORT:ADDRESS, e.g. ${example}`);
+  const [, mode, transport, address] = match as unknown as [string, FrontendMode, "uds" | "tcp", string];
+  const pairs = settings.map((setting) => /^([^=]*)=(.+)$/s.exec(setting)?.slice(1) ?? [setting, ""]);
+  return { mode, transport, address, options: parseOptions(where, pairs as [string, string][], keys[transport]) };
+}
+
+function parseOptions(where: string, pairs: Iterable<readonly [string, string]>, allowed: readonly string[]) {
+  const options = new Map<string, string>();
+  for (const [key, value] of pairs) {
+    if (!allowed.includes(key) || options.has(key) || value === "") {
+      const choice = allowed.length === 0 ? "none is allowed" : `allowed are, once each: ${allowed.join("=, ")}=`;
+      throw new Error(`${where} has the setting ${value === "" ? key : `${key}=${value}`}; ${choice}`);
+    }
+    options.set(key, value);
+  }
+  return options;
+}
+
+function tcpAddress(where: string, address: string): Target {
+  const split = splitHostPort(address);
+  if ("error" in split) throw new Error(`${where} has no usable address: ${split.error}`);
+  const port = parsePort(split.port);
+  if (port === undefined) throw new Error(`${where} needs a port from 1 to 65535`);
+  return { host: split.host, port };
 }
 
 /** Proxy-servers of an agent: `host`, `host:port`, `[v6]:port`, bare `v6`; the same server is kept once. */
@@ -216,39 +190,19 @@ export function parseListenUrl(text: string, routing: RoutingConfig): SidecarLis
   if (protocol === undefined) {
     throw new Error(`--listen ${text} must be a URL such as socks5://127.0.0.1:8090 or http://127.0.0.1:8092`);
   }
-  const options = optionsOf(text, query);
+  const where = `--listen ${text}`;
+  const options = parseOptions(where, new URLSearchParams(query), ["resolve", "mode", ...SWITCHES]);
+  if (unix === undefined && options.has("mode")) throw new Error(`${where} is no unix socket and takes no mode`);
   return {
     name: text.split("?")[0]!,
     protocol: protocol as Protocol,
-    address: unix === undefined ? tcpPlace(text, address, options) : socketFile(text, address, options),
+    address: unix === undefined ? tcpAddress(where, address) : socketFile(where, address, options.get("mode")),
     routing: specialRouting(text, routing, options),
   };
 }
 
-function optionsOf(text: string, query: string): Map<string, string> {
-  const options = new Map<string, string>();
-  const known = ["resolve", "mode", ...SWITCHES];
-  for (const [key, value] of new URLSearchParams(query)) {
-    if (!known.includes(key) || options.has(key)) {
-      throw new Error(`--listen ${text} has the option ${key}; allowed are, once each: ${known.join(", ")}`);
-    }
-    options.set(key, value);
-  }
-  return options;
-}
-
-function tcpPlace(text: string, address: string, options: Map<string, string>): ListenAddress {
-  if (options.has("mode")) throw new Error(`--listen ${text} is no unix socket and takes no mode`);
-  const split = splitHostPort(address);
-  if ("error" in split) throw new Error(`--listen ${text} has no usable address: ${split.error}`);
-  const port = parsePort(split.port);
-  if (port === undefined) throw new Error(`--listen ${text} needs a port from 1 to 65535`);
-  return { host: split.host, port };
-}
-
-function socketFile(text: string, path: string, options: Map<string, string>): ListenAddress {
-  if (!path.startsWith("/")) throw new Error(`--listen ${text} needs an absolute path behind ://`);
-  const mode = options.get("mode");
+function socketFile(where: string, path: string, mode: string | undefined): ListenAddress {
+  if (!path.startsWith("/")) throw new Error(`${where} needs an absolute path behind ://`);
   return { path, fileMode: mode === undefined ? DEFAULT_FILE_MODE : parseFileMode(mode) };
 }
 

@@ -126,7 +126,7 @@ describe("drawbridge sidecar", () => {
     ["--listen=socks5://127.0.0.1", "has no usable address"],
     ["--listen=socks5://127.0.0.1:0", "needs a port from 1 to 65535"],
     ["--listen=socks5://127.0.0.1:1?resolve=dns", "must name one or more of local, services, cluster-dns, agent"],
-    ["--listen=socks5://127.0.0.1:1?x=1", "has the option x; allowed are"],
+    ["--listen=socks5://127.0.0.1:1?x=1", "has the setting x=1; allowed are"],
     ["--listen=socks5://127.0.0.1:1?cloud-bypass=yes", "needs cloud-bypass=true or cloud-bypass=false"],
     ["--listen=socks5://127.0.0.1:1?mode=0600", "takes no mode"],
     ["--listen=socks5+unix://run/x", "needs an absolute path"],
