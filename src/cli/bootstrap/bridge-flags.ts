@@ -1,7 +1,7 @@
 /** Flags that several bootstrap commands share: images, protocol, networks and directories of the bridge. */
 import { DEFAULT_STATE_DIRECTORY } from "../../cluster/bootstrap/host/record.js";
-import { imageKinds } from "../../cluster/bootstrap/model/model.js";
-import { inGroup, number, oneOf, text } from "../flags/flag.js";
+import { type BridgeOptions, imageKinds } from "../../cluster/bootstrap/model/model.js";
+import { inGroup, number, oneOf, text, type Values } from "../flags/flag.js";
 
 export const stateDirFlag = {
   "state-dir": text("Directory of the bridge's record and backups.", DEFAULT_STATE_DIRECTORY),
@@ -34,6 +34,19 @@ export const hostFlags = (program: string) =>
 
 export const SERVER_FORMS = ["static-pod", "systemd", "process"] as const;
 
-/** The word of --protocol as the egress configuration has it. */
-export const protocolOf = (word: "grpc" | "http-connect" | undefined) =>
-  word === undefined ? undefined : word === "grpc" ? "GRPC" : "HTTPConnect";
+type ProgramFlags = Values<ReturnType<typeof programFlags>> & Partial<Values<ReturnType<typeof hostFlags>>>;
+
+type GivenOptions = { readonly [Name in keyof Omit<BridgeOptions, "for">]?: NonNullable<BridgeOptions[Name]> };
+
+/** What these flags say about a bridge; those that are empty or were not given are left out. */
+export function bridgeOptionsOf(flags: ProgramFlags, given: ReadonlySet<string>): GivenOptions {
+  const { imageKind, image, serverImage, agentImage, protocol, agentNetwork } = flags;
+  const { serverProgram, socketGroup, runtimeDirectory, configDirectory, manifestsDirectory } = flags;
+  const options = {
+    ...{ imageKind, image, serverImage, agentImage, agentNetwork },
+    ...{ serverProgram, runtimeDirectory, configDirectory, manifestsDirectory },
+    protocol: protocol && (protocol === "grpc" ? "GRPC" : "HTTPConnect"),
+    socketGroup: given.has("socket-group") ? socketGroup : undefined,
+  };
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined && value !== ""));
+}

@@ -11,7 +11,7 @@ import { findingsJson, findingsText } from "../../insight/diagnosis/report.js";
 import { inGroup, number, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Environment, onlyWord } from "../framework/define.js";
-import { programFlags, protocolOf } from "./bridge-flags.js";
+import { bridgeOptionsOf, programFlags } from "./bridge-flags.js";
 
 /** The installer's own variable for the same thing. */
 const ADDRESS_VARIABLE = "OPENSHIFT_INSTALL_BOOTSTRAP_NODE_IP";
@@ -56,13 +56,13 @@ scripts. A file that has the bridge already is brought up to date; flags of the 
     if ((action === "check" || action === "show") && given.has("out"))
       throw refused("--check and --show write nothing; leave --out away");
     if (given.has("out") && flags.out === "") throw refused("--out needs a file");
-    return { file, action, target: flags.out || file, options: optionsOf(flags) };
+    return { file, action, target: flags.out || file, options: optionsOf(flags, given) };
   },
   async run({ file, action, target, options }): Promise<Shown> {
     const before = await readConfigFile(file);
     if (action === "check") return checkFile(file, before);
     if (action === "show") return showFile(file, before, options);
-    const change = action === "remove" ? await removed(before) : await injected(before, options);
+    const change = action === "remove" ? removed(before) : inject(before, options);
     const written = change.changed || target !== file;
     if (written) await replaceConfigFile(target, change.text);
     const hashes = { before: sha256(before), after: sha256(change.text) };
@@ -83,18 +83,12 @@ interface Shown {
 }
 
 /** Only what was given: the rest may be in the file from an earlier run. */
-function optionsOf(flags: InjectFlags): InjectOptions {
-  const { image, serverImage, agentImage, imageKind, agentNetwork, bootstrapIp, validHours } = flags;
-  const protocol = protocolOf(flags.protocol);
-  const given = { image, serverImage, agentImage, imageKind, protocol, agentNetwork, bootstrapIp, validHours };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => Boolean(value)));
+function optionsOf(flags: InjectFlags, given: ReadonlySet<string>): InjectOptions {
+  const { bootstrapIp, validHours } = flags;
+  return { ...bridgeOptionsOf(flags, given), ...(bootstrapIp && { bootstrapIp }), ...(validHours && { validHours }) };
 }
 
-async function injected(text: string, options: InjectOptions): Promise<Injection> {
-  return inject(text, options);
-}
-
-async function removed(text: string): Promise<Injection> {
+function removed(text: string): Injection {
   const config = parseIgnition(text);
   const { state } = classify(config);
   const unchanged = { state, release: undefined, text, changed: false, warnings: [] };
@@ -108,7 +102,7 @@ async function checkFile(file: string, content: string): Promise<Shown> {
 }
 
 async function showFile(file: string, content: string, options: InjectOptions): Promise<Shown> {
-  const { state, text: after } = await injected(content, options);
+  const { state, text: after } = inject(content, options);
   const shown = show(parseIgnition(after));
   const ended = (text: string): string => (text.endsWith("\n") ? text : `${text}\n`);
   const files = shown.files.map(({ path, mode, text }) => `# ${path}, mode ${mode}\n${ended(text)}`);

@@ -14,10 +14,10 @@ import {
 import { readCertificateSet } from "../../tunnel/pki/certificate-set.js";
 import { list, oneOf, text, type Values } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
-import { defineCommand, VERSION } from "../framework/define.js";
+import { defineCommand, type Input, VERSION } from "../framework/define.js";
 import { writeRendering } from "../framework/files.js";
 import { note } from "../framework/output.js";
-import { hostFlags, programFlags, protocolOf, SERVER_FORMS } from "./bridge-flags.js";
+import { bridgeOptionsOf, hostFlags, programFlags, SERVER_FORMS } from "./bridge-flags.js";
 
 const renderFlags = {
   for: oneOf(topologies, "Kind of control plane that the bridge is for. Required."),
@@ -50,7 +50,7 @@ export default defineCommand({
   purpose: "Prints every manifest, flag and unit of the bridge, or writes them; json also names what teardown removes.",
   examples: ["drawbridge bootstrap render --for kubeadm --server-address 10.0.0.5 --out bridge"],
   flags: renderFlags,
-  config: (flags) => ({ ...flags, model: modelOf(flags) }),
+  config: (flags, input) => ({ ...flags, model: modelOf(flags, input) }),
   async run({ model, pki, part, out }) {
     const certificates = pki === "" ? undefined : await readCertificates(pki);
     const files = renderedFiles(model, certificates).filter((file) => part === "all" || file.part === part);
@@ -69,24 +69,12 @@ export default defineCommand({
   },
 });
 
-function modelOf(flags: Values<typeof renderFlags>): BridgeModel {
+function modelOf(flags: Values<typeof renderFlags>, { given }: Input): BridgeModel {
   if (flags.for === undefined) throw refused("--for is missing: openshift, kubeadm or bare");
+  const { serverAddress: serverAddresses, serverForm } = flags;
   return bridgeModel({
-    for: flags.for,
-    protocol: protocolOf(flags.protocol) ?? "GRPC",
-    imageKind: flags.imageKind,
-    image: flags.image || undefined,
-    serverImage: flags.serverImage || undefined,
-    agentImage: flags.agentImage || undefined,
-    version: VERSION,
-    agentNetwork: flags.agentNetwork,
-    serverAddresses: flags.serverAddress,
-    serverForm: flags.serverForm,
-    serverProgram: flags.serverProgram || undefined,
-    socketGroup: flags.socketGroup,
-    runtimeDirectory: flags.runtimeDirectory || undefined,
-    configDirectory: flags.configDirectory || undefined,
-    manifestsDirectory: flags.manifestsDirectory || undefined,
+    ...{ protocol: "GRPC", ...bridgeOptionsOf(flags, given) },
+    ...{ for: flags.for, version: VERSION, serverAddresses, serverForm },
   });
 }
 

@@ -13,7 +13,7 @@ import { clusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Input, VERSION } from "../framework/define.js";
 import { note } from "../framework/output.js";
-import { hostFlags, programFlags, protocolOf, SERVER_FORMS, stateDirFlag } from "./bridge-flags.js";
+import { bridgeOptionsOf, hostFlags, programFlags, SERVER_FORMS, stateDirFlag } from "./bridge-flags.js";
 
 const upFlags = {
   "for-platform": oneOf(
@@ -68,6 +68,7 @@ function checkedOptions(flags: Values<typeof upFlags>, { env, given }: Input): U
     throw refused("--restore-command belongs to --apply-command");
   return {
     ...{ env: { ...env, KUBECONFIG: absolute(env.KUBECONFIG ?? "") }, version: VERSION, ownProgram: ownProgram() },
+    ...bridgeOptionsOf(flags, given),
     for: flags.forPlatform,
     // The record is read from other directories.
     kubeconfig: absolute(flags.kubeconfig),
@@ -75,21 +76,10 @@ function checkedOptions(flags: Values<typeof upFlags>, { env, given }: Input): U
     address: flags.address || undefined,
     validForMs: flags.for,
     serverForm: flags.server,
-    serverProgram: flags.serverProgram || undefined,
     apply: flags.apply,
     applyCommand: flags.applyCommand || undefined,
     restoreCommand: flags.restoreCommand || undefined,
     onlyThisApiServer: flags.onlyThisApiserver,
-    imageKind: flags.imageKind,
-    image: flags.image || undefined,
-    serverImage: flags.serverImage || undefined,
-    agentImage: flags.agentImage || undefined,
-    protocol: protocolOf(flags.protocol),
-    agentNetwork: flags.agentNetwork,
-    socketGroup: given.has("socket-group") ? flags.socketGroup : undefined,
-    runtimeDirectory: flags.runtimeDirectory || undefined,
-    configDirectory: flags.configDirectory || undefined,
-    manifestsDirectory: flags.manifestsDirectory || undefined,
     stateDirectory: flags.stateDir,
     timeoutMs: flags.timeout,
   };
