@@ -32,11 +32,13 @@ export interface KeepCertificateOptions {
   readonly onError: (sentence: string) => void;
 }
 
-/** Whether it may have to be issued again because of this. */
-export function concernsCertificate(object: ConfigMap | Secret): boolean {
-  return (
-    isClusterObject(object) || [IGNITION_CA_SECRET, SERVING_CERTIFICATE_SECRET].includes(object.metadata?.name ?? "")
+/** The versions of everything that the certificate depends on: with the same ones nothing has to be issued before its end. */
+export function certificateInputs({ configMaps, secrets }: View): string {
+  const own = [...secrets.values()].filter(({ metadata }) =>
+    [IGNITION_CA_SECRET, SERVING_CERTIFICATE_SECRET].includes(metadata?.name ?? ""),
   );
+  const objects = [...[...configMaps.values()].filter(isClusterObject), ...own];
+  return objects.map(({ metadata }) => `${metadata?.name} ${metadata?.resourceVersion}`).join();
 }
 
 /** One pass over the certificate, as `pass` is one over a pool. */
@@ -55,7 +57,10 @@ async function keep({ namespace, now, onIssued, view, writer }: KeepCertificateO
   const [authority, serving] = [find(IGNITION_CA_SECRET), find(SERVING_CERTIFICATE_SECRET)];
   const { keepOrIssue } = await import("../../../tunnel/pki/keep.js");
   const kept = { signers: named(SIGNER_NAME, authority), leaves: named(LEAF_NAME, serving) };
-  const wanted = await keepOrIssue(servingProfile(addresses), kept, { renewBeforeMs, now: new Date(now()) });
+  const wanted = await keepOrIssue(servingProfile(addresses), kept, {
+    renewBeforeMs: RENEW_BEFORE_MS,
+    now: new Date(now()),
+  });
   const [signer, leaf] = [wanted.signers.get(SIGNER_NAME)!, wanted.leaves.get(LEAF_NAME)!];
   // The authority first: user data must not lag behind the certificate.
   await put(writer, authority, pairSecret(namespace, IGNITION_CA_SECRET, signer));
@@ -177,4 +182,4 @@ function servingProfile(addresses: PublishedAddresses): ProfileSet {
 }
 
 /** A certificate is issued again this long before its end. */
-const renewBeforeMs = 30 * DAY_MS;
+const RENEW_BEFORE_MS = 30 * DAY_MS;

@@ -5,12 +5,12 @@ import { messageOf } from "../../../base/errors/error.js";
 import { ListWatch } from "../../kube/list-watch.js";
 import { collectionPath, type Kind } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { annotation, type ConfigMap, nameOf, pathOf, type Secret } from "../objects.js";
+import { annotation, type ConfigMap, type Secret } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
 import { type WorkOutcome, WorkQueue } from "../work-queue.js";
-import { concernsCertificate, keepCertificate } from "./certificate.js";
+import { certificateInputs, keepCertificate } from "./certificate.js";
 import { pass, Writer } from "./pass.js";
-import { concernedByConfigMap, concernedBySecret, type View } from "./view.js";
+import type { View } from "./view.js";
 
 export interface PoolControllerOptions {
   readonly api: KubeApi;
@@ -33,7 +33,7 @@ export interface PoolControllerOptions {
 }
 
 const DEFAULT_RESYNC_MS = 10 * 60_000;
-/** Events that come together are looked at together. */
+/** Changes that come together are followed by one pass. */
 const GATHER_MS = 20;
 /** No pool's key: those have a slash. */
 const CERTIFICATE_KEY = "certificate";
@@ -47,8 +47,7 @@ export class PoolController {
   readonly #configMaps: ListWatch<ConfigMap>;
   readonly #secrets: ListWatch<Secret>;
   readonly #watches: readonly ListWatch<KubeObject>[];
-  /** As they were when changes were last looked for. */
-  #before: View = { pools: new Map(), configMaps: new Map(), secrets: new Map() };
+  #certificateInputs = "";
   #cancelGathering: (() => void) | undefined;
   #cancelResync: (() => void) | undefined;
   #stopped = false;
@@ -101,16 +100,16 @@ export class PoolController {
   /** Every pool, and every pool that is gone and left Secrets; after becoming the leader, for example. */
   lookAtAll(): void {
     if (!this.synced) return;
+    if (this.#options.issuesCertificate) this.#queue.add(CERTIFICATE_KEY);
+    this.#lookAtPools();
+  }
+
+  /** Any object may be what some pool needs, and a pass that finds nothing to change costs next to nothing. */
+  #lookAtPools(): void {
     const owners = [...this.#secrets.items.values()].flatMap(
       ({ metadata }) => metadata?.annotations?.[annotation.nodePool] ?? [],
     );
-    this.#enqueue([CERTIFICATE_KEY, ...this.#pools.items.keys(), ...owners]);
-  }
-
-  #enqueue(keys: readonly string[]): void {
-    for (const key of new Set(keys)) {
-      if (key !== CERTIFICATE_KEY || this.#options.issuesCertificate) this.#queue.add(key);
-    }
+    for (const key of new Set([...this.#pools.items.keys(), ...owners])) this.#queue.add(key);
   }
 
   async #pass(key: string): Promise<WorkOutcome> {
@@ -156,26 +155,12 @@ export class PoolController {
     if (this.#stopped || !this.synced || this.#cancelGathering !== undefined) return;
     this.#cancelGathering = this.#clock.after(GATHER_MS, () => {
       this.#cancelGathering = undefined;
-      this.#enqueueChanged();
+      const inputs = certificateInputs(this.view);
+      const isChanged = inputs !== this.#certificateInputs;
+      this.#certificateInputs = inputs;
+      if (isChanged) this.lookAtAll();
+      else this.#lookAtPools();
     });
-  }
-
-  #enqueueChanged(): void {
-    const { view } = this;
-    const before = this.#before;
-    this.#before = {
-      pools: new Map(view.pools),
-      configMaps: new Map(view.configMaps),
-      secrets: new Map(view.secrets),
-    };
-    const configMaps = changed(before.configMaps, view.configMaps);
-    const secrets = changed(before.secrets, view.secrets);
-    this.#enqueue([
-      ...changed(before.pools, view.pools).map((pool) => pathOf(nameOf(pool))),
-      ...configMaps.flatMap((map) => concernedByConfigMap(view, map)),
-      ...secrets.flatMap((secret) => concernedBySecret(view, secret)),
-      ...([...configMaps, ...secrets].some(concernsCertificate) ? [CERTIFICATE_KEY] : []),
-    ]);
   }
 
   #scheduleResync(): void {
@@ -184,14 +169,4 @@ export class PoolController {
       this.#scheduleResync();
     });
   }
-}
-
-/** Objects that are new, both versions of those that changed (each may concern other pools), and those that are gone. */
-function changed<T extends KubeObject>(before: ReadonlyMap<string, T>, now: ReadonlyMap<string, T>): T[] {
-  const current = [...now].flatMap(([key, object]) => {
-    const old = before.get(key);
-    if (old === undefined) return [object];
-    return old.metadata?.resourceVersion === object.metadata?.resourceVersion ? [] : [old, object];
-  });
-  return [...current, ...[...before].flatMap(([key, old]) => (now.has(key) ? [] : [old]))];
 }

@@ -9,7 +9,7 @@ import { createMemoryApi } from "../testing/memory-api.js";
 import { isTokenSecret, readTokenSecret } from "../token/token-secret.js";
 import { readUserData } from "../token/user-data.js";
 import type { WorkOutcome } from "../work-queue.js";
-import { concernsCertificate, type KeepCertificateOptions, keepCertificate } from "./certificate.js";
+import { certificateInputs, type KeepCertificateOptions, keepCertificate } from "./certificate.js";
 import { pass, Writer } from "./pass.js";
 import { clusterMap, makePool, namespace, PoolFixture } from "./testing/fixture.js";
 import type { View } from "./view.js";
@@ -41,9 +41,7 @@ class CertificateKeeper {
   #last: WorkOutcome = { next: "retry" };
 
   async look(options: KeepCertificateOptions): Promise<WorkOutcome> {
-    const { configMaps, secrets } = options.view;
-    const concerned = [...configMaps.values(), ...secrets.values()].filter(concernsCertificate);
-    const seen = JSON.stringify(concerned.map(({ metadata }) => [metadata?.name, metadata?.resourceVersion]));
+    const seen = certificateInputs(options.view);
     if (this.#last.next === "wait" && seen === this.#seen) return this.#last;
     this.#seen = seen;
     this.#last = await keepCertificate(options);

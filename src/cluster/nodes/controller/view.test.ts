@@ -1,14 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { annotation, type ConfigMap, label, nameOf, pathOf, type Secret } from "../objects.js";
+import { type ConfigMap, nameOf, pathOf, type Secret } from "../objects.js";
 import { clusterMap, makePool, namespace, pullSecret } from "./testing/fixture.js";
-import { concernedByConfigMap, concernedBySecret, passInputOf, type View } from "./view.js";
+import { passInputOf, type View } from "./view.js";
 
 const byPath = <T extends object>(...objects: readonly T[]) =>
   new Map(objects.map((object) => [pathOf(nameOf(object)), object]));
-const map = (name: string, labels: Record<string, string> = {}): ConfigMap => ({
-  metadata: { name, namespace, labels },
-  data: { config: "" },
-});
 const other = { ...clusterMap, metadata: { ...clusterMap.metadata, name: "other" }, data: { trustBundle: "bundle" } };
 
 const view: View = {
@@ -20,28 +16,6 @@ const view: View = {
   configMaps: byPath<ConfigMap>(clusterMap, other),
   secrets: byPath<Secret>(pullSecret),
 };
-
-describe("whom a change concerns", () => {
-  test.each([
-    ["a document of spec.config", map("extra"), ["a"]],
-    ["a cluster", clusterMap, ["a"]],
-    ["a trust bundle", map("bundle"), ["b"]],
-    ["a cluster that was missing", map("nobody"), ["c"]],
-    ["what configures all machines", map("ssh", { [label.coreConfig]: "true" }), ["a", "b", "c"]],
-    ["anything else", map("unrelated"), []],
-  ])("%s", (_, changed, pools) => {
-    expect(concernedByConfigMap(view, changed)).toEqual(pools.map((name) => `${namespace}/${name}`));
-  });
-
-  test.each([
-    ["a pull secret", "pull-secret", undefined, ["clusters/a"]],
-    ["a pool's own, though the pool is gone", "token-x", "clusters/x", ["clusters/x"]],
-    ["anything else", "unrelated", undefined, []],
-  ])("%s", (_, name, pool, pools) => {
-    const annotations = pool === undefined ? {} : { [annotation.nodePool]: pool };
-    expect(concernedBySecret(view, { metadata: { name, namespace, annotations } })).toEqual(pools);
-  });
-});
 
 describe("what a pass sees", () => {
   test("is nothing without the pool", () => expect(passInputOf(view, "clusters/x")).toBeUndefined());

@@ -1,4 +1,4 @@
-/** A copy of one namespace: the input of passes over its pools, and the pools that a change concerns. */
+/** A copy of one namespace, and the input of a pass over one of its pools. */
 import { randomUUID } from "node:crypto";
 import { isRecord } from "../../../base/at.js";
 import { messageOf } from "../../../base/errors/error.js";
@@ -49,7 +49,7 @@ export function passInputOf(view: View, key: string, newToken: () => string = ra
 /** Those annotated with the pool, which need not exist any more. */
 export function secretsOf({ secrets }: View, key: string): Secret[] {
   return [...secrets.values()]
-    .filter((secret) => poolOfSecret(secret) === key)
+    .filter(({ metadata }) => metadata?.annotations?.[annotation.nodePool] === key)
     .map((secret) => typed("Secret", secret))
     .sort((a, b) => (nameOf(a).name < nameOf(b).name ? -1 : 1));
 }
@@ -62,41 +62,6 @@ function clusterOf(view: View, pool: NodePool) {
     secret: (name) => view.secrets.get(pathOf({ namespace, name })),
     configMap: (name) => view.configMaps.get(pathOf({ namespace, name })),
   });
-}
-
-/** A Secret of a pool concerns that pool; any other may be a pull secret, or whom machines trust. */
-export function concernedBySecret(view: View, secret: Secret): string[] {
-  const own = poolOfSecret(secret);
-  if (own !== undefined) return [own];
-  if (secret.metadata?.name === IGNITION_CA_SECRET) return [...view.pools.keys()];
-  return poolsWhere(view, (_pool, cluster) => cluster?.data?.pullSecret?.trim() === secret.metadata?.name);
-}
-
-/** A cluster, a trust bundle, a document of spec.config, or one that configures every machine. */
-export function concernedByConfigMap(view: View, map: ConfigMap): string[] {
-  const { name } = nameOf(map);
-  const { labels = {} } = map.metadata ?? {};
-  const common = labels[label.coreConfig] !== undefined || labels[label.tuningConfig] !== undefined;
-  return poolsWhere(
-    view,
-    ({ spec }, cluster) =>
-      common ||
-      spec?.clusterName === name ||
-      spec?.config?.some((reference) => reference.name === name) === true ||
-      cluster?.data?.trustBundle?.trim() === name,
-  );
-}
-
-function poolsWhere(view: View, isConcerned: (pool: NodePool, cluster: ConfigMap | undefined) => boolean): string[] {
-  return [...view.pools].flatMap(([key, pool]) => {
-    const name = pool.spec?.clusterName ?? "";
-    const cluster = view.configMaps.get(pathOf({ namespace: nameOf(pool).namespace, name }));
-    return isConcerned(pool, cluster) ? [key] : [];
-  });
-}
-
-function poolOfSecret({ metadata }: Secret): string | undefined {
-  return metadata?.annotations?.[annotation.nodePool];
 }
 
 /**
