@@ -1,12 +1,14 @@
 /** Machines without a kubelet: they fetch their configuration, ask for a certificate, register and run pods as one would. */
+
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isConflict, isNotFound } from "../../src/cluster/kube/errors.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
 import { CLIENT_SIGNER } from "../../src/cluster/nodes/csr/signing-request.js";
+import type { Node } from "../../src/cluster/nodes/objects.js";
 import { type Pod, podPath } from "../../src/cluster/nodes/workers/drain.js";
-import { type Node, nodePath } from "../../src/cluster/nodes/workers/node.js";
+import { nodePath } from "../../src/cluster/nodes/workers/node.js";
 import { file, type Lab } from "./csr-lab.js";
 import { CLIENT, subjectOf } from "./csr-rows.js";
 

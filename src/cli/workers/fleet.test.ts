@@ -1,4 +1,5 @@
 /** Commands that bring workers in and out, on a directory of objects: no cluster, and nodes that the test plays. */
+
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -10,7 +11,8 @@ import {
   PoolFixture,
   pullSecret,
 } from "../../cluster/nodes/controller/testing/fixture.js";
-import { NODES_PATH, type Node, nodePath } from "../../cluster/nodes/workers/node.js";
+import type { Node } from "../../cluster/nodes/objects.js";
+import { NODES_PATH, nodePath } from "../../cluster/nodes/workers/node.js";
 import { drawbridge } from "../commands.js";
 import { keepWhatIsSaid } from "../testing/said.js";
 

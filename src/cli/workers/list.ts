@@ -1,7 +1,8 @@
 /** `drawbridge workers list`: all workers, and those whose configuration is behind. */
 
 import { table } from "../../base/text.js";
-import { hashOfNode, isReady, type Node } from "../../cluster/nodes/workers/node.js";
+import type { Node } from "../../cluster/nodes/objects.js";
+import { hashOfNode, isReady } from "../../cluster/nodes/workers/node.js";
 import { configurationOf, isHosted, listNodes, type WorkerStatus } from "../../cluster/nodes/workers/status.js";
 import { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { PoolMissing, poolHash } from "../../cluster/nodes/workers/user-data.js";

@@ -7,11 +7,40 @@ export interface Metadata extends ObjectMeta {
   readonly generation?: number;
   readonly finalizers?: readonly string[];
   readonly ownerReferences?: readonly {
-    readonly apiVersion: string;
+    readonly apiVersion?: string;
     readonly kind: string;
     readonly name: string;
-    readonly uid: string;
+    readonly uid?: string;
+    readonly controller?: boolean;
   }[];
+}
+
+/** A condition in the status of a Node, a Pod or a certificate signing request. */
+export interface StatusCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly lastUpdateTime?: string;
+}
+
+export interface Taint {
+  readonly key: string;
+  readonly value?: string;
+  readonly effect: string;
+}
+
+export interface Node extends KubeObject {
+  readonly metadata?: Metadata;
+  readonly spec?: {
+    readonly unschedulable?: boolean;
+    readonly taints?: readonly Taint[];
+    readonly providerID?: string;
+  };
+  readonly status?: {
+    readonly conditions?: readonly StatusCondition[];
+    readonly addresses?: readonly { readonly type: string; readonly address: string }[];
+  };
 }
 
 export interface Secret extends KubeObject {

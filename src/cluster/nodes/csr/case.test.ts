@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { Node } from "../objects.js";
 import { startTime } from "../testing/pools.js";
 import {
   approvedRecord,
@@ -9,7 +10,7 @@ import {
   signingRequest,
   worker,
 } from "../testing/requests.js";
-import { type ClusterState, defaultPolicy, type NodeObject } from "./case.js";
+import { type ClusterState, defaultPolicy } from "./case.js";
 import { decide } from "./decide.js";
 import type { NodeRecord } from "./memory.js";
 import { Networks } from "./names.js";
@@ -19,7 +20,7 @@ const now = startTime + 30 * 60_000;
 const own = nodeOf("w0", "10.0.0.10");
 
 /** Nobody wrote down the address of w0: what its Node says counts within the network of nodes. */
-function state(change: Partial<ClusterState> & { readonly others?: Record<string, NodeObject> } = {}): ClusterState {
+function state(change: Partial<ClusterState> & { readonly others?: Record<string, Node> } = {}): ClusterState {
   const { others = {}, ...rest } = change;
   return clusterState("serving", {
     now,
@@ -39,7 +40,7 @@ async function decision(surrounding: ClusterState, ...names: readonly string[]) 
   return made.action === "approve" ? "approved" : `${made.rule}: ${made.explanation}`;
 }
 
-const controlPlane = (name: string, ip: string): NodeObject => ({
+const controlPlane = (name: string, ip: string): Node => ({
   ...nodeOf(name, ip),
   metadata: { name, labels: { "node-role.kubernetes.io/control-plane": "" } },
 });
@@ -127,7 +128,7 @@ describe("a DNS name of somebody else is refused, and it is said whose it is", (
     { ...worker, name: "w1", ips: [], dnsNames },
   ];
 
-  test.each<[string, Partial<ClusterState> & { others?: Record<string, NodeObject> }, string]>([
+  test.each<[string, Partial<ClusterState> & { others?: Record<string, Node> }, string]>([
     [
       "dns:shared.example",
       { inventory: inventoryOf(listing(["shared.example"])) },

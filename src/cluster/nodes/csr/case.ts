@@ -1,15 +1,11 @@
 /** A certificate signing request together with everything that its rules look at. */
 import { messageOf } from "../../../base/errors/error.js";
 import { inspectRequest, type RequestFacts } from "../../../tunnel/pki/inspect-request.js";
-import type { KubeObject } from "../../kube/port.js";
+import type { Node } from "../objects.js";
 import type { Claim, Inventory, Pool, Worker } from "./inventory.js";
 import { canonicalNames, heldNamesOf, isInForce, type Memory, type NodeRecord } from "./memory.js";
 import { canonicalAddress, Networks } from "./names.js";
 import { NODE_USER_PREFIX, type RequestKind, requestPem, type SigningRequest } from "./signing-request.js";
-
-export interface NodeObject extends KubeObject {
-  readonly status?: { readonly addresses?: readonly { readonly type: string; readonly address: string }[] };
-}
 
 /** The cluster and its machines at the moment of a decision. */
 export interface ClusterState {
@@ -18,7 +14,7 @@ export interface ClusterState {
   readonly inventory: Inventory;
   readonly memory: Memory;
   /** By name. */
-  readonly nodes: ReadonlyMap<string, NodeObject>;
+  readonly nodes: ReadonlyMap<string, Node>;
   /** At which the API server is reached, in canonical spelling. */
   readonly apiServer: ReadonlySet<string>;
   /** Undecided requests of nodes that are younger than an hour. */
@@ -34,7 +30,7 @@ export interface RequestContext extends ClusterState {
   /** The part behind `system:node:`; empty when there is none. */
   readonly nodeName: string;
   readonly worker: Worker | undefined;
-  readonly node: NodeObject | undefined;
+  readonly node: Node | undefined;
   readonly remembered: NodeRecord | undefined;
   readonly poolName: string | undefined;
   readonly pool: Pool | undefined;
@@ -173,7 +169,7 @@ function namesOfWorker({ dnsNames, ips, name }: Worker): string[] {
   return [...[name, ...dnsNames].map((one) => `DNS:${one}`), ...ips.map((one) => `IP:${one}`)];
 }
 
-function namesOfNode(name: string, { status }: NodeObject): string[] {
+function namesOfNode(name: string, { status }: Node): string[] {
   const reported = (status?.addresses ?? []).map(({ address }) => {
     const ip = canonicalAddress(address);
     return ip === undefined ? `DNS:${address.toLowerCase().replace(/\.$/, "")}` : `IP:${ip}`;
@@ -182,6 +178,6 @@ function namesOfNode(name: string, { status }: NodeObject): string[] {
 }
 
 /** Nodes cannot give themselves these labels. */
-export function isControlPlane({ metadata }: NodeObject): boolean {
+export function isControlPlane({ metadata }: Node): boolean {
   return ["control-plane", "master"].some((role) => `node-role.kubernetes.io/${role}` in (metadata?.labels ?? {}));
 }

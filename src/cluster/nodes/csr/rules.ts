@@ -1,9 +1,9 @@
 /** The rules that a kubelet's certificate signing request must keep to be approved, as one table. */
+import type { Node } from "../objects.js";
 import {
   BRAKE_MARGIN,
   type ClusterState,
   isControlPlane,
-  type NodeObject,
   namesOf,
   ownerOf,
   RATE_WINDOW_MS,
@@ -383,7 +383,7 @@ function notOwn({ node, nodeName, policy }: RequestContext, asked: readonly stri
   return listed(outside, (addresses) => `${addresses} is not in ${policy.nodeNetworks}`);
 }
 
-function addressesOf({ status }: NodeObject): Set<string> {
+function addressesOf({ status }: Node): Set<string> {
   const ips = (status?.addresses ?? []).filter(({ type }) => type === "InternalIP" || type === "ExternalIP");
   return new Set(ips.map(({ address }) => canonicalAddress(address) ?? address));
 }

@@ -5,20 +5,12 @@ import { factsOf } from "../../../tunnel/pki/inspect/facts.js";
 import { leafIn } from "../../../tunnel/pki/pem.js";
 import { collectionPath } from "../../kube/paths.js";
 import type { KubeObject } from "../../kube/port.js";
-import type { Metadata } from "../objects.js";
+import type { Metadata, StatusCondition } from "../objects.js";
 import { canonicalNames, type IssuedCertificate } from "./memory.js";
 
 export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet";
 export const SERVING_SIGNER = "kubernetes.io/kubelet-serving";
 export const NODE_USER_PREFIX = "system:node:";
-
-interface RequestCondition {
-  readonly type: string;
-  readonly status: string;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly lastUpdateTime?: string;
-}
 
 export interface SigningRequest extends KubeObject {
   readonly metadata?: Metadata;
@@ -30,7 +22,7 @@ export interface SigningRequest extends KubeObject {
     readonly username?: string;
     readonly groups?: readonly string[];
   };
-  readonly status?: { readonly certificate?: string; readonly conditions?: readonly RequestCondition[] };
+  readonly status?: { readonly certificate?: string; readonly conditions?: readonly StatusCondition[] };
 }
 
 /** Client: the first certificate, asked for with the credential all machines share. Renewal and serving: asked for by the node. */
@@ -79,7 +71,7 @@ export function requestPath(name: string): string {
 }
 
 /** With one condition more, for the approval subresource. The API refuses a second opinion. */
-export function decided(request: SigningRequest, condition: Omit<RequestCondition, "status">): SigningRequest {
+export function decided(request: SigningRequest, condition: Omit<StatusCondition, "status">): SigningRequest {
   if (outcomeOf(request) !== "pending") {
     throw new DrawbridgeError("DB_CSR_REQUEST", `${requestName(request)} is ${outcomeOf(request)} already`);
   }

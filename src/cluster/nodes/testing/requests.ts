@@ -1,10 +1,12 @@
 /** Requests and surroundings in which everything is right, for tests to break in one place. */
+
 import { type MadeRequest, makeRequest } from "../../../tunnel/pki/testing/requests.js";
-import { type ClusterState, defaultPolicy, type NodeObject } from "../csr/case.js";
+import { type ClusterState, defaultPolicy } from "../csr/case.js";
 import type { Inventory, Worker } from "../csr/inventory.js";
 import type { NodeRecord } from "../csr/memory.js";
 import { Networks } from "../csr/names.js";
 import { CLIENT_SIGNER, type RequestKind, SERVING_SIGNER, type SigningRequest } from "../csr/signing-request.js";
+import type { Node } from "../objects.js";
 import { startTime } from "./pools.js";
 
 export const pool = "clusters/workers";
@@ -28,7 +30,7 @@ export function inventoryOf(workers: readonly Worker[], more: Partial<Inventory>
   };
 }
 
-export function nodeOf(name: string, ...ips: readonly string[]): NodeObject {
+export function nodeOf(name: string, ...ips: readonly string[]): Node {
   return {
     metadata: { name },
     status: {

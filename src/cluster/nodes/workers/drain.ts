@@ -4,9 +4,9 @@ import { DrawbridgeError } from "../../../base/errors/error.js";
 import { isNotFound, KubeApiError } from "../../kube/errors.js";
 import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import type { Metadata } from "../objects.js";
+import type { Metadata, Node, StatusCondition } from "../objects.js";
 import type { Deadline } from "./deadline.js";
-import { changeNode, isReady, type Node } from "./node.js";
+import { changeNode, isReady } from "./node.js";
 
 /** Rejects, before anything is changed, with every pod that prevents the nodes from being drained. */
 export async function requireDrainable(api: KubeApi, nodes: readonly string[], rules: DrainRules): Promise<void> {
@@ -148,25 +148,14 @@ function isOver({ status }: Pod): boolean {
 }
 
 export interface Pod extends KubeObject {
-  readonly metadata?: Omit<Metadata, "ownerReferences"> & {
-    readonly ownerReferences?: readonly {
-      readonly kind: string;
-      readonly name: string;
-      readonly controller?: boolean;
-    }[];
-  };
+  readonly metadata?: Metadata;
   readonly spec?: {
     readonly nodeName?: string;
     readonly volumes?: readonly { readonly name: string; readonly emptyDir?: object | null }[];
   };
   readonly status?: {
     readonly phase?: string;
-    readonly conditions?: readonly {
-      readonly type: string;
-      readonly status: string;
-      readonly reason?: string;
-      readonly message?: string;
-    }[];
+    readonly conditions?: readonly StatusCondition[];
     readonly containerStatuses?: readonly {
       readonly state?: { readonly waiting?: { readonly reason?: string; readonly message?: string } };
     }[];

@@ -3,32 +3,9 @@
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { change } from "../../kube/objects.js";
 import { collectionPath } from "../../kube/paths.js";
-import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { annotation, label, type Metadata } from "../objects.js";
+import type { KubeApi } from "../../kube/port.js";
+import { annotation, label, type Node, type Taint } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
-
-export interface Taint {
-  readonly key: string;
-  readonly value?: string;
-  readonly effect: string;
-}
-
-export interface Node extends KubeObject {
-  readonly metadata?: Metadata;
-  readonly spec?: {
-    readonly unschedulable?: boolean;
-    readonly taints?: readonly Taint[];
-    readonly providerID?: string;
-  };
-  readonly status?: {
-    readonly conditions?: readonly {
-      readonly type: string;
-      readonly status: string;
-      readonly reason?: string;
-      readonly message?: string;
-    }[];
-  };
-}
 
 export const NODES_PATH = collectionPath("Node");
 

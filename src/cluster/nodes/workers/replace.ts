@@ -1,10 +1,10 @@
 /** Puts a fresh machine in the place of each worker, under a name of its own. */
-import { pathOf } from "../objects.js";
+import { type Node, pathOf } from "../objects.js";
 import { approving } from "./approving.js";
 import { eachOf, makeOptionsFor, markLeaving, takeOutOfService, type WorkersContext } from "./change.js";
 import { requireDrainable } from "./drain.js";
 import { makeWorkers, type NewWorker, unknownWorker } from "./machines.js";
-import { isReady, type Node } from "./node.js";
+import { isReady } from "./node.js";
 import { configurationOf, listNodes } from "./status.js";
 import { awaitWorkers } from "./verify.js";
 import { numbered, usedNumbers, type Worker, workersError } from "./worker.js";

@@ -1,9 +1,10 @@
 /** Brings a pool to another number of workers. */
+import type { Node } from "../objects.js";
 import { approving } from "./approving.js";
 import { eachOf, makeOptionsFor, markLeaving, takeOutOfService, type WorkersContext } from "./change.js";
 import { requireDrainable } from "./drain.js";
 import { createWorkers, type MachineTemplate } from "./machines.js";
-import { isReady, type Node } from "./node.js";
+import { isReady } from "./node.js";
 import { configurationOf, listNodes } from "./status.js";
 import { awaitWorkers } from "./verify.js";
 import { isInGroup, numbered, planWorkers, type Worker, type WorkerGroup, workersError } from "./worker.js";

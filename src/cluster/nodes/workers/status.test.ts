@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import type { Node } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
-import type { Node } from "./node.js";
 import { type PoolSnapshot, poolReport, workerStatus } from "./status.js";
 import type { Worker } from "./worker.js";
 

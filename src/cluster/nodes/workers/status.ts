@@ -15,9 +15,9 @@ import {
   requestPem,
   type SigningRequest,
 } from "../csr/signing-request.js";
-import { type ObjectName, pathOf } from "../objects.js";
+import { type Node, type ObjectName, pathOf } from "../objects.js";
 import type { Condition, NodePool } from "../pool/node-pool.js";
-import { hashOfNode, isReady, missingSettings, NODES_PATH, type Node, nodeSettingsOf, whyNotReady } from "./node.js";
+import { hashOfNode, isReady, missingSettings, NODES_PATH, nodeSettingsOf, whyNotReady } from "./node.js";
 import { poolHash } from "./user-data.js";
 import type { Worker } from "./worker.js";
 

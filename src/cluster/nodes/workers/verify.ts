@@ -3,10 +3,10 @@ import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { isConflict, isTransient } from "../../kube/errors.js";
 import { deleteIfPresent, find } from "../../kube/objects.js";
 import type { KubeApi } from "../../kube/port.js";
-import { type ObjectName, pathOf } from "../objects.js";
+import { type ObjectName, pathOf, type Taint } from "../objects.js";
 import type { Deadline } from "./deadline.js";
 import { type Pod, podPath, podsPath } from "./drain.js";
-import { labelNode, nodeSettingsOf, type Taint } from "./node.js";
+import { labelNode, nodeSettingsOf } from "./node.js";
 import {
   type Clusters,
   type PoolReport,

@@ -1,8 +1,8 @@
 /** What a machine meets after it has its user data: the Ignition server, the approver, and the cluster's network. */
 import { messageOf } from "../../../base/errors/error.js";
 import { coded, type Judgement, ok, skipped } from "../../../base/finding.js";
-import { label, pathOf } from "../../../cluster/nodes/objects.js";
-import { type Node, whyNotReady } from "../../../cluster/nodes/workers/node.js";
+import { label, type Node, pathOf } from "../../../cluster/nodes/objects.js";
+import { whyNotReady } from "../../../cluster/nodes/workers/node.js";
 import { defineCheck } from "../check.js";
 import type { IgnitionAnswer, PoolState, WaitingRequest } from "../sources/pool.js";
 import type { WorkerFixes } from "../workers/fixes.js";

@@ -18,6 +18,7 @@ import {
   annotation,
   controlPlaneNamespace,
   encoded,
+  type Node,
   type ObjectName,
   pathOf,
   type Secret,
@@ -30,7 +31,6 @@ import { Fetcher, shown } from "../../../cluster/nodes/simulate/fetcher.js";
 import { getAsIgnition } from "../../../cluster/nodes/simulate/http-get.js";
 import { isTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
 import { readUserData } from "../../../cluster/nodes/token/user-data.js";
-import type { Node } from "../../../cluster/nodes/workers/node.js";
 import { type Clusters, listNodes } from "../../../cluster/nodes/workers/status.js";
 import type { WorkerStore } from "../../../cluster/nodes/workers/store.js";
 import { poolHash } from "../../../cluster/nodes/workers/user-data.js";

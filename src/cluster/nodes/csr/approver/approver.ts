@@ -4,8 +4,9 @@ import { type Clock, systemClock } from "../../../../base/clock.js";
 import { messageOf } from "../../../../base/errors/error.js";
 import { ListWatch } from "../../../kube/list-watch.js";
 import type { KubeApi } from "../../../kube/port.js";
+import type { Node } from "../../objects.js";
 import { type WorkOutcome, WorkQueue } from "../../work-queue.js";
-import type { ClusterState, NodeObject, Policy } from "../case.js";
+import type { ClusterState, Policy } from "../case.js";
 import { countRecentPending, type Decision, type DecisionLog, decide, entryOf } from "../decide.js";
 import type { Inventory, InventorySource } from "../inventory.js";
 import {
@@ -66,7 +67,7 @@ export class Approver {
   readonly #options: ApproverOptions;
   readonly #clock: Clock;
   readonly #requests: ListWatch<SigningRequest>;
-  readonly #nodes: ListWatch<NodeObject>;
+  readonly #nodes: ListWatch<Node>;
   /** Last decision by the request's uid, so that each is reported and logged once. */
   readonly #reported = new Map<string, string>();
   /** Requests whose certificates are in the memory, by uid. */
@@ -90,7 +91,7 @@ export class Approver {
     };
     this.#queue = new WorkQueue({ clock: this.#clock, work: () => this.#decideAll() });
     this.#requests = new ListWatch<SigningRequest>({ ...shared, path: REQUESTS_PATH });
-    this.#nodes = new ListWatch<NodeObject>({ ...shared, path: NODES_PATH });
+    this.#nodes = new ListWatch<Node>({ ...shared, path: NODES_PATH });
   }
 
   /** Why the last pass failed; undefined when it did not. */
@@ -256,7 +257,7 @@ export class Approver {
     return done;
   }
 
-  #nodesByName(): ReadonlyMap<string, NodeObject> {
+  #nodesByName(): ReadonlyMap<string, Node> {
     return new Map([...this.#nodes.items.values()].map((node) => [node.metadata?.name ?? "", node]));
   }
 

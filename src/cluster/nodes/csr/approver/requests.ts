@@ -7,8 +7,8 @@ import { isConflict, isNotFound } from "../../../kube/errors.js";
 import { find } from "../../../kube/objects.js";
 import { collectionPath, namedPath } from "../../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
-import { secondTime } from "../../objects.js";
-import type { ClusterState, NodeObject } from "../case.js";
+import { type Node, secondTime } from "../../objects.js";
+import type { ClusterState } from "../case.js";
 import { countRecentPending, type Decision, type DecisionLog, decide, entryOf } from "../decide.js";
 import type { InventorySource } from "../inventory.js";
 import { canonicalAddress } from "../names.js";
@@ -79,7 +79,7 @@ interface LookOptions extends Pick<ClusterState, "policy" | "memory" | "now"> {
 export async function readRequests({ api, inventory, memory, now, policy }: LookOptions): Promise<RequestsSnapshot> {
   const [requests, nodes, read, apiServer] = await Promise.all([
     api.list<SigningRequest>(REQUESTS_PATH),
-    api.list<NodeObject>(NODES_PATH),
+    api.list<Node>(NODES_PATH),
     inventory(),
     apiServerAddresses(api),
   ]);

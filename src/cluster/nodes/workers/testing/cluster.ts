@@ -1,8 +1,10 @@
 /** Nodes and pods in memory, with the manners of an API server as far as fleets depend on them. */
+
 import { KubeApiError } from "../../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
+import type { Node } from "../../objects.js";
 import { type Pod, podPath, podsPath } from "../drain.js";
-import { NODES_PATH, type Node, nodePath } from "../node.js";
+import { NODES_PATH, nodePath } from "../node.js";
 
 export class MemoryCluster {
   readonly objects = new Map<string, KubeObject>();
