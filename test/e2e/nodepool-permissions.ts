@@ -6,9 +6,13 @@ import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
 import { PoolController } from "../../src/cluster/nodes/controller/controller.js";
 import { requireInstalled } from "../../src/cluster/nodes/controller/hypershift.js";
 import { failureEvents } from "../../src/cluster/nodes/controller/run.js";
-import { controllerClusterRules, controllerNamespaceRules } from "../../src/cluster/nodes/install/render.js";
 import { annotation, type ConfigMap, label, type Secret } from "../../src/cluster/nodes/objects.js";
-import { CONTROLLER_NAME, type PolicyRule } from "../../src/cluster/nodes/permissions.js";
+import {
+  CONTROLLER_NAME,
+  controllerClusterRules,
+  controllerNamespaceRules,
+  type PolicyRule,
+} from "../../src/cluster/nodes/permissions.js";
 import type { NodePool } from "../../src/cluster/nodes/pool/node-pool.js";
 import { until } from "../support/lab/wait.js";
 import { isAbout, isAllowed, oneByOne, type Right, ruleOf, titleOf } from "./rights.js";

@@ -303,7 +303,7 @@ test("14 every condition has HyperShift's status and reason, and a pass ends whe
   const withCluster = (change: Partial<PoolCluster>): Partial<PassInput> => ({ cluster: { ...cluster, ...change } });
   const withPool = (change: Parameters<typeof poolWith>[0]): Partial<PassInput> => ({ pool: poolWith(change) });
   const named = (text: string | undefined): Partial<PassInput> => ({
-    configs: { ...makeInput().configs, named: [{ where: "ConfigMap a/b", text }] },
+    configs: [{ where: "ConfigMap a/b", text }],
   });
   const made = afterWrites(makeInput(), reconcile(makeInput(), startTime));
   const told = (data: Record<string, string>, annotations: Record<string, string> = {}): Partial<PassInput> => ({

@@ -1,5 +1,5 @@
-/** What the approver and the Ignition server may do in a cluster, and no more. */
-
+/** What the controller, the approver and the Ignition server may do in a cluster, and no more. Creation cannot be tied to a name. */
+import { CRD_NAME, HOSTED_CLUSTERS_CRD_NAME, operator } from "./controller/hypershift.js";
 import { API_SERVER_NAME } from "./csr/approver/requests.js";
 import { CLIENT_SIGNER, SERVING_SIGNER } from "./csr/signing-request.js";
 
@@ -11,67 +11,77 @@ export interface PolicyRule {
   readonly resourceNames?: readonly string[];
 }
 
-/** Its Lease, and the ConfigMap with its memory. */
+/** The verbs are separated by blanks; with names the rule is for these objects only. */
+function rule(group: string, resource: string, verbs: string, ...names: readonly string[]): PolicyRule {
+  const about = { apiGroups: [group], resources: [resource], verbs: verbs.split(" ") };
+  return names.length === 0 ? about : { ...about, resourceNames: names };
+}
+
+const CERTIFICATES = "certificates.k8s.io";
+const COORDINATION = "coordination.k8s.io";
+const HYPERSHIFT = "hypershift.openshift.io";
+
+/** The approver's Lease, and the ConfigMap with its memory. */
 export const APPROVER_NAME = "drawbridge-csr-approver";
 
-const certificates = ["certificates.k8s.io"];
-
-/** For a ClusterRole. */
+/** The approver's, for a ClusterRole. */
 export const clusterRules: readonly PolicyRule[] = [
-  { apiGroups: certificates, resources: ["certificatesigningrequests"], verbs: ["get", "list", "watch"] },
-  { apiGroups: certificates, resources: ["certificatesigningrequests/approval"], verbs: ["update"] },
+  rule(CERTIFICATES, "certificatesigningrequests", "get list watch"),
+  rule(CERTIFICATES, "certificatesigningrequests/approval", "update"),
   // Without names here it could approve certificates for anybody, administrators included.
-  {
-    apiGroups: certificates,
-    resources: ["signers"],
-    verbs: ["approve"],
-    resourceNames: [CLIENT_SIGNER, SERVING_SIGNER],
-  },
-  { apiGroups: [""], resources: ["nodes"], verbs: ["list", "watch"] },
+  rule(CERTIFICATES, "signers", "approve", CLIENT_SIGNER, SERVING_SIGNER),
+  rule("", "nodes", "list watch"),
   // The API server's addresses, which no node may have.
-  { apiGroups: [""], resources: ["services"], verbs: ["get"], resourceNames: [API_SERVER_NAME] },
-  { apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs: ["get"], resourceNames: [API_SERVER_NAME] },
+  rule("", "services", "get", API_SERVER_NAME),
+  rule("discovery.k8s.io", "endpointslices", "get", API_SERVER_NAME),
 ];
 
-/** For a Role in its namespace. Creation cannot be tied to a name. */
+/** The approver's, for a Role in its namespace. */
 export const namespaceRules: readonly PolicyRule[] = [
-  ...[
-    { apiGroups: ["coordination.k8s.io"], resources: ["leases"] },
-    { apiGroups: [""], resources: ["configmaps"] },
-  ].flatMap((what) => [
-    { ...what, verbs: ["create"] },
-    { ...what, verbs: ["get", "update"], resourceNames: [APPROVER_NAME] },
-  ]),
+  rule(COORDINATION, "leases", "create"),
+  rule(COORDINATION, "leases", "get update", APPROVER_NAME),
+  rule("", "configmaps", "create"),
+  rule("", "configmaps", "get update", APPROVER_NAME),
 ];
 
-/** Beside the others, when the inventory is kept in ConfigMaps. */
-export const inventoryRule: PolicyRule = { apiGroups: [""], resources: ["configmaps"], verbs: ["list"] };
+/** Beside the others, when the approver's inventory is kept in ConfigMaps. */
+export const inventoryRule = rule("", "configmaps", "list");
 
-const configMaps = { apiGroups: [""], resources: ["configmaps"] };
-
-/** For a Role in the namespace of the token Secrets. */
+/** The Ignition server's, for a Role in the namespace of the token Secrets. */
 export const servingRules: readonly PolicyRule[] = [
-  { apiGroups: [""], resources: ["secrets"], verbs: ["get", "list", "watch", "update", "delete"] },
-  { ...configMaps, verbs: ["get"] },
-  { apiGroups: [""], resources: ["events"], verbs: ["create"] },
+  rule("", "secrets", "get list watch update delete"),
+  rule("", "configmaps", "get"),
+  rule("", "events", "create"),
 ];
 
-/** For a Role in the namespace of the inventory. Creation cannot be tied to a name. */
+/** The Ignition server's, for a Role in the namespace of the inventory. */
 export function claimRules(name: string): readonly PolicyRule[] {
-  return [
-    { ...configMaps, verbs: ["create"] },
-    { ...configMaps, verbs: ["get", "update"], resourceNames: [name] },
-  ];
+  return [rule("", "configmaps", "create"), rule("", "configmaps", "get update", name)];
 }
 
 /** For one Role when both are one namespace: reading claims takes no further right there. */
 export function servingAndClaimRules(name: string): readonly PolicyRule[] {
-  return [
-    ...servingRules,
-    { ...configMaps, verbs: ["create"] },
-    { ...configMaps, verbs: ["update"], resourceNames: [name] },
-  ];
+  return [...servingRules, rule("", "configmaps", "create"), rule("", "configmaps", "update", name)];
 }
 
 /** Of the controller's Lease, ServiceAccount and Deployment. */
 export const CONTROLLER_NAME = "drawbridge-nodepool-controller";
+
+/** The controller's, for a ClusterRole: only to see whether HyperShift is here. */
+export const controllerClusterRules: readonly PolicyRule[] = [
+  rule("apiextensions.k8s.io", "customresourcedefinitions", "get", CRD_NAME, HOSTED_CLUSTERS_CRD_NAME),
+  rule("apps", "deployments", "get", operator.name),
+];
+
+/** The controller's, for a Role in the namespace of the pools. Secrets cannot be chosen by annotation. */
+export const controllerNamespaceRules: readonly PolicyRule[] = [
+  rule(HYPERSHIFT, "nodepools", "get list watch update"),
+  rule(HYPERSHIFT, "nodepools/status", "update"),
+  // OpenShift lets only those set an owner who could also delete; nothing is deleted by it.
+  rule(HYPERSHIFT, "nodepools", "delete"),
+  rule("", "secrets", "list watch create update delete"),
+  rule("", "configmaps", "get list watch delete"),
+  rule("", "events", "create"),
+  rule(COORDINATION, "leases", "create"),
+  rule(COORDINATION, "leases", "get update", CONTROLLER_NAME),
+];

@@ -4,20 +4,15 @@ import { bindingOf, kubeManifest, yamlText } from "../../kube/builders.js";
 import { find } from "../../kube/objects.js";
 import { objectPath, titleOf } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
-import {
-  CRD_NAME,
-  HOSTED_CLUSTERS_CRD_NAME,
-  OWNER_LABEL,
-  OWNER_NAME,
-  operator,
-  refuseBesideHyperShift,
-} from "../controller/hypershift.js";
+import { OWNER_LABEL, OWNER_NAME, refuseBesideHyperShift } from "../controller/hypershift.js";
 import { SERVING_CERTIFICATE_SECRET } from "../objects.js";
 import {
   APPROVER_NAME,
   clusterRules as approverClusterRules,
   namespaceRules as approverNamespaceRules,
   CONTROLLER_NAME,
+  controllerClusterRules,
+  controllerNamespaceRules,
   inventoryRule,
   type PolicyRule,
   servingAndClaimRules,
@@ -56,30 +51,26 @@ function partOf(part: InstallComponent, config: InstallConfig): KubeManifest[] {
   const { namespace } = config;
   const shared = [`--namespace=${namespace}`, `--health-port=${HEALTH_PORT}`];
   if (part === "controller") {
+    // The Ignition server in the same installation needs a certificate, which the controller issues unless one exists.
+    const issues = config.components.includes("ignition") ? ["--issue-certificate"] : [];
+    const args = ["nodepool", "controller", ...shared, ...issues];
     return [
       ...account(CONTROLLER_NAME, namespace, controllerClusterRules, controllerNamespaceRules),
-      ...workload(CONTROLLER_NAME, config, { args: controllerArgs(shared, config), healthPort: HEALTH_PORT }),
+      ...workload(CONTROLLER_NAME, config, { args, healthPort: HEALTH_PORT }),
     ];
   }
   if (part === "ignition") {
     return [
       ...account(IGNITION_SERVER_NAME, namespace, [], ignitionServerRules),
       ignitionService(namespace, config.ignitionService),
-      ...workload(IGNITION_SERVER_NAME, config, ignitionServerProgram(namespace, HEALTH_PORT)),
+      ...workload(IGNITION_SERVER_NAME, config, ignitionServerProgram(namespace)),
     ];
   }
+  const args = ["csr", "approver", ...shared, ...config.approverArgs];
   return [
     ...account(APPROVER_NAME, namespace, approverClusterRules, [...approverNamespaceRules, inventoryRule]),
-    ...workload(APPROVER_NAME, config, {
-      args: ["csr", "approver", ...shared, ...config.approverArgs],
-      healthPort: HEALTH_PORT,
-    }),
+    ...workload(APPROVER_NAME, config, { args, healthPort: HEALTH_PORT }),
   ];
-}
-
-/** The Ignition server in the same installation needs a certificate, which the controller issues unless one exists. */
-function controllerArgs(shared: readonly string[], { components }: InstallConfig): string[] {
-  return ["nodepool", "controller", ...shared, ...(components.includes("ignition") ? ["--issue-certificate"] : [])];
 }
 
 function account(
@@ -130,8 +121,6 @@ export async function applyInstall(
   return outcomes;
 }
 
-// The Ignition server as it runs in a cluster.
-
 export const IGNITION_SERVER_NAME = "drawbridge-ignition-server";
 
 /** What people put there: how payloads are made (payload.yaml and what it names). */
@@ -145,14 +134,15 @@ const IGNITION_PORT = 9090;
 
 export const ignitionServerRules = servingAndClaimRules(CLAIMS_CONFIG_MAP);
 
-export function ignitionServerProgram(namespace: string, metricsPort: number): WorkloadProgram {
+/** The Ignition server as it runs in a cluster. */
+function ignitionServerProgram(namespace: string): WorkloadProgram {
   return {
     args: [
       ...["ignition", "serve", `--namespace=${namespace}`],
-      ...[`--addr=0.0.0.0:${IGNITION_PORT}`, `--metrics-addr=0.0.0.0:${metricsPort}`],
+      ...[`--addr=0.0.0.0:${IGNITION_PORT}`, `--metrics-addr=0.0.0.0:${HEALTH_PORT}`],
       ...[`--payload=${PAYLOAD_PATH}/payload.yaml`, `--claims-configmap=${namespace}/${CLAIMS_CONFIG_MAP}`],
     ],
-    healthPort: metricsPort,
+    healthPort: HEALTH_PORT,
     publicPort: IGNITION_PORT,
     // Two thousand machines at once take half of that.
     memoryLimit: "512Mi",
@@ -164,41 +154,8 @@ export function ignitionServerProgram(namespace: string, metricsPort: number): W
 }
 
 /** Machines connect from outside the cluster; the cluster's owner chooses by which type of Service. */
-export function ignitionService(namespace: string, type: string): KubeManifest {
+function ignitionService(namespace: string, type: string): KubeManifest {
   const ports = [{ name: "ignition", port: 443, targetPort: "ignition", protocol: "TCP" }];
   const spec = { type, selector: { app: IGNITION_SERVER_NAME }, ports };
   return kubeManifest("Service", { name: IGNITION_SERVER_NAME, namespace, labels }, { spec });
 }
-
-// What the pools' controller may do, and no more.
-
-/** For a ClusterRole: only to see whether HyperShift is here. */
-export const controllerClusterRules: readonly PolicyRule[] = [
-  {
-    apiGroups: ["apiextensions.k8s.io"],
-    resources: ["customresourcedefinitions"],
-    verbs: ["get"],
-    resourceNames: [CRD_NAME, HOSTED_CLUSTERS_CRD_NAME],
-  },
-  { apiGroups: ["apps"], resources: ["deployments"], verbs: ["get"], resourceNames: [operator.name] },
-];
-
-const hypershift = ["hypershift.openshift.io"];
-
-/** For a Role in the namespace of the pools. Creation cannot be tied to a name, nor can Secrets be chosen by annotation. */
-export const controllerNamespaceRules: readonly PolicyRule[] = [
-  { apiGroups: hypershift, resources: ["nodepools"], verbs: ["get", "list", "watch", "update"] },
-  { apiGroups: hypershift, resources: ["nodepools/status"], verbs: ["update"] },
-  // OpenShift lets only those set an owner who could also delete; nothing is deleted by it.
-  { apiGroups: hypershift, resources: ["nodepools"], verbs: ["delete"] },
-  { apiGroups: [""], resources: ["secrets"], verbs: ["list", "watch", "create", "update", "delete"] },
-  { apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "watch", "delete"] },
-  { apiGroups: [""], resources: ["events"], verbs: ["create"] },
-  { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
-  {
-    apiGroups: ["coordination.k8s.io"],
-    resources: ["leases"],
-    verbs: ["get", "update"],
-    resourceNames: [CONTROLLER_NAME],
-  },
-];

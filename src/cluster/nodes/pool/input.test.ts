@@ -27,16 +27,16 @@ describe("ConfigMaps of a pool", () => {
 
   test("are found by label, by name, and by the pool they were made for", () => {
     const pool = poolWith({ config: [{ name: "extra" }, { name: "odd" }, { name: "gone" }] });
-    expect(machineConfigsOf(pool, seen)).toEqual({
-      core: [{ where: "ConfigMap clusters/ssh", text: "ssh\n" }],
-      named: [
-        { where: "ConfigMap clusters/extra", text: "extra\n" },
-        { where: "ConfigMap clusters/odd", text: undefined },
-        { where: "ConfigMap clusters/gone", text: undefined },
-      ],
-      tuning: [{ where: "ConfigMap clusters/tuned", text: "tuned\n" }],
-    });
-    expect(machineConfigsOf(poolWith({}), seen).named).toEqual([]);
+    const ofAll = { where: "ConfigMap clusters/ssh", text: "ssh\n" };
+    const tuned = { where: "ConfigMap clusters/tuned", text: "tuned\n" };
+    expect(machineConfigsOf(pool, seen)).toEqual([
+      ofAll,
+      { where: "ConfigMap clusters/extra", text: "extra\n" },
+      { where: "ConfigMap clusters/odd", text: undefined },
+      { where: "ConfigMap clusters/gone", text: undefined },
+      tuned,
+    ]);
+    expect(machineConfigsOf(poolWith({}), seen)).toEqual([ofAll, tuned]);
   });
 
   test("live in the control plane's namespace, in whose name dots are dashes", () => {

@@ -42,12 +42,10 @@ export type PoolRelease =
   | { readonly version: string /** `multi`, or the one architecture it is for. */; readonly arch: string }
   | { readonly problem: string };
 
-interface MachineConfigs {
-  /** From ConfigMaps with the label of core configuration. */
-  readonly core: readonly ConfigSource[];
-  /** Of spec.config, in its order; undefined text: the ConfigMap, or its key, is missing. */
-  readonly named: readonly { readonly where: string; readonly text: string | undefined }[];
-  readonly tuning: readonly ConfigSource[];
+/** A document that configures the pool's machines; its text is undefined while the ConfigMap, or its key, is missing. */
+interface MachineConfigSource {
+  readonly where: string;
+  readonly text: string | undefined;
 }
 
 export interface PassInput {
@@ -55,7 +53,7 @@ export interface PassInput {
   readonly cluster: PoolCluster | undefined;
   /** What spec.release.image is. */
   readonly release: PoolRelease;
-  readonly configs: MachineConfigs;
+  readonly configs: readonly MachineConfigSource[];
   /** Those of the control plane's namespace that are annotated with the pool. */
   readonly secrets: readonly Secret[];
   /** Made for the pool by other controllers and labelled with it. */
@@ -64,22 +62,19 @@ export interface PassInput {
   newToken(): string;
 }
 
-/** The documents in the ConfigMaps of the pool's namespace that configure its machines. */
-export function machineConfigsOf(pool: NodePool, maps: readonly ConfigMap[]): MachineConfigs {
+/** Those of all pools, those that spec.config names, and those that tuning made for the pool. */
+export function machineConfigsOf(pool: NodePool, maps: readonly ConfigMap[]): MachineConfigSource[] {
   const { name, namespace } = nameOf(pool);
-  const labelled = (map: ConfigMap, key: string) => map.metadata?.labels?.[key];
-  const sourceOf = (map: ConfigMap) => ({ where: `ConfigMap ${pathOf(nameOf(map))}`, text: map.data?.config ?? "" });
-  return {
-    core: maps.filter((map) => labelled(map, label.coreConfig) === "true").map(sourceOf),
-    named: (pool.spec?.config ?? []).map((reference) => {
-      const where = pathOf({ namespace, name: reference.name ?? "" });
-      const found = maps.find((map) => pathOf(nameOf(map)) === where);
-      return { where: `ConfigMap ${where}`, text: found?.data?.config };
-    }),
-    tuning: maps
-      .filter((map) => labelled(map, label.tuningConfig) === "true" && labelled(map, label.nodePool) === name)
-      .map(sourceOf),
-  };
+  const labelled = (key: string, also: (labels: Readonly<Record<string, string>>) => boolean = () => true) =>
+    maps
+      .filter(({ metadata: { labels = {} } = {} }) => labels[key] === "true" && also(labels))
+      .map((map) => ({ where: `ConfigMap ${pathOf(nameOf(map))}`, text: map.data?.config ?? "" }));
+  const named = (pool.spec?.config ?? []).map((reference) => {
+    const where = pathOf({ namespace, name: reference.name ?? "" });
+    return { where: `ConfigMap ${where}`, text: maps.find((map) => pathOf(nameOf(map)) === where)?.data?.config };
+  });
+  const tuning = labelled(label.tuningConfig, (labels) => labels[label.nodePool] === name);
+  return [...labelled(label.coreConfig), ...named, ...tuning];
 }
 
 /** What a pool's machines should be: their configuration, and its hashes. */
@@ -94,7 +89,7 @@ export interface PoolTarget {
 /** Throws when a document cannot be used or one is missing. */
 export function targetOf(world: PassInput, cluster: PoolCluster, releaseVersion: string): PoolTarget {
   const { configs, pool } = world;
-  const raw = rawConfig(sourcesOf(configs));
+  const raw = rawConfig(configs.map(present));
   const stream = effectiveStream(pool.spec?.osImageStream?.name ?? "", releaseVersion, usesRunc(raw));
   const hashes = poolHashes({
     rawConfig: raw,
@@ -107,11 +102,8 @@ export function targetOf(world: PassInput, cluster: PoolCluster, releaseVersion:
   return { rawConfig: raw, releaseVersion, hashes, stream };
 }
 
-function sourcesOf({ core, named, tuning }: MachineConfigs): ConfigSource[] {
-  const present = named.map(({ where, text }) => {
-    if (text !== undefined) return { where, text };
-    const problem = `${where}, which spec.config names, is missing or has no key config`;
-    throw new DrawbridgeError("DB_NODEPOOL_CONFIG", problem);
-  });
-  return [...core, ...present, ...tuning];
+function present({ text, where }: MachineConfigSource): ConfigSource {
+  if (text !== undefined) return { where, text };
+  const problem = `${where}, which spec.config names, is missing or has no key config`;
+  throw new DrawbridgeError("DB_NODEPOOL_CONFIG", problem);
 }

@@ -197,8 +197,8 @@ describe("a change of configuration", () => {
 
 describe("a pass that ends early", () => {
   const config = (text: string | undefined) => ({ where: "ConfigMap clusters/extra", text });
-  const configs = (change: Partial<PassInput["configs"]>): Partial<PassInput> => ({
-    configs: { ...makeInput().configs, ...change },
+  const configs = (...sources: PassInput["configs"]): Partial<PassInput> => ({
+    configs: sources,
   });
 
   test.each<[what: string, change: Partial<PassInput>, last: string | undefined, retry: boolean]>([
@@ -252,15 +252,10 @@ describe("a pass that ends early", () => {
       "ReconciliationActive=True/ReconciliationActive",
       false,
     ],
-    [
-      "a config that is missing",
-      configs({ named: [config(undefined)] }),
-      "ValidMachineConfig=False/ValidationFailed",
-      true,
-    ],
+    ["a config that is missing", configs(config(undefined)), "ValidMachineConfig=False/ValidationFailed", true],
     [
       "a config of a wrong kind",
-      configs({ named: [config("kind: Pod\nmetadata: {name: x}")] }),
+      configs(config("kind: Pod\nmetadata: {name: x}")),
       "ValidMachineConfig=False/ValidationFailed",
       true,
     ],
@@ -307,7 +302,7 @@ describe("a pass that ends early", () => {
       spec: { containerRuntimeConfig: { defaultRuntime: "runc" } },
     };
     const five = { release: { version: "5.0.0", arch: "multi" } };
-    const kept = run({ ...five, ...configs({ named: [config(JSON.stringify(runc))] }) });
+    const kept = run({ ...five, ...configs(config(JSON.stringify(runc))) });
     expect(secretText(kept.writes[0]?.object as Secret, "os-stream")).toBe("rhel-9");
   });
 
@@ -336,7 +331,7 @@ describe("a pass that ends early", () => {
         config: { ignition: { version: "3.2.0" }, storage: { files: [{ path: "/big", contents: { source } }] } },
       },
     });
-    const result = run(configs({ named: [config(text)] }));
+    const result = run(configs(config(text)));
     expect(about(result, "ValidMachineConfig")).toMatchObject({
       status: "False",
       message: expect.stringContaining("the API allows 1048576"),

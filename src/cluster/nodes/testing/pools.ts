@@ -50,7 +50,7 @@ export function makeInput(change: Partial<PassInput> = {}): PassInput {
     pool,
     cluster,
     release: { version: "4.18.0", arch: "multi" },
-    configs: { core: [], named: [], tuning: [] },
+    configs: [],
     secrets: [],
     ownedConfigMaps: [],
     newToken: () => `token-${++tokens}`,
