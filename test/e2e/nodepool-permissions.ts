@@ -81,7 +81,7 @@ async function complaint(fixture: PermissionFixture, right: Right, name: string)
     ...{ api, namespace, name: CONTROLLER_NAME, identity: name, onError },
     onChange: (leads) => leads && controller.lookAtAll(),
   });
-  const onFailure = failureEvents({ api, namespace, onError });
+  const onFailure = failureEvents(api, namespace, onError);
   const controller = new PoolController({ api, namespace, leading: () => election.leading, onError, onFailure });
   election.start();
   controller.start();

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import type { FetchAttempt } from "../../cluster/nodes/simulate/fetcher.js";
 import { type Joined, joinCluster } from "../../cluster/nodes/simulate/join.js";
-import { type Applied, type Simulated, simulateBoot } from "../../cluster/nodes/simulate/simulate.js";
+import { type Simulated, simulateBoot } from "../../cluster/nodes/simulate/simulate.js";
 import { atLeast, duration, list, required, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, onlyWord } from "../framework/define.js";
@@ -65,7 +65,7 @@ function onAttempt({ againInMs, attempt, result, status, url }: FetchAttempt): v
   note(`GET ${url} (${attempt}): ${answer}${next}\n`);
 }
 
-interface SimulatedMachine extends Applied {
+interface SimulatedMachine extends Omit<Simulated, "tree"> {
   readonly root: string;
   readonly joined?: Joined;
 }

@@ -110,13 +110,8 @@ async function put(writer: Writer, before: Secret | undefined, wanted: Secret): 
   await writer.perform({ verb: "update", object: { ...before, apiVersion, kind, data } as Secret });
 }
 
-interface PublishedAddresses {
-  readonly dnsNames: readonly string[];
-  readonly ipAddresses: readonly string[];
-}
-
 /** The addresses of all clusters that name no authority of their own: the certificate is issued for them. */
-export function publishedAddresses(maps: Iterable<ConfigMap>): PublishedAddresses {
+export function publishedAddresses(maps: Iterable<ConfigMap>) {
   const hosts = new Set<string>();
   for (const map of maps) {
     if (!isClusterObject(map) || map.data?.ignitionCA?.trim()) continue;
@@ -151,7 +146,7 @@ const LEAF_NAME = "ignition-server";
 const DAY_MS = 24 * 60 * 60_000;
 
 /** The Ignition server's certificates: a signer for ten years and a certificate for a year. */
-function servingProfile(addresses: PublishedAddresses): ProfileSet {
+function servingProfile(addresses: ReturnType<typeof publishedAddresses>): ProfileSet {
   return {
     key: "p256",
     keyFormat: "pkcs8",

@@ -21,7 +21,7 @@ async function startWith(create: (path: string, event: KubeObject) => Promise<Ku
   const api = { ...house.api, create } as KubeApi;
   const onError = (sentence: string) => house.errors.push(sentence);
   await house.addObjects(makePool());
-  house.start({ onFailure: failureEvents({ api, namespace, onError, now: () => Date.parse("2031-01-01T00:00:00Z") }) });
+  house.start({ onFailure: failureEvents(api, namespace, onError, () => Date.parse("2031-01-01T00:00:00Z")) });
 }
 
 const lacking = (pullSecret: string) =>
@@ -73,14 +73,14 @@ test("does not tell of a failure again because a pass in between had an old copy
   await house.addObjects(makePool("workers", { config: [{ name: "gone" }] }));
   const events: KubeObject[] = [];
   const create = async (_path: string, event: KubeObject) => events.push(event);
-  const own = { api: { ...house.api, create } as unknown as KubeApi, namespace, onError: () => {} };
+  const api = { ...house.api, create } as unknown as KubeApi;
   let catchUp = () => {};
   const behind = new Promise<void>((resolve) => {
     catchUp = resolve;
   });
   let hasReported = false;
   const controller = house.start({
-    onFailure: failureEvents(own),
+    onFailure: failureEvents(api, namespace, () => {}),
     api: {
       ...house.api,
       update: (path, object, options) => {

@@ -49,7 +49,7 @@ export async function runController(config: ControllerConfig): Promise<number> {
     onIssued: (sentence) => logger.info(0, sentence),
     onPass: (_key, next) => metrics.passed(next),
     // A directory has nobody who would look at events.
-    ...(isCluster ? { onFailure: failureEvents({ api, namespace, onError }) } : {}),
+    ...(isCluster ? { onFailure: failureEvents(api, namespace, onError) } : {}),
   });
   const metrics = controllerMetrics(() => controller, leading);
   return replica.run({
@@ -80,15 +80,13 @@ export function controllerMetrics(controller: () => PoolController, leading: () 
   return { registry, passed: (next: WorkOutcome["next"]) => passes.inc({ next }), failed: () => failures.inc() };
 }
 
-interface FailureEventsOptions {
-  readonly api: KubeApi;
-  readonly namespace: string;
-  readonly now?: () => number;
-  readonly onError: (sentence: string) => void;
-}
-
 /** Reports failed passes as events on the pools, as HyperShift's operator does. Nobody waits for these writes. */
-export function failureEvents({ api, namespace, now = Date.now, onError }: FailureEventsOptions) {
+export function failureEvents(
+  api: KubeApi,
+  namespace: string,
+  onError: (sentence: string) => void,
+  now: () => number = Date.now,
+) {
   return (pool: NodePool, sentence: string): void => {
     const failure = { type: "Warning", reason: "ReconcileError", message: sentence } as const;
     const event = eventAbout(typed("NodePool", pool), failure, CONTROLLER_NAME, now());

@@ -91,18 +91,12 @@ interface NamespaceObjects {
   configMap(name: string): ConfigMap | undefined;
 }
 
-interface ClusterConfig {
-  readonly cluster: PoolCluster;
-  /** What an image is. */
-  release(image: string): PoolRelease;
-}
-
 export function isClusterObject({ metadata }: ConfigMap): boolean {
   return metadata?.labels?.[CLUSTER_LABEL] === "true";
 }
 
-/** What cannot be read is reported as the release's problem: that is the first condition that can say it. */
-function readClusterObject(map: ConfigMap, beside: NamespaceObjects): ClusterConfig {
+/** The cluster, and what each release image is. What cannot be read is reported as the release's problem: that is the first condition that can say it. */
+function readClusterObject(map: ConfigMap, beside: NamespaceObjects) {
   const text = (key: keyof typeof keys) => map.data?.[key]?.trim() ?? "";
   const problems = Object.keys(map.data ?? {})
     .filter((key) => !Object.hasOwn(keys, key))

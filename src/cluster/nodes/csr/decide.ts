@@ -14,14 +14,6 @@ import {
   type SigningRequest,
 } from "./signing-request.js";
 
-interface RuleResult {
-  readonly rule: string;
-  readonly demands: string;
-  readonly yields: boolean;
-  /** Undefined when the rule is kept. */
-  readonly objection: string | undefined;
-}
-
 export interface Decision {
   readonly action: "approve" | "leave" | "deny";
   /** The first that is broken; `all` when none is. */
@@ -31,8 +23,10 @@ export interface Decision {
   readonly kind: RequestKind;
   readonly node: string;
   readonly pool: string | undefined;
-  /** All rules, for those who want to know. */
-  readonly findings: readonly RuleResult[];
+  /** All rules that were applied; the objection is undefined when the rule is kept. */
+  readonly findings: readonly (Omit<ReturnType<typeof apply>[number], "objection"> & {
+    objection: string | undefined;
+  })[];
   /** What must be remembered when it is approved. */
   readonly remember: NodeRecord;
 }

@@ -1,16 +1,10 @@
 /** The hashes by which a pool's Secrets are named and by which changes are noticed. */
 import { DrawbridgeError } from "../../../base/errors/error.js";
 
-interface HashInput {
-  readonly rawConfig: string;
-  readonly releaseVersion: string;
-  /** Names, not contents: an edit in place changes no hash. */
-  readonly pullSecretName: string;
-  readonly trustBundleName: string;
-  readonly globalConfig: string;
-  /** As `hashedStream` gives it. */
-  readonly stream: string;
-}
+/** Of the pull secret and the trust bundle the names, not the contents: an edit in place changes no hash. */
+type HashInput = Readonly<
+  Record<"rawConfig" | "releaseVersion" | "pullSecretName" | "trustBundleName" | "globalConfig" | "stream", string>
+>;
 
 export interface PoolHashes {
   /** In the names of the Secrets. */

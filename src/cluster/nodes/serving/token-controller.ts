@@ -264,10 +264,7 @@ function inputs({ data = {}, metadata }: Secret): string {
 }
 
 /** What the Ignition server reports about a payload to the pool's controller, in the token Secret. */
-interface PayloadOutcome {
-  readonly reason: string;
-  readonly message: string;
-}
+type PayloadOutcome = NonNullable<TokenSecretView["outcome"]>;
 
 /** With the payload itself where nodes are upgraded in place; undefined when the Secret says all that already. */
 function withPayload(secret: Secret, text: string): Secret | undefined {

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { type Clock, pause, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import type { makeSigningRequest } from "../../../tunnel/pki/issue.js";
 import type { KubeEndpoint } from "../../kube/endpoint.js";
 import { isConflict } from "../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
@@ -30,17 +31,13 @@ interface JoinOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface Joined {
-  readonly server: string;
-  readonly node: string;
-  readonly certificates: readonly { readonly request: string; readonly signer: string; readonly file: string }[];
-}
+export type Joined = Awaited<ReturnType<typeof joinCluster>>;
 
 const LOOK_EVERY_MS = 300;
 const FOLDER = "/var/lib/kubelet/pki";
 
 /** Throws DB_SIMULATE_JOIN. */
-export async function joinCluster(joining: JoinOptions): Promise<Joined> {
+export async function joinCluster(joining: JoinOptions) {
   const { addresses, name, onStep, tree } = joining;
   const [{ createKubeApi }, { kubeconfigEndpoint }] = await Promise.all([
     import("../../kube/client.js"),
@@ -78,25 +75,10 @@ export async function joinCluster(joining: JoinOptions): Promise<Joined> {
 interface WantedCertificate {
   readonly signer: string;
   readonly usage: string;
-  readonly subject: {
-    readonly commonName: string;
-    readonly organizations: readonly string[];
-    readonly dnsNames?: readonly string[];
-    readonly ipAddresses?: readonly string[];
-  };
+  readonly subject: Parameters<typeof makeSigningRequest>[0];
 }
 
-interface Issued {
-  readonly request: string;
-  readonly pem: string;
-  readonly key: string;
-}
-
-async function certificate(
-  api: KubeApi,
-  joining: JoinOptions,
-  { signer, subject, usage }: WantedCertificate,
-): Promise<Issued> {
+async function certificate(api: KubeApi, joining: JoinOptions, { signer, subject, usage }: WantedCertificate) {
   const { makeSigningRequest } = await import("../../../tunnel/pki/issue.js");
   const { privateKeyPem, requestPem } = await makeSigningRequest(subject);
   const name = `csr-${randomBytes(4).toString("hex")}`;
@@ -150,7 +132,10 @@ async function register(api: KubeApi, name: string, addresses: readonly string[]
   await attempted(`writing the status of Node ${name}`, () => api.update(path, { ...made, status } as KubeObject));
 }
 
-function asNode({ credentials, server }: KubeEndpoint, { key, pem }: Issued): KubeEndpoint {
+function asNode(
+  { credentials, server }: KubeEndpoint,
+  { key, pem }: { readonly key: string; readonly pem: string },
+): KubeEndpoint {
   return {
     server,
     credentials: async () => {

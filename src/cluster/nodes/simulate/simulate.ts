@@ -18,12 +18,10 @@ interface SimulationOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface Simulated extends Applied {
-  readonly tree: Tree;
-}
+export type Simulated = Awaited<ReturnType<typeof simulateBoot>>;
 
 /** Throws DB_IGNITION_*, DB_SIMULATE_FETCH and DB_SIMULATE_ROOT; what was written until then stays to be looked at. */
-export async function simulateBoot(simulation: SimulationOptions): Promise<Simulated> {
+export async function simulateBoot(simulation: SimulationOptions) {
   const { root, userData, ...rest } = simulation;
   const pointer = requireConfig(userData, "the user data");
   const tree = await Tree.at(root);
@@ -31,29 +29,6 @@ export async function simulateBoot(simulation: SimulationOptions): Promise<Simul
   const config = await render(pointer, fetcher.config);
   const applied = await applyConfig(tree, config, (resource, what) => fetcher.content(resource, config, what));
   return { ...applied, tree };
-}
-
-/** What a directory cannot take, and an administrator of this host need not give. */
-interface SkippedPart {
-  readonly what: string;
-  readonly names: readonly string[];
-}
-
-export interface Applied {
-  readonly files: readonly AppliedFile[];
-  readonly directories: number;
-  readonly links: number;
-  readonly units: number;
-  readonly skipped: readonly SkippedPart[];
-}
-
-interface AppliedFile {
-  readonly path: string;
-  /** Octal. */
-  readonly mode: string;
-  readonly bytes: number;
-  /** Of the contents, which are not shown. */
-  readonly sha256: string;
 }
 
 type Content = (resource: Resource, what: string) => Promise<Buffer>;
@@ -68,7 +43,7 @@ type Entry =
   | { readonly kind: "link"; readonly node: LinkEntry };
 
 /** Writes a rendered config into a directory, in the order and with the rules of Ignition's files stage. */
-async function applyConfig(tree: Tree, config: Config, content: Content): Promise<Applied> {
+async function applyConfig(tree: Tree, config: Config, content: Content) {
   const { directories = [], files = [], links = [] } = config.storage ?? {};
   const soft: Entry[] = links.filter(({ hard }) => !hard).map((node) => ({ kind: "link", node }));
   const entries: Entry[] = [
@@ -77,7 +52,7 @@ async function applyConfig(tree: Tree, config: Config, content: Content): Promis
     ...soft,
   ];
   entries.sort((a, b) => depth(a.node) - depth(b.node));
-  const written: AppliedFile[] = [];
+  const written: Awaited<ReturnType<typeof writeFile>>[] = [];
   for (const { kind, node } of entries) {
     if (kind === "directory") await tree.directory(node.path);
     else if (kind === "file") written.push(await writeFile(tree, node, content));
@@ -100,7 +75,7 @@ async function applyConfig(tree: Tree, config: Config, content: Content): Promis
   };
 }
 
-async function writeFile(tree: Tree, file: FileEntry, content: Content): Promise<AppliedFile> {
+async function writeFile(tree: Tree, file: FileEntry, content: Content) {
   const { append = [], contents, mode = FILE_MODE, path } = file;
   const parts = [...(contents?.source === undefined ? [] : [contents]), ...append];
   const pieces: Buffer[] = [];
@@ -111,16 +86,18 @@ async function writeFile(tree: Tree, file: FileEntry, content: Content): Promise
     path,
     mode: permissions(mode).toString(8).padStart(4, "0"),
     bytes: whole.length,
+    // Instead of the contents, which are not shown.
     sha256: createHash("sha256").update(whole).digest("hex"),
   };
 }
 
-function skippedParts(config: Config, nodes: readonly NodeEntry[]): SkippedPart[] {
+/** What a directory cannot take, and an administrator of this host need not give. */
+function skippedParts(config: Config, nodes: readonly NodeEntry[]) {
   const { disks = [], filesystems = [], luks = [], raid = [] } = config.storage ?? {};
   const { groups = [], users = [] } = config.passwd ?? {};
   const { shouldExist = [], shouldNotExist = [] } = config.kernelArguments ?? {};
   const owned = nodes.filter(({ group, user }) => isSomebodys(user) || isSomebodys(group));
-  const all: SkippedPart[] = [
+  const all = [
     { what: "users", names: users.map(({ name }) => name) },
     { what: "groups", names: groups.map(({ name }) => name) },
     { what: "owners", names: owned.map(({ path }) => path) },

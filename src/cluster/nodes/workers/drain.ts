@@ -104,13 +104,8 @@ export interface DrainRules {
   readonly deleteEmptyDirData: boolean;
 }
 
-interface SortedPods {
-  readonly leave: readonly Pod[];
-  /** One sentence each. */
-  readonly obstacles: readonly string[];
-}
-
-export function sortPods(pods: readonly Pod[], rules: DrainRules): SortedPods {
+/** The pods that leave, and a sentence for each pod that must not. */
+export function sortPods(pods: readonly Pod[], rules: DrainRules) {
   const leave: Pod[] = [];
   const obstacles: string[] = [];
   for (const pod of pods) {

@@ -112,29 +112,21 @@ export async function makeWorkers(making: MakeOptions, drafts: readonly NewWorke
   return done;
 }
 
-interface RemovedWorker {
-  readonly name: string;
-  readonly command: readonly string[];
-  readonly action: "removed" | "would be removed" | "forgotten";
-}
-
 /** `publish` gets the remaining workers after each: a removal that fails must not keep the removed ones expected. */
 export async function deleteWorkers(
   store: WorkerStore,
   names: readonly string[],
   dryRun: boolean,
   publish: (left: readonly Worker[]) => Promise<void> = async () => {},
-): Promise<RemovedWorker[]> {
-  const removed: RemovedWorker[] = [];
+) {
+  const removed = [];
   for (const worker of await knownWorkers(store, names)) {
     const command = worker.made ? machineCommand("delete", worker, store.userDataFile(worker.name)) : [];
-    if (dryRun) {
-      removed.push({ name: worker.name, command, action: "would be removed" });
-      continue;
-    }
+    const action = dryRun ? "would be removed" : command.length > 0 ? "removed" : "forgotten";
+    removed.push({ name: worker.name, command, action });
+    if (dryRun) continue;
     if (command.length > 0) await runMachineCommand("delete", worker, command);
     await publish(await store.forget(worker.name));
-    removed.push({ name: worker.name, command, action: command.length > 0 ? "removed" : "forgotten" });
   }
   return removed;
 }

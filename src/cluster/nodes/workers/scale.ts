@@ -9,19 +9,10 @@ import { configurationOf, listNodes } from "./status.js";
 import { awaitWorkers } from "./verify.js";
 import { isInGroup, numbered, planWorkers, type Worker, type WorkerGroup, workersError } from "./worker.js";
 
-interface ScalePlan {
-  readonly group: WorkerGroup;
-  readonly leave: readonly string[];
-  /** New ones, and those that an earlier run left unfinished. */
-  readonly make: readonly string[];
-}
+type ScalePlan = Awaited<ReturnType<typeof planScale>>;
 
-/** Nothing is changed. */
-export async function planScale(
-  context: WorkersContext,
-  wanted: Omit<WorkerGroup, "zones">,
-  hash: string,
-): Promise<ScalePlan> {
+/** Which workers leave, and which are made: new ones, and those that an earlier run left unfinished. Nothing is changed. */
+export async function planScale(context: WorkersContext, wanted: Omit<WorkerGroup, "zones">, hash: string) {
   const { clusters, deadline, store } = context;
   const all = await store.read();
   const own = all.filter((worker) => isInGroup(worker, wanted));

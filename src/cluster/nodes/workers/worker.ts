@@ -8,14 +8,9 @@ export const providers = ["files", "command", "gcloud"] as const;
 type Provider = (typeof providers)[number];
 
 /** What machines look like; which of it means something is the provider's business. */
-interface MachineShape {
-  readonly machineType: string;
-  readonly diskGb: string;
-  readonly subnet: string;
-  readonly image: string;
-  readonly imageProject: string;
-  readonly project: string;
-}
+type MachineShape = Readonly<
+  Record<"machineType" | "diskGb" | "subnet" | "image" | "imageProject" | "project", string>
+>;
 
 export interface Worker {
   /** Of the machine and of the node. */
@@ -55,13 +50,8 @@ export interface Worker {
  */
 export type Numbers = Readonly<Record<string, number>>;
 
-interface Numbered {
-  readonly prefix: string;
-  readonly number: number;
-}
-
 /** Undefined for names that we did not make. */
-export function numbered(name: string): Numbered | undefined {
+export function numbered(name: string) {
   const [, prefix, digits] = /^(.+)-(0|[1-9]\d{0,8})$/.exec(name) ?? [];
   return prefix === undefined ? undefined : { prefix, number: Number(digits) };
 }
@@ -84,11 +74,6 @@ export interface WorkerGroup {
   readonly zones: readonly string[];
 }
 
-interface PlannedWorker {
-  readonly name: string;
-  readonly zone: string;
-}
-
 export const MOST_WORKERS = 5000;
 
 export function isInGroup({ name, pool }: Worker, group: Pick<WorkerGroup, "pool" | "prefix">): boolean {
@@ -96,7 +81,7 @@ export function isInGroup({ name, pool }: Worker, group: Pick<WorkerGroup, "pool
 }
 
 /** The workers that are missing: each has a name that was never used, in the zone that has fewest workers of the pool. */
-export function planWorkers(existing: readonly Worker[], group: WorkerGroup, numbers: Numbers = {}): PlannedWorker[] {
+export function planWorkers(existing: readonly Worker[], group: WorkerGroup, numbers: Numbers = {}) {
   const { count, pool, prefix, zones } = group;
   if (!Number.isInteger(count) || count < 1 || count > MOST_WORKERS) {
     throw workersError(`the number of workers must be 1 to ${MOST_WORKERS}, not ${count}`);

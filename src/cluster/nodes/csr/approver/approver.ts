@@ -49,11 +49,7 @@ export interface ApproverOptions {
   readonly onError?: (sentence: string) => void;
 }
 
-interface PlannedApproval {
-  readonly request: SigningRequest;
-  readonly decision: Decision;
-  readonly state: ClusterState;
-}
+type PlannedApproval = Readonly<{ request: SigningRequest; decision: Decision; state: ClusterState }>;
 
 /** Of a node that somebody else approved. */
 const noRecord: NodeRecord = { pool: "" };

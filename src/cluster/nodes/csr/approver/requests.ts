@@ -66,17 +66,14 @@ function condition({ action, explanation, rule }: Decision, now: number) {
 export const NODES_PATH = collectionPath("Node");
 
 /** All requests and the state of the cluster, for commands that read them once. */
-export interface RequestsSnapshot {
-  readonly requests: readonly SigningRequest[];
-  readonly state: ClusterState;
-}
+export type RequestsSnapshot = Awaited<ReturnType<typeof readRequests>>;
 
 interface LookOptions extends Pick<ClusterState, "policy" | "memory" | "now"> {
   readonly api: KubeApi;
   readonly inventory: InventorySource;
 }
 
-export async function readRequests({ api, inventory, memory, now, policy }: LookOptions): Promise<RequestsSnapshot> {
+export async function readRequests({ api, inventory, memory, now, policy }: LookOptions) {
   const [requests, nodes, read, apiServer] = await Promise.all([
     api.list<SigningRequest>(REQUESTS_PATH),
     api.list<Node>(NODES_PATH),
