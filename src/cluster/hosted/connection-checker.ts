@@ -4,7 +4,8 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../base/errors/error.js";
-import type { KubeApi, KubeObject } from "../kube/port.js";
+import { namedPath, typed } from "../kube/paths.js";
+import type { KubeApi } from "../kube/port.js";
 import { AGENT_NAMESPACE, names } from "./model/names.js";
 
 export interface CheckerOptions {
@@ -15,7 +16,9 @@ export interface CheckerOptions {
   readonly now?: () => Date;
 }
 
-export const stampPath = `/api/v1/namespaces/${AGENT_NAMESPACE}/configmaps/${names.connectivityCheck}`;
+/** The ConfigMap that holds when the kube-apiserver was last reached. */
+const STAMP = { name: names.connectivityCheck, namespace: AGENT_NAMESPACE };
+const STAMP_PATH = namedPath("ConfigMap", STAMP);
 
 /** Until the signal fires. */
 export async function keepChecking(api: KubeApi, options: CheckerOptions): Promise<void> {
@@ -33,20 +36,12 @@ export async function checkOnce(
   try {
     await api.get("/version", { timeoutMs: 10_000 });
     const lastSucceeded = now().toISOString();
-    await api.apply<KubeObject>(stampPath, stamp(lastSucceeded), {
-      fieldManager: names.connectionChecker,
-      force: true,
-      timeoutMs: 10_000,
-    });
+    const stamp = typed("ConfigMap", { metadata: STAMP, data: { lastSucceeded } });
+    await api.apply(STAMP_PATH, stamp, { fieldManager: names.connectionChecker, force: true, timeoutMs: 10_000 });
     tell(`the kube-apiserver was reached at ${lastSucceeded}`);
     return true;
   } catch (reason) {
     tell(`the kube-apiserver was not reached: ${messageOf(reason)}`);
     return false;
   }
-}
-
-function stamp(lastSucceeded: string): KubeObject & { readonly data: object } {
-  const metadata = { name: names.connectivityCheck, namespace: AGENT_NAMESPACE };
-  return { apiVersion: "v1", kind: "ConfigMap", metadata, data: { lastSucceeded } };
 }

@@ -1,5 +1,5 @@
 /** Where an API server is and how a client identifies itself to it, from the files of a pod or of a kubeconfig. */
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { join } from "node:path";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
@@ -34,17 +34,17 @@ export function configError(sentence: string, cause?: unknown): DrawbridgeError 
 }
 
 /** `what` names the file's role, as in "the token file /x/token cannot be read: ...". */
-export async function readAccessFile(what: string, file: string): Promise<string> {
+export function readAccessFile(what: string, file: string): string {
   try {
-    return await readFile(file, "utf8");
+    return readFileSync(file, "utf8");
   } catch (reason) {
     throw configError(`The ${what} ${file} cannot be read: ${messageOf(reason)}`, reason);
   }
 }
 
 /** A token is sent in a header; the newline that editors and `echo` leave behind must not be. */
-export async function readTokenFile(file: string): Promise<string> {
-  const token = (await readAccessFile("token file", file)).trim();
+export function readTokenFile(file: string): string {
+  const token = readAccessFile("token file", file).trim();
   if (token === "") throw configError(`The token file ${file} is empty.`);
   return token;
 }
@@ -65,8 +65,8 @@ export function inClusterEndpoint(
   return {
     server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
     async credentials() {
-      const token = await readTokenFile(join(directory, "token"));
-      const ca = await readAccessFile("CA bundle", join(directory, "ca.crt"));
+      const token = readTokenFile(join(directory, "token"));
+      const ca = readAccessFile("CA bundle", join(directory, "ca.crt"));
       return { headers: { authorization: `Bearer ${token}` }, tls: { ca } };
     },
   };

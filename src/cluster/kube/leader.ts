@@ -5,6 +5,7 @@ import { messageOf } from "../../base/errors/error.js";
 import { isConflict, isNotFound } from "./errors.js";
 import { type Lease, leasePath, leasesPath, microTime } from "./lease.js";
 import { find } from "./objects.js";
+import { typed } from "./paths.js";
 import type { KubeApi } from "./port.js";
 
 export interface LeaderOptions {
@@ -116,9 +117,7 @@ export class LeaderElection {
   #held(base: Lease, isTaken: boolean): Lease {
     const now = microTime(this.#clock.date());
     return {
-      ...base,
-      apiVersion: "coordination.k8s.io/v1",
-      kind: "Lease",
+      ...typed("Lease", base),
       spec: {
         ...base.spec,
         holderIdentity: this.#options.identity,

@@ -33,6 +33,7 @@ const KINDS = {
   SelfSubjectAccessReview: ["authorization.k8s.io/v1", "selfsubjectaccessreviews", CLUSTER_WIDE],
   Service: ["v1", "services"],
   ServiceAccount: ["v1", "serviceaccounts"],
+  TokenReview: ["authentication.k8s.io/v1", "tokenreviews", CLUSTER_WIDE],
   ValidatingWebhookConfiguration: [ADMISSION, "validatingwebhookconfigurations", CLUSTER_WIDE],
 } as const satisfies Readonly<Record<string, readonly [apiVersion: string, plural: string, isClusterWide?: true]>>;
 

@@ -3,9 +3,11 @@ import { type Clock, pause, systemClock } from "../../base/clock.js";
 import { messageOf } from "../../base/errors/error.js";
 import { isConflict, isNotFound, KubeApiError } from "../kube/errors.js";
 import { isLeaseValid, type Lease, leasePath, leasesPath, microTime } from "../kube/lease.js";
+import { deleteIfPresent, find } from "../kube/objects.js";
+import { typed } from "../kube/paths.js";
 import type { KubeApi } from "../kube/port.js";
 
-/** HTTP status (0: no answer came), duration, and the API's reason for a failure (empty on success). */
+/** Gets the HTTP status (0: no answer came), the duration, and the API's reason for a failure (empty on success). */
 type RequestObserver = (status: number, seconds: number, reason: string) => void;
 
 export interface LeaseControllerOptions {
@@ -21,33 +23,6 @@ export interface LeaseControllerOptions {
   readonly onError: (sentence: string) => void;
 }
 
-/** Keeps this server's lease and removes those of servers that are gone. */
-export class LeaseController {
-  readonly #own: OwnLease;
-  readonly #collector: LeaseCollector;
-
-  constructor(options: LeaseControllerOptions) {
-    const { clock = systemClock } = options;
-    this.#own = new OwnLease(options, clock);
-    this.#collector = new LeaseCollector(options, clock);
-  }
-
-  get leaseName(): string {
-    return this.#own.name;
-  }
-
-  /** Returns at once. */
-  start(): void {
-    this.#own.start();
-    this.#collector.start();
-  }
-
-  /** Stops both loops and deletes this server's lease; takes ten seconds at most when the API does not answer. */
-  async stop(): Promise<void> {
-    await Promise.all([this.#own.stop(), this.#collector.stop()]);
-  }
-}
-
 const DURATION_SECONDS = 30;
 const RENEW_MS = 15_000;
 /** Fraction of the interval by which renewals are spread. */
@@ -57,42 +32,61 @@ const FIRST_BACKOFF_MS = 200;
 const LONGEST_BACKOFF_MS = 7000;
 /** A request that takes longer would let the lease run out before it could be tried again. */
 const REQUEST_TIMEOUT_MS = 5000;
+const COLLECT_MS = 15_000;
 
-/** The lease by which agents count this server: made at start, renewed for as long as we run, removed at the end. */
-class OwnLease {
-  readonly name: string;
+/**
+ * Keeps the lease by which agents count this server, and removes leases of servers that went away without doing so
+ * themselves, as every server does.
+ */
+export class LeaseController {
+  readonly leaseName: string;
   readonly #options: LeaseControllerOptions;
   readonly #clock: Clock;
+  readonly #path: string;
   readonly #stopped = new AbortController();
   #latest: Lease | undefined;
-  #running: Promise<void> | undefined;
+  #running: Promise<unknown> | undefined;
 
-  constructor(options: LeaseControllerOptions, clock: Clock) {
+  constructor(options: LeaseControllerOptions) {
     this.#options = options;
-    this.#clock = clock;
-    this.name = `konnectivity-proxy-server-${options.serverId}`;
+    this.#clock = options.clock ?? systemClock;
+    this.leaseName = `konnectivity-proxy-server-${options.serverId}`;
+    this.#path = leasePath(options.namespace, this.leaseName);
   }
 
+  /** Returns at once. */
   start(): void {
-    this.#running ??= this.#run();
+    this.#running ??= Promise.all([
+      this.#repeat(
+        () => this.#renew(),
+        () => RENEW_MS * (1 + Math.random() * JITTER),
+      ),
+      this.#repeat(
+        () => this.#collect(),
+        () => COLLECT_MS,
+      ),
+    ]);
   }
 
-  /** Deletes the lease once no renewal is under way any more: one that came later would bring it back. */
+  /**
+   * Stops both loops, then deletes this server's lease: a renewal that came later would bring it back. Takes ten seconds at
+   * most when the API does not answer.
+   */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#running;
-    const { api, namespace, onError } = this.#options;
+    const { api, onError } = this.#options;
     try {
-      await api.delete(leasePath(namespace, this.name), { timeoutMs: REQUEST_TIMEOUT_MS });
+      await deleteIfPresent(api, this.#path, { timeoutMs: REQUEST_TIMEOUT_MS });
     } catch (reason) {
-      if (!isNotFound(reason)) onError(`the lease ${this.name} was left behind: ${messageOf(reason)}`);
+      onError(`the lease ${this.leaseName} was left behind: ${messageOf(reason)}`);
     }
   }
 
-  async #run(): Promise<void> {
+  async #repeat(work: () => Promise<void>, intervalMs: () => number): Promise<void> {
     while (!this.#stopped.signal.aborted) {
-      await this.#renew();
-      await pause(this.#clock, RENEW_MS * (1 + Math.random() * JITTER), this.#stopped.signal);
+      await work();
+      await pause(this.#clock, intervalMs(), this.#stopped.signal);
     }
   }
 
@@ -106,15 +100,14 @@ class OwnLease {
 
   /** Tries a few times in a row; true when the renewed lease was stored. */
   async #update(base: Lease): Promise<boolean> {
-    const { api, namespace, onError } = this.#options;
+    const { api, onError } = this.#options;
     let current = base;
     for (let attempt = 0; attempt < UPDATE_ATTEMPTS && !this.#stopped.signal.aborted; attempt++) {
       try {
-        const path = leasePath(namespace, this.name);
-        this.#latest = await api.update(path, this.#renewed(current), { timeoutMs: REQUEST_TIMEOUT_MS });
+        this.#latest = await api.update(this.#path, this.#renewed(current), { timeoutMs: REQUEST_TIMEOUT_MS });
         return true;
       } catch (reason) {
-        onError(`the lease ${this.name} could not be renewed: ${messageOf(reason)}`);
+        onError(`the lease ${this.leaseName} could not be renewed: ${messageOf(reason)}`);
         if (!isConflict(reason) && !isNotFound(reason)) continue;
         const found = await this.#ensure();
         if (found === undefined) return false;
@@ -131,26 +124,16 @@ class OwnLease {
   /** Finds or makes the lease, however long that takes; undefined only when stopped. */
   async #ensure(): Promise<{ lease: Lease; created: boolean } | undefined> {
     const { api, namespace, onError } = this.#options;
-    for (
-      let backoff = FIRST_BACKOFF_MS;
-      !this.#stopped.signal.aborted;
-      backoff = Math.min(backoff * 2, LONGEST_BACKOFF_MS)
-    ) {
+    const options = { timeoutMs: REQUEST_TIMEOUT_MS };
+    for (let backoff = FIRST_BACKOFF_MS; !this.#stopped.signal.aborted; backoff *= 2) {
       try {
-        try {
-          const lease = await api.get<Lease>(leasePath(namespace, this.name), { timeoutMs: REQUEST_TIMEOUT_MS });
-          return { lease, created: false };
-        } catch (reason) {
-          if (!isNotFound(reason)) throw reason;
-        }
-        const made = this.#renewed({ metadata: { name: this.name, namespace } });
-        return {
-          lease: await api.create(leasesPath(namespace), made, { timeoutMs: REQUEST_TIMEOUT_MS }),
-          created: true,
-        };
+        const lease = await find<Lease>(api, this.#path, options);
+        if (lease !== undefined) return { lease, created: false };
+        const made = this.#renewed({ metadata: { name: this.leaseName, namespace } });
+        return { lease: await api.create(leasesPath(namespace), made, options), created: true };
       } catch (reason) {
-        onError(`the lease ${this.name} could not be made: ${messageOf(reason)}`);
-        await pause(this.#clock, backoff, this.#stopped.signal);
+        onError(`the lease ${this.leaseName} could not be made: ${messageOf(reason)}`);
+        await pause(this.#clock, Math.min(backoff, LONGEST_BACKOFF_MS), this.#stopped.signal);
       }
     }
     return undefined;
@@ -159,9 +142,7 @@ class OwnLease {
   #renewed(base: Lease): Lease {
     const { labels, serverId } = this.#options;
     return {
-      ...base,
-      apiVersion: "coordination.k8s.io/v1",
-      kind: "Lease",
+      ...typed("Lease", base),
       metadata: { ...base.metadata, labels },
       spec: {
         ...base.spec,
@@ -171,48 +152,16 @@ class OwnLease {
       },
     };
   }
-}
 
-const COLLECT_MS = 15_000;
-
-/** Removes leases of servers that went away without doing so themselves. Every server does this. */
-class LeaseCollector {
-  readonly #options: LeaseControllerOptions;
-  readonly #clock: Clock;
-  readonly #selector: string;
-  readonly #stopped = new AbortController();
-  #running: Promise<void> | undefined;
-
-  constructor(options: LeaseControllerOptions, clock: Clock) {
-    this.#options = options;
-    this.#clock = clock;
-    this.#selector = Object.entries(options.labels)
+  async #collect(): Promise<void> {
+    const { api, labels, namespace, onCulled, onDeleted, onListed } = this.#options;
+    const { signal } = this.#stopped;
+    const labelSelector = Object.entries(labels)
       .map(([key, value]) => `${key}=${value}`)
       .sort()
       .join(",");
-  }
-
-  start(): void {
-    this.#running ??= this.#run();
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped.abort();
-    await this.#running;
-  }
-
-  async #run(): Promise<void> {
-    while (!this.#stopped.signal.aborted) {
-      await this.#collect();
-      await pause(this.#clock, COLLECT_MS, this.#stopped.signal);
-    }
-  }
-
-  async #collect(): Promise<void> {
-    const { api, namespace, onCulled, onDeleted, onListed } = this.#options;
-    const { signal } = this.#stopped;
     const list = await this.#observed("leases could not be listed", onListed, () =>
-      api.list<Lease>(leasesPath(namespace), { labelSelector: this.#selector, signal }),
+      api.list<Lease>(leasesPath(namespace), { labelSelector, signal }),
     );
     for (const lease of list?.items ?? []) {
       if (signal.aborted) return;

@@ -1,6 +1,5 @@
-/** One kubeconfig file: its named entries, checked as clientcmd checks them, with paths resolved against its folder. */
-
-import { stat } from "node:fs/promises";
+/** Kubeconfig files: their named entries, checked as clientcmd checks them, with paths resolved against their folder. */
+import { statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { parse } from "yaml";
 import { isRecord } from "../../../base/at.js";
@@ -45,13 +44,12 @@ export interface ExecConfig {
   readonly provideClusterInfo?: boolean;
 }
 
-export interface KubeconfigContext {
+interface KubeconfigContext {
   readonly cluster?: string;
-  readonly namespace?: string;
   readonly user?: string;
 }
 
-export interface Kubeconfig {
+interface Kubeconfig {
   readonly clusters: ReadonlyMap<string, KubeconfigCluster>;
   readonly contexts: ReadonlyMap<string, KubeconfigContext>;
   readonly currentContext: string;
@@ -60,36 +58,43 @@ export interface Kubeconfig {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const clusterStrings = [
-  "server",
-  "certificate-authority",
-  "certificate-authority-data",
-  "proxy-url",
-  "tls-server-name",
-];
-const userStrings = [
-  ...["as", "as-uid", "client-certificate", "client-certificate-data", "client-key", "client-key-data"],
-  ...["password", "token", "tokenFile", "username"],
-];
-const contextStrings = ["cluster", "namespace", "user"];
+interface EntryKind {
+  readonly kind: string;
+  /** Fields that must be strings. */
+  readonly strings: readonly string[];
+  /** Fields that are paths from the folder of the kubeconfig. */
+  readonly paths: readonly string[];
+}
+
+const CLUSTER_PATHS = ["certificate-authority"];
+const USER_PATHS = ["client-certificate", "client-key", "tokenFile"];
+
+const CLUSTERS: EntryKind = {
+  kind: "cluster",
+  strings: [...CLUSTER_PATHS, "server", "certificate-authority-data", "proxy-url", "tls-server-name"],
+  paths: CLUSTER_PATHS,
+};
+const CONTEXTS: EntryKind = { kind: "context", strings: ["cluster", "namespace", "user"], paths: [] };
+const USERS: EntryKind = {
+  kind: "user",
+  strings: [
+    ...USER_PATHS,
+    ...["as", "as-uid", "client-certificate-data", "client-key-data", "password", "token", "username"],
+  ],
+  paths: USER_PATHS,
+};
 
 /** Throws DB_KUBECONFIG. */
-export function readKubeconfig(file: string, text: string): Kubeconfig {
-  const document = parseDocument(file, text);
+function readKubeconfig(file: string): Kubeconfig {
+  const document = parseDocument(file, readAccessFile("kubeconfig", file));
   try {
-    const local = (entry: Fields, ...names: string[]) => resolvePaths(dirname(file), entry, names);
-    const current = document["current-context"] ?? "";
-    if (typeof current !== "string") throw new Error("current-context is not a string");
+    const currentContext = document["current-context"] ?? "";
+    if (typeof currentContext !== "string") throw new Error("current-context is not a string");
     return {
-      clusters: entries<KubeconfigCluster>(document, "clusters", "cluster", clusterStrings, (entry) =>
-        local(entry, "certificate-authority"),
-      ),
-      contexts: entries<KubeconfigContext>(document, "contexts", "context", contextStrings, (entry) => entry),
-      currentContext: current,
-      users: entries<KubeconfigUser>(document, "users", "user", userStrings, (entry) => ({
-        ...local(entry, "client-certificate", "client-key", "tokenFile"),
-        ...(entry.exec == null ? {} : { exec: readExec(dirname(file), entry.exec) }),
-      })),
+      clusters: entries<KubeconfigCluster>(file, document, CLUSTERS),
+      contexts: entries<KubeconfigContext>(file, document, CONTEXTS),
+      currentContext,
+      users: entries<KubeconfigUser>(file, document, USERS),
     };
   } catch (reason) {
     throw configError(`The kubeconfig ${file} cannot be used: ${messageOf(reason)}.`, reason);
@@ -107,14 +112,9 @@ function parseDocument(file: string, text: string): Fields {
   }
 }
 
-function entries<T>(
-  document: Fields,
-  list: string,
-  kind: string,
-  strings: readonly string[],
-  complete: (entry: Fields) => Fields,
-): Map<string, T> {
+function entries<T>(file: string, document: Fields, { kind, strings, paths }: EntryKind): Map<string, T> {
   const found = new Map<string, T>();
+  const list = `${kind}s`;
   const items = document[list] ?? [];
   if (!Array.isArray(items)) throw new Error(`${list} is not a list`);
   for (const item of items as unknown[]) {
@@ -123,20 +123,15 @@ function entries<T>(
     if (found.has(name)) throw new Error(`${list} has ${JSON.stringify(name)} twice`);
     const entry = item[kind] ?? {};
     if (!isRecord(entry)) throw new Error(`${kind} ${JSON.stringify(name)} is not a mapping`);
-    for (const field of strings) {
-      const value = entry[field];
-      if (value != null && typeof value !== "string") {
-        throw new Error(`${field} of ${kind} ${JSON.stringify(name)} is not a string; put it into quotes`);
-      }
-    }
-    found.set(name, complete(entry) as T);
+    const other = strings.find((field) => entry[field] != null && typeof entry[field] !== "string");
+    if (other !== undefined)
+      throw new Error(`${other} of ${kind} ${JSON.stringify(name)} is not a string; put it into quotes`);
+    const folder = dirname(file);
+    const resolved = paths.filter((path) => entry[path]).map((path) => [path, resolve(folder, String(entry[path]))]);
+    const exec = kind === "user" && entry.exec != null ? { exec: readExec(folder, entry.exec) } : {};
+    found.set(name, { ...entry, ...Object.fromEntries(resolved), ...exec } as T);
   }
   return found;
-}
-
-function resolvePaths(folder: string, entry: Fields, names: readonly string[]): Fields {
-  const paths = names.filter((name) => entry[name]).map((name) => [name, resolve(folder, String(entry[name]))]);
-  return { ...entry, ...Object.fromEntries(paths) };
 }
 
 function readExec(folder: string, exec: unknown): ExecConfig {
@@ -147,25 +142,18 @@ function readExec(folder: string, exec: unknown): ExecConfig {
   return { ...exec, command: command.includes("/") ? resolve(folder, command) : command };
 }
 
-// Several kubeconfig files as one, merged as kubectl merges the files of KUBECONFIG.
-
-/** What a client needs of a kubeconfig: one context with its cluster and user. */
+/** What a client needs of a kubeconfig: one context's cluster and user. */
 export interface Selection {
   readonly cluster: KubeconfigCluster & { readonly server: string };
-  readonly namespace: string | undefined;
   readonly user: KubeconfigUser;
 }
 
-/** Files of KUBECONFIG may be missing, as long as one is there. Throws DB_KUBECONFIG. */
-export async function loadSelection(files: readonly string[], contextName: string): Promise<Selection> {
-  const found: Kubeconfig[] = [];
-  for (const file of files) {
-    if (files.length > 1 && !(await exists(file))) continue;
-    found.push(readKubeconfig(file, await readAccessFile("kubeconfig", file)));
-  }
+/** Merges files as kubectl merges those of KUBECONFIG, which may be missing as long as one exists. Throws DB_KUBECONFIG. */
+export function loadSelection(files: readonly string[], contextName: string): Selection {
+  const found = files.length > 1 ? files.filter(exists) : files;
   const what = files.join(":");
   if (found.length === 0) throw configError(`None of the kubeconfig files ${what} exists.`);
-  return select(what, merge(found), contextName);
+  return select(what, merge(found.map(readKubeconfig)), contextName);
 }
 
 /** Of entries with the same name, and of current contexts, the first file's counts as a whole. */
@@ -182,12 +170,13 @@ function merge(files: readonly Kubeconfig[]): Kubeconfig {
 function select(what: string, config: Kubeconfig, contextName: string): Selection {
   const bad = (why: string) => configError(`The kubeconfig ${what} cannot be used: ${why}.`);
   const name = contextName || config.currentContext;
-  const context: KubeconfigContext | undefined = config.contexts.get(name);
+  const context = config.contexts.get(name);
   if (context === undefined) {
     const which = contextName === "" ? "its current-context" : "context";
-    throw bad(`${which} ${JSON.stringify(name)} is not among its contexts${known(config.contexts)}`);
+    const known = config.contexts.size === 0 ? "" : ` (${[...config.contexts.keys()].join(", ")})`;
+    throw bad(`${which} ${JSON.stringify(name)} is not among its contexts${known}`);
   }
-  const { cluster: clusterName = "", namespace, user: userName = "" } = context;
+  const { cluster: clusterName = "", user: userName = "" } = context;
   const cluster = config.clusters.get(clusterName);
   if (cluster === undefined) throw bad(`its cluster ${JSON.stringify(clusterName)} is not among its clusters`);
   if (!cluster.server) throw bad(`its cluster ${JSON.stringify(clusterName)} has no server`);
@@ -195,11 +184,7 @@ function select(what: string, config: Kubeconfig, contextName: string): Selectio
   if (user === undefined) throw bad(`its user ${JSON.stringify(userName)} is not among its users`);
   const contradiction = contradictionIn(cluster, user);
   if (contradiction !== undefined) throw bad(contradiction);
-  return { cluster: { ...cluster, server: cluster.server.replace(/\/+$/, "") }, namespace, user };
-}
-
-function known(contexts: ReadonlyMap<string, unknown>): string {
-  return contexts.size === 0 ? "" : ` (${[...contexts.keys()].join(", ")})`;
+  return { cluster: { ...cluster, server: cluster.server.replace(/\/+$/, "") }, user };
 }
 
 /** Pairs of fields of which only one may be given. */
@@ -230,22 +215,11 @@ function contradictionIn(cluster: KubeconfigCluster, user: KubeconfigUser): stri
   return undefined;
 }
 
-/** Differs when any of the files was replaced or changed. */
-export async function fingerprint(files: readonly string[]): Promise<string> {
-  const marks = await Promise.all(
-    files.map((file) =>
-      stat(file).then(
-        ({ ino, mtimeMs, size }) => `${ino}:${mtimeMs}:${size}`,
-        () => "",
-      ),
-    ),
-  );
-  return marks.join(" ");
-}
-
-function exists(file: string): Promise<boolean> {
-  return stat(file).then(
-    () => true,
-    (reason: NodeJS.ErrnoException) => reason.code !== "ENOENT",
-  );
+/** A file that cannot be looked at is reported when it is read. */
+function exists(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
+  }
 }

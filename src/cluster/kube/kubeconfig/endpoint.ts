@@ -1,13 +1,9 @@
 /** Access to the cluster of a kubeconfig's context. Loaded only when there is a kubeconfig. */
-import {
-  configError,
-  type KubeCredentials,
-  type KubeEndpoint,
-  type KubeTls,
-  readAccessFile,
-  readTokenFile,
-} from "../endpoint.js";
-import { fingerprint, type KubeconfigUser, loadSelection, type Selection } from "./document.js";
+import { isDeepStrictEqual } from "node:util";
+import { FollowedFiles } from "../../../tunnel/pki/followed-files.js";
+import type { KubeCredentials, KubeEndpoint, KubeTls } from "../endpoint.js";
+import { configError, readAccessFile, readTokenFile } from "../endpoint.js";
+import { type KubeconfigUser, loadSelection, type Selection } from "./document.js";
 import { execCredentials } from "./exec.js";
 
 /**
@@ -17,47 +13,36 @@ import { execCredentials } from "./exec.js";
 export async function kubeconfigEndpoint(paths: string, context = ""): Promise<KubeEndpoint> {
   const files = paths.split(":").filter((file) => file !== "");
   if (files.length === 0) throw configError("The path of the kubeconfig is empty.");
-  let mark = await fingerprint(files);
-  let access = accessTo(await loadSelection(files, context));
-  const refresh = async (): Promise<void> => {
-    const now = await fingerprint(files);
-    if (now === mark) return;
-    const selection = await loadSelection(files, context).catch(() => undefined);
-    if (selection === undefined) return;
-    mark = now;
-    access = accessTo(selection);
-  };
+  const read = () => loadSelection(files, context);
+  // Checked at each use instead of from time to time.
+  const selection = new FollowedFiles<Selection>(
+    { paths: files, read, isSame: isDeepStrictEqual },
+    { every: () => () => {} },
+  );
+  let access = accessTo(selection.current);
   return {
     get server() {
       return access.server;
     },
-    async credentials() {
-      await refresh();
+    credentials() {
+      if (selection.check()) access = accessTo(selection.current);
       return access.credentials();
     },
     refused: () => access.refused(),
   };
 }
 
-interface Access {
-  readonly server: string;
-  credentials(): Promise<KubeCredentials>;
-  refused(): void;
-}
-
-function accessTo({ cluster, user }: Selection): Access {
+function accessTo({ cluster, user }: Selection) {
   const exec = user.exec === undefined ? undefined : execCredentials(user.exec, cluster);
   return {
     server: cluster.server,
     refused: () => exec?.forget(),
-    async credentials() {
-      const [ca, cert, key, fromExec] = await Promise.all([
-        inline(cluster["certificate-authority-data"], cluster["certificate-authority"], "CA bundle"),
-        inline(user["client-certificate-data"], user["client-certificate"], "client certificate"),
-        inline(user["client-key-data"], user["client-key"], "client key"),
-        exec?.current(),
-      ]);
-      const authorization = (await staticAuthorization(user)) ?? fromExec?.authorization;
+    async credentials(): Promise<KubeCredentials> {
+      const ca = inline(cluster["certificate-authority-data"], cluster["certificate-authority"], "CA bundle");
+      const cert = inline(user["client-certificate-data"], user["client-certificate"], "client certificate");
+      const key = inline(user["client-key-data"], user["client-key"], "client key");
+      const fromExec = await exec?.current();
+      const authorization = staticAuthorization(user) ?? fromExec?.authorization;
       const tls: KubeTls = {
         ...(ca === undefined ? {} : { ca }),
         ...(cert === undefined ? {} : { cert }),
@@ -76,18 +61,13 @@ function accessTo({ cluster, user }: Selection): Access {
   };
 }
 
-async function inline(data: string | undefined, file: string | undefined, what: string): Promise<string | undefined> {
+function inline(data: string | undefined, file: string | undefined, what: string): string | undefined {
   return data ? Buffer.from(data, "base64").toString() : file ? readAccessFile(what, file) : undefined;
 }
 
 /** A token file takes precedence over a token in the kubeconfig, as in client-go. */
-async function staticAuthorization({
-  password,
-  token,
-  tokenFile,
-  username,
-}: KubeconfigUser): Promise<string | undefined> {
-  if (tokenFile) return `Bearer ${await readTokenFile(tokenFile)}`;
+function staticAuthorization({ password, token, tokenFile, username }: KubeconfigUser): string | undefined {
+  if (tokenFile) return `Bearer ${readTokenFile(tokenFile)}`;
   if (token) return `Bearer ${token.trim()}`;
   if (username) return `Basic ${Buffer.from(`${username}:${password ?? ""}`).toString("base64")}`;
   return undefined;
