@@ -1,8 +1,7 @@
 /** The certificate that a server shows, judged as its clients do: is it for that address, valid, and trusted? */
 import { X509Certificate } from "node:crypto";
-import { isIP } from "node:net";
 import { failed, type Judgement } from "../../base/finding.js";
-import { certificatesIn, chainOf } from "../../tunnel/pki/pem.js";
+import { certificatesIn, chainOf, isFor } from "../../tunnel/pki/pem.js";
 
 export interface Shown {
   /** `host:port` */
@@ -51,10 +50,4 @@ export function judgeShown({ where, raw, name, ca, now }: Shown, parties: Partie
     found.push(failed(`the authority in ${ca.file} did not sign ${its}`, sameIssue, evidence));
   }
   return { found, evidence, isTrusted: authorities.length > 0 };
-}
-
-/** Only the names it lists count, as for every Go program. */
-export function isFor(certificate: X509Certificate, name: string): boolean {
-  const listed = isIP(name) === 0 ? certificate.checkHost(name, { subject: "never" }) : certificate.checkIP(name);
-  return listed !== undefined;
 }

@@ -1,5 +1,6 @@
 /** PEM files of certificates and keys, read block by block as Go's encoding/pem reads them. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
 
 export interface PemBlock {
   readonly label: string;
@@ -178,7 +179,13 @@ export function chainOf(certificate: X509Certificate, authorities: readonly X509
   return { state: authorities.length > 0 ? "foreign" : "unknown" };
 }
 
-/** By issuer and by signature. */
+/** Whether the certificate is for a host or address. Only the names it lists count, as for every Go program. */
+export function isFor(certificate: X509Certificate, name: string): boolean {
+  const listed = isIP(name) === 0 ? certificate.checkHost(name, { subject: "never" }) : certificate.checkIP(name);
+  return listed !== undefined;
+}
+
+/** Compared by issuer and by signature. */
 export function isSignedBy(certificate: X509Certificate, authority: X509Certificate): boolean {
   return certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
 }

@@ -3,11 +3,10 @@ import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { basename } from "node:path";
 import { cause, type Judgement } from "../../../base/finding.js";
-import { chainOf } from "../../../tunnel/pki/pem.js";
+import { chainOf, isFor } from "../../../tunnel/pki/pem.js";
 import { type ConnectFailure, evidence } from "../bundle/facts.js";
 import { defineCheck } from "../check.js";
 import type { Facts } from "../facts.js";
-import { isFor } from "../shown-certificate.js";
 import { failing, type LogFacts } from "./agents.js";
 
 const REISSUE =

@@ -3,9 +3,10 @@ import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
 import { describeFrontend } from "../../../tunnel/client/frontend.js";
+import { isFor } from "../../../tunnel/pki/pem.js";
 import { defineCheck } from "../check.js";
 import type { Dialled, Facts } from "../facts.js";
-import { isFor, judgeShown } from "../shown-certificate.js";
+import { judgeShown } from "../shown-certificate.js";
 
 export const certificates = defineCheck({
   ...{ id: "certificates", about: "The certificates fit together and are valid", needs: ["certificates"] },

@@ -9,7 +9,6 @@ import { certificatesFor, type IssuedPki } from "../certificates-for.js";
 import { createAuthority, extendAuthority, issueCertificate } from "../issue.js";
 import { opensslAvailable } from "../testing/openssl.js";
 import { writePki } from "../write-pki.js";
-import type { CertificateFindingId } from "./inspect.js";
 import { type InspectOptions, inspectPath } from "./inspect.js";
 
 const hour = 3_600_000;
@@ -214,7 +213,7 @@ describe("certificates of other makers", () => {
     expect(await found()).toEqual(["warning outlives-signer client.crt"]);
   });
 
-  test.skipIf(!opensslAvailable()).each<[string, string[], CertificateFindingId]>([
+  test.skipIf(!opensslAvailable()).each<[string, string[], string]>([
     ["RSA-1024", ["-newkey", "rsa:1024", "-sha256"], "fips"],
     ["SHA-1", ["-newkey", "rsa:2048", "-sha1"], "fips"],
     ["Ed25519", ["-newkey", "ed25519"], "fips"],

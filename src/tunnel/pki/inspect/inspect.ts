@@ -1,6 +1,6 @@
 /** Reads certificates from a file or a directory and says what they are, what is wrong with them and what to do. */
 
-import { createPublicKey, type KeyObject, type X509Certificate } from "node:crypto";
+import type { KeyObject, X509Certificate } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { isIP } from "node:net";
 import { basename, dirname, join } from "node:path";
@@ -8,7 +8,7 @@ import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { filesOf, type PkiManifest, readManifest } from "../manifest.js";
 import { type ChainResult, certificatesIn, chainOf, holdsEncryptedKey, pemBlocks, privateKeyIn } from "../pem.js";
 import { type CertificateFacts, factsOf } from "./facts.js";
-import { isServers, octal, rules, type Subject, type Surroundings } from "./rules.js";
+import { findingsOf, isServers, octal, type Subject, type Surroundings } from "./rules.js";
 
 export interface InspectOptions {
   /** Where agents dial the server: its certificate must have it. */
@@ -22,18 +22,17 @@ export async function inspectPath(path: string, options: InspectOptions = {}): P
   const { asked, beside } = filesAt(path);
   const manifest = await readManifest(path);
   const more = (options.caFiles ?? []).flatMap((file) => filesAt(file).asked);
-  const around: Around = { all: [...asked, ...beside, ...more], manifest };
-  const subjects = asked.flatMap((file) => subjectsOf(file, around));
+  const subjects = asked.flatMap((file) => subjectsOf(file, [...asked, ...beside, ...more], manifest));
   const surroundings: Surroundings = {
     now: options.now ?? new Date(),
     address: options.address,
-    makeAnew: wayToMakeAnew(path, manifest),
-    makeForAddress: wayToAnAddress(path, manifest, options.address),
+    makeAgain: makeAgainCommand(path, manifest),
+    makeForAddress: makeForAddressCommand(path, manifest, options.address),
   };
   const findings = [
     ...(manifest === undefined ? [] : missingFiles(path, manifest, surroundings)),
     ...asked.flatMap((file) => unreadable(file, surroundings)),
-    ...subjects.flatMap((subject) => rules.flatMap((rule) => rule(subject, surroundings))),
+    ...subjects.flatMap((subject) => findingsOf(subject, surroundings)),
     ...nobodyServes(path, subjects, options.address),
   ];
   return {
@@ -48,19 +47,15 @@ export async function inspectPath(path: string, options: InspectOptions = {}): P
   };
 }
 
-interface Around {
-  readonly all: readonly InspectedFile[];
-  readonly manifest: PkiManifest | undefined;
-}
-
-function subjectsOf(file: InspectedFile, { all, manifest }: Around): Subject[] {
+/** `all` are the files among which authorities and keys are looked for. */
+function subjectsOf(file: InspectedFile, all: readonly InspectedFile[], manifest: PkiManifest | undefined): Subject[] {
   const authorities = all.flatMap(({ certificates }) => certificates).filter(({ ca }) => ca);
   return file.certificates.map((certificate, index) => {
     const facts = factsOf(certificate);
     const leaf = manifest?.leaves.find(({ name }) => name === file.stem);
     const signer = manifest?.signers.find(({ name }) => name === file.stem);
     // Only the first certificate of a file is the holder's own; those behind it lead to the authority.
-    const keyFile = index === 0 ? keyFileOf(file, all, (key) => belongTogether(certificate, key)) : undefined;
+    const keyFile = index === 0 ? keyFileOf(file, certificate, all) : undefined;
     return {
       file,
       certificate,
@@ -68,19 +63,17 @@ function subjectsOf(file: InspectedFile, { all, manifest }: Around): Subject[] {
       use: index > 0 ? undefined : (leaf?.use ?? (signer && "signer") ?? useByName(file.stem)),
       chain: chainOf(certificate, authorities),
       keyFile,
-      keyMatches: keyFile && belongTogether(certificate, keyFile.key!),
+      keyMatches: keyFile && certificate.checkPrivateKey(keyFile.key!),
       validForMs: (leaf ?? signer)?.validForMs,
       signerKeyWanted: manifest?.signerKeysKept ?? false,
     };
   });
 }
 
-type Matcher = (key: NonNullable<InspectedFile["key"]>) => boolean;
-
 /** The key of the same stem, right or wrong; else any that matches. */
-function keyFileOf(file: InspectedFile, all: readonly InspectedFile[], matches: Matcher): InspectedFile | undefined {
+function keyFileOf({ stem }: InspectedFile, certificate: X509Certificate, all: readonly InspectedFile[]) {
   const keys = all.filter(({ key }) => key !== undefined);
-  return keys.find(({ stem }) => stem === file.stem) ?? keys.find(({ key }) => matches(key!));
+  return keys.find((file) => file.stem === stem) ?? keys.find(({ key }) => certificate.checkPrivateKey(key!));
 }
 
 /** File names that OpenShift's scripts, HyperShift's Secrets and we use. */
@@ -90,36 +83,29 @@ function useByName(stem: string): Subject["use"] {
   return /^server$|^konnectivity-(server|cluster)$/.test(stem) ? "server" : undefined;
 }
 
-function wayToMakeAnew(path: string, manifest: PkiManifest | undefined): string {
+function makeAgainCommand(path: string, manifest: PkiManifest | undefined): string {
   if (manifest === undefined) return "Issue it anew and install certificate and key together.";
   const command = manifest.signerKeysKept ? "renew --all" : "init --replace";
   return `Run drawbridge pki ${command} --dir ${path} and hand out the new files.`;
 }
 
-/** Renewing keeps the addresses, so it takes a new set. */
-function wayToAnAddress(path: string, manifest: PkiManifest | undefined, address = ""): string {
+/** Renewing keeps the addresses, so a new set is needed. */
+function makeForAddressCommand(path: string, manifest: PkiManifest | undefined, address = ""): string {
   if (manifest === undefined) return `Issue it anew with ${address} among its names`;
   const flag = isIP(address) === 0 ? "--dns" : "--ip";
   return `Run drawbridge pki init --replace --dir ${path} ${flag} ${address}, with its other addresses if it needs them`;
 }
 
-function missingFiles(path: string, manifest: PkiManifest, { makeAnew }: Surroundings): CertificateFinding[] {
+function missingFiles(path: string, manifest: PkiManifest, { makeAgain }: Surroundings): CertificateFinding[] {
+  const message = "it belongs to the set but is gone";
   return filesOf(manifest)
     .map((name) => join(path, name))
     .filter((file) => !existsSync(file))
-    .map((file) => ({
-      severity: "wrong",
-      id: "incomplete",
-      file,
-      message: "it belongs to the set but is gone",
-      remedy: makeAnew,
-    }));
+    .map((file) => ({ severity: "wrong", id: "incomplete", file, message, remedy: makeAgain }));
 }
 
-function unreadable({ path, trouble }: InspectedFile, { makeAnew }: Surroundings): CertificateFinding[] {
-  return trouble === undefined
-    ? []
-    : [{ severity: "wrong", id: "unreadable", file: path, message: trouble, remedy: makeAnew }];
+function unreadable({ path: file, trouble }: InspectedFile, { makeAgain: remedy }: Surroundings): CertificateFinding[] {
+  return trouble === undefined ? [] : [{ severity: "wrong", id: "unreadable", file, message: trouble, remedy }];
 }
 
 function nobodyServes(path: string, subjects: readonly Subject[], address: string | undefined): CertificateFinding[] {
@@ -170,30 +156,12 @@ export interface InspectedCertificate extends CertificateFacts {
 export interface CertificateFinding {
   /** Only what is wrong makes the inspection fail. */
   readonly severity: "wrong" | "warning";
-  /** Stable, for scripts. */
-  readonly id: CertificateFindingId;
+  /** Which rule found it; stable, for scripts. */
+  readonly id: string;
   readonly file: string;
   readonly message: string;
   readonly remedy: string;
 }
-
-export type CertificateFindingId =
-  | "unreadable"
-  | "incomplete"
-  | "expired"
-  | "not-yet-valid"
-  | "expires-soon"
-  | "outlives-signer"
-  | "address"
-  | "usage"
-  | "chain"
-  | "chain-unknown"
-  | "may-not-sign"
-  | "key-mismatch"
-  | "key-missing"
-  | "key-readable"
-  | "signer-key"
-  | "fips";
 
 export interface InspectionReport {
   readonly path: string;
@@ -219,7 +187,7 @@ export interface InspectedFile {
 const LARGEST = 1024 * 1024;
 
 /** A file stands with what lies beside it under the same stem and with `ca.crt`, a directory with all it holds. */
-export function filesAt(path: string): { asked: InspectedFile[]; beside: InspectedFile[] } {
+function filesAt(path: string): { asked: InspectedFile[]; beside: InspectedFile[] } {
   const status = statusOf(path);
   if (status.isDirectory()) {
     const asked = readdirSync(path)
@@ -247,7 +215,7 @@ function statusOf(path: string) {
   }
 }
 
-export function stemOf(name: string): string {
+function stemOf(name: string): string {
   return basename(name).replace(/\.(crt|cer|pem|key)$/, "");
 }
 
@@ -279,8 +247,4 @@ function looksLikePem(path: string): boolean {
 
 function unread(path: string, mode: number, trouble: string): InspectedFile {
   return { path, stem: stemOf(path), mode, certificates: [], key: undefined, trouble };
-}
-
-export function belongTogether(certificate: X509Certificate, key: KeyObject): boolean {
-  return createPublicKey(key).equals(certificate.publicKey);
 }

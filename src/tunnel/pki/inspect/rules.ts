@@ -1,12 +1,10 @@
 /** What can be wrong with a certificate, each rule with what to do about it. */
-
 import type { X509Certificate } from "node:crypto";
-import { isIP } from "node:net";
 import { roughDuration } from "../../../base/text.js";
 import { dueAt } from "../manifest.js";
-import type { ChainResult } from "../pem.js";
+import { type ChainResult, isFor } from "../pem.js";
 import type { CertificateFacts } from "./facts.js";
-import type { CertificateFinding, CertificateFindingId, InspectedCertificate, InspectedFile } from "./inspect.js";
+import type { CertificateFinding, InspectedCertificate, InspectedFile } from "./inspect.js";
 
 /** One certificate with all that is known around it. */
 export interface Subject {
@@ -25,102 +23,75 @@ export interface Subject {
 
 export interface Surroundings {
   readonly now: Date;
-  /** Where agents dial, when the reader told. */
+  /** Where agents dial, if the caller said so. */
   readonly address: string | undefined;
-  /** How certificates of this directory are made anew. */
-  readonly makeAnew: string;
+  /** How certificates of this directory are made again. */
+  readonly makeAgain: string;
   /** How they are made for another address. */
   readonly makeForAddress: string;
 }
 
-type Rule = (subject: Subject, surroundings: Surroundings) => CertificateFinding[];
+/** Without a file, it is about the certificate's own. */
+type Found = Omit<CertificateFinding, "file"> & { readonly file?: string };
 
-export const rules: readonly Rule[] = [
-  lifetime,
-  chain,
-  usage,
-  servesAddress,
-  maySign,
-  ownKey,
-  keyMode,
-  signerKey,
-  fips,
-];
+const wrong = (id: string, message: string, remedy: string): Found => ({ severity: "wrong", id, message, remedy });
+const warning = (id: string, message: string, remedy: string): Found => ({ severity: "warning", id, message, remedy });
 
-function lifetime(subject: Subject, { now, makeAnew }: Surroundings): CertificateFinding[] {
-  const { notBefore, notAfter } = subject.facts;
+export function findingsOf(subject: Subject, surroundings: Surroundings): CertificateFinding[] {
+  const rules = [lifetime, chain, usage, servesAddress, maySign, ownKey, keyMode, signerKey, fips];
+  return rules.flatMap((rule) =>
+    [...rule(subject, surroundings)].map((found) => ({ file: subject.file.path, ...found })),
+  );
+}
+
+function* lifetime({ chain, facts, validForMs }: Subject, { now, makeAgain }: Surroundings): Generator<Found> {
+  const { notBefore, notAfter } = facts;
   const sinceEnd = now.getTime() - notAfter.getTime();
   if (sinceEnd >= 0) {
-    return [
-      wrong(subject, "expired", `it expired ${roughDuration(sinceEnd)} ago, on ${notAfter.toISOString()}`, makeAnew),
-    ];
+    const message = `it expired ${roughDuration(sinceEnd)} ago, on ${notAfter.toISOString()}`;
+    return yield wrong("expired", message, makeAgain);
   }
   const untilStart = notBefore.getTime() - now.getTime();
   if (untilStart > 0) {
     const message = `it is valid only in ${roughDuration(untilStart)}, from ${notBefore.toISOString()}`;
-    return [wrong(subject, "not-yet-valid", message, clockRemedy(now))];
+    return yield wrong("not-yet-valid", message, clockRemedy(now));
   }
-  const findings: CertificateFinding[] = [];
-  const due = dueAt({
-    notBefore: notBefore.toISOString(),
-    notAfter: notAfter.toISOString(),
-    ...(subject.validForMs !== undefined && { validForMs: subject.validForMs }),
-  });
-  if (due <= now.getTime()) {
-    findings.push(warning(subject, "expires-soon", `it expires in ${roughDuration(-sinceEnd)}`, makeAnew));
+  const dates = { notBefore: notBefore.toISOString(), notAfter: notAfter.toISOString() };
+  if (dueAt({ ...dates, ...(validForMs !== undefined && { validForMs }) }) <= now.getTime()) {
+    yield warning("expires-soon", `it expires in ${roughDuration(-sinceEnd)}`, makeAgain);
   }
-  const signer = subject.chain.state === "verified" ? subject.chain.chain[1] : undefined;
+  const signer = chain.state === "verified" ? chain.chain[1] : undefined;
   if (signer !== undefined && Date.parse(signer.validTo) < notAfter.getTime()) {
     const message = `its signer ends earlier, on ${new Date(signer.validTo).toISOString()}, and it is refused from then on`;
-    findings.push(warning(subject, "outlives-signer", message, makeAnew));
+    yield warning("outlives-signer", message, makeAgain);
   }
-  return findings;
 }
 
 function clockRemedy(now: Date): string {
   return `This host's clock says ${now.toISOString()}; set it (chronyc makestep) or, if it is right, the clock of the host that issued the certificate and issue again.`;
 }
 
-function chain(subject: Subject, { makeAnew }: Surroundings): CertificateFinding[] {
-  const { issuer } = subject.facts;
-  switch (subject.chain.state) {
-    case "verified":
-      return [];
-    case "forged":
-      return [
-        wrong(
-          subject,
-          "chain",
-          `the authority here is named ${issuer} but did not sign it: the files come from different issues`,
-          `Install certificate and authority from the same issue. ${makeAnew}`,
-        ),
-      ];
-    case "foreign":
-      return [
-        wrong(
-          subject,
-          "chain",
-          `none of the authorities here signed it; its issuer is ${issuer}`,
-          "Give the bundle that holds its issuer with --ca, or install certificate and authority from the same issue.",
-        ),
-      ];
-    default:
-      return [
-        warning(subject, "chain-unknown", `no authority is at hand to check it against`, "Give the bundle with --ca."),
-      ];
+function* chain({ chain: { state }, facts: { issuer } }: Subject, { makeAgain }: Surroundings): Generator<Found> {
+  if (state === "forged") {
+    const message = `the authority here is named ${issuer} but did not sign it: the files come from different issues`;
+    yield wrong("chain", message, `Install certificate and authority from the same issue. ${makeAgain}`);
+  } else if (state === "foreign") {
+    const message = `none of the authorities here signed it; its issuer is ${issuer}`;
+    const remedy =
+      "Give the bundle that holds its issuer with --ca, or install certificate and authority from the same issue.";
+    yield wrong("chain", message, remedy);
+  } else if (state === "unknown") {
+    yield warning("chain-unknown", `no authority is at hand to check it against`, "Give the bundle with --ca.");
   }
 }
 
-const words = { server: "serverAuth", client: "clientAuth" } as const;
-
-function usage(subject: Subject, { makeAnew }: Surroundings): CertificateFinding[] {
-  const { use, facts } = subject;
-  if (use === undefined || use === "signer" || facts.usages === undefined) return [];
-  const needed = use === "both" ? ([words.server, words.client] as const) : [words[use]];
-  const lacking = needed.filter((usageName) => !facts.usages!.includes(usageName));
-  if (lacking.length === 0) return [];
-  const message = `it is a ${use}'s but its extended key usage (${facts.usages.join(", ") || "none"}) lacks ${lacking.join(", ")}, so peers refuse it`;
-  return [wrong(subject, "usage", message, `Use the certificate that was made for the ${use}. ${makeAnew}`)];
+function* usage({ use, facts: { usages } }: Subject, { makeAgain }: Surroundings): Generator<Found> {
+  if (use === undefined || use === "signer" || usages === undefined) return;
+  const needed = use === "both" ? ["serverAuth", "clientAuth"] : [`${use}Auth`];
+  const lacking = needed.filter((usageName) => !usages.includes(usageName));
+  if (lacking.length === 0) return;
+  const message = `it is a ${use}'s but its extended key usage (${usages.join(", ") || "none"}) lacks ${lacking.join(", ")}, so peers refuse it`;
+  yield wrong("usage", message, `Use the certificate that was made for the ${use}. ${makeAgain}`);
 }
 
 export function isServers({ use, facts }: Pick<Subject, "use" | "facts">): boolean {
@@ -128,81 +99,56 @@ export function isServers({ use, facts }: Pick<Subject, "use" | "facts">): boole
   return !facts.isAuthority && (facts.usages?.includes("serverAuth") ?? facts.names.length > 0);
 }
 
-function servesAddress(subject: Subject, { address, makeForAddress }: Surroundings): CertificateFinding[] {
-  if (address === undefined || !isServers(subject)) return [];
+function* servesAddress(subject: Subject, { address, makeForAddress }: Surroundings): Generator<Found> {
   const { certificate, facts } = subject;
-  const listed =
-    isIP(address) === 0 ? certificate.checkHost(address, { subject: "never" }) : certificate.checkIP(address);
-  if (listed !== undefined) return [];
+  if (address === undefined || !isServers(subject) || isFor(certificate, address)) return;
   const message = `agents that dial ${address} refuse it: it is for ${facts.names.join(", ") || "no address at all"}`;
-  return [wrong(subject, "address", message, `${makeForAddress}, or let agents dial an address that it has.`)];
+  yield wrong("address", message, `${makeForAddress}, or let agents dial an address that it has.`);
 }
 
-function maySign(subject: Subject, { makeAnew }: Surroundings): CertificateFinding[] {
-  const { use, facts } = subject;
+function* maySign({ use, facts }: Subject, { makeAgain }: Surroundings): Generator<Found> {
   if (use === "signer" && !facts.isAuthority) {
-    return [wrong(subject, "may-not-sign", "it is used as an authority but is none (basic constraints)", makeAnew)];
+    yield wrong("may-not-sign", "it is used as an authority but is none (basic constraints)", makeAgain);
+  } else if (facts.isAuthority && facts.keyUsages?.includes("keyCertSign") === false) {
+    yield wrong("may-not-sign", "its key usage does not allow it to sign certificates", makeAgain);
   }
-  if (!facts.isAuthority || facts.keyUsages === undefined || facts.keyUsages.includes("keyCertSign")) return [];
-  return [wrong(subject, "may-not-sign", "its key usage does not allow it to sign certificates", makeAnew)];
 }
 
-function ownKey(subject: Subject, { makeAnew }: Surroundings): CertificateFinding[] {
-  const { keyFile, keyMatches, facts } = subject;
+function* ownKey({ keyFile, keyMatches, facts }: Subject, { makeAgain }: Surroundings): Generator<Found> {
   if (keyMatches === false) {
     const message = `the key in ${keyFile!.path} does not belong to it`;
-    return [wrong(subject, "key-mismatch", message, `Install certificate and key from the same issue. ${makeAnew}`)];
+    yield wrong("key-mismatch", message, `Install certificate and key from the same issue. ${makeAgain}`);
+  } else if (keyFile === undefined && !facts.isAuthority) {
+    yield warning("key-missing", "its private key is not here", "Nothing to do if only peers read it.");
   }
-  if (keyFile !== undefined || facts.isAuthority) return [];
-  return [warning(subject, "key-missing", "its private key is not here", "Nothing to do if only peers read it.")];
 }
 
-function keyMode({ keyFile }: Subject): CertificateFinding[] {
-  if (keyFile === undefined || (keyFile.mode & 0o077) === 0) return [];
-  const shown = octal(keyFile.mode);
-  const forAll = (keyFile.mode & 0o007) !== 0;
-  return [
-    {
-      severity: forAll ? "wrong" : "warning",
-      id: "key-readable",
-      file: keyFile.path,
-      message: `${forAll ? "every user" : "its group"} may use this private key (mode ${shown})`,
-      remedy: forAll
-        ? `chmod 600 ${keyFile.path}, and make the certificates anew if others were on this host.`
-        : "chmod 600 it unless the process that reads it runs as another user of that group.",
-    },
-  ];
+function* keyMode({ keyFile }: Subject): Generator<Found> {
+  if (keyFile === undefined || (keyFile.mode & 0o077) === 0) return;
+  const [file, shown] = [keyFile.path, octal(keyFile.mode)];
+  if ((keyFile.mode & 0o007) !== 0) {
+    const remedy = `chmod 600 ${file}, and make the certificates anew if others were on this host.`;
+    yield { ...wrong("key-readable", `every user may use this private key (mode ${shown})`, remedy), file };
+  } else {
+    const remedy = "chmod 600 it unless the process that reads it runs as another user of that group.";
+    yield { ...warning("key-readable", `its group may use this private key (mode ${shown})`, remedy), file };
+  }
 }
 
-function signerKey({ keyFile, facts, keyMatches, signerKeyWanted }: Subject): CertificateFinding[] {
-  if (!facts.isAuthority || keyFile === undefined || keyMatches === false) return [];
-  return [
-    {
-      severity: signerKeyWanted ? "warning" : "wrong",
-      id: "signer-key",
-      file: keyFile.path,
-      message: `the authority's private key lies here: whoever reads it can let in agents of their own`,
-      remedy: signerKeyWanted
-        ? "It was kept on purpose, for pki issue and pki renew; remove it when no more are needed."
-        : `Remove it (rm ${keyFile.path}); nothing that runs needs it.`,
-    },
-  ];
+function* signerKey({ keyFile, facts, keyMatches, signerKeyWanted }: Subject): Generator<Found> {
+  if (!facts.isAuthority || keyFile === undefined || keyMatches === false) return;
+  const file = keyFile.path;
+  const message = "the authority's private key lies here: whoever reads it can let in agents of their own";
+  const remedy = signerKeyWanted
+    ? "It was kept on purpose, for pki issue and pki renew; remove it when no more are needed."
+    : `Remove it (rm ${file}); nothing that runs needs it.`;
+  yield { ...(signerKeyWanted ? warning : wrong)("signer-key", message, remedy), file };
 }
 
-function fips(subject: Subject, { makeAnew }: Surroundings): CertificateFinding[] {
-  const objection = subject.facts.fipsObjection;
-  if (objection === undefined) return [];
-  return [warning(subject, "fips", `a host in FIPS mode refuses it: ${objection}`, makeAnew)];
+function* fips({ facts: { fipsObjection } }: Subject, { makeAgain }: Surroundings): Generator<Found> {
+  if (fipsObjection !== undefined) yield warning("fips", `a host in FIPS mode refuses it: ${fipsObjection}`, makeAgain);
 }
 
 export function octal(mode: number): string {
   return mode.toString(8).padStart(4, "0");
-}
-
-function wrong({ file }: Subject, id: CertificateFindingId, message: string, remedy: string): CertificateFinding {
-  return { severity: "wrong", id, file: file.path, message, remedy };
-}
-
-function warning({ file }: Subject, id: CertificateFindingId, message: string, remedy: string): CertificateFinding {
-  return { severity: "warning", id, file: file.path, message, remedy };
 }
