@@ -1,4 +1,4 @@
-/** The health ports of server and agent, with upstream's paths, codes and bodies. No authentication, as upstream. */
+/** The health ports of processes: those of server and agent with upstream's paths, codes and bodies. No authentication, as upstream. */
 import type { ServerResponse } from "node:http";
 import { type Endpoint, type HttpRequest, type Route, type RunningHttp, sendText, startHttp } from "./http.js";
 import type { MetricsRegistry } from "./metrics/registry.js";
@@ -40,7 +40,8 @@ export function startAgentHealth(
   });
 }
 
-function startHealth(endpoint: Endpoint, registry: MetricsRegistry, readyz: Route): Promise<RunningHttp> {
+/** `readyz` answers whether the process is ready. */
+export function startHealth(endpoint: Endpoint, registry: MetricsRegistry, readyz: Route): Promise<RunningHttp> {
   return startHttp("health", endpoint, {
     exact: new Map<string, Route>([
       ["/healthz", (_request, response) => sendText(response, 200, "ok")],

@@ -2,9 +2,8 @@
 
 import { messageOf } from "../../base/errors/error.js";
 import { metricsRoute } from "../../base/health.js";
-import { type Endpoint, type RunningHttp, startHttp } from "../../base/http.js";
+import { type Endpoint, startHttp } from "../../base/http.js";
 import { Logger } from "../../base/log/log.js";
-import type { MetricsRegistry } from "../../base/metrics/registry.js";
 import { nextSignal } from "../../base/signals.js";
 import {
   type CertificateSource,
@@ -22,10 +21,9 @@ import { servingMetrics } from "../../cluster/nodes/serving/metrics.js";
 import { openAuditLog, Recorder } from "../../cluster/nodes/serving/recorder.js";
 import { type PayloadSource, TokenController } from "../../cluster/nodes/serving/token-controller.js";
 import { WorkerTokens } from "../../cluster/nodes/serving/worker-tokens.js";
-import { startAdmin } from "../../insight/observe/admin.js";
 import { IgnitionSubject } from "../../insight/observe/roles/ignition.js";
 import { listening } from "../../tunnel/events/channels.js";
-import { CertificateFiles } from "../../tunnel/pki/certificate-set.js";
+import { type AdminEndpoint, openAdmin } from "../tunnel/open-admin.js";
 
 export interface ServingConfig {
   readonly api: KubeApi;
@@ -39,18 +37,12 @@ export interface ServingConfig {
   readonly certificates: { readonly certFile: string; readonly keyFile: string } | { readonly secretName: string };
   readonly metrics: Endpoint;
   /** Undefined: no admin port. */
-  readonly admin: (Endpoint & ServingAdmin) | undefined;
+  readonly admin: AdminEndpoint | undefined;
   /** Empty: fetches are recorded in the process's log only. */
   readonly auditLog: string;
   readonly claims: readonly ClaimStore[];
   /** Empty: none. */
   readonly workerTokens: string;
-}
-
-export interface ServingAdmin {
-  readonly tokenFile: string;
-  readonly tls?: { readonly certFile: string; readonly keyFile: string };
-  readonly version: string;
 }
 
 const TEND_EVERY_MS = 5_000;
@@ -111,7 +103,8 @@ export async function runServing(config: ServingConfig): Promise<number> {
   };
 
   const subject = new IgnitionSubject();
-  const admin = config.admin && (await openAdmin(config.admin, subject, metrics.registry));
+  const admin = config.admin && (await openAdmin(config.admin, metrics.registry, subject, subject));
+  if (admin !== undefined) listening.publish({ source: subject, what: "admin", address: admin.address });
   const parts = { book, recorder: subject.watch(recorder) };
   const server = await startIgnitionServer({ ...listen, certificates: await inForce() }, parts);
   subject.up(
@@ -139,20 +132,6 @@ export async function runServing(config: ServingConfig): Promise<number> {
   api.close();
   await logger.close();
   return 0;
-}
-
-async function openAdmin(
-  { tokenFile, tls, version, ...endpoint }: Endpoint & ServingAdmin,
-  subject: IgnitionSubject,
-  registry: MetricsRegistry,
-): Promise<RunningHttp> {
-  const admin = await startAdmin(endpoint, registry, {
-    ...{ source: subject, version, subject },
-    ...{ tokenFile, profiling: false },
-    tls: tls && { certFile: tls.certFile, follow: (events) => new CertificateFiles(tls, events) },
-  });
-  listening.publish({ source: subject, what: "admin", address: admin.address });
-  return admin;
 }
 
 /** A list that stays broken is looked at every few seconds. */

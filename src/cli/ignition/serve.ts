@@ -9,7 +9,7 @@ import { payloadSource } from "../../cluster/nodes/serving/payload.js";
 import { inGroup, required, text, type Values } from "../flags/flag.js";
 import { openCluster, secondCluster, secondClusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
-import { defineCommand, type Environment, type Input, VERSION } from "../framework/define.js";
+import { defineCommand, type Environment, type Input } from "../framework/define.js";
 import { objectFlags, openObjects } from "../framework/objects.js";
 import { adminAccessOf, adminFlags } from "../tunnel/process-flags.js";
 import { runServing } from "./run-server.js";
@@ -81,7 +81,7 @@ It needs, in its namespace: secrets get, list, watch, update, delete; configmaps
     const api = await openObjects(flags);
     return runServing({
       ...{ api, namespace, auditLog, workerTokens, ...endpoints },
-      admin: admin && { ...admin, ...adminAccessOf(flags), version: VERSION },
+      admin: admin && { ...admin, ...adminAccessOf(flags) },
       inCluster: flags.directory === "",
       source: payloadSource(api, namespace, payload),
       certificates: certSecret === "" ? { certFile, keyFile } : { secretName: certSecret },

@@ -17,7 +17,7 @@ import {
 } from "../flags/flag.js";
 import { parseList, quote } from "../flags/go-values.js";
 import { labelSelector } from "../flags/label-selector.js";
-import { defineCommand, type Environment, VERSION, warnOfWords } from "../framework/define.js";
+import { defineCommand, type Environment, warnOfWords } from "../framework/define.js";
 import { parseServerAddresses } from "./addresses.js";
 import {
   adminAccessOf,
@@ -127,9 +127,7 @@ export default defineCommand({
       return { config: configOf(flags), logging: loggingOf(flags) };
     });
   },
-  async run({ config, logging }) {
-    return runAgent(config, logging, VERSION);
-  },
+  run: ({ config, logging }) => runAgent(config, logging),
 });
 
 /** gRPC's clients ping at most every ten seconds; upstream's peers expect the same. */

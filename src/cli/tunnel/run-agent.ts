@@ -7,7 +7,6 @@ import { Logger } from "../../base/log/log.js";
 import { nextSignal } from "../../base/signals.js";
 import type { KubeAccess } from "../../cluster/kube/open.js";
 import type { LeaseCount } from "../../cluster/membership/lease-count.js";
-import { startAdmin } from "../../insight/observe/admin.js";
 import { logEvents } from "../../insight/observe/log-events.js";
 import { agentMetrics } from "../../insight/observe/metrics/agent-metrics.js";
 import { DumpFiles } from "../../insight/observe/recorder/dump-files.js";
@@ -16,7 +15,10 @@ import { AgentSubject } from "../../insight/observe/roles/agent.js";
 import { ProxyAgent } from "../../tunnel/agent/agent.js";
 import type { AgentConfig } from "../../tunnel/agent/config.js";
 import { leaseListed, leaseWatched, listening, note } from "../../tunnel/events/channels.js";
-import { CertificateFiles, readCertificateSet } from "../../tunnel/pki/certificate-set.js";
+import { readCertificateSet } from "../../tunnel/pki/certificate-set.js";
+import { VERSION } from "../framework/define.js";
+import { openAdmin } from "./open-admin.js";
+import type { LoggingOptions } from "./process-flags.js";
 
 export interface AgentProcessConfig extends AgentConfig {
   /** Set when --count-server-leases is given. */
@@ -25,15 +27,11 @@ export interface AgentProcessConfig extends AgentConfig {
 }
 
 /** Resolves to the exit code when the process should end. */
-export async function runAgent(
-  config: AgentProcessConfig,
-  logging: { readonly verbosity: number; readonly format: "text" | "json" },
-  version: string,
-): Promise<number> {
+export async function runAgent(config: AgentProcessConfig, logging: LoggingOptions): Promise<number> {
   // Later attempts read the files again; a mistake that is there from the start is better told at once.
   readCertificateSet(config.tls);
   let leases: LeaseCount | undefined;
-  const agent = new ProxyAgent(config, { program: `drawbridge/${version}`, countServers: () => leases?.count() });
+  const agent = new ProxyAgent(config, { program: `drawbridge/${VERSION}`, countServers: () => leases?.count() });
   const logger = new Logger(logging);
   logEvents(logger, agent);
   const metrics = agentMetrics(agent, agent.readings());
@@ -46,18 +44,7 @@ export async function runAgent(
   if (agent.flights !== undefined && dumpDir !== "") {
     tellOfCrash({ source: agent, flights: agent.flights, files: new DumpFiles(dumpDir) });
   }
-  const subject = new AgentSubject(agent);
-  const { tokenFile, profiling, tls } = config.admin;
-  // Without a token nobody can ask, and nothing has to be remembered.
-  if (tokenFile !== "") subject.remember();
-  const admin = await startAdmin(
-    config.admin,
-    { healthPort: config.health.port },
-    {
-      ...{ source: agent, version, subject, tokenFile, profiling },
-      tls: tls && { certFile: tls.certFile, follow: (events) => new CertificateFiles(tls, events) },
-    },
-  );
+  const admin = await openAdmin(config.admin, { healthPort: config.health.port }, agent, new AgentSubject(agent));
   listening.publish({ source: agent, what: "health", address: health.address });
   listening.publish({ source: agent, what: "admin", address: admin.address });
   agent.start();

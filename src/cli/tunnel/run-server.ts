@@ -5,16 +5,16 @@ import { startServerHealth } from "../../base/health.js";
 import { Logger } from "../../base/log/log.js";
 import { nextSignal } from "../../base/signals.js";
 import type { KubeAccess } from "../../cluster/kube/open.js";
-import { startAdmin } from "../../insight/observe/admin.js";
 import { logEvents } from "../../insight/observe/log-events.js";
 import { serverMetrics } from "../../insight/observe/metrics/server-metrics.js";
 import { DumpFiles } from "../../insight/observe/recorder/dump-files.js";
 import { tellOfCrash, tellOfStalls } from "../../insight/observe/recorder/dump-moments.js";
 import { ServerSubject } from "../../insight/observe/roles/server.js";
 import { leaseDeleted, leaseListed, leasesCulled, listening, note } from "../../tunnel/events/channels.js";
-import { CertificateFiles } from "../../tunnel/pki/certificate-set.js";
 import type { ServerConfig } from "../../tunnel/server/config.js";
 import { ProxyServer, type ServerParts } from "../../tunnel/server/server.js";
+import { openAdmin } from "./open-admin.js";
+import type { LoggingOptions } from "./process-flags.js";
 
 export interface ServerProcessConfig extends ServerConfig {
   readonly kube: KubeAccess;
@@ -23,11 +23,7 @@ export interface ServerProcessConfig extends ServerConfig {
 }
 
 /** Resolves to the exit code when the process should end. */
-export async function runServer(
-  config: ServerProcessConfig,
-  logging: { readonly verbosity: number; readonly format: "text" | "json" },
-  version: string,
-): Promise<number> {
+export async function runServer(config: ServerProcessConfig, logging: LoggingOptions): Promise<number> {
   const api = config.leases === undefined ? undefined : await openApi(config);
   const server = new ProxyServer(config, await loadParts(config));
   const logger = new Logger(logging);
@@ -40,20 +36,12 @@ export async function runServer(
     tellOfStalls(parts);
     tellOfCrash(parts);
   }
-  const subject = new ServerSubject(server);
-  // Without a token nobody can ask, and nothing has to be remembered.
-  if (config.admin.tokenFile !== "") subject.remember();
-
   const health = await startServerHealth(
     config.health,
     { ready: () => server.ready, why: () => server.unreadyReason, full: () => server.connections.full },
     metrics.registry,
   );
-  const { tokenFile, profiling, tls } = config.admin;
-  const admin = await startAdmin(config.admin, metrics.registry, {
-    ...{ source: server, version, subject, tokenFile, profiling },
-    tls: tls && { certFile: tls.certFile, follow: (events) => new CertificateFiles(tls, events) },
-  });
+  const admin = await openAdmin(config.admin, metrics.registry, server, new ServerSubject(server));
   await server.start();
   listening.publish({ source: server, what: "health", address: health.address });
   listening.publish({ source: server, what: "admin", address: admin.address });

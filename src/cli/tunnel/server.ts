@@ -16,7 +16,7 @@ import {
   type Values,
   yesNo,
 } from "../flags/flag.js";
-import { defineCommand, type Environment, VERSION, warnOfWords } from "../framework/define.js";
+import { defineCommand, type Environment, warnOfWords } from "../framework/define.js";
 import { type ListenerDefaults, parseFileMode, parseListen, parseOwner } from "./addresses.js";
 import { adminAccessOf, commonFlags, limitsOf, loggingOf, ours, requireFile, validated } from "./process-flags.js";
 import { runServer, type ServerProcessConfig } from "./run-server.js";
@@ -144,9 +144,7 @@ Callers come to a frontend on a Unix socket or on TCP, agents to port 8091; draw
       return { config: configOf(flags, input.given), logging: loggingOf(flags) };
     });
   },
-  async run({ config, logging }) {
-    return runServer(config, logging, VERSION);
-  },
+  run: ({ config, logging }) => runServer(config, logging),
 });
 
 /** gRPC pings at most every second; 0 is its own two hours. */

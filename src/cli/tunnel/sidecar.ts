@@ -24,7 +24,7 @@ import {
   type Values,
   yesNo,
 } from "../flags/flag.js";
-import { defineCommand, type Environment, VERSION, warnOfWords } from "../framework/define.js";
+import { defineCommand, type Environment, warnOfWords } from "../framework/define.js";
 import { parseFrontend, parseListenUrl, resolversOf, targetOf } from "./addresses.js";
 import {
   adminAccessOf,
@@ -102,9 +102,8 @@ export function routingTimesOf({ dialTimeout, probeTarget, resolveTimeout }: Sid
   };
 }
 
-export async function runSidecarProcess({ config, logging }: ReturnType<typeof sidecarConfig>): Promise<number> {
-  return runSidecar(config, logging, VERSION);
-}
+export const runSidecarProcess = ({ config, logging }: ReturnType<typeof sidecarConfig>): Promise<number> =>
+  runSidecar(config, logging);
 
 /** TLS files and cloud bypass, which HyperShift's proxies have, too. */
 export const tunnelFlags = {
