@@ -2,17 +2,23 @@
 
 import { plainText, table } from "../../base/text.js";
 import type { ObjectName } from "../../cluster/nodes/objects.js";
-import type { Approval } from "../../cluster/nodes/workers/approving.js";
 import type { WorkersContext } from "../../cluster/nodes/workers/change.js";
 import { Deadline, type Progress } from "../../cluster/nodes/workers/deadline.js";
 import { type Clusters, requireHostedAccess } from "../../cluster/nodes/workers/status.js";
-import type { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { PoolMissing, poolHash } from "../../cluster/nodes/workers/user-data.js";
 import type { VerifiedWorker, VerifyOptions, VerifyResult } from "../../cluster/nodes/workers/verify.js";
 import { policyFlags, policyOf } from "../csr/shared.js";
 import { atLeast, duration, filled, inGroup, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
-import { approverNamespaceOf, publisher, publishingFlags, withClusters, withState, workersFlags } from "./shared.js";
+import {
+  approverNamespaceOf,
+  publisher,
+  publishingFlags,
+  type windowFlag,
+  withClusters,
+  withState,
+  workersFlags,
+} from "./shared.js";
 
 /** How machines are approved, for --help. */
 export const APPROVAL_HELP = `New machines are admitted by an approver of certificate requests. --approve runs one for as long as the command does, with the
@@ -30,13 +36,7 @@ export const fleetFlags = {
   "approved-elsewhere": yesNo("Do not ask for a running approver."),
 };
 
-export type FleetFlags = Values<typeof fleetFlags>;
-
-export function checkFleet(flags: FleetFlags): void {
-  if (flags.approve && flags.approvedElsewhere) {
-    throw refused("--approve and --approved-elsewhere exclude each other");
-  }
-}
+type FleetFlags = Values<typeof fleetFlags>;
 
 export const drainingFlags = {
   force: yesNo("Also evict pods that nothing would start elsewhere."),
@@ -44,8 +44,6 @@ export const drainingFlags = {
   "drain-timeout": atLeast(1, duration("10m", "How long draining one node may take.")),
   "max-unavailable": atLeast(1, number(1, "How many workers may be missing at a time.")),
 };
-
-export type DrainingFlags = Values<typeof drainingFlags>;
 
 /** Pods by which verify and up find out whether nodes run any. */
 export const podFlags = inGroup("advanced", {
@@ -60,32 +58,28 @@ export function podOf({ podImage: image, podNamespace: namespace, pods: on }: Po
   return on === "none" ? undefined : { namespace, image, on };
 }
 
-interface Subject {
-  readonly pool: (store: WorkerStore) => Promise<ObjectName>;
-  /** Of the first certificate of new workers. */
-  readonly window: number;
-  /** Undefined: nobody leaves. */
-  readonly draining?: DrainingFlags;
-}
+/** Without the flags of draining, no worker leaves. */
+type WithFlags = FleetFlags & Values<typeof windowFlag> & Partial<Values<typeof drainingFlags>>;
 
 /** Opens the store and the clusters for as long as `run` takes. */
 export async function withWorkers<T>(
-  flags: FleetFlags,
-  { draining, pool, window }: Subject,
+  flags: WithFlags,
+  pool: ObjectName,
   run: (context: WorkersContext) => Promise<T>,
 ): Promise<T> {
-  const rules = { force: draining?.force ?? false, deleteEmptyDirData: draining?.deleteEmptydirData ?? false };
+  const { approve, approvedElsewhere, deleteEmptydirData = false, drainTimeout = 0, force = false } = flags;
+  if (approve && approvedElsewhere) throw refused("--approve and --approved-elsewhere exclude each other");
+  const by = approve ? "this command" : approvedElsewhere ? "anybody" : "a running approver";
   return withState(flags.state, (store) =>
     withDeadline(flags.timeout, (deadline) =>
       withClusters(flags, async (clusters) => {
-        const owner = await pool(store);
-        await requireNodes(clusters, owner);
+        await requireNodes(clusters, pool);
         return run({
-          ...{ clusters, store, deadline, rules, pool: owner, publish: publisher(flags, clusters) },
-          drainMs: draining?.drainTimeout ?? 0,
-          maxUnavailable: draining?.maxUnavailable ?? 1,
-          joinWithinMs: window,
-          approval: approvalOf(flags),
+          ...{ clusters, store, deadline, pool, publish: publisher(flags, clusters), drainMs: drainTimeout },
+          rules: { force, deleteEmptyDirData: deleteEmptydirData },
+          maxUnavailable: flags.maxUnavailable ?? 1,
+          joinWithinMs: flags.window,
+          approval: { by, namespace: approverNamespaceOf(flags), policy: policyOf(flags) },
         });
       }),
     ),
@@ -100,12 +94,6 @@ async function requireNodes(clusters: Clusters, pool: ObjectName): Promise<void>
     if (!(reason instanceof PoolMissing)) throw reason;
   }
 }
-
-const approvalOf = (flags: FleetFlags): Approval => ({
-  by: flags.approve ? "this command" : flags.approvedElsewhere ? "anybody" : "a running approver",
-  namespace: approverNamespaceOf(flags),
-  policy: policyOf(flags),
-});
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 

@@ -10,12 +10,12 @@ import {
   replaceWorkers,
   workersBehind,
 } from "../../cluster/nodes/workers/replace.js";
-import type { WorkerStore } from "../../cluster/nodes/workers/store.js";
+import { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { poolHash } from "../../cluster/nodes/workers/user-data.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import { APPROVAL_HELP, checkFleet, drainingFlags, fleetFlags, withWorkers } from "./fleet.js";
+import { APPROVAL_HELP, drainingFlags, fleetFlags, withWorkers } from "./fleet.js";
 import { poolName, poolOf, windowFlag } from "./shared.js";
 
 const replaceFlags = {
@@ -42,9 +42,8 @@ ${APPROVAL_HELP}`,
   flags: replaceFlags,
   async run(flags, { words: names }) {
     check(flags, names);
-    const { dryRun, window } = flags;
-    const pool = (store: WorkerStore) => ownerOf(flags, store, names);
-    const replaced = await withWorkers(flags, { pool, window, draining: flags }, async (context) => {
+    const { dryRun } = flags;
+    const replaced = await withWorkers(flags, await ownerOf(flags, names), async (context) => {
       const plans = await planReplacements(context, flags.behind ? await behind(context) : [...new Set(names)]);
       const isIdle = plans.every(({ state }) => state === "done");
       if (!dryRun && !isIdle) await replaceWorkers(context, plans);
@@ -56,7 +55,6 @@ ${APPROVAL_HELP}`,
 });
 
 function check(flags: ReplaceFlags, names: readonly string[]): void {
-  checkFleet(flags);
   if (names.length === 0 && !flags.behind) {
     throw refused("the workers' names are missing; --behind means every one whose configuration is behind");
   }
@@ -71,9 +69,9 @@ async function behind(context: WorkersContext): Promise<string[]> {
 }
 
 /** Of the worker itself, or of the one that has taken its place. */
-async function ownerOf(flags: ReplaceFlags, store: WorkerStore, [first = ""]: readonly string[]): Promise<ObjectName> {
+async function ownerOf(flags: ReplaceFlags, [first = ""]: readonly string[]): Promise<ObjectName> {
   if (flags.pool !== "") return poolOf(flags);
-  const all = await store.read();
+  const all = await new WorkerStore(flags.state).read();
   const worker = all.find(({ name, replaces }) => name === first || replaces === first);
   if (worker === undefined) throw unknownWorker(first, all);
   const owner = poolName(worker.pool);

@@ -4,7 +4,7 @@ import { poolHash } from "../../cluster/nodes/workers/user-data.js";
 import { atLeast, number, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import { APPROVAL_HELP, checkFleet, drainingFlags, fleetFlags, withWorkers } from "./fleet.js";
+import { APPROVAL_HELP, drainingFlags, fleetFlags, withWorkers } from "./fleet.js";
 import { groupOf, poolFlag, poolOf, prefixFlag, windowFlag } from "./shared.js";
 
 export default defineCommand({
@@ -26,17 +26,15 @@ ${APPROVAL_HELP}`,
     "dry-run": yesNo("Say which workers would leave and which would be made, and change nothing."),
   },
   async run(flags, { given }) {
-    checkFleet(flags);
     const pool = poolOf(flags);
     if (!given.has("count")) throw refused("--count is missing: how many workers?");
     const wanted = groupOf(flags);
-    const { dryRun, window } = flags;
-    const plan = await withWorkers(flags, { pool: async () => pool, window, draining: flags }, async (context) => {
+    const { dryRun } = flags;
+    const plan = await withWorkers(flags, pool, async (context) => {
       const { hash } = await context.deadline.poll(`pool ${pool.name}`, () => poolHash(context.clusters.pools, pool));
-      const made = await planScale(context, wanted, hash);
-      if (dryRun) return made;
-      await scale(context, made);
-      return made;
+      const planned = await planScale(context, wanted, hash);
+      if (!dryRun) await scale(context, planned);
+      return planned;
     });
     return { pool: wanted.pool, count: wanted.count, removed: plan.leave, made: plan.make, dryRun };
   },

@@ -9,7 +9,7 @@ import { planWorkers } from "../../cluster/nodes/workers/worker.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { inputName, readInput } from "../framework/files.js";
-import { APPROVAL_HELP, checkFleet, fleetFlags, podFlags, podOf, verdictText, withWorkers } from "./fleet.js";
+import { APPROVAL_HELP, fleetFlags, podFlags, podOf, verdictText, withWorkers } from "./fleet.js";
 import { checkMaking, groupOf, makingFlags, PROVIDERS_HELP, poolOf, templateOf } from "./shared.js";
 
 const upFlags = {
@@ -36,18 +36,17 @@ ${PROVIDERS_HELP}`,
   examples: ["drawbridge workers up -f pool.yaml --pool demo --count 3 --approve"],
   flags: upFlags,
   async run(flags): Promise<UpResult | Rehearsal> {
-    checkFleet(flags);
     checkMaking(flags);
     const pod = podOf(flags);
     if (flags.dryRun) return rehearse(flags);
     const pool = poolOf(flags);
     const group = { ...groupOf(flags), zones: flags.zones };
     const objects = await objectsOf(flags);
-    return withWorkers(flags, { pool: async () => pool, window: flags.window }, (context) =>
+    return withWorkers(flags, pool, (context) =>
       bringUp(context, { objects, group, template: templateOf(flags), pod }),
     );
   },
-  show: (result, flags) => ("dryRun" in result ? rehearsalText(result, flags) : risenText(result)),
+  show: (result, flags) => ("dryRun" in result ? rehearsalText(result, flags) : upText(result)),
   exitCode: (result) => ("dryRun" in result || result.verdict.ok ? 0 : 1),
 });
 
@@ -76,7 +75,7 @@ function rehearsalText({ workers }: Rehearsal, flags: UpFlags): string {
   return lines.join("") || "All workers are there; what is unfinished would be finished.\n";
 }
 
-function risenText({ made, verdict }: UpResult): string {
+function upText({ made, verdict }: UpResult): string {
   const files = made.filter(({ action }) => action === "user data written");
   const hint = files.map(({ name, userData }) => `${name}: its user data is ${userData}\n`);
   return [...hint, verdictText(verdict)].join("");
