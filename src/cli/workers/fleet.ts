@@ -27,7 +27,7 @@ approves (--approved-elsewhere).`;
 
 export const timeoutFlag = (value: string) => ({ timeout: atLeast(1, duration(value, "How long to wait in all.")) });
 
-export const fleetFlags = {
+export const changeFlags = {
   ...workersFlags,
   ...publishingFlags,
   ...policyFlags,
@@ -36,7 +36,7 @@ export const fleetFlags = {
   "approved-elsewhere": yesNo("Do not ask for a running approver."),
 };
 
-type FleetFlags = Values<typeof fleetFlags>;
+type ChangeFlags = Values<typeof changeFlags>;
 
 export const drainingFlags = {
   force: yesNo("Also evict pods that nothing would start elsewhere."),
@@ -59,7 +59,7 @@ export function podOf({ podImage: image, podNamespace: namespace, pods: on }: Po
 }
 
 /** Without the flags of draining, no worker leaves. */
-type WithFlags = FleetFlags & Values<typeof windowFlag> & Partial<Values<typeof drainingFlags>>;
+type WithFlags = ChangeFlags & Values<typeof windowFlag> & Partial<Values<typeof drainingFlags>>;
 
 /** Opens the store and the clusters for as long as `run` takes. */
 export async function withWorkers<T>(

@@ -15,11 +15,11 @@ import { poolHash } from "../../cluster/nodes/workers/user-data.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import { APPROVAL_HELP, drainingFlags, fleetFlags, withWorkers } from "./fleet.js";
+import { APPROVAL_HELP, drainingFlags, changeFlags, withWorkers } from "./fleet.js";
 import { poolName, poolOf, windowFlag } from "./shared.js";
 
 const replaceFlags = {
-  ...fleetFlags,
+  ...changeFlags,
   ...drainingFlags,
   ...windowFlag,
   pool: text("Name of the pool. If empty, that of the first worker named."),

@@ -4,7 +4,7 @@ import { poolHash } from "../../cluster/nodes/workers/user-data.js";
 import { atLeast, number, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import { APPROVAL_HELP, drainingFlags, fleetFlags, withWorkers } from "./fleet.js";
+import { APPROVAL_HELP, drainingFlags, changeFlags, withWorkers } from "./fleet.js";
 import { groupOf, poolFlag, poolOf, prefixFlag, windowFlag } from "./shared.js";
 
 export default defineCommand({
@@ -17,7 +17,7 @@ command goes on.
 ${APPROVAL_HELP}`,
   examples: ["drawbridge workers scale --pool demo --count 5 --approve"],
   flags: {
-    ...fleetFlags,
+    ...changeFlags,
     ...drainingFlags,
     ...prefixFlag,
     ...windowFlag,
