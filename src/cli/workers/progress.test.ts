@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { showProgress } from "./fleet.js";
+import { showProgress } from "./change.js";
 
 function screen(isTTY: boolean) {
   const parts: string[] = [];

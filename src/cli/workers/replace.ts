@@ -15,7 +15,7 @@ import { poolHash } from "../../cluster/nodes/workers/user-data.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import { APPROVAL_HELP, drainingFlags, changeFlags, withWorkers } from "./fleet.js";
+import { APPROVAL_HELP, changeFlags, drainingFlags, withWorkers } from "./change.js";
 import { poolName, poolOf, windowFlag } from "./shared.js";
 
 const replaceFlags = {

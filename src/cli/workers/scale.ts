@@ -4,7 +4,7 @@ import { poolHash } from "../../cluster/nodes/workers/user-data.js";
 import { atLeast, number, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import { APPROVAL_HELP, drainingFlags, changeFlags, withWorkers } from "./fleet.js";
+import { APPROVAL_HELP, changeFlags, drainingFlags, withWorkers } from "./change.js";
 import { groupOf, poolFlag, poolOf, prefixFlag, windowFlag } from "./shared.js";
 
 export default defineCommand({

@@ -9,7 +9,7 @@ import { planWorkers } from "../../cluster/nodes/workers/worker.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { inputName, readInput } from "../framework/files.js";
-import { APPROVAL_HELP, changeFlags, podFlags, podOf, verdictText, withWorkers } from "./fleet.js";
+import { APPROVAL_HELP, changeFlags, podFlags, podOf, verdictText, withWorkers } from "./change.js";
 import { checkMaking, groupOf, makingFlags, PROVIDERS_HELP, poolOf, templateOf } from "./shared.js";
 
 const upFlags = {

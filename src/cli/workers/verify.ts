@@ -5,7 +5,7 @@ import { knownWorkers } from "../../cluster/nodes/workers/machines.js";
 import { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { verifyWorkers } from "../../cluster/nodes/workers/verify.js";
 import { defineCommand } from "../framework/define.js";
-import { podFlags, podOf, timeoutFlag, verdictText, withDeadline } from "./fleet.js";
+import { podFlags, podOf, timeoutFlag, verdictText, withDeadline } from "./change.js";
 import { poolFlag, poolOf, withClusters, workersFlags } from "./shared.js";
 
 export default defineCommand({
