@@ -341,7 +341,7 @@ function openshiftObjects(lab: BridgeLab): object[] {
   const model = bridgeModel({ for: "openshift", image: lab.image, serverAddresses: [lab.bs.address] });
   return openshiftFiles(model, { cert: "c", key: "k", ca: "a" })
     .filter(({ part }) => part === "cluster")
-    .flatMap(({ documents }) => documents);
+    .flatMap(({ document }) => document ?? []);
 }
 
 /** What `verify --deploy-test-webhook` leaves when it is killed and nobody collects garbage. */

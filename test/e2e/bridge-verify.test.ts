@@ -232,7 +232,7 @@ async function raise(lab: BridgeLab): Promise<BridgeModel> {
   const health = `http://127.0.0.1:${model.ports.serverHealth}/healthz`;
   await server.ready("healthy", 60_000, async () => (await get(health, bs.netns)).status === 200);
   await bs.apiServer.start(paths.egressConfig.host);
-  const documents = files.filter(({ part }) => part === "cluster").flatMap((file) => file.documents);
+  const documents = files.filter(({ part }) => part === "cluster").flatMap(({ document }) => document ?? []);
   const [namespace, ...rest] = documents;
   await lab.apply(namespace!);
   await lab.apply(...rest);

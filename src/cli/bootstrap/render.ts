@@ -91,7 +91,7 @@ async function readCertificates(directory: string): Promise<AgentCertificates> {
 function asYaml(files: readonly RenderedFile[]): string {
   return files
     .map((file) => {
-      const isYaml = file.documents.length > 0;
+      const isYaml = file.document !== undefined;
       const text = isYaml ? file.text : `${file.text.trimEnd().replace(/^/gm, "#   ")}\n`;
       return `# ${file.name}, ${described(file)}\n${text}`;
     })

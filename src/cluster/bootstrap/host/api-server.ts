@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { apiServerFlag } from "../model/created.js";
 import type { BridgeModel } from "../model/model.js";
-import { renderedFiles, toYaml, volumes } from "../render/render.js";
+import { apiServerVolumes, renderedFiles, toYaml } from "../render/render.js";
 import { isApiServer } from "../settings/command-line.js";
 import { egressFileIn, withEgress, withoutEgress } from "./api-server/manifest.js";
 import { type Host, hasFlag } from "./host.js";
@@ -115,15 +115,14 @@ export function instructionsFor(model: BridgeModel, way: SettingMethod): Instruc
 }
 
 function editOf(model: BridgeModel, manifest: string, flag: string): string {
-  const mounts = volumes(model).map(({ name, path }) => ({ mountPath: path, name, readOnly: true }));
-  const added = volumes(model).map(({ name, path, type }) => ({ hostPath: { path, type }, name }));
+  const { volumeMounts, volumes } = apiServerVolumes(model);
   return [
     `In ${manifest} add to the kube-apiserver's container (keep a copy of the file outside its directory):`,
     "",
-    indented(toYaml([{ command: [flag], volumeMounts: mounts }])),
+    indented(toYaml({ command: [flag], volumeMounts })),
     "and to the pod:",
     "",
-    indented(toYaml([{ volumes: added }])),
+    indented(toYaml({ volumes })),
     "The kubelet then restarts it. drawbridge bootstrap up --apply does the same.",
     "For a kube-apiserver that kubeadm is still to make, merge one of the ClusterConfiguration fragments or use the patches of",
     "drawbridge bootstrap render --for kubeadm --part kube-apiserver --out DIR.",

@@ -116,29 +116,19 @@ function object(apiVersion: string, kind: string, name: string, namespace?: stri
   return { type: "object", apiVersion, kind, name, ...(namespace === undefined ? {} : { namespace }) };
 }
 
-// The one thing a network has to let through; platforms translate it into their own rules.
+export type FirewallRule = ReturnType<typeof firewallRule>;
 
-export interface FirewallRule {
-  readonly proto: "tcp";
-  readonly port: number;
-  /** Agents in the pod network arrive with their node's address, so nodes are the source either way. */
-  readonly from: readonly ("control-plane" | "workers")[];
-  readonly to: "bootstrap";
-  /** Gone when the bridge is. */
-  readonly lifetime: "bootstrap";
-}
-
-export function firewallRule({ ports }: BridgeModel): FirewallRule {
+/** The one thing a network has to let through, until the bridge is gone; platforms translate it into their own rules. */
+export function firewallRule({ ports }: Pick<BridgeModel, "ports">) {
   return {
     proto: "tcp",
     port: ports.agent,
+    // Agents in the pod network arrive with their node's address, so nodes are the source either way.
     from: ["control-plane", "workers"],
     to: "bootstrap",
     lifetime: "bootstrap",
-  };
+  } as const;
 }
-
-// The flags of server and agent; the same for the payload's, upstream's and our programs, but for two of ours.
 
 /** Where the agents' Secret is mounted. */
 export const AGENT_PKI_DIRECTORY = "/etc/konnectivity";
@@ -152,6 +142,7 @@ const timeBoxed = ({ images }: BridgeModel): string[] => (images.kind === "drawb
 /** An agent without tunnels ends at once, others within the pod's grace; without the flag they wait to be killed. */
 const drain = ({ images }: BridgeModel): string[] => (images.kind === "drawbridge" ? ["--drain-timeout=8s"] : []);
 
+/** The server's flags; the same for the payload's, upstream's and our program, but for one of ours. */
 export function serverArguments(model: BridgeModel): string[] {
   const { paths, ports, protocol, serverAddresses } = model;
   const { server: pki } = paths.pki;
@@ -178,6 +169,7 @@ export function serverArguments(model: BridgeModel): string[] {
   ];
 }
 
+/** The agent's flags; the same for all programs, but for two of ours. */
 export function agentArguments(model: BridgeModel): string[] {
   const { ports, serverAddresses } = model;
   return [

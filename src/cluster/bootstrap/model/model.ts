@@ -51,7 +51,7 @@ export interface BridgeModel {
   readonly paths: BridgePaths;
   /** Both sides take their word for it from here, so that they cannot disagree. */
   readonly protocol: { readonly egress: ProxyProtocol; readonly serverMode: "grpc" | "http-connect" };
-  readonly images: Images;
+  readonly images: ReturnType<typeof imagesFor>;
   readonly server: { readonly form: ServerForm; readonly program: string; readonly socketGroup: number };
   readonly agentNetwork: AgentNetwork;
   /** At least one; a placeholder when none is known yet. */
@@ -67,8 +67,10 @@ export function bridgeModel(options: BridgeOptions): BridgeModel {
   const topology = options.for;
   const { protocol = "GRPC", imageKind = defaultImageKind[topology], agentNetwork = "pod" } = options;
   const server = chosenServer(options);
-  const paths = pathsFor(topology, chosenPlaces(options), server.form === "static-pod");
-  checkSocket(paths);
+  checkPlaces(options);
+  const paths = pathsFor(topology, options, server.form === "static-pod");
+  if (Buffer.byteLength(paths.socket.host) > LONGEST_SOCKET_PATH)
+    throw new DrawbridgeError("DB_UDS_PATH_TOO_LONG", `The socket's path ${paths.socket.host} is too long.`);
   return {
     for: topology,
     namespace: namespaces[topology],
@@ -80,7 +82,7 @@ export function bridgeModel(options: BridgeOptions): BridgeModel {
     },
     paths,
     protocol: { egress: protocol, serverMode: modes[protocol] },
-    images: imagesOf(imageKind, chosenImages(options, imageKind)),
+    images: imagesFor(options, imageKind),
     server,
     agentNetwork,
     serverAddresses: chosenAddresses(options.serverAddresses ?? [], imageKind),
@@ -95,22 +97,8 @@ const LONGEST_SOCKET_PATH = 107;
 const PLAIN_PATH = /^(\/[\w.-]+)+$/;
 const HAS_DOTS = /\/\.{1,2}(\/|$)/;
 
-/** The images somebody chose; undefined where the kind's own is meant. */
-export function chosenImages(options: BridgeOptions, kind: ImageKind) {
-  const { image, serverImage: server = image, agentImage: agent = image } = options;
-  for (const spec of [server, agent]) {
-    // The scripts of an OpenShift host put it in with sed.
-    if (spec !== undefined && !/^[\w.:/@-]+$/.test(spec)) throw unusable(`"${spec}" is not an image's pull spec`);
-  }
-  if (kind === "payload" && options.for !== "openshift" && (server === undefined || agent === undefined))
-    throw unusable("only OpenShift hosts can look up the payload's image; elsewhere give it with --image");
-  if (kind === "upstream" && image !== undefined && server === agent)
-    throw unusable("upstream has one image for each program; give --server-image and --agent-image");
-  return { server, agent, version: options.version };
-}
-
 /** At least one; a placeholder when none is known. */
-export function chosenAddresses(given: readonly string[], kind: ImageKind): readonly [string, ...string[]] {
+function chosenAddresses(given: readonly string[], kind: ImageKind): readonly [string, ...string[]] {
   for (const address of given) {
     if (isIP(address) === 0 || address.includes("%"))
       throw unusable(`the server address "${address}" is not an IP address; names and balancers move during bootstrap`);
@@ -122,9 +110,9 @@ export function chosenAddresses(given: readonly string[], kind: ImageKind): read
 }
 
 /** A teardown empties the bridge's directories, so a chosen one must be recognisable as the bridge's own. */
-export function chosenPlaces(options: BridgeOptions): OwnPlaces {
-  const { runtimeDirectory, configDirectory, pkiDirectory, manifestsDirectory } = options;
-  const own = { runtime: runtimeDirectory, config: configDirectory, PKI: pkiDirectory };
+function checkPlaces(options: BridgeOptions): void {
+  const { runtimeDirectory: runtime, configDirectory: config, pkiDirectory: PKI, manifestsDirectory } = options;
+  const own = { runtime, config, PKI };
   if (options.for === "openshift" && Object.values(own).some((path) => path !== undefined))
     throw unusable("on OpenShift the directories are the bootstrap host's; leave them out");
   for (const [what, path] of Object.entries({ ...own, manifests: manifestsDirectory })) {
@@ -135,10 +123,9 @@ export function chosenPlaces(options: BridgeOptions): OwnPlaces {
     if (path !== undefined && !/(drawbridge|konnectivity)[\w.-]*$/.test(path))
       throw unusable(`the ${what} directory "${path}" is emptied at teardown, so its name must contain "drawbridge"`);
   }
-  return { runtimeDirectory, configDirectory, pkiDirectory, manifestsDirectory };
 }
 
-export function chosenServer(options: BridgeOptions) {
+function chosenServer(options: BridgeOptions) {
   const { serverForm, serverProgram = "/usr/local/bin/proxy-server", socketGroup = 0 } = options;
   const form = serverForm ?? (options.for === "bare" ? "systemd" : "static-pod");
   if (options.for === "openshift" && form !== "static-pod")
@@ -150,11 +137,6 @@ export function chosenServer(options: BridgeOptions) {
   if (!Number.isInteger(socketGroup) || socketGroup < 0)
     throw unusable(`the socket's group ${socketGroup} is not a numeric group`);
   return { form, program: serverProgram, socketGroup };
-}
-
-export function checkSocket({ socket }: BridgePaths): void {
-  if (Buffer.byteLength(socket.host) > LONGEST_SOCKET_PATH)
-    throw new DrawbridgeError("DB_UDS_PATH_TOO_LONG", `The socket's path ${socket.host} is too long.`);
 }
 
 function isPlain(path: string): boolean {
@@ -172,22 +154,9 @@ export type ImageKind = "payload" | "upstream" | "drawbridge";
 
 export const imageKinds = ["payload", "upstream", "drawbridge"] as const satisfies readonly ImageKind[];
 
-export interface Program {
-  readonly image: string;
-  readonly command: readonly string[];
-}
-
-export interface Resources {
+interface Resources {
   readonly requests: { readonly cpu: string; readonly memory: string };
   readonly limits?: { readonly memory: string };
-}
-
-export interface Images {
-  readonly kind: ImageKind;
-  readonly server: Program;
-  readonly agent: Program;
-  /** Server and agent need about the same. */
-  readonly resources: Resources;
 }
 
 const goResources: Resources = { requests: { cpu: "40m", memory: "50Mi" } };
@@ -199,15 +168,8 @@ const goResources: Resources = { requests: { cpu: "40m", memory: "50Mi" } };
  */
 const nodeResources: Resources = { requests: { cpu: "40m", memory: "96Mi" }, limits: { memory: "640Mi" } };
 
-interface Distribution {
-  readonly server: string;
-  readonly agent: string;
-  /** Directory of the executables. */
-  readonly bin: string;
-  readonly resources: Resources;
-}
-
-const distributions: Readonly<Record<ImageKind, Distribution>> = {
+/** The images of each kind, the directory of the executables in them, and what server and agent need, about the same. */
+const distributions = {
   payload: { server: placeholders.image, agent: placeholders.image, bin: "/usr/bin", resources: goResources },
   upstream: {
     server: "registry.k8s.io/kas-network-proxy/proxy-server:v0.36.0",
@@ -225,26 +187,28 @@ const distributions: Readonly<Record<ImageKind, Distribution>> = {
 };
 
 /** FIPS hosts want validated cryptography, which a payload has and Node's bundled OpenSSL is not. */
-export const defaultImageKind: Readonly<Record<Topology, ImageKind>> = {
+const defaultImageKind: Readonly<Record<Topology, ImageKind>> = {
   openshift: "payload",
   kubeadm: "drawbridge",
   bare: "drawbridge",
 };
 
-export interface ChosenImages {
-  readonly server: string | undefined;
-  readonly agent: string | undefined;
-  /** Of drawbridge: the tag of our own image. */
-  readonly version: string | undefined;
-}
-
-export function imagesOf(kind: ImageKind, chosen: ChosenImages): Images {
-  const { server, agent, bin, resources } = distributions[kind];
-  const tag = kind === "drawbridge" ? `:${chosen.version ?? "latest"}` : "";
+function imagesFor(options: BridgeOptions, kind: ImageKind) {
+  const { image, serverImage: server = image, agentImage: agent = image, version = "latest" } = options;
+  for (const spec of [server, agent]) {
+    // The scripts of an OpenShift host put it in with sed.
+    if (spec !== undefined && !/^[\w.:/@-]+$/.test(spec)) throw unusable(`"${spec}" is not an image's pull spec`);
+  }
+  if (kind === "payload" && options.for !== "openshift" && (server === undefined || agent === undefined))
+    throw unusable("only OpenShift hosts can look up the payload's image; elsewhere give it with --image");
+  if (kind === "upstream" && image !== undefined && server === agent)
+    throw unusable("upstream has one image for each program; give --server-image and --agent-image");
+  const { bin, resources, ...own } = distributions[kind];
+  const tag = kind === "drawbridge" ? `:${version}` : "";
   return {
     kind,
-    server: { image: chosen.server ?? server + tag, command: [`${bin}/proxy-server`] },
-    agent: { image: chosen.agent ?? agent + tag, command: [`${bin}/proxy-agent`] },
+    server: { image: server ?? own.server + tag, command: [`${bin}/proxy-server`] },
+    agent: { image: agent ?? own.agent + tag, command: [`${bin}/proxy-agent`] },
     resources,
   };
 }

@@ -39,8 +39,8 @@ const options = topologies.flatMap((topology) =>
 );
 
 const manifestsOf = (files: readonly RenderedFile[]): Manifest[] =>
-  files.flatMap(({ text, documents }) =>
-    documents.length === 0 ? [] : parseAllDocuments(text).map((document) => document.toJS() as Manifest),
+  files.flatMap(({ text, document }) =>
+    document === undefined ? [] : parseAllDocuments(text).map((parsed) => parsed.toJS() as Manifest),
   );
 
 const one = <T = { spec: { template: { spec: PodSpec } } & PodSpec }>(
@@ -84,11 +84,11 @@ describe.each(options)("$for, $protocol, $agentNetwork network, $imageKind, $ser
   const model: BridgeModel = bridgeModel(choice);
   const files = renderedFiles(model);
 
-  test("the text says what the documents say", () => {
-    for (const { text, documents } of files.filter((file) => file.documents.length > 0)) {
+  test("the text says what the document says", () => {
+    for (const { text, document } of files.filter((file) => file.document !== undefined)) {
       const parsed = parseAllDocuments(text);
-      expect(parsed.flatMap((document) => document.errors)).toEqual([]);
-      expect(parsed.map((document) => document.toJS())).toEqual(documents);
+      expect(parsed.flatMap(({ errors }) => errors)).toEqual([]);
+      expect(parsed.map((each) => each.toJS())).toEqual([document]);
     }
   });
 
@@ -142,13 +142,12 @@ describe.each(options)("$for, $protocol, $agentNetwork network, $imageKind, $ser
     const created = createdObjects(model);
     const paths = created.flatMap((entry) => ("path" in entry ? [entry.path] : []));
     for (const { path } of files) if (path !== undefined) expect(paths).toContain(path);
-    for (const { part, text, documents } of files) {
+    for (const { part, text, document } of files) {
       if (part === "cluster") {
-        for (const { apiVersion, kind, metadata } of documents as Manifest[]) {
-          const { name, namespace } = metadata!;
-          const entry = { type: "object", apiVersion, kind, name, ...(namespace === undefined ? {} : { namespace }) };
-          expect(created).toContainEqual(entry);
-        }
+        const { apiVersion, kind, metadata } = document as Manifest;
+        const { name, namespace } = metadata!;
+        const entry = { type: "object", apiVersion, kind, name, ...(namespace === undefined ? {} : { namespace }) };
+        expect(created).toContainEqual(entry);
       }
       if (part === "kube-apiserver" && choice.for !== "openshift") {
         const setting = created.find((entry) => entry.type === "setting")!;

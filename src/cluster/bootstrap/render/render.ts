@@ -37,27 +37,20 @@ export interface RenderedFile {
   /** Where it belongs on the host; undefined when it is applied or merged instead. */
   readonly path: string | undefined;
   readonly mode: number;
-  /** What the text says; empty when it is not YAML. */
-  readonly documents: readonly object[];
+  /** What the text says; undefined when it is not YAML. */
+  readonly document?: object;
   readonly text: string;
 }
 
-export interface Place {
-  readonly part: Part;
-  readonly path?: string;
-  readonly mode?: number;
+/** Whom a file is for, where it belongs on the host, and its mode. */
+type Place = readonly [part: Part, path?: string | undefined, mode?: number];
+
+function yamlFile(name: string, place: Place, document: object, comment?: string): RenderedFile {
+  return { ...textFile(name, place, toYaml(document, comment)), document };
 }
 
-export function yamlFile(name: string, place: Place, documents: readonly object[], comment?: string): RenderedFile {
-  return { ...file(name, place), documents, text: toYaml(documents, comment) };
-}
-
-export function textFile(name: string, place: Place, text: string): RenderedFile {
-  return { ...file(name, place), documents: [], text };
-}
-
-function file(name: string, { part, path, mode = 0o644 }: Place) {
-  return { name, part, path, mode };
+function textFile(name: string, [part, path, mode = 0o644]: Place, text: string): RenderedFile {
+  return { name, part, path, mode, text };
 }
 
 /** What somebody still has to fill in. */
@@ -65,48 +58,35 @@ export function openPlaceholders(files: readonly RenderedFile[]): string[] {
   return Object.values(placeholders).filter((name) => files.some(({ text }) => text.includes(name)));
 }
 
-// What kubeadm and bare hosts have in common.
-
-export function clusterFiles(model: BridgeModel, certificates: AgentCertificates | undefined): RenderedFile[] {
-  const cluster = { part: "cluster" } as const;
-  return [
-    yamlFile("namespace.yaml", cluster, [agentNamespace(model)]),
-    yamlFile("agent-certs-secret.yaml", { ...cluster, mode: 0o600 }, [agentSecret(model, certificates)]),
-    yamlFile("agent-daemonset.yaml", cluster, [agentDaemonSet(model)]),
-  ];
-}
-
-/** A server that is a plain process needs no file. */
-export function serverFiles(model: BridgeModel): RenderedFile[] {
+/** What kubeadm and bare hosts have in common. A server that is a plain process needs no file. */
+function commonFiles(model: BridgeModel, certificates: AgentCertificates | undefined): RenderedFile[] {
   const { paths, server } = model;
   const files = [
-    yamlFile("egress-selector-config.yaml", { part: "host", path: paths.egressConfig.host }, [egressConfig(model)]),
+    yamlFile("namespace.yaml", ["cluster"], agentNamespace(model)),
+    yamlFile("agent-certs-secret.yaml", ["cluster", undefined, 0o600], agentSecret(model, certificates)),
+    yamlFile("agent-daemonset.yaml", ["cluster"], agentDaemonSet(model)),
+    yamlFile("egress-selector-config.yaml", ["host", paths.egressConfig.host], egressConfig(model)),
   ];
-  if (server.form === "static-pod") {
-    const place = { part: "host", path: paths.staticPod, mode: 0o600 } as const;
-    files.push(yamlFile(basename(paths.staticPod), place, [serverPod(model)]));
-  }
-  if (server.form === "systemd") {
-    files.push(textFile(basename(paths.unit), { part: "host", path: paths.unit }, serverUnitText(model)));
-  }
-  if (paths.tmpfiles !== undefined) {
-    files.push(textFile("tmpfiles.conf", { part: "host", path: paths.tmpfiles }, tmpfilesText(model)));
-  }
+  if (server.form === "static-pod")
+    files.push(yamlFile(basename(paths.staticPod), ["host", paths.staticPod, 0o600], serverPod(model)));
+  if (server.form === "systemd")
+    files.push(textFile(basename(paths.unit), ["host", paths.unit], serverUnitText(model)));
+  if (paths.tmpfiles !== undefined)
+    files.push(textFile("tmpfiles.conf", ["host", paths.tmpfiles], tmpfilesText(model)));
   return files;
 }
 
-// For a control plane that kubeadm builds: two ways to tell it about the socket, of which one is used.
-
-export function kubeadmFiles(model: BridgeModel, certificates?: AgentCertificates): RenderedFile[] {
-  return [...clusterFiles(model, certificates), ...serverFiles(model), ...configurations(model), ...patches(model)];
+/** For a control plane that kubeadm builds: two ways to tell it about the socket, of which one is used. */
+function kubeadmFiles(model: BridgeModel, certificates?: AgentCertificates): RenderedFile[] {
+  return [...commonFiles(model, certificates), ...configurations(model), ...patches(model)];
 }
 
 const ONE_OF_TWO = "Use either a ClusterConfiguration fragment or the patches, not both.";
 
 function configurations(model: BridgeModel): RenderedFile[] {
   const { name, value } = apiServerFlag(model);
-  const extraVolumes = volumes(model).map(({ name: volume, path, type }) => ({
-    name: volume,
+  const extraVolumes = egressVolumesOf(model).map(({ path, type, ...volume }) => ({
+    ...volume,
     hostPath: path,
     mountPath: path,
     readOnly: true,
@@ -115,14 +95,12 @@ function configurations(model: BridgeModel): RenderedFile[] {
   const fragment = (version: string, extraArgs: object): RenderedFile =>
     yamlFile(
       `cluster-configuration-${version}.yaml`,
-      { part: "kube-apiserver" },
-      [
-        {
-          apiVersion: `kubeadm.k8s.io/${version}`,
-          kind: "ClusterConfiguration",
-          apiServer: { extraArgs, extraVolumes },
-        },
-      ],
+      ["kube-apiserver"],
+      {
+        apiVersion: `kubeadm.k8s.io/${version}`,
+        kind: "ClusterConfiguration",
+        apiServer: { extraArgs, extraVolumes },
+      },
       `Merge into the file of kubeadm init --config. ${ONE_OF_TWO}`,
     );
   return [fragment("v1beta4", [{ name, value }]), fragment("v1beta3", { [name]: value })];
@@ -134,41 +112,39 @@ function configurations(model: BridgeModel): RenderedFile[] {
  */
 function patches(model: BridgeModel): RenderedFile[] {
   const { name, value } = apiServerFlag(model);
-  const added = volumes(model);
+  const { volumeMounts, volumes } = apiServerVolumes(model);
   const strategic = {
     apiVersion: "v1",
     kind: "Pod",
     metadata: { name: "kube-apiserver", namespace: "kube-system" },
-    spec: {
-      containers: [
-        {
-          name: "kube-apiserver",
-          volumeMounts: added.map(({ name: volume, path }) => ({ name: volume, mountPath: path, readOnly: true })),
-        },
-      ],
-      volumes: added.map(({ name: volume, path, type }) => ({ name: volume, hostPath: { path, type } })),
-    },
+    spec: { containers: [{ name: "kube-apiserver", volumeMounts }], volumes },
   };
   const flag = [{ op: "add", path: "/spec/containers/0/command/-", value: `--${name}=${value}` }];
   const comment = `Put both kube-apiserver+*.yaml into the directory of kubeadm --patches or of patches.directory in its configuration. ${ONE_OF_TWO}`;
   return [
-    yamlFile("patches/kube-apiserver+strategic.yaml", { part: "kube-apiserver" }, [strategic], comment),
-    yamlFile("patches/kube-apiserver+json.yaml", { part: "kube-apiserver" }, [flag], comment),
+    yamlFile("patches/kube-apiserver+strategic.yaml", ["kube-apiserver"], strategic, comment),
+    yamlFile("patches/kube-apiserver+json.yaml", ["kube-apiserver"], flag, comment),
   ];
 }
 
 /** Only the file, not its directory, which also holds the server's key. Connecting to a socket needs no write access. */
-export function volumes({ paths }: BridgeModel) {
-  return [
-    { name: egressVolumes.config, path: paths.egressConfig.host, type: "File" },
-    { name: egressVolumes.socket, path: paths.socketDirectory.host, type: "DirectoryOrCreate" },
-  ];
+const egressVolumesOf = ({ paths }: BridgeModel) => [
+  { name: egressVolumes.config, path: paths.egressConfig.host, type: "File" },
+  { name: egressVolumes.socket, path: paths.socketDirectory.host, type: "DirectoryOrCreate" },
+];
+
+/** What a kube-apiserver in a pod needs beside the flag; members in kubeadm's order. */
+export function apiServerVolumes(model: BridgeModel) {
+  const all = egressVolumesOf(model);
+  return {
+    volumeMounts: all.map(({ name, path }) => ({ mountPath: path, name, readOnly: true })),
+    volumes: all.map(({ name, path, type }) => ({ hostPath: { path, type }, name })),
+  };
 }
 
-// For a kube-apiserver that somebody starts by hand or by a unit of their own.
-
-export function bareFiles(model: BridgeModel, certificates?: AgentCertificates): RenderedFile[] {
-  return [...clusterFiles(model, certificates), ...serverFiles(model), flags(model)];
+/** For a kube-apiserver that somebody starts by hand or by a unit of their own. */
+function bareFiles(model: BridgeModel, certificates?: AgentCertificates): RenderedFile[] {
+  return [...commonFiles(model, certificates), flags(model)];
 }
 
 function flags(model: BridgeModel): RenderedFile {
@@ -176,7 +152,7 @@ function flags(model: BridgeModel): RenderedFile {
   const { socketDirectory, egressConfig } = model.paths;
   return textFile(
     "kube-apiserver.flags",
-    { part: "kube-apiserver" },
+    ["kube-apiserver"],
     `# Add to the kube-apiserver's command and restart it; take away again before the bridge goes.
 # A kube-apiserver in a container needs ${egressConfig.host} and
 # ${socketDirectory.host} mounted under the same paths (read-only is enough).
@@ -185,12 +161,11 @@ function flags(model: BridgeModel): RenderedFile {
   );
 }
 
-// The YAML that a bootstrap.ign carries; placeholders stay open for the host's scripts. The shell files are not here.
-
+/** The YAML that a bootstrap.ign carries; placeholders stay open for the host's scripts. The shell files are not here. */
 export function openshiftFiles(model: BridgeModel, certificates?: AgentCertificates): RenderedFile[] {
   // cluster-bootstrap creates one object a file.
   const file = (path: string, part: Part, document: object): RenderedFile =>
-    yamlFile(basename(path), { part, path, mode: 0o600 }, [document]);
+    yamlFile(basename(path), [part, path, 0o600], document);
   const host = openshiftHost;
   return [
     file(host.egressConfig, "host", egressConfig(model)),
@@ -218,8 +193,7 @@ function configOverride(model: BridgeModel) {
   };
 }
 
-// The server outside a cluster's pods: a systemd unit, and the directory of its socket.
-
+/** The server outside a cluster's pods: a systemd unit. */
 export function serverUnitText(model: BridgeModel): string {
   const { paths, server } = model;
   const runtime = paths.socketDirectory.host;
@@ -262,22 +236,16 @@ function escaped(word: string): string {
 }
 
 /** For systemd-tmpfiles: the directory is there, and closed to others, before the kubelet could make an open one. */
-export function tmpfilesText({ paths, server }: BridgeModel): string {
+function tmpfilesText({ paths, server }: BridgeModel): string {
   return `d ${paths.socketDirectory.host} 0770 0 ${server.socketGroup} -\n`;
 }
 
-// Manifests as text.
-
-/** Documents one after the other, each behind its `---` when there are several; `comment` goes on top. */
-export function toYaml(documents: readonly unknown[], comment = ""): string {
+/** A manifest as text; `comment` goes on top. */
+export function toYaml(value: object, comment = ""): string {
   const head = comment === "" ? "" : `${comment.trim().replace(/^/gm, "# ")}\n`;
-  return head + documents.map(documentText).join("---\n");
-}
-
-function documentText(value: unknown): string {
   const document = new Document(value, { aliasDuplicateObjects: false });
   visit(document, { Scalar: (_, node) => quoteOpenValues(node) });
-  return stringify(document, { lineWidth: 0 });
+  return head + stringify(document, { lineWidth: 0 });
 }
 
 /** What replaces a placeholder may end in a colon (an IPv6 network's first address), which plain YAML reads as a key. */

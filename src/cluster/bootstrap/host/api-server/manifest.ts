@@ -3,7 +3,7 @@ import { type Document, isMap, isScalar, isSeq, parseDocument, type YAMLMap, typ
 import { DrawbridgeError } from "../../../../base/errors/error.js";
 import { apiServerFlag, egressVolumes } from "../../model/created.js";
 import type { BridgeModel } from "../../model/model.js";
-import { volumes } from "../../render/render.js";
+import { apiServerVolumes } from "../../render/render.js";
 import { commandLine } from "../../settings/command-line.js";
 
 /** The value of the egress flag, whosever it is; undefined without one. Throws when the text is no such manifest. */
@@ -27,10 +27,9 @@ export function withEgress(text: string, model: BridgeModel): string {
   }
   const { document, words, container, spec } = parts(text);
   if (present === undefined) words.add(document.createNode(`--${name}=${value}`));
-  for (const { name: volume, path, type } of volumes(model)) {
-    ensure(document, container, "volumeMounts", { mountPath: path, name: volume, readOnly: true });
-    ensure(document, spec, "volumes", { hostPath: { path, type }, name: volume });
-  }
+  const { volumeMounts, volumes } = apiServerVolumes(model);
+  for (const mount of volumeMounts) ensure(document, container, "volumeMounts", mount);
+  for (const volume of volumes) ensure(document, spec, "volumes", volume);
   return textOf(document, text);
 }
 
