@@ -4,11 +4,11 @@ import { dirname } from "node:path";
 import { findAddressRecord } from "../../cluster/bootstrap/address/record.js";
 import { type BridgeModel, bridgeModel } from "../../cluster/bootstrap/model/model.js";
 import { type Topology, topologies } from "../../cluster/bootstrap/model/names.js";
-import type { CommandLine } from "../../cluster/bootstrap/settings/command-line.js";
 import { type EgressReading, readEgress } from "../../cluster/bootstrap/settings/egress-config.js";
 import {
   type ApiServerSettings,
   apiServerSettings,
+  type CommandLine,
   type Processes,
   serverSettings,
 } from "../../cluster/bootstrap/settings/programs.js";

@@ -2,9 +2,8 @@
 import type { AddressChoice } from "../../cluster/bootstrap/address/choose.js";
 import type { Prefix } from "../../cluster/bootstrap/address/ip.js";
 import type { BridgeModel } from "../../cluster/bootstrap/model/model.js";
-import type { CommandLine } from "../../cluster/bootstrap/settings/command-line.js";
 import type { EgressReading } from "../../cluster/bootstrap/settings/egress-config.js";
-import type { ApiServerSettings } from "../../cluster/bootstrap/settings/programs.js";
+import type { ApiServerSettings, CommandLine } from "../../cluster/bootstrap/settings/programs.js";
 import type { currentCertificates } from "../../cluster/hosted/apply/apply.js";
 import type { HostedConfig } from "../../cluster/hosted/config/config.js";
 import type { KubeEndpoint } from "../../cluster/kube/endpoint.js";

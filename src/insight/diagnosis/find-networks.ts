@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { at, listOf } from "../../base/at.js";
 import type { HostNetwork } from "../../cluster/bootstrap/address/host-network.js";
 import { parsePrefix } from "../../cluster/bootstrap/address/ip.js";
-import { textAt, yamlOf } from "../../cluster/bootstrap/settings/command-line.js";
+import { textAt, yamlOf } from "../../cluster/bootstrap/settings/programs.js";
 import { collectionPath, namedPath } from "../../cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../cluster/kube/port.js";
 import type { ClusterNetworks } from "./facts.js";

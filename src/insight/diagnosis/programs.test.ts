@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { commandLine } from "../../cluster/bootstrap/settings/command-line.js";
+import { commandLine } from "../../cluster/bootstrap/settings/programs.js";
 import { adminPortOf, healthPortOf, isProgram, type ProgramKind, programs } from "./programs.js";
 
 test.each<[string[], ProgramKind[]]>([

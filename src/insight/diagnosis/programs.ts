@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import { joinHostPort, splitHostPort } from "../../base/address.js";
 import { isBridgeHost } from "../../cluster/bootstrap/gather/plan.js";
 import type { Topology } from "../../cluster/bootstrap/model/names.js";
-import { isProxyServer } from "../../cluster/bootstrap/settings/command-line.js";
+import { isProxyServer } from "../../cluster/bootstrap/settings/programs.js";
 import type { RunningProgram } from "./facts.js";
 import type { DoctorHost } from "./host/this-host.js";
 

@@ -3,7 +3,7 @@ import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { collectionPath, type Kind, namedPath } from "../../kube/paths.js";
 import type { KubeObject } from "../../kube/port.js";
 import { AGENT_NAME, BOOTSTRAP_ONLY_SELECTOR, namespaces, SERVER_NAME } from "../model/names.js";
-import { type ProgramContainer, roleOf } from "../settings/command-line.js";
+import { type ProgramContainer, roleOf } from "../settings/programs.js";
 
 export interface GatheredCluster {
   readonly kubeconfig: string;

@@ -1,9 +1,9 @@
 /** `up` and `teardown` killed after every single change they make, and what the next command finds then. */
 import { afterEach, expect, test } from "vitest";
 import type { DrawbridgeError } from "../../../base/errors/error.js";
-import type { UpOptions } from "./plan.js";
 import { TestBridge } from "./testing/bridge.js";
 import { Fuse } from "./testing/fuse.js";
+import type { UpOptions } from "./up.js";
 
 const open: TestBridge[] = [];
 afterEach(async () => {

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FakeHost as FakeNetwork, own } from "../address/testing/fake-host.js";
-import type { UpOptions } from "./plan.js";
 import { TestBridge } from "./testing/bridge.js";
 import { address } from "./testing/fake-host.js";
 import { Fuse } from "./testing/fuse.js";
 import { kubeadmManifest, kubeadmManifestPath } from "./testing/kubeadm-manifest.js";
+import type { UpOptions } from "./up.js";
 
 let bridge: TestBridge;
 afterEach(() => bridge.close());

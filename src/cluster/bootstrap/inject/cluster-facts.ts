@@ -4,8 +4,7 @@ import { at, isRecord, listOf } from "../../../base/at.js";
 import { canonical, parsePrefix } from "../address/ip.js";
 import { machineNetworksIn } from "../install-dir.js";
 import { BOOTKUBE } from "./bootkube.js";
-import { type IgnitionConfig, textOf } from "./ignition-config.js";
-import { manifestAt, yamlObject } from "./manifest-reading.js";
+import { type IgnitionConfig, manifestAt, textOf, yamlObject } from "./ignition-config.js";
 
 export interface ClusterFacts {
   /** Agents dial an address of the family of the first service network. */

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { posix } from "node:path";
 import { gzipSync } from "node:zlib";
+import { at, isRecord } from "../../../base/at.js";
 import { dataUrlOf, readDataUrl } from "../../../base/data-url.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import {
@@ -16,6 +17,7 @@ import {
   type TextEdit,
 } from "../../../base/located-json.js";
 import { received } from "../../ignition/resource.js";
+import { yamlValue } from "../install-dir.js";
 import type { PayloadFile } from "./payload.js";
 
 /** One entry of storage.files. */
@@ -250,4 +252,23 @@ export function isPlainlySpelt(config: IgnitionConfig, path: string): boolean {
   const content = contentOf(config, path);
   if (content === undefined) return false;
   return replaceContent(content, content.bytes).every(({ start, end, text }) => config.text.slice(start, end) === text);
+}
+
+/** Looking into manifests that may be anybody's. */
+
+/** Undefined when the file is missing or no YAML object. */
+export type Manifest = Readonly<Record<string, unknown>> | undefined;
+
+export function manifestAt(config: IgnitionConfig, path: string): Manifest {
+  return yamlObject(textOf(config, path));
+}
+
+export function yamlObject(text: unknown): Manifest {
+  const value = yamlValue(text);
+  return isRecord(value) ? value : undefined;
+}
+
+/** The first container, of a pod or of a template. */
+export function containerOf(manifest: Manifest): unknown {
+  return at(manifest, "spec", "containers", "0") ?? at(manifest, "spec", "template", "spec", "containers", "0");
 }

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { at, listOf } from "../../../base/at.js";
 import { messageOf } from "../../../base/errors/error.js";
 import type { ProxyProtocol } from "../model/model.js";
-import { yamlOf } from "./command-line.js";
+import { yamlOf } from "./programs.js";
 
 export interface ClusterEgress {
   readonly protocol: ProxyProtocol;

@@ -8,9 +8,15 @@ import { type BridgeModel, bridgeModel } from "../model/model.js";
 import { ClusterStub } from "../rehearsal/testing/cluster-stub.js";
 import { serverPod } from "../render/objects.js";
 import { serverUnitText } from "../render/render.js";
-import { commandLine, isApiServer, isProxyServer } from "./command-line.js";
 import { readEgress } from "./egress-config.js";
-import { apiServerSettings, hostProcesses, serverSettings } from "./programs.js";
+import {
+  apiServerSettings,
+  commandLine,
+  hostProcesses,
+  isApiServer,
+  isProxyServer,
+  serverSettings,
+} from "./programs.js";
 
 const folder = mkdtempSync(join(tmpdir(), "drawbridge-verify-host-"));
 afterAll(() => rmSync(folder, { recursive: true }));

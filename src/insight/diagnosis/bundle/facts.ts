@@ -2,8 +2,8 @@
 import type { X509Certificate } from "node:crypto";
 import { redact } from "../../../base/redact/redact.js";
 import { plainText } from "../../../base/text.js";
-import type { CommandLine } from "../../../cluster/bootstrap/settings/command-line.js";
 import type { EgressReading } from "../../../cluster/bootstrap/settings/egress-config.js";
+import type { CommandLine } from "../../../cluster/bootstrap/settings/programs.js";
 import type { ServiceRecord } from "./service-records.js";
 
 const LONGEST_TEXT = 320;

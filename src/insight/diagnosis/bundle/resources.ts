@@ -1,12 +1,7 @@
 /** Objects of the cluster, container states, manifests and units, as `oc get -o json`, `crictl` and our gather write them. */
 import { parseAllDocuments } from "yaml";
-import {
-  commandLine,
-  type ProgramContainer,
-  roleOf,
-  unitWords,
-} from "../../../cluster/bootstrap/settings/command-line.js";
 import { egressReading } from "../../../cluster/bootstrap/settings/egress-config.js";
+import { commandLine, type ProgramContainer, roleOf, unitWords } from "../../../cluster/bootstrap/settings/programs.js";
 import { type BundleFacts, evidence, lineWith } from "./facts.js";
 
 interface PodSpec {

@@ -4,12 +4,17 @@ import { messageOf } from "../../../base/errors/error.js";
 import { type Finding, failed, ok } from "../../../base/finding.js";
 import { BOOTKUBE, hooks, OVERRIDE_FLAG, SOURCE_LINE } from "../../../cluster/bootstrap/inject/bootkube.js";
 import { classify, type InjectionState } from "../../../cluster/bootstrap/inject/classify.js";
-import { type IgnitionConfig, textOf } from "../../../cluster/bootstrap/inject/ignition-config.js";
+import {
+  containerOf,
+  type IgnitionConfig,
+  type Manifest,
+  manifestAt,
+  textOf,
+} from "../../../cluster/bootstrap/inject/ignition-config.js";
 import { bashError, removeBridge } from "../../../cluster/bootstrap/inject/inject.js";
-import { containerOf, type Manifest, manifestAt } from "../../../cluster/bootstrap/inject/manifest-reading.js";
 import { openshiftHost } from "../../../cluster/bootstrap/model/names.js";
-import { type CommandLine, commandLine, containerWords } from "../../../cluster/bootstrap/settings/command-line.js";
 import { egressReading } from "../../../cluster/bootstrap/settings/egress-config.js";
+import { type CommandLine, commandLine, containerWords } from "../../../cluster/bootstrap/settings/programs.js";
 import { type Check, defineCheck, type FactSource } from "../check.js";
 import { runChecks } from "../run.js";
 import { egressAgreement } from "./egress.js";

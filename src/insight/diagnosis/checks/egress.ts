@@ -1,7 +1,7 @@
 /** Kube-apiserver and server must mean the same protocol and socket. */
 import { failed, type Judgement, ok } from "../../../base/finding.js";
-import type { CommandLine } from "../../../cluster/bootstrap/settings/command-line.js";
 import type { EgressReading } from "../../../cluster/bootstrap/settings/egress-config.js";
+import type { CommandLine } from "../../../cluster/bootstrap/settings/programs.js";
 import { defineCheck } from "../check.js";
 
 export const egressAgreement = defineCheck({

@@ -1,7 +1,7 @@
 /** This host: its runtime, its limits, its ports, the server's socket, its clock. */
 import { failed, type Judgement, ok, warning } from "../../../base/finding.js";
 import { roughDuration } from "../../../base/text.js";
-import { isProxyServer } from "../../../cluster/bootstrap/settings/command-line.js";
+import { isProxyServer } from "../../../cluster/bootstrap/settings/programs.js";
 import { defineCheck } from "../check.js";
 import type { SocketFile, TcpListener } from "../facts.js";
 

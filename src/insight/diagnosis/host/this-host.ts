@@ -5,11 +5,12 @@ import { readdir, readFile, readlink } from "node:fs/promises";
 import { connect } from "node:net";
 import { isAbsolute } from "node:path";
 import { type HostNetwork, hostNetwork } from "../../../cluster/bootstrap/address/host-network.js";
-import { commandLine, textAt } from "../../../cluster/bootstrap/settings/command-line.js";
 import {
+  commandLine,
   hostPids,
   type NetworkProcess,
   networkProcesses,
+  textAt,
   wordsOf,
 } from "../../../cluster/bootstrap/settings/programs.js";
 import type { RunningProgram, TcpListener } from "../facts.js";

@@ -7,7 +7,7 @@ import { createServer } from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { freePorts } from "../../../../test/support/processes/ports.js";
 import { bridgeModel } from "../../../cluster/bootstrap/model/model.js";
-import { commandLine } from "../../../cluster/bootstrap/settings/command-line.js";
+import { commandLine } from "../../../cluster/bootstrap/settings/programs.js";
 import { ApiStub } from "../../../cluster/kube/testing/api-stub.js";
 import { startTunnelFixture, type TunnelFixture } from "../../../tunnel/client/testing/fixture.js";
 import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";

@@ -6,7 +6,7 @@ import { CheckFailure } from "../../../base/finding.js";
 import { httpGet } from "../../../base/http-get.js";
 import { samplesOf } from "../../../base/metrics/samples.js";
 import { AGENT_NAME, pkiFile } from "../../../cluster/bootstrap/model/names.js";
-import { textAt } from "../../../cluster/bootstrap/settings/command-line.js";
+import { textAt } from "../../../cluster/bootstrap/settings/programs.js";
 import { collectionPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
 import { describeFrontend } from "../../../tunnel/client/frontend.js";

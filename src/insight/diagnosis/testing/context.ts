@@ -3,7 +3,7 @@
 import type { Finding } from "../../../base/finding.js";
 import { FakeHost, own } from "../../../cluster/bootstrap/address/testing/fake-host.js";
 import { bridgeModel } from "../../../cluster/bootstrap/model/model.js";
-import { commandLine } from "../../../cluster/bootstrap/settings/command-line.js";
+import { commandLine } from "../../../cluster/bootstrap/settings/programs.js";
 import type { Check, FactSource } from "../check.js";
 import type { RunningProgram, TcpListener } from "../facts.js";
 import type { DoctorHost } from "../host/this-host.js";

@@ -4,7 +4,7 @@ import { DrawbridgeError } from "../../../../base/errors/error.js";
 import { apiServerFlag, egressVolumes } from "../../model/created.js";
 import type { BridgeModel } from "../../model/model.js";
 import { apiServerVolumes } from "../../render/render.js";
-import { commandLine } from "../../settings/command-line.js";
+import { commandLine } from "../../settings/programs.js";
 
 /** The value of the egress flag, whosever it is; undefined without one. Throws when the text is no such manifest. */
 export function egressFileIn(text: string): string | undefined {

@@ -2,10 +2,9 @@
 import type { Topology } from "../../model/names.js";
 import type { Receipt } from "../../teardown/receipt.js";
 import { type TeardownOptions, takeDown } from "../../teardown/teardown.js";
-import type { UpOptions } from "../plan.js";
 import { type BridgeStatus, bridgeStatus } from "../status.js";
 import type { OpenApi } from "../step.js";
-import { bringUp, type UpResult } from "../up.js";
+import { bringUp, type UpOptions, type UpResult } from "../up.js";
 import { FakeCluster } from "./fake-cluster.js";
 import { FakeHost } from "./fake-host.js";
 import { Fuse, fused, fusedApi } from "./fuse.js";
