@@ -4,7 +4,7 @@ import { runningApiServers } from "./api-server.js";
 import type { Host } from "./host.js";
 import { RecordKeeper } from "./record.js";
 import { ApiAccess, chosenCluster, type OpenApi, type Site, type StepState } from "./step.js";
-import { type NodeConnection, nodeConnections } from "./steps/agents.js";
+import { nodeConnections } from "./steps/agents.js";
 import { addressNow, certificatesEnd } from "./steps/host.js";
 import { healthUrl } from "./steps/server.js";
 import { stepsOf } from "./up.js";
@@ -24,21 +24,10 @@ export interface StatusLine {
   readonly detail: string;
 }
 
-export interface BridgeStatus {
-  readonly ok: boolean;
-  readonly for: string;
-  readonly address: string;
-  readonly namespace: string;
-  readonly madeAt: string;
-  /** ISO 8601; undefined before the certificates are made. */
-  readonly until: string | undefined;
-  readonly lines: readonly StatusLine[];
-  /** Undefined when the API did not say. */
-  readonly nodes: readonly NodeConnection[] | undefined;
-}
+export type BridgeStatus = Awaited<ReturnType<typeof bridgeStatus>>;
 
 /** Throws DB_BRIDGE_ABSENT without a bridge. */
-export async function bridgeStatus(host: Host, wishes: StatusOptions, openApi: OpenApi): Promise<BridgeStatus> {
+export async function bridgeStatus(host: Host, wishes: StatusOptions, openApi: OpenApi) {
   const keeper = await RecordKeeper.find(host, wishes.stateDirectory);
   if (keeper === undefined) {
     throw new DrawbridgeError("DB_BRIDGE_ABSENT", `No bridge is recorded in ${wishes.stateDirectory}.`);
@@ -50,36 +39,34 @@ export async function bridgeStatus(host: Host, wishes: StatusOptions, openApi: O
     const choose = () => addressNow(host, { address: undefined, env: wishes.env }, model);
     const lines: StatusLine[] = [];
     for (const { name, title, check } of stepsOf(site, { apply: false, isUp: true, choose })) {
-      lines.push(lineOf(name, title, await safely(check)));
+      const { state, detail } = await check().catch(wrongBecause);
+      lines.push({ name, title, ok: state === "done", detail });
       if (name === "server") lines.push(...(await listeners(site)));
     }
-    const end = await certificatesEnd(site);
     return {
       ok: lines.every(({ ok }) => ok),
       for: model.for,
       address: model.serverAddresses[0],
       namespace: model.namespace,
       madeAt: record.madeAt,
-      until: end === undefined ? undefined : new Date(end).toISOString(),
+      /** ISO 8601; undefined before the certificates are made. */
+      until: await certificatesEnd(site),
       lines,
-      nodes: await nodesOf(site),
+      /** Undefined when the API did not say. */
+      nodes: await api
+        .cluster()
+        .then((kube) => nodeConnections(kube, model))
+        .catch(() => undefined),
     };
   } finally {
     await api.close();
   }
 }
 
-function lineOf(name: string, title: string, { state, detail }: StepState): StatusLine {
-  return { name, title, ok: state === "done", detail };
-}
-
-async function safely(check: () => Promise<StepState>): Promise<StepState> {
-  try {
-    return await check();
-  } catch (reason) {
-    return { state: "wrong", detail: messageOf(reason).replace(/\.$/, "") };
-  }
-}
+const wrongBecause = (reason: unknown): StepState => ({
+  state: "wrong",
+  detail: messageOf(reason).replace(/\.$/, ""),
+});
 
 /** Where kube-apiserver and agents come in. */
 async function listeners({ host, model }: Site): Promise<StatusLine[]> {
@@ -115,11 +102,3 @@ function socketText({ kind, mode }: { kind: string; mode: number }): string {
 }
 
 const readyText = (text: string): string => text.trim() || "it says nothing";
-
-async function nodesOf({ api, model }: Site): Promise<readonly NodeConnection[] | undefined> {
-  try {
-    return await nodeConnections(await api.cluster(), model);
-  } catch {
-    return undefined;
-  }
-}

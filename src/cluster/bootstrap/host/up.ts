@@ -8,115 +8,13 @@ import type { KubeApi, KubeObject } from "../../kube/port.js";
 import type { AddressChoice } from "../address/choose.js";
 import { type BridgeOptions, bridgeModel } from "../model/model.js";
 import { KUBEADM_MANIFEST, type Topology } from "../model/names.js";
-import { apiServerStep, type Instructions, instructionsFor } from "./api-server.js";
+import { apiServerStep, instructionsFor } from "./api-server.js";
 import type { Host } from "./host.js";
 import { type BridgeRecord, RecordKeeper, type SettingMethod } from "./record.js";
-import {
-  ApiAccess,
-  type BridgeCluster,
-  chosenCluster,
-  type OpenApi,
-  type Progress,
-  runSteps,
-  type Site,
-  type Step,
-  type StepResult,
-} from "./step.js";
+import { ApiAccess, chosenCluster, type OpenApi, type Progress, runSteps, type Site, type Step } from "./step.js";
 import { agentsStep, connectedStep } from "./steps/agents.js";
-import {
-  addressNow,
-  addressStep,
-  certificatesEnd,
-  certificatesStep,
-  directoriesStep,
-  fileStep,
-  placedFile,
-} from "./steps/host.js";
+import { addressNow, addressStep, certificatesEnd, certificatesStep, directoriesStep, fileStep } from "./steps/host.js";
 import { serverStep } from "./steps/server.js";
-
-export interface UpResult {
-  readonly for: string;
-  readonly address: string;
-  /** ISO 8601: when the certificates end, and with them the bridge. */
-  readonly until: string | undefined;
-  readonly namespace: string;
-  readonly stateDirectory: string;
-  readonly steps: readonly StepResult[];
-  /** Undefined when the kube-apiserver uses the bridge already. */
-  readonly leftToYou: Instructions | undefined;
-  readonly warnings: readonly string[];
-}
-
-export async function bringUp(host: Host, wishes: UpOptions, openApi: OpenApi, progress: Progress): Promise<UpResult> {
-  let isUp = false;
-  const object = async ({ options, kubeconfig, context = "", setting }: Draft): Promise<void> => {
-    const api = new ApiAccess(host, openApi, { kubeconfig, context }, setting);
-    try {
-      isUp = await api.clusterReady();
-      if (options.for !== "kubeadm" || !isUp || wishes.onlyThisApiServer) return;
-      refuseSeveral(await announcedApiServers(await api.cluster()));
-    } finally {
-      await api.close();
-    }
-  };
-  const { keeper, cluster, choose, choice } = await makePlan(host, wishes, object);
-  const { setting } = keeper.record;
-  const api = new ApiAccess(host, openApi, cluster, setting);
-  try {
-    const site: Site = { host, keeper, model: keeper.model, api, timeoutMs: wishes.timeoutMs };
-    const steps = stepsOf(site, { apply: wishes.apply || setting.by === "command", isUp, choose });
-    const results = await runSteps(steps, keeper, () => host.now(), progress);
-    return await resultOf(site, results, choice.warnings);
-  } finally {
-    await api.close();
-  }
-}
-
-interface Circumstances {
-  readonly apply: boolean;
-  readonly isUp: boolean;
-  readonly choose: Parameters<typeof addressStep>[1];
-}
-
-/** In the order in which they are taken; `status` looks at the same ones. */
-export function stepsOf(site: Site, { apply, isUp, choose }: Circumstances): Step[] {
-  const { paths } = site.model;
-  const egress = fileStep(site, "egress-config", "Egress configuration", placedFile(site, paths.egressConfig.host));
-  const tmpfiles =
-    paths.tmpfiles === undefined
-      ? []
-      : [fileStep(site, "tmpfiles", "Socket directory after a reboot", placedFile(site, paths.tmpfiles))];
-  const [agents, setting] = [agentsStep(site), apiServerStep(site, apply)];
-  return [
-    directoriesStep(site),
-    addressStep(site, choose),
-    certificatesStep(site),
-    egress,
-    ...tmpfiles,
-    serverStep(site),
-    // From the moment of the change on all calls into the cluster need agents, so these come first where they can.
-    ...(isUp ? [agents, setting] : [setting, agents]),
-    connectedStep(site),
-  ];
-}
-
-async function resultOf(site: Site, steps: readonly StepResult[], warnings: readonly string[]): Promise<UpResult> {
-  const { model, keeper } = site;
-  const end = await certificatesEnd(site);
-  const isLeft = steps.some(({ outcome }) => outcome === "left to you");
-  return {
-    for: model.for,
-    address: model.serverAddresses[0],
-    until: end === undefined ? undefined : new Date(end).toISOString(),
-    namespace: model.namespace,
-    stateDirectory: keeper.directory,
-    steps,
-    leftToYou: isLeft ? instructionsFor(model, keeper.record.setting) : undefined,
-    warnings,
-  };
-}
-
-/** From what was asked for, and what was asked for before, to the bridge that is to stand. */
 
 /** What `up` may be told. Undefined or empty: as before, or the default. */
 export interface UpOptions extends Omit<BridgeOptions, "for" | "serverAddresses"> {
@@ -137,48 +35,88 @@ export interface UpOptions extends Omit<BridgeOptions, "for" | "serverAddresses"
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-export interface Plan {
-  readonly keeper: RecordKeeper;
-  /** The one to use now; the recorded one is for those who name none. */
-  readonly cluster: BridgeCluster;
-  /** The host's address as it is now. */
-  readonly choose: () => Promise<AddressChoice>;
-  readonly choice: AddressChoice;
-}
+export type UpResult = Awaited<ReturnType<typeof bringUp>>;
 
-/** Before anything is made: throws when it should not be. */
-export type Objection = (draft: Draft) => Promise<void>;
-
-export type Draft = Pick<BridgeRecord, "options" | "kubeconfig" | "context" | "setting">;
-
-/** Finds the record of the bridge that is to stand, or begins one. */
-export async function makePlan(host: Host, wishes: UpOptions, object: Objection): Promise<Plan> {
+export async function bringUp(host: Host, wishes: UpOptions, openApi: OpenApi, progress: Progress) {
   const earlier = await RecordKeeper.find(host, wishes.stateDirectory);
   const choose = () => addressNow(host, wishes, earlier?.model);
-  if (earlier !== undefined) {
-    refuseOtherOptions(earlier, wishes);
-    const setting = settingOf(earlier.record.options, wishes);
+  const draft = earlier === undefined ? await newDraft(host, wishes, await choose()) : draftAgain(earlier, wishes);
+  const { options, kubeconfig, context, setting } = draft;
+  const api = new ApiAccess(host, openApi, { kubeconfig, context }, setting);
+  try {
+    const isUp = await api.clusterReady();
+    if (options.for === "kubeadm" && isUp && !wishes.onlyThisApiServer)
+      refuseSeveral(await announcedApiServers(await api.cluster()));
+    const keeper = earlier ?? (await RecordKeeper.begin(host, wishes.stateDirectory, draft));
     // How it is told may change from one run to the next, as long as nothing was changed yet.
-    if (setting.by === "command") await earlier.willChange(setting);
-    const cluster = chosenCluster(wishes, earlier.record);
-    await object({ ...earlier.record, ...cluster });
-    return { keeper: earlier, cluster, choose, choice: await choose() };
+    if (earlier !== undefined && setting.by === "command") await earlier.willChange(setting);
+    const { model } = keeper;
+    const { warnings } = await choose();
+    const site: Site = { host, keeper, model, api, timeoutMs: wishes.timeoutMs };
+    const apply = wishes.apply || keeper.record.setting.by === "command";
+    const steps = await runSteps(stepsOf(site, { apply, isUp, choose }), keeper, () => host.now(), progress);
+    const isLeft = steps.some(({ outcome }) => outcome === "left to you");
+    return {
+      for: model.for,
+      address: model.serverAddresses[0],
+      /** ISO 8601: when the certificates end, and with them the bridge. */
+      until: await certificatesEnd(site),
+      namespace: model.namespace,
+      stateDirectory: keeper.directory,
+      steps,
+      /** Undefined when the kube-apiserver uses the bridge already. */
+      leftToYou: isLeft ? instructionsFor(model, keeper.record.setting) : undefined,
+      warnings,
+    };
+  } finally {
+    await api.close();
   }
-  const choice = await choose();
-  const options = await freshOptions(host, wishes, choice.target);
-  const model = bridgeModel(options);
-  await refuseForeignDirectories(host, model.paths.ownDirectories);
+}
+
+interface Circumstances {
+  readonly apply: boolean;
+  readonly isUp: boolean;
+  readonly choose: Parameters<typeof addressStep>[1];
+}
+
+/** In the order in which they are taken; `status` looks at the same ones. */
+export function stepsOf(site: Site, { apply, isUp, choose }: Circumstances): Step[] {
+  const { egressConfig, tmpfiles } = site.model.paths;
+  const [agents, setting] = [agentsStep(site), apiServerStep(site, apply)];
+  return [
+    directoriesStep(site),
+    addressStep(site, choose),
+    certificatesStep(site),
+    fileStep(site, "egress-config", "Egress configuration", egressConfig.host),
+    ...(tmpfiles === undefined ? [] : [fileStep(site, "tmpfiles", "Socket directory after a reboot", tmpfiles)]),
+    serverStep(site),
+    // From the moment of the change on all calls into the cluster need agents, so these come first where they can.
+    ...(isUp ? [agents, setting] : [setting, agents]),
+    connectedStep(site),
+  ];
+}
+
+type RecordDraft = Required<Pick<BridgeRecord, "options" | "kubeconfig" | "context" | "setting">>;
+
+/** Of a bridge that was begun before. */
+function draftAgain(keeper: RecordKeeper, wishes: UpOptions): RecordDraft {
+  refuseOtherOptions(keeper, wishes);
+  const { record } = keeper;
+  const { options } = record;
+  return { options, ...chosenCluster(wishes, record), setting: settingOf(options, wishes) };
+}
+
+/** Of a bridge that is begun now. */
+async function newDraft(host: Host, wishes: UpOptions, { target }: AddressChoice): Promise<RecordDraft> {
+  const options = await newOptions(host, wishes, target);
+  await refuseForeignDirectories(host, bridgeModel(options).paths.ownDirectories);
   const kubeconfig = await chooseKubeconfig(host, wishes.kubeconfig, wishes.env.KUBECONFIG);
-  const cluster = { kubeconfig, context: wishes.context };
-  const draft = { options, ...cluster, setting: settingOf(options, wishes) };
-  await object(draft);
-  const keeper = await RecordKeeper.begin(host, wishes.stateDirectory, draft);
-  return { keeper, cluster, choose, choice };
+  return { options, kubeconfig, context: wishes.context, setting: settingOf(options, wishes) };
 }
 
 const DEFAULT_MANIFESTS = "/etc/kubernetes/manifests";
 
-async function freshOptions(host: Host, wishes: UpOptions, address: string): Promise<BridgeOptions> {
+async function newOptions(host: Host, wishes: UpOptions, address: string): Promise<BridgeOptions> {
   const topology = wishes.for ?? (await detectTopology(host, wishes.manifestsDirectory ?? DEFAULT_MANIFESTS));
   if (topology === "openshift") {
     const sentence = "On OpenShift the bridge comes with the host's own scripts: use drawbridge bootstrap inject.";
@@ -232,8 +170,6 @@ function settingOf(options: BridgeOptions, { apply, applyCommand, restoreCommand
   if (options.for !== "kubeadm") return { by: "hand" };
   return { by: "manifest", manifest: `${options.manifestsDirectory ?? DEFAULT_MANIFESTS}/${KUBEADM_MANIFEST}` };
 }
-
-// What kind of host this is, and which kube-apiservers there are besides its own.
 
 const ADMIN_CONFIG = "/etc/kubernetes/admin.conf";
 

@@ -122,19 +122,20 @@ function octal(mode: number): string {
   return mode.toString(8).padStart(4, "0");
 }
 
-// A rendered file in its place on the host.
-
-export function fileStep({ host }: Site, name: string, title: string, file: PlacedFile): Step {
+/** A rendered file in its place on the host. */
+export function fileStep(site: Site, name: string, title: string, path: string): Step {
+  const { host } = site;
+  const file = placedFile(site, path);
   return {
     name,
     title,
-    makes: async () => [...(await parentsOf(host, file)), { type: "file", path: file.path }],
+    makes: async () => [...(await parentsOf(host, file)), { type: "file", path }],
     check: () => checkFile(host, file),
     do: () => putFile(host, file),
   };
 }
 
-export type PlacedFile = RenderedFile & { readonly path: string };
+type PlacedFile = RenderedFile & { readonly path: string };
 
 /** The rendered file that belongs at that path of the host. */
 export function placedFile({ model }: Site, path: string): PlacedFile {
@@ -205,11 +206,11 @@ export function certificatesStep(site: Site): Step {
   };
 }
 
-/** When the first of them ends, milliseconds since 1970; undefined without certificates. */
-export async function certificatesEnd({ host, model }: Pick<Site, "host" | "model">): Promise<number | undefined> {
+/** When the first of them ends, ISO 8601; undefined without certificates. */
+export async function certificatesEnd({ host, model }: Pick<Site, "host" | "model">): Promise<string | undefined> {
   const { readManifest } = await import("../../../../tunnel/pki/manifest.js");
   const manifest = await readManifest(host.files.real(model.paths.pki.host));
-  return manifest && endOf(manifest);
+  return manifest && endText(manifest);
 }
 
 export async function agentCertificates({ host, model }: Site): Promise<AgentCertificates> {
