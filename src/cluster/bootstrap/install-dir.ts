@@ -11,24 +11,10 @@ import { at, isRecord, listOf } from "../../base/at.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { type Platform, platforms } from "./firewall/plan.js";
 
-export interface InstallDirectory {
-  readonly path: string;
-  /** False where the installer made no machines. */
-  isHostKnown(): Promise<boolean>;
-  /** Where the bootstrap machine answers, its public address first. */
-  bootstrapHost(): Promise<string>;
-  /** The control-plane machines; none where the installer did not make them. */
-  controlPlaneHosts(): Promise<readonly string[]>;
-  /** The private key the installer generated for user core, as PEM. Keep it out of logs and arguments. */
-  sshKey(): Promise<string>;
-  /** The administrator's kubeconfig. */
-  kubeconfig(): Promise<string>;
-  /** Where host keys seen once are remembered for the next command. */
-  readonly knownHostsFile: string;
-}
+export type InstallDirectory = Awaited<ReturnType<typeof openInstallDirectory>>;
 
 /** Throws DB_INSTALL_DIR when there is no such directory. */
-export async function openInstallDirectory(dir: string): Promise<InstallDirectory> {
+export async function openInstallDirectory(dir: string) {
   const path = resolve(dir);
   const status = await stat(path).catch((reason: unknown) => {
     throw missing(`${path} cannot be used as an install directory: ${messageOf(reason)}`, reason);
@@ -36,22 +22,28 @@ export async function openInstallDirectory(dir: string): Promise<InstallDirector
   if (!status.isDirectory()) throw missing(`${path} is not a directory`);
   return {
     path,
+    /** False where the installer made no machines. */
     isHostKnown: async () => (await machineAddresses(path, "bootstrap")).length > 0,
-    async bootstrapHost() {
+    /** Where the bootstrap machine answers, its public address first. */
+    async bootstrapHost(): Promise<string> {
       const [first] = await machineAddresses(path, "bootstrap");
       if (first !== undefined) return first;
       throw missing(
         `${path} does not say where the bootstrap machine is (no address in .clusterapi_output/Machine-*-bootstrap.yaml)`,
       );
     },
+    /** The control-plane machines; none where the installer did not make them. */
     controlPlaneHosts: () => machineAddresses(path, "master"),
+    /** The private key the installer generated for user core, as PEM. Keep it out of logs and arguments. */
     sshKey: () => bootstrapKey(path),
-    async kubeconfig() {
+    /** The administrator's kubeconfig. */
+    async kubeconfig(): Promise<string> {
       const file = join(path, "auth", "kubeconfig");
       const found = await stat(file).catch(() => undefined);
       if (found?.isFile()) return file;
       throw missing(`${path} has no auth/kubeconfig`);
     },
+    /** Where host keys seen once are remembered for the next command. */
     knownHostsFile: join(path, ".drawbridge_known_hosts"),
   };
 }

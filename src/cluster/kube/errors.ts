@@ -62,5 +62,6 @@ export function isGone(reason: unknown): boolean {
 
 /** No answer, or one that says nothing about the object: the same request may succeed a little later. */
 export function isTransient(reason: unknown): boolean {
-  return reason instanceof KubeApiError && (reason.status === 0 || reason.status === 429 || reason.status >= 500);
+  if (reason instanceof KubeApiError) return reason.status === 0 || reason.status === 429 || reason.status >= 500;
+  return reason instanceof DrawbridgeError && reason.cause instanceof KubeApiError && isTransient(reason.cause);
 }

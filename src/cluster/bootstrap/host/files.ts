@@ -32,22 +32,13 @@ export class HostFiles {
   }
 
   /** Undefined when it is not there. */
-  async read(path: string): Promise<string | undefined> {
-    try {
-      return await this.#fs.readFile(this.real(path), "utf8");
-    } catch (reason) {
-      if (isAbsent(reason)) return undefined;
-      throw fileError(path, "read", reason);
-    }
+  read(path: string): Promise<string | undefined> {
+    return attempt(path, "read", () => this.#fs.readFile(this.real(path), "utf8").catch(undefinedIfAbsent));
   }
 
   /** Undefined when it is not there. Throws DB_RECORD_UNTRUSTED when somebody else could have written it. */
-  async readTrusted(path: string): Promise<string | undefined> {
-    try {
-      return await readTrustedFile(this.real(path));
-    } catch (reason) {
-      throw reason instanceof DrawbridgeError ? reason : fileError(path, "read", reason);
-    }
+  readTrusted(path: string): Promise<string | undefined> {
+    return attempt(path, "read", () => readTrustedFile(this.real(path)));
   }
 
   /** Throws DB_RECORD_UNTRUSTED when somebody else could put files there, or exchange it. */
@@ -57,30 +48,17 @@ export class HostFiles {
 
   /** Undefined when it is not there; links are not followed. */
   async status(path: string): Promise<FileStatus | undefined> {
-    try {
-      const status = await this.#fs.lstat(this.real(path));
-      const kind = status.isFile()
-        ? "file"
-        : status.isDirectory()
-          ? "directory"
-          : status.isSocket()
-            ? "socket"
-            : "other";
-      return { kind, mode: status.mode & 0o7777 };
-    } catch (reason) {
-      if (isAbsent(reason)) return undefined;
-      throw fileError(path, "looked at", reason);
-    }
+    const status = await attempt(path, "looked at", () => this.#fs.lstat(this.real(path)).catch(undefinedIfAbsent));
+    if (status === undefined) return undefined;
+    const kinds = { file: status.isFile(), directory: status.isDirectory(), socket: status.isSocket(), other: true };
+    const [kind] = (["file", "directory", "socket", "other"] as const).filter((name) => kinds[name]);
+    return { kind: kind!, mode: status.mode & 0o7777 };
   }
 
   /** Whether something lies in that directory. */
   async holdsAnything(path: string): Promise<boolean> {
-    try {
-      return (await this.#fs.readdir(this.real(path))).length > 0;
-    } catch (reason) {
-      if (isAbsent(reason)) return false;
-      throw fileError(path, "read", reason);
-    }
+    const names = await attempt(path, "read", () => this.#fs.readdir(this.real(path)).catch(undefinedIfAbsent));
+    return names !== undefined && names.length > 0;
   }
 
   /** Directories above the path that do not exist yet, outermost first. */
@@ -93,24 +71,19 @@ export class HostFiles {
   }
 
   /** The one directory, not those above it. Neither mode nor group is the umask's business. */
-  async makeDirectory(path: string, mode: number, group?: number): Promise<void> {
-    try {
+  makeDirectory(path: string, mode: number, group?: number): Promise<void> {
+    return attempt(path, "made", async () => {
       const real = this.real(path);
       await this.#fs.mkdir(real, { mode: 0o700 }).catch(ignoring("EEXIST"));
       if (group !== undefined && group !== 0) await this.#fs.chown(real, -1, group);
       await this.#fs.chmod(real, mode);
-    } catch (reason) {
-      throw fileError(path, "made", reason);
-    }
+    });
   }
 
   /** Beside its name first, under a name that the kubelet does not look at and `remove` knows. */
-  async write(path: string, text: string, mode: number): Promise<void> {
-    try {
-      await replaceFile(this.real(path), text, mode, { temporary: this.real(besideOf(path)), fs: this.#fs });
-    } catch (reason) {
-      throw fileError(path, "written", reason);
-    }
+  write(path: string, text: string, mode: number): Promise<void> {
+    const options = { temporary: this.real(besideOf(path)), fs: this.#fs };
+    return attempt(path, "written", () => replaceFile(this.real(path), text, mode, options));
   }
 
   /**
@@ -121,31 +94,21 @@ export class HostFiles {
     const there = (await this.status(path)) !== undefined;
     if (there) await requireNoForeignLink(this.real(path));
     await this.removeUnfinished(path);
-    try {
-      if (there) await this.#fs.rm(this.real(path), { recursive: true, force: true });
-    } catch (reason) {
-      throw fileError(path, "removed", reason);
-    }
+    if (there) await attempt(path, "removed", () => this.#fs.rm(this.real(path), { recursive: true, force: true }));
     return there;
   }
 
   /** Only what an interrupted `write` left. */
   async removeUnfinished(path: string): Promise<void> {
-    try {
-      await this.#fs.rm(this.real(besideOf(path)), { force: true });
-    } catch (reason) {
-      // Where a directory should be there may be none, or a file.
-      if (!isAbsent(reason)) throw fileError(path, "removed", reason);
-    }
+    // Where a directory should be there may be none, or a file.
+    const remove = () => this.#fs.rm(this.real(besideOf(path)), { force: true }).catch(undefinedIfAbsent);
+    await attempt(path, "removed", remove);
   }
 
   /** Whether it is gone; a directory that others use stays. */
   async removeEmpty(path: string): Promise<boolean> {
-    try {
-      await this.#fs.rmdir(this.real(path)).catch(ignoring("ENOENT", "ENOTEMPTY", "EEXIST", "EBUSY"));
-    } catch (reason) {
-      throw fileError(path, "removed", reason);
-    }
+    const inUse = ignoring("ENOENT", "ENOTEMPTY", "EEXIST", "EBUSY");
+    await attempt(path, "removed", () => this.#fs.rmdir(this.real(path)).catch(inUse));
     return (await this.status(path)) === undefined;
   }
 }
@@ -155,14 +118,12 @@ function besideOf(path: string): string {
 }
 
 function ignoring(...codes: readonly string[]) {
-  return (reason: NodeJS.ErrnoException): void => {
+  return (reason: NodeJS.ErrnoException): undefined => {
     if (!codes.includes(reason.code ?? "")) throw reason;
   };
 }
 
-function isAbsent(reason: unknown): boolean {
-  return ["ENOENT", "ENOTDIR"].includes((reason as NodeJS.ErrnoException).code ?? "");
-}
+const undefinedIfAbsent = ignoring("ENOENT", "ENOTDIR");
 
 const words: Readonly<Record<string, string>> = {
   ENOSPC: "the disk is full",
@@ -172,7 +133,13 @@ const words: Readonly<Record<string, string>> = {
   ENOENT: "its directory does not exist",
 };
 
-function fileError(path: string, verb: string, reason: unknown): DrawbridgeError {
-  const why = words[(reason as NodeJS.ErrnoException).code ?? ""] ?? messageOf(reason);
-  return new DrawbridgeError("DB_HOST_FILE", `${path} cannot be ${verb}: ${why}.`, { cause: reason });
+/** Throws DB_HOST_FILE, or what is a DrawbridgeError already. */
+async function attempt<T>(path: string, verb: string, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (reason) {
+    if (reason instanceof DrawbridgeError) throw reason;
+    const why = words[(reason as NodeJS.ErrnoException).code ?? ""] ?? messageOf(reason);
+    throw new DrawbridgeError("DB_HOST_FILE", `${path} cannot be ${verb}: ${why}.`, { cause: reason });
+  }
 }

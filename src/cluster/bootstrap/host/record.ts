@@ -5,7 +5,7 @@
 
 import { posix } from "node:path";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { type Created, createdObjects } from "../model/created.js";
+import { type BridgeThing, createdObjects } from "../model/created.js";
 import { type BridgeModel, type BridgeOptions, bridgeModel } from "../model/model.js";
 import { KUBEADM_MANIFEST } from "../model/names.js";
 import { HostFiles } from "./files.js";
@@ -167,22 +167,6 @@ function recordError(sentence: string, cause: unknown): DrawbridgeError {
   return new DrawbridgeError("DB_BRIDGE_RECORD", sentence, { cause });
 }
 
-// Everything that a bridge makes on its host and in the cluster, as its record and its receipt name it.
-
-/** A server that nobody but us keeps; found by its socket, which no other process names. */
-export interface OpenedProcess {
-  readonly type: "process";
-  readonly socket: string;
-}
-
-/** A directory that was missing above one of the bridge's own; it goes when nothing else is in it. */
-export interface OpenedParent {
-  readonly type: "parent";
-  readonly path: string;
-}
-
-export type BridgeThing = Created | OpenedProcess | OpenedParent;
-
 /** The same text for the same thing. */
 export function nameOf(thing: BridgeThing): string {
   switch (thing.type) {
@@ -203,8 +187,6 @@ export function nameOf(thing: BridgeThing): string {
   }
 }
 
-// What a record may name: nothing but what `up` makes of the same options.
-
 interface Origin {
   readonly model: BridgeModel;
   /** The record's file and its directory. */
@@ -212,8 +194,11 @@ interface Origin {
   readonly directory: string;
 }
 
-/** Throws DB_RECORD_UNTRUSTED: a record with anything else in it was not written by `up`. */
-export function requireOwnThings({ opened, setting }: BridgeRecord, { model, path, directory }: Origin): void {
+/**
+ * A record may name nothing but what `up` makes of the same options. Throws DB_RECORD_UNTRUSTED: one with anything else
+ * in it was not written by `up`.
+ */
+function requireOwnThings({ opened, setting }: BridgeRecord, { model, path, directory }: Origin): void {
   const own = ownNames(model);
   for (const { thing } of opened) {
     const name = typeof thing === "object" && thing !== null ? nameOf(thing) : String(thing);
@@ -256,9 +241,7 @@ function foreign(path: string, name: string): DrawbridgeError {
   );
 }
 
-// What `up` wrote down on this host, for commands that only look.
-
-/** `given`: somebody named the directory, so a record must be there; otherwise it may as well be unreadable. */
+/** What `up` wrote down on this host, for commands that only look. `given`: somebody named the directory, so a record must be there; otherwise it may as well be unreadable. */
 export async function recordedHere(directory: string, given: boolean): Promise<BridgeRecord | undefined> {
   const record = await readBridgeRecord(new HostFiles(), directory).catch((reason: unknown) => {
     if (given) throw reason;

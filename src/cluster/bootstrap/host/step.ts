@@ -1,10 +1,11 @@
 /** The bridge as an ordered list of small steps, each of which can tell whether it is done and do what is missing. */
 
 import type { KubeApi } from "../../kube/port.js";
+import type { BridgeThing } from "../model/created.js";
 import type { BridgeModel } from "../model/model.js";
 import { flagValue } from "./api-server/manifest.js";
 import type { Host } from "./host.js";
-import type { BridgeThing, RecordKeeper, SettingMethod } from "./record.js";
+import type { RecordKeeper, SettingMethod } from "./record.js";
 
 export interface StepState {
   /** `done`: nothing to do. `missing`: `do` brings it about. `wrong`: it is there, but not as it should be. */

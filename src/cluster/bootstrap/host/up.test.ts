@@ -326,7 +326,7 @@ describe("on a bare host", () => {
       if (method === "PATCH") response.writeHead(403).end('{"message":"secrets is forbidden"}');
       return method === "PATCH";
     };
-    await expect(bridge.up(bare)).rejects.toMatchObject({ code: "DB_API_REQUEST", message: /secrets is forbidden/ });
+    await expect(bridge.up(bare)).rejects.toMatchObject({ code: "DB_OBJECT_REFUSED", message: /secrets is forbidden/ });
   });
 
   test("names the nodes whose agents do not connect", async () => {

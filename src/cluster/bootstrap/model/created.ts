@@ -19,36 +19,24 @@ export interface CreatedObject {
   readonly name: string;
 }
 
-/** A change in somebody else's process: it has to be undone, and to have taken effect, before anything else goes. */
-export interface CreatedSetting {
-  readonly type: "setting";
-  readonly of: "kube-apiserver";
-  readonly flag: string;
-  readonly value: string;
-  /** Names of the volumes that a kube-apiserver in a pod was given for it. */
-  readonly volumes: readonly string[];
-}
-
-export interface CreatedStaticPod {
-  readonly type: "static-pod";
-  readonly path: string;
-  readonly namespace: string;
-  readonly name: string;
-}
-
-export interface CreatedUnit {
-  readonly type: "unit";
-  readonly path: string;
-  readonly name: string;
-}
-
-export interface CreatedPath {
-  /** A directory goes with everything in it. */
-  readonly type: "socket" | "file" | "directory";
-  readonly path: string;
-}
-
-export type Created = CreatedObject | CreatedSetting | CreatedStaticPod | CreatedUnit | CreatedPath;
+/** Everything that a bridge makes on its host and in the cluster, as its record and its receipt name it. */
+export type BridgeThing =
+  | CreatedObject
+  | {
+      /** A change in somebody else's process: it has to be undone, and in effect, before anything else goes. */
+      readonly type: "setting";
+      readonly of: "kube-apiserver";
+      readonly flag: string;
+      readonly value: string;
+      /** Names of the volumes that a kube-apiserver in a pod was given for it. */
+      readonly volumes: readonly string[];
+    }
+  | { readonly type: "static-pod"; readonly path: string; readonly namespace: string; readonly name: string }
+  | { readonly type: "unit"; readonly path: string; readonly name: string }
+  /** A server that nobody but us keeps; found by its socket, which no other process names. */
+  | { readonly type: "process"; readonly socket: string }
+  /** A directory goes with everything in it; one above it that was missing, a parent, when nothing else is in it. */
+  | { readonly type: "socket" | "file" | "directory" | "parent"; readonly path: string };
 
 export const egressVolumes = { socket: "drawbridge-bootstrap-socket", config: "drawbridge-bootstrap-egress" } as const;
 
@@ -56,7 +44,7 @@ export const egressVolumes = { socket: "drawbridge-bootstrap-socket", config: "d
  * The teardown list. On OpenShift the changed kube-apiserver is itself torn down before, so nothing is to be restored;
  * elsewhere that comes first, because every other order breaks the webhooks it calls.
  */
-export function createdObjects(model: BridgeModel): Created[] {
+export function createdObjects(model: BridgeModel): BridgeThing[] {
   return [...settings(model), ...clusterObjects(model), ...server(model), ...hostPaths(model)];
 }
 
@@ -83,25 +71,25 @@ export const olderLayout: readonly CreatedObject[] = [
   object("v1", "Secret", AGENT_CERTS_SECRET, "kube-system"),
 ];
 
-function settings(model: BridgeModel): CreatedSetting[] {
+function settings(model: BridgeModel): BridgeThing[] {
   if (model.for === "openshift") return [];
   const { name, value } = apiServerFlag(model);
   return [{ type: "setting", of: "kube-apiserver", flag: name, value, volumes: Object.values(egressVolumes) }];
 }
 
-function server({ server: { form }, paths }: BridgeModel): Created[] {
+function server({ server: { form }, paths }: BridgeModel): BridgeThing[] {
   if (form === "static-pod")
     return [{ type: "static-pod", path: paths.staticPod, namespace: SERVER_NAMESPACE, name: SERVER_NAME }];
   return form === "systemd" ? [{ type: "unit", path: paths.unit, name: SERVER_UNIT }] : [];
 }
 
-function hostPaths({ for: topology, paths }: BridgeModel): CreatedPath[] {
-  const file = (path: string): CreatedPath => ({ type: "file", path });
+function hostPaths({ for: topology, paths }: BridgeModel): BridgeThing[] {
+  const file = (path: string): BridgeThing => ({ type: "file", path });
   return [
     // What lies in a directory goes before it, or it would be gone when it is its turn.
     { type: "socket", path: paths.socket.host },
     file(paths.egressConfig.host),
-    ...paths.ownDirectories.map(({ path }): CreatedPath => ({ type: "directory", path })),
+    ...paths.ownDirectories.map(({ path }): BridgeThing => ({ type: "directory", path })),
     ...(paths.tmpfiles === undefined ? [] : [file(paths.tmpfiles)]),
     ...(topology === "openshift" ? openshiftPaths().map(file) : []),
   ];

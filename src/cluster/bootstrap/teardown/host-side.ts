@@ -2,8 +2,8 @@
 
 import { messageOf } from "../../../base/errors/error.js";
 import { type Host, waitFor } from "../host/host.js";
-import type { BridgeThing } from "../host/record.js";
 import { serverProcesses } from "../host/steps/server.js";
+import type { BridgeThing } from "../model/created.js";
 import type { BridgeModel } from "../model/model.js";
 import { openshiftHost } from "../model/names.js";
 import { SshFailure } from "../ssh/ssh.js";

@@ -1,6 +1,6 @@
 /** The record of what was opened and what became of it. */
 import type { FirewallPlan } from "../firewall/plan.js";
-import type { BridgeThing } from "../host/record.js";
+import type { BridgeThing } from "../model/created.js";
 
 export type FinalState =
   | "removed"

@@ -1,5 +1,6 @@
 /** What there is to look for: what the record names, or, without one, every place where a bridge may have left something. */
-import { type BridgeThing, nameOf, type RecordEntry, type RecordKeeper, type SettingMethod } from "../host/record.js";
+import { nameOf, type RecordEntry, type RecordKeeper, type SettingMethod } from "../host/record.js";
+import type { BridgeThing } from "../model/created.js";
 import { type CreatedObject, clusterObjects, createdObjects, olderLayout } from "../model/created.js";
 import { type BridgeModel, bridgeModel } from "../model/model.js";
 import { KUBEADM_MANIFEST, openshiftHost, type Topology } from "../model/names.js";
@@ -20,7 +21,9 @@ export function recordedScope({ record, model, directory }: RecordKeeper): Teard
   const opened = new Map(record.opened.map((entry) => [nameOf(entry.thing), entry]));
   const recorded = onHost(record.opened.map(({ thing }) => thing));
   // From the inside out.
-  const parents = recorded.filter((thing) => thing.type === "parent").sort((a, b) => b.path.length - a.path.length);
+  const parents = recorded
+    .flatMap((thing) => (thing.type === "parent" ? [thing] : []))
+    .sort((a, b) => b.path.length - a.path.length);
   const others = recorded.filter(({ type }) => type !== "parent");
   return {
     model,

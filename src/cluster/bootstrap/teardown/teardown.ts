@@ -2,9 +2,10 @@
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type Host, waitFor } from "../host/host.js";
-import { type BridgeThing, nameOf, RecordKeeper } from "../host/record.js";
+import { nameOf, RecordKeeper } from "../host/record.js";
 import { ApiAccess, chosenCluster, type OpenApi } from "../host/step.js";
 import { detectTopology } from "../host/up.js";
+import type { BridgeThing } from "../model/created.js";
 import { createdObjects } from "../model/created.js";
 import type { Topology } from "../model/names.js";
 import { externalCleanup, type FirewallOptions } from "./firewall.js";

@@ -1,8 +1,9 @@
 /** Agents and their certificates in the cluster. */
 import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
+import { applyObject, type KubeManifest } from "../../../kube/apply.js";
 import { isTransient } from "../../../kube/errors.js";
 import { find } from "../../../kube/objects.js";
-import { collectionPath, objectPath } from "../../../kube/paths.js";
+import { collectionPath, namedPath, objectPath } from "../../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
 import { clusterObjects } from "../../model/created.js";
 import type { BridgeModel } from "../../model/model.js";
@@ -15,19 +16,9 @@ import { healthUrl } from "./server.js";
 
 const FIELD_MANAGER = "drawbridge-bootstrap";
 
-interface Wanted extends KubeObject {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
-}
-
-interface Live extends KubeObject {
-  readonly metadata?: KubeObject["metadata"] & { readonly deletionTimestamp?: string };
-}
-
 export function agentsStep(site: Site): Step {
   const { host, model, api, timeoutMs } = site;
-  const wanted = async (): Promise<Wanted[]> => {
+  const wanted = async (): Promise<KubeManifest[]> => {
     const certificates = await agentCertificates(site);
     return [agentNamespace(model), agentSecret(model, certificates), agentDaemonSet(model)];
   };
@@ -44,10 +35,8 @@ export function agentsStep(site: Site): Step {
     },
     async do() {
       const kube = await api.cluster();
-      await refuseForeignNamespace(kube, model.namespace);
-      const isGone = async () => !(await isEnding(kube, model.namespace));
       // An earlier teardown does not wait for it.
-      if (!(await waitFor(host, host.now() + timeoutMs, isGone, 500))) {
+      if (!(await waitFor(host, host.now() + timeoutMs, () => isFree(kube, model.namespace), 500))) {
         const sentence = `The namespace ${model.namespace} of an earlier bridge is still being removed.`;
         throw new DrawbridgeError("DB_BRIDGE_EXISTS", sentence);
       }
@@ -56,11 +45,11 @@ export function agentsStep(site: Site): Step {
   };
 }
 
-async function checkObjects(kube: KubeApi, wanted: readonly Wanted[]): Promise<StepState> {
+async function checkObjects(kube: KubeApi, wanted: readonly KubeManifest[]): Promise<StepState> {
   for (const object of wanted) {
     const { kind } = object;
     const { name } = object.metadata;
-    const live = await liveOf(kube, object);
+    const live = await find(kube, objectPath(object), { timeoutMs: 10_000 });
     if (live === undefined) return { state: "missing", detail: `the ${kind} ${name} is not there` };
     if (live.metadata?.deletionTimestamp) return { state: "missing", detail: `the ${kind} ${name} is being removed` };
     if (!includes(live, object)) return { state: "wrong", detail: `the ${kind} ${name} is not as it should be` };
@@ -70,11 +59,11 @@ async function checkObjects(kube: KubeApi, wanted: readonly Wanted[]): Promise<S
 }
 
 /** A fresh namespace has no service account for a moment, and a busy API server refuses now and then. */
-async function put({ host, timeoutMs }: Site, kube: KubeApi, object: Wanted): Promise<void> {
+async function put({ host, timeoutMs }: Site, kube: KubeApi, object: KubeManifest): Promise<void> {
   let last: unknown;
   const isPut = async (): Promise<boolean> => {
     try {
-      await kube.apply(objectPath(object), object, { fieldManager: FIELD_MANAGER, force: true });
+      await applyObject(kube, object, { fieldManager: FIELD_MANAGER, force: true });
       return true;
     } catch (reason) {
       last = reason;
@@ -85,31 +74,24 @@ async function put({ host, timeoutMs }: Site, kube: KubeApi, object: Wanted): Pr
   if (!(await waitFor(host, host.now() + timeoutMs, isPut, 1_000))) throw last;
 }
 
-const liveOf = (kube: KubeApi, object: KubeObject): Promise<Live | undefined> =>
-  find<Live>(kube, objectPath(object), { timeoutMs: 10_000 });
-
-async function isEnding(kube: KubeApi, namespace: string): Promise<boolean> {
-  const live = await liveOf(kube, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }).catch(
-    (reason: unknown) => {
-      if (isTransient(reason)) return undefined;
-      throw reason;
-    },
-  );
-  return live?.metadata?.deletionTimestamp !== undefined;
-}
-
-/** Teardown removes the namespace with all that is in it, so it must be one that nobody else uses. */
-async function refuseForeignNamespace(kube: KubeApi, name: string): Promise<void> {
-  const live = await liveOf(kube, { apiVersion: "v1", kind: "Namespace", metadata: { name } }).catch(() => undefined);
-  if (live === undefined) return;
+/**
+ * False while an earlier one is being removed. Teardown removes the namespace with all that is in it, so it must be one
+ * that nobody else uses. Throws DB_BRIDGE_EXISTS.
+ */
+async function isFree(kube: KubeApi, name: string): Promise<boolean> {
+  const live = await find(kube, namedPath("Namespace", { name }), { timeoutMs: 10_000 }).catch((reason: unknown) => {
+    if (isTransient(reason)) return undefined;
+    throw reason;
+  });
   const [label = "", value] = BOOTSTRAP_ONLY_SELECTOR.split("=");
-  if (live.metadata?.labels?.[label] === value) return;
-  const sentence = `The namespace ${name} exists and does not carry the label ${BOOTSTRAP_ONLY_SELECTOR}.`;
-  throw new DrawbridgeError("DB_BRIDGE_EXISTS", sentence);
+  if (live !== undefined && live.metadata?.labels?.[label] !== value) {
+    const sentence = `The namespace ${name} exists and does not carry the label ${BOOTSTRAP_ONLY_SELECTOR}.`;
+    throw new DrawbridgeError("DB_BRIDGE_EXISTS", sentence);
+  }
+  return live?.metadata?.deletionTimestamp === undefined;
 }
 
-// Agents that are connected, node by node.
-
+/** Whether the agent of a node is connected. */
 export interface NodeConnection {
   readonly node: string;
   /** A node without a network cannot run an agent in the pod network. */
@@ -119,7 +101,6 @@ export interface NodeConnection {
 }
 
 interface Conditioned extends KubeObject {
-  readonly metadata?: KubeObject["metadata"] & { readonly name?: string; readonly deletionTimestamp?: string };
   readonly spec?: { readonly nodeName?: string };
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }

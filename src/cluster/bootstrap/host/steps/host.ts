@@ -5,12 +5,12 @@ import type { PkiManifest } from "../../../../tunnel/pki/manifest.js";
 import type { BootstrapOptions } from "../../../../tunnel/pki/profiles.js";
 import { ADDRESS_VARIABLES, type AddressChoice, chooseAddress } from "../../address/choose.js";
 import { keepAddress, readAddressRecord } from "../../address/record.js";
+import type { BridgeThing } from "../../model/created.js";
 import type { BridgeModel } from "../../model/model.js";
 import { pkiFile } from "../../model/names.js";
 import type { AgentCertificates } from "../../render/objects.js";
 import { type RenderedFile, renderedFiles } from "../../render/render.js";
 import type { Host } from "../host.js";
-import type { BridgeThing } from "../record.js";
 import type { Site, Step, StepState } from "../step.js";
 
 export interface ToldAddress {

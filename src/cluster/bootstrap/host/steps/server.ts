@@ -1,10 +1,10 @@
 /** The server, kept running by the kubelet, by systemd or by nobody. */
 import { DrawbridgeError } from "../../../../base/errors/error.js";
+import type { BridgeThing } from "../../model/created.js";
 import { serverArguments } from "../../model/created.js";
 import type { BridgeModel } from "../../model/model.js";
 import { SERVER_NAME, SERVER_NAMESPACE, SERVER_UNIT } from "../../model/names.js";
 import { type Host, type HostProcess, hasFlag, waitFor } from "../host.js";
-import type { BridgeThing } from "../record.js";
 import type { Site, Step, StepState } from "../step.js";
 import { checkFile, parentsOf, placedFile, putFile } from "./host.js";
 
