@@ -163,13 +163,13 @@ test("inspect prints what is there and ends with 1 when something is wrong", asy
   const bad = await pki("inspect", "--address=192.0.2.9", dir);
   expect(bad.status).toBe(1);
   expect(bad.stdout).toMatch(
-    /\nWrong:\n {2}server\.crt: agents that dial 192\.0\.2\.9 refuse it.*\n {4}Run drawbridge pki init --replace /,
+    /\nFAILED {3}address .*server\.crt: Agents that dial 192\.0\.2\.9 refuse it.*\n {9}Do: Run drawbridge pki init --replace /,
   );
   const json = await pki("inspect", "--address=192.0.2.9", "--output=json", dir);
   expect(json.status).toBe(1);
   expect(JSON.parse(json.stdout)).toMatchObject({
     ok: false,
-    reports: [{ findings: [{ severity: "wrong", id: "address" }] }],
+    reports: [{ findings: [{ state: "failed", check: "address" }] }],
   });
 });
 

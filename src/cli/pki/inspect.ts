@@ -1,13 +1,10 @@
 /** `drawbridge pki inspect`: what certificates are, what is wrong, what to do. */
 
 import { basename } from "node:path";
+import { hasFailed } from "../../base/finding.js";
 import { roughDuration } from "../../base/text.js";
-import {
-  type CertificateFinding,
-  type InspectedCertificate,
-  type InspectionReport,
-  inspectPath,
-} from "../../tunnel/pki/inspect/inspect.js";
+import { findingsText } from "../../insight/diagnosis/report.js";
+import { type InspectedCertificate, type InspectionReport, inspectPath } from "../../tunnel/pki/inspect/inspect.js";
 import { list, text } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
@@ -25,8 +22,7 @@ export default defineCommand({
     const options = { caFiles: ca, now: new Date(), ...(address !== "" && { address }) };
     const reports: InspectionReport[] = [];
     for (const path of paths) reports.push(await inspectPath(path, options));
-    const isWrong = reports.some(({ findings }) => findings.some(({ severity }) => severity === "wrong"));
-    return { ok: !isWrong, reports };
+    return { ok: !reports.some(({ findings }) => hasFailed(findings)), reports };
   },
   show: ({ reports }) => reports.map((report) => reportText(report, new Date())).join("\n"),
   exitCode: ({ ok }) => (ok ? 0 : 1),
@@ -35,15 +31,11 @@ export default defineCommand({
 function reportText({ path, set, certificates, findings }: InspectionReport, now: Date): string {
   const kept = set?.signerKeysKept ? ", signer's key kept" : "";
   const head = set === undefined ? path : `${path} (${set.profile}, made ${set.madeAt}${kept})`;
-  const wrong = findings.filter(({ severity }) => severity === "wrong");
-  const warnings = findings.filter(({ severity }) => severity === "warning");
   return [
     `${head}\n`,
     ...certificates.map((certificate) => certificateText(certificate, now)),
     certificates.length === 0 ? "\n  no certificate here\n" : "",
-    findingsText("Wrong", wrong),
-    findingsText("Worth knowing", warnings),
-    findings.length === 0 ? "\nNothing is wrong.\n" : "",
+    findings.length === 0 ? "\nNothing is wrong.\n" : `\n${findingsText(findings)}`,
   ].join("");
 }
 
@@ -86,10 +78,4 @@ function keyText({ key, signatureHash, keyFile, keyMatches, keyMode }: Inspected
       ? "private key not here"
       : `${basename(keyFile)} (mode ${keyMode}) ${keyMatches ? "belongs to it" : "does NOT belong to it"}`;
   return `${key}, signed with ${signatureHash}; ${own}`;
-}
-
-function findingsText(title: string, findings: readonly CertificateFinding[]): string {
-  if (findings.length === 0) return "";
-  const lines = findings.map(({ file, message, remedy }) => `  ${basename(file)}: ${message}.\n    ${remedy}\n`);
-  return `\n${title}:\n${lines.join("")}`;
 }

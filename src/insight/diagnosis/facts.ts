@@ -66,7 +66,7 @@ interface ProgramFacts {
   )[];
   readonly sidecar: SidecarSettings;
   readonly nameResolution: readonly NameResolution[];
-  readonly ignitionPort: { readonly where: string; readonly handshake: Handshake };
+  readonly ignitionPort: Pick<Dialled, "where" | "handshake">;
   /** Where machines are told to find the Ignition server; a sentence when nothing tells. */
   readonly ignitionNames: readonly string[] | string;
   /** What the process answers on its admin port; `metrics` is empty when they could not be read. */
@@ -183,11 +183,11 @@ export interface Dialled {
   /** `host:port` */
   readonly where: string;
   readonly port: number;
-  /** What the dialler calls the server; undefined when that is not known. */
-  readonly name: string | undefined;
+  /** What diallers call the server; empty when that is not known. */
+  readonly names: readonly string[];
   readonly handshake: Handshake;
   /** The dialler's authorities, where they are known. */
-  readonly ca: { readonly file: string; readonly text: string | undefined };
+  readonly ca?: { readonly file: string; readonly text: string | undefined };
 }
 
 /** The running sidecar's settings, as it understood its own flags. */

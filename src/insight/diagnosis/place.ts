@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { findAddressRecord } from "../../cluster/bootstrap/address/record.js";
 import { type BridgeRecord, recordedHere } from "../../cluster/bootstrap/host/record.js";
+import { type BridgeCluster, chosenCluster } from "../../cluster/bootstrap/host/step.js";
 import { openInstallDirectory } from "../../cluster/bootstrap/install-dir.js";
 import { type BridgeModel, bridgeModel } from "../../cluster/bootstrap/model/model.js";
 import { ports, type Topology } from "../../cluster/bootstrap/model/names.js";
@@ -67,7 +68,7 @@ export async function findPlace(settings: DoctorSettings): Promise<DoctorPlace> 
     agentPort: settings.agentPort || Number(port ?? ports.agent),
     // A path inside another container is not on this host.
     socket: settings.socket || existing(running?.flags.get("uds-name")) || model.paths.socket.host,
-    kubeconfig: await kubeconfigOf(settings, role, running, record),
+    ...(await clusterOf(settings, role, running, record)),
     namespace: settings.namespace || running?.flags.get("namespace") || "drawbridge",
   };
 }
@@ -84,15 +85,17 @@ async function recordOf(
   return topology === undefined || topology === found?.options.for ? found : undefined;
 }
 
-async function kubeconfigOf(
-  { dir, kubeconfig }: DoctorSettings,
+async function clusterOf(
+  { dir, kubeconfig, context }: DoctorSettings,
   role: DoctorRole,
   running: RunningProgram | undefined,
   record: BridgeRecord | undefined,
-): Promise<string> {
+): Promise<BridgeCluster> {
   const directory = dir === "" ? undefined : await openInstallDirectory(dir);
-  const installed = await directory?.kubeconfig().catch(() => undefined);
-  return kubeconfig || installed || record?.kubeconfig || usualKubeconfig(role, running);
+  const installed = (await directory?.kubeconfig().catch(() => undefined)) ?? "";
+  const given = { kubeconfig: kubeconfig || installed, context };
+  const { kubeconfig: chosen, context: ofIt } = chosenCluster(given, record);
+  return { kubeconfig: chosen || usualKubeconfig(role, running), context: ofIt };
 }
 
 function usualKubeconfig(role: DoctorRole, running: RunningProgram | undefined): string {

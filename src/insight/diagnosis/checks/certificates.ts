@@ -1,21 +1,19 @@
-/** Certificates: the files of this side, and what servers show in their handshakes. */
+/** Certificates: the files of this side, and what servers show in their handshakes, judged as their clients do. */
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
-import { failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
+import { failed, type Judgement, ok, skipped } from "../../../base/finding.js";
 import { describeFrontend } from "../../../tunnel/client/frontend.js";
-import { isFor } from "../../../tunnel/pki/pem.js";
+import { certificatesIn, chainOf, isFor } from "../../../tunnel/pki/pem.js";
 import { defineCheck } from "../check.js";
 import type { Dialled, Facts } from "../facts.js";
-import { judgeShown } from "../shown-certificate.js";
 
 export const certificates = defineCheck({
   ...{ id: "certificates", about: "The certificates fit together and are valid", needs: ["certificates"] },
   judge({ certificates: { path, findings, certificates: all } }) {
-    if (findings.length > 0) {
-      return findings.map(({ severity, file, message, remedy }) =>
-        (severity === "wrong" ? failed : warning)(`${file}: ${message}`, remedy),
-      );
-    }
+    if (findings.length > 0)
+      return findings.map(({ state, subject, message, remedy, evidence }) => ({
+        ...{ state, message: `${subject}: ${message}`, remedy, evidence },
+      }));
     if (all.length === 0) return [failed(`${path} holds no certificate`, "Name the right directory with --pki.")];
     const earliest = all.reduce((one, other) => (other.notAfter < one.notAfter ? other : one));
     const lines = all.map(
@@ -25,32 +23,76 @@ export const certificates = defineCheck({
   },
 });
 
+/** A kind of TLS port, for messages: whose it is, who dials it, and what to do about each failure. */
+interface TlsPort {
+  /** "the server's", of its certificate. */
+  readonly owner: string;
+  /** "so agents refuse it" */
+  readonly consequence: string;
+  readonly unanswered: (state: "timeout" | "refused" | "no-tls" | "unreachable") => readonly [string, string];
+  readonly forAnotherName: string;
+  readonly makeAgain: string;
+  readonly sameIssue: string;
+}
+
+interface ShownCertificate {
+  /** Empty when nothing is wrong. */
+  readonly found: readonly Judgement[];
+  readonly evidence: string;
+  /** Whether there were authorities to compare with. */
+  readonly isTrusted: boolean;
+}
+
+function judgePort(
+  { ca, handshake, names, where }: Omit<Dialled, "port">,
+  now: Date,
+  { consequence, forAnotherName, makeAgain, owner, sameIssue, unanswered }: TlsPort,
+): ShownCertificate {
+  if (handshake.state !== "connected") {
+    const [message, remedy] = unanswered(handshake.state);
+    return { found: [failed(message, remedy, handshake.detail)], evidence: "", isTrusted: false };
+  }
+  const certificate = new X509Certificate(handshake.certificate);
+  const its = `${owner} certificate`;
+  const evidence = `${where} shows ${certificate.subject.replaceAll("\n", ", ")} for ${certificate.subjectAltName ?? "no address"}`;
+  const authorities = ca?.text === undefined ? [] : certificatesIn(ca.text).map((one) => one.certificate);
+  const found: Judgement[] = names
+    .filter((name) => !isFor(certificate, name))
+    .map((name) => failed(`${its} is not for ${name}, ${consequence}`, forAnotherName, evidence));
+  if (now.getTime() > Date.parse(certificate.validTo))
+    found.push(failed(`${its} ended ${certificate.validTo}`, makeAgain, evidence));
+  if (now.getTime() < Date.parse(certificate.validFrom)) {
+    const message = `${its} starts only ${certificate.validFrom}, and it is ${now.toISOString()} here`;
+    found.push(failed(message, "Set the clocks of both hosts (chronyc makestep).", evidence));
+  }
+  if (authorities.length > 0 && chainOf(certificate, authorities).state !== "verified")
+    found.push(failed(`the authority in ${ca?.file} did not sign ${its}`, sameIssue, evidence));
+  return { found, evidence, isTrusted: authorities.length > 0 };
+}
+
+const unansweredMessages = (where: string, port: number, kind: string) => ({
+  timeout: `${where} does not answer: something on the way drops TCP ${port}`,
+  refused: `nothing accepts connections on ${where}`,
+  "no-tls": `${where} does not speak TLS as a proxy-server's ${kind} does`,
+  unreachable: `${where} cannot be reached`,
+});
+
 export const serverReachable = defineCheck({
   ...{ id: "server-reachable", about: "Agents reach the server and can trust it" },
   needs: ["agentPort", "role", "now"],
   judge({ agentPort, role, now }) {
-    const { handshake, name, port, where } = agentPort;
-    if (handshake.state !== "connected") {
-      const [message, remedy] = {
-        timeout: [
-          `${where} does not answer: something on the way drops TCP ${port}`,
-          `Let TCP ${port} through from nodes to the server's host: drawbridge firewall plan --platform PLATFORM says how.`,
-        ],
-        refused: [
-          `nothing accepts connections on ${where}`,
-          `Start the server with --agent-port=${port}, or correct --proxy-server-host of the agents; a firewall that rejects looks the same.`,
-        ],
-        "no-tls": [
-          `${where} does not speak TLS as a proxy-server's agent port does`,
-          "Check --proxy-server-port; is another program or a proxy there?",
-        ],
-        unreachable: [`${where} cannot be reached`, `Check the route: ip route get ${where.replace(/:\d+$/, "")}.`],
-      }[handshake.state] as [string, string];
-      return [failed(message, remedy, handshake.detail)];
-    }
-    const { found, evidence, isTrusted } = judgeShown(shownBy(agentPort, handshake.certificate, now), {
-      certificate: "the server's certificate",
+    const { port, where, names } = agentPort;
+    const [name] = names;
+    const remedies = {
+      timeout: `Let TCP ${port} through from nodes to the server's host: drawbridge firewall plan --platform PLATFORM says how.`,
+      refused: `Start the server with --agent-port=${port}, or correct --proxy-server-host of the agents; a firewall that rejects looks the same.`,
+      "no-tls": "Check --proxy-server-port; is another program or a proxy there?",
+      unreachable: `Check the route: ip route get ${where.replace(/:\d+$/, "")}.`,
+    };
+    const { found, evidence, isTrusted } = judgePort(agentPort, now, {
+      owner: "the server's",
       consequence: "so agents refuse it",
+      unanswered: (state) => [unansweredMessages(where, port, "agent port")[state], remedies[state]],
       forAnotherName: `Make it again with that address (drawbridge pki init --replace --dir DIR ${isIP(name ?? "") === 0 ? "--dns" : "--ip"} ${name}), or let agents dial one that it has (--proxy-server-host).`,
       makeAgain:
         "Make the certificates again and hand them to server and agents together: drawbridge pki renew --all --dir DIR.",
@@ -62,8 +104,6 @@ export const serverReachable = defineCheck({
     return [ok(`${who} the server at ${where}${isTrusted ? " and can trust it" : ""}${unnamed}`, evidence)];
   },
 });
-
-const shownBy = ({ where, name, ca }: Dialled, raw: Buffer, now: Date) => ({ where, raw, name, ca, now });
 
 export const frontend = defineCheck({
   ...{ id: "frontend", about: "The sidecar reaches a frontend of the server", needs: ["frontends", "now"] },
@@ -78,34 +118,22 @@ export const frontend = defineCheck({
 });
 
 function judgeFrontend(dialled: Facts["frontends"][number], now: Date): readonly Judgement[] {
-  const { frontend: door } = dialled;
-  const where = describeFrontend(door);
+  const where = describeFrontend(dialled.frontend);
   if ("isListening" in dialled) {
-    return dialled.isListening
-      ? [ok(`the frontend ${where} accepts connections`)]
-      : [
-          failed(
-            `no process listens on the frontend's socket ${where}`,
-            "Start the proxy-server, or correct --frontend.",
-          ),
-        ];
+    if (dialled.isListening) return [ok(`the frontend ${where} accepts connections`)];
+    const message = `no process listens on the frontend's socket ${where}`;
+    return [failed(message, "Start the proxy-server, or correct --frontend.")];
   }
-  const { handshake, port } = dialled;
-  if (handshake.state !== "connected") {
-    const messages = {
-      timeout: `the frontend ${where} does not answer: something on the way drops TCP ${port}`,
-      refused: `nothing accepts connections on the frontend ${where}`,
-      "no-tls": `the frontend ${where} does not speak TLS as a proxy-server's frontend does`,
-      unreachable: `the frontend ${where} cannot be reached`,
-    } as const;
-    const host = "host" in door ? door.host : "";
-    const name = isIP(host) === 0 ? ` Does the name resolve here (getent hosts ${host})?` : "";
-    const remedy = `Start the proxy-server there with --server-port=${port}, or correct --frontend.${name}`;
-    return [failed(messages[handshake.state], remedy, handshake.detail)];
-  }
-  const { found, evidence, isTrusted } = judgeShown(shownBy(dialled, handshake.certificate, now), {
-    certificate: "the frontend's certificate",
+  const { port } = dialled;
+  const host = "host" in dialled.frontend ? dialled.frontend.host : "";
+  const name = isIP(host) === 0 ? ` Does the name resolve here (getent hosts ${host})?` : "";
+  const { found, evidence, isTrusted } = judgePort(dialled, now, {
+    owner: "the frontend's",
     consequence: "so the sidecar refuses it",
+    unanswered: (state) => [
+      unansweredMessages(`the frontend ${where}`, port, "frontend")[state],
+      `Start the proxy-server there with --server-port=${port}, or correct --frontend.${name}`,
+    ],
     forAnotherName:
       "Issue it again with that name, or give the sidecar the name that it has: --frontend=...,servername=NAME.",
     makeAgain: "Renew the server's --server-cert and --server-key; the server loads new files by itself.",
@@ -120,27 +148,23 @@ const RENEW = "drawbridge nodepool controller --issue-certificate keeps one for 
 export const ignitionCertificate = defineCheck({
   ...{ id: "ignition-certificate", about: "The Ignition server's certificate is for the address machines are given" },
   needs: ["ignitionPort", "ignitionNames", "now"],
-  judge({ ignitionPort: { where, handshake }, ignitionNames, now }) {
-    if (handshake.state !== "connected") {
-      const message = `the Ignition server runs but does not serve machines on ${where}`;
-      const remedy =
-        "Read its log: it waits for its certificate (--cert-file, --cert-secret) before it opens the port.";
-      return [failed(message, remedy, handshake.detail)];
-    }
-    const certificate = new X509Certificate(handshake.certificate);
-    const shown = `it shows ${certificate.subject.replaceAll("\n", ", ")} for ${certificate.subjectAltName ?? "no address"}`;
-    const found: Judgement[] = [];
-    if (now.getTime() > Date.parse(certificate.validTo)) {
-      found.push(failed(`the certificate ended ${certificate.validTo}, so machines ask for ever`, RENEW, shown));
-    }
-    if (typeof ignitionNames === "string")
+  judge({ ignitionPort, ignitionNames, now }) {
+    const names = typeof ignitionNames === "string" ? [] : ignitionNames;
+    const { found, evidence } = judgePort({ ...ignitionPort, names }, now, {
+      owner: "the Ignition server's",
+      consequence: "so machines that are told that address ask for ever",
+      unanswered: () => [
+        `the Ignition server runs but does not serve machines on ${ignitionPort.where}`,
+        "Read its log: it waits for its certificate (--cert-file, --cert-secret) before it opens the port.",
+      ],
+      forAnotherName: `Issue it again with that address, or correct ignitionEndpoint of the cluster. ${RENEW}`,
+      makeAgain: RENEW,
+      sameIssue: "",
+    });
+    if (typeof ignitionNames === "string" && ignitionPort.handshake.state === "connected")
       return [...found, skipped(ignitionNames, "Give the address that machines are given with --address.")];
-    for (const name of ignitionNames.filter((one) => !isFor(certificate, one))) {
-      const message = `machines are told ${name}, but the certificate is not for it, so they ask for ever`;
-      const remedy = `Issue it again with ${name}, or correct ignitionEndpoint of the cluster. ${RENEW}`;
-      found.push(failed(message, remedy, shown));
-    }
-    if (found.length > 0) return found;
-    return [ok(`the certificate is for what machines are told: ${ignitionNames.join(", ")}`, shown)];
+    return found.length > 0
+      ? found
+      : [ok(`the certificate is for what machines are told: ${names.join(", ")}`, evidence)];
   },
 });

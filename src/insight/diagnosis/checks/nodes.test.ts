@@ -82,12 +82,12 @@ describe("check ignition-certificate", () => {
       "ok: the certificate is for what machines are told: 127.0.0.1",
     ]);
     const elsewhere =
-      "failed: machines are told ignition.example, but the certificate is not for it, so they ask for ever";
+      "failed: the Ignition server's certificate is not for ignition.example, so machines that are told that address ask for ever";
     expect(await ask(at, publishing("ignition.example:22624"))).toEqual([elsewhere]);
     expect(await ask(at, { address: "ignition.example" })).toEqual([elsewhere]);
     expect(await ask(at, objects({}))).toEqual(["skipped: no cluster in clusters publishes an Ignition server"]);
     const later = { address: "127.0.0.1", now: () => new Date(Date.now() + 400 * 24 * 3_600_000) };
-    expect(await ask(at, later)).toEqual([expect.stringMatching(/^failed: the certificate ended/)]);
+    expect(await ask(at, later)).toEqual([expect.stringMatching(/^failed: the Ignition server's certificate ended/)]);
   });
 
   test("an Ignition server that does not serve yet fails", async () => {

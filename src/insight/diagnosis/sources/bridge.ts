@@ -113,7 +113,7 @@ export function bridgeSource(bridge: Bridge, access: BridgeApi): FactSource {
       const host = address ?? "127.0.0.1";
       const file = pkiFile(pki.directory, "ca");
       return {
-        ...{ where: joinHostPort(host, agentPort), port: agentPort, name: address },
+        ...{ where: joinHostPort(host, agentPort), port: agentPort, names: address === undefined ? [] : [address] },
         handshake: await handshakeWith(host, agentPort, "h2"),
         ca: { file, text: await textAt(file) },
       };

@@ -132,7 +132,7 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
         return unavailable("no proxy-server runs here");
       const file = join(pki, "ca.crt");
       return {
-        ...{ where: joinHostPort(address, agentPort), port: agentPort, name: address },
+        ...{ where: joinHostPort(address, agentPort), port: agentPort, names: [address] },
         handshake: await handshakeWith(address, agentPort, "h2"),
         ca: { file, text: await host.readText(file) },
       };
@@ -162,7 +162,7 @@ function sidecarFacts({ env, host, sidecarSettings }: DoctorPlace): FactSource {
     if ("uds" in frontend) return { frontend, isListening: await isListening(frontend.uds) };
     const { caFile = "", servername = frontend.host, ca } = frontend.tls;
     return {
-      ...{ frontend, where: describeFrontend(frontend), port: frontend.port, name: servername },
+      ...{ frontend, where: describeFrontend(frontend), port: frontend.port, names: [servername] },
       handshake: await handshakeWith(frontend.host, frontend.port, frontend.mode === "grpc" ? "h2" : "http/1.1"),
       ca: { file: caFile, text: ca ?? (caFile === "" ? undefined : await host.readText(caFile)) },
     };

@@ -1,7 +1,6 @@
 /** Who may use the admin API: whoever knows the token or has a session, under a name that is really ours, and no other site. */
 import { X509Certificate } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { isIP } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { systemClock } from "../../../base/clock.js";
 import { remedies } from "../../../base/errors/catalogue.js";
@@ -9,6 +8,7 @@ import { messageOf } from "../../../base/errors/error.js";
 import { RateLimit } from "../../../base/rate-limit.js";
 import { TokenFile } from "../../../base/token-file.js";
 import { note } from "../../../tunnel/events/channels.js";
+import { isFor } from "../../../tunnel/pki/pem.js";
 import { ApiFailure } from "./failure.js";
 import { askingSite, hostOf, isLoopback, isOurName } from "./own-name.js";
 import { type Session, Sessions } from "./sessions.js";
@@ -131,7 +131,7 @@ function certificateNames(socket: TLSSocket, hostHeader: string | undefined): bo
   if (own === null || !("raw" in own)) return false;
   const certificate = new X509Certificate((own as { raw: Buffer }).raw);
   const host = hostOf(hostHeader ?? "");
-  return host !== "" && (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined;
+  return host !== "" && isFor(certificate, host);
 }
 
 function unauthenticated(): ApiFailure {

@@ -41,14 +41,14 @@ function tampered(pem: string): string {
   return `-----BEGIN CERTIFICATE-----\n${der.toString("base64")}\n-----END CERTIFICATE-----\n`;
 }
 
-/** `severity id file`, sorted. */
+/** `state rule file`, sorted. */
 async function found(options: InspectOptions = {}, path = dir): Promise<string[]> {
   const { findings } = await inspectPath(path, { now, ...options });
   for (const { message, remedy } of findings) {
     expect(message).not.toMatch(/undefined|\.$/);
     expect(remedy).toMatch(/\.$/);
   }
-  return findings.map(({ severity, id, file }) => `${severity} ${id} ${file.split("/").at(-1)}`).sort();
+  return findings.map(({ check, state, subject }) => `${state} ${check} ${subject?.split("/").at(-1)}`).sort();
 }
 
 describe("a good set", () => {
@@ -90,13 +90,13 @@ describe("what is wrong", () => {
       "expired",
       () => {},
       { now: at(25 * hour) },
-      ["wrong expired agent.crt", "wrong expired ca.crt", "wrong expired server.crt"],
+      ["failed expired agent.crt", "failed expired ca.crt", "failed expired server.crt"],
     ],
     [
       "a clock that is behind",
       () => {},
       { now: at(-3 * hour) },
-      ["wrong not-yet-valid agent.crt", "wrong not-yet-valid ca.crt", "wrong not-yet-valid server.crt"],
+      ["failed not-yet-valid agent.crt", "failed not-yet-valid ca.crt", "failed not-yet-valid server.crt"],
     ],
     [
       "the last third",
@@ -104,13 +104,13 @@ describe("what is wrong", () => {
       { now: at(17 * hour) },
       ["warning expires-soon agent.crt", "warning expires-soon ca.crt", "warning expires-soon server.crt"],
     ],
-    ["an address it lacks", () => {}, { address: "192.0.2.9" }, ["wrong address server.crt"]],
-    ["a name it lacks", () => {}, { address: "bootstrap.test" }, ["wrong address server.crt"]],
+    ["an address it lacks", () => {}, { address: "192.0.2.9" }, ["failed address server.crt"]],
+    ["a name it lacks", () => {}, { address: "bootstrap.test" }, ["failed address server.crt"]],
     [
       "a key of another certificate",
       () => copyFileSync(join(dir, "agent.key"), join(dir, "server.key")),
       {},
-      ["wrong key-mismatch server.crt"],
+      ["failed key-mismatch server.crt"],
     ],
     [
       "an agent's certificate for the server",
@@ -118,46 +118,46 @@ describe("what is wrong", () => {
         for (const end of ["crt", "key"]) copyFileSync(join(dir, `agent.${end}`), join(dir, `server.${end}`));
       },
       {},
-      ["wrong usage server.crt"],
+      ["failed usage server.crt"],
     ],
     [
       "an authority of the same name that did not sign",
       () => put("ca.crt", sameName.signers.get("ca")!.certificatePem),
       {},
-      ["wrong chain agent.crt", "wrong chain server.crt"],
+      ["failed chain agent.crt", "failed chain server.crt"],
     ],
     [
       "another authority",
       () => put("ca.crt", foreign.signers.get("ca")!.certificatePem),
       {},
-      ["wrong chain agent.crt", "wrong chain server.crt"],
+      ["failed chain agent.crt", "failed chain server.crt"],
     ],
     [
       "a signature that was tampered with",
       () => put("agent.crt", tampered(issued.leaves.get("agent")!.certificatePem)),
       {},
-      ["wrong chain agent.crt"],
+      ["failed chain agent.crt"],
     ],
-    ["a key for everyone", () => chmodSync(join(dir, "server.key"), 0o644), {}, ["wrong key-readable server.key"]],
+    ["a key for everyone", () => chmodSync(join(dir, "server.key"), 0o644), {}, ["failed key-readable server.key"]],
     ["a key for the group", () => chmodSync(join(dir, "server.key"), 0o640), {}, ["warning key-readable server.key"]],
     [
       "the signer's key left behind",
       () => put("ca.key", issued.signers.get("ca")!.privateKeyPem),
       {},
-      ["wrong signer-key ca.key"],
+      ["failed signer-key ca.key"],
     ],
     [
       "a file that is gone",
       () => rmSync(join(dir, "agent.key")),
       {},
-      ["warning key-missing agent.crt", "wrong incomplete agent.key"],
+      ["warning key-missing agent.crt", "failed incomplete agent.key"],
     ],
-    ["a file that is no PEM", () => put("agent.crt", "hello"), {}, ["wrong unreadable agent.crt"]],
+    ["a file that is no PEM", () => put("agent.crt", "hello"), {}, ["failed unreadable agent.crt"]],
     [
       "a torn certificate",
       () => put("agent.crt", readFileSync(join(dir, "agent.crt"), "utf8").replace(/^MI.{20}/m, "MIIA")),
       {},
-      ["wrong unreadable agent.crt"],
+      ["failed unreadable agent.crt"],
     ],
   ])("%s", async (_, spoil, options, expected) => {
     spoil();
@@ -223,14 +223,14 @@ describe("certificates of other makers", () => {
     const common = ["-x509", "-nodes", "-days", "1", "-subj", "/CN=x", "-keyout", join(scratch, "x.key"), "-out", made];
     execFileSync("openssl", ["req", ...common, ...args], { stdio: "ignore" });
     const { findings } = await inspectPath(made);
-    expect(findings.map((finding) => finding.id)).toContain(id);
+    expect(findings.map((finding) => finding.check)).toContain(id);
   });
 
   test("an encrypted key and foreign files are no surprise", async () => {
     put("server.key", "-----BEGIN ENCRYPTED PRIVATE KEY-----\naGVsbG8=\n-----END ENCRYPTED PRIVATE KEY-----\n");
     put("notes.txt", "hello");
     mkdirSync(join(dir, "folder.crt"));
-    expect(await found()).toEqual(["wrong unreadable server.key"]);
+    expect(await found()).toEqual(["failed unreadable server.key"]);
   });
 
   test("a path that is not there or no PEM is refused with one sentence", async () => {

@@ -5,10 +5,11 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { isIP } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import type { Finding } from "../../../base/finding.js";
 import { filesOf, type PkiManifest, readManifest } from "../manifest.js";
 import { type ChainResult, certificatesIn, chainOf, holdsEncryptedKey, pemBlocks, privateKeyIn } from "../pem.js";
 import { type CertificateFacts, factsOf } from "./facts.js";
-import { findingsOf, isServers, octal, type Subject, type Surroundings } from "./rules.js";
+import { ABOUT, findingsOf, isServers, octal, type Subject, type Surroundings, warning, wrong } from "./rules.js";
 
 export interface InspectOptions {
   /** Where agents dial the server: its certificate must have it. */
@@ -84,39 +85,39 @@ function useByName(stem: string): Subject["use"] {
 }
 
 function makeAgainCommand(path: string, manifest: PkiManifest | undefined): string {
-  if (manifest === undefined) return "Issue it anew and install certificate and key together.";
+  if (manifest === undefined) return "Issue it again and install certificate and key together.";
   const command = manifest.signerKeysKept ? "renew --all" : "init --replace";
   return `Run drawbridge pki ${command} --dir ${path} and hand out the new files.`;
 }
 
 /** Renewing keeps the addresses, so a new set is needed. */
 function makeForAddressCommand(path: string, manifest: PkiManifest | undefined, address = ""): string {
-  if (manifest === undefined) return `Issue it anew with ${address} among its names`;
+  if (manifest === undefined) return `Issue it again with ${address} among its names`;
   const flag = isIP(address) === 0 ? "--dns" : "--ip";
   return `Run drawbridge pki init --replace --dir ${path} ${flag} ${address}, with its other addresses if it needs them`;
 }
 
-function missingFiles(path: string, manifest: PkiManifest, { makeAgain }: Surroundings): CertificateFinding[] {
-  const message = "it belongs to the set but is gone";
+function missingFiles(path: string, manifest: PkiManifest, { makeAgain }: Surroundings): Finding[] {
+  const found = wrong("incomplete", "it belongs to the set but is gone", makeAgain);
   return filesOf(manifest)
     .map((name) => join(path, name))
     .filter((file) => !existsSync(file))
-    .map((file) => ({ severity: "wrong", id: "incomplete", file, message, remedy: makeAgain }));
+    .map((subject) => ({ about: ABOUT, ...found, subject }));
 }
 
-function unreadable({ path: file, trouble }: InspectedFile, { makeAgain: remedy }: Surroundings): CertificateFinding[] {
-  return trouble === undefined ? [] : [{ severity: "wrong", id: "unreadable", file, message: trouble, remedy }];
+function unreadable({ path: subject, trouble }: InspectedFile, { makeAgain }: Surroundings): Finding[] {
+  return trouble === undefined ? [] : [{ about: ABOUT, ...wrong("unreadable", trouble, makeAgain), subject }];
 }
 
-function nobodyServes(path: string, subjects: readonly Subject[], address: string | undefined): CertificateFinding[] {
+function nobodyServes(path: string, subjects: readonly Subject[], address: string | undefined): Finding[] {
   if (address === undefined || subjects.some(isServers)) return [];
   const message = `no server's certificate is here, so nothing can be said about ${address}`;
   const remedy = "Name the server's certificate or its directory.";
-  return [{ severity: "warning", id: "address", file: path, message, remedy }];
+  return [{ about: ABOUT, ...warning("address", message, remedy), subject: path }];
 }
 
 /** A key that two certificates share is reported once. */
-function unique(findings: readonly CertificateFinding[]): CertificateFinding[] {
+function unique(findings: readonly Finding[]): Finding[] {
   const seen = new Map(findings.map((finding) => [JSON.stringify(finding), finding]));
   return [...seen.values()];
 }
@@ -153,22 +154,12 @@ export interface InspectedCertificate extends CertificateFacts {
   readonly keyMatches: boolean | undefined;
 }
 
-export interface CertificateFinding {
-  /** Only what is wrong makes the inspection fail. */
-  readonly severity: "wrong" | "warning";
-  /** Which rule found it; stable, for scripts. */
-  readonly id: string;
-  readonly file: string;
-  readonly message: string;
-  readonly remedy: string;
-}
-
 export interface InspectionReport {
   readonly path: string;
   /** When the path is a directory that drawbridge or certs.sh filled. */
   readonly set: { readonly profile: string; readonly madeAt: string; readonly signerKeysKept: boolean } | undefined;
   readonly certificates: readonly InspectedCertificate[];
-  readonly findings: readonly CertificateFinding[];
+  readonly findings: readonly Finding[];
 }
 
 export interface InspectedFile {

@@ -1,10 +1,11 @@
 /** What can be wrong with a certificate, each rule with what to do about it. */
 import type { X509Certificate } from "node:crypto";
+import { type Finding, failed, type Judgement, warning as warned } from "../../../base/finding.js";
 import { roughDuration } from "../../../base/text.js";
 import { dueAt } from "../manifest.js";
 import { type ChainResult, isFor } from "../pem.js";
 import type { CertificateFacts } from "./facts.js";
-import type { CertificateFinding, InspectedCertificate, InspectedFile } from "./inspect.js";
+import type { InspectedCertificate, InspectedFile } from "./inspect.js";
 
 /** One certificate with all that is known around it. */
 export interface Subject {
@@ -31,16 +32,17 @@ export interface Surroundings {
   readonly makeForAddress: string;
 }
 
-/** Without a file, it is about the certificate's own. */
-type Found = Omit<CertificateFinding, "file"> & { readonly file?: string };
+/** Without a subject, it is about the certificate's own file. */
+type Found = Judgement & Pick<Finding, "check">;
 
-const wrong = (id: string, message: string, remedy: string): Found => ({ severity: "wrong", id, message, remedy });
-const warning = (id: string, message: string, remedy: string): Found => ({ severity: "warning", id, message, remedy });
+export const ABOUT = "Certificates fit together and are valid";
+export const wrong = (check: string, message: string, remedy: string): Found => ({ check, ...failed(message, remedy) });
+export const warning = (check: string, message: string, remedy: string): Found => ({ check, ...warned(message, remedy) });
 
-export function findingsOf(subject: Subject, surroundings: Surroundings): CertificateFinding[] {
+export function findingsOf(subject: Subject, surroundings: Surroundings): Finding[] {
   const rules = [lifetime, chain, usage, servesAddress, maySign, ownKey, keyMode, signerKey, fips];
   return rules.flatMap((rule) =>
-    [...rule(subject, surroundings)].map((found) => ({ file: subject.file.path, ...found })),
+    [...rule(subject, surroundings)].map((found) => ({ about: ABOUT, subject: subject.file.path, ...found })),
   );
 }
 
@@ -127,11 +129,11 @@ function* keyMode({ keyFile }: Subject): Generator<Found> {
   if (keyFile === undefined || (keyFile.mode & 0o077) === 0) return;
   const [file, shown] = [keyFile.path, octal(keyFile.mode)];
   if ((keyFile.mode & 0o007) !== 0) {
-    const remedy = `chmod 600 ${file}, and make the certificates anew if others were on this host.`;
-    yield { ...wrong("key-readable", `every user may use this private key (mode ${shown})`, remedy), file };
+    const remedy = `chmod 600 ${file}, and make the certificates again if others were on this host.`;
+    yield { ...wrong("key-readable", `every user may use this private key (mode ${shown})`, remedy), subject: file };
   } else {
     const remedy = "chmod 600 it unless the process that reads it runs as another user of that group.";
-    yield { ...warning("key-readable", `its group may use this private key (mode ${shown})`, remedy), file };
+    yield { ...warning("key-readable", `its group may use this private key (mode ${shown})`, remedy), subject: file };
   }
 }
 
@@ -142,7 +144,7 @@ function* signerKey({ keyFile, facts, keyMatches, signerKeyWanted }: Subject): G
   const remedy = signerKeyWanted
     ? "It was kept on purpose, for pki issue and pki renew; remove it when no more are needed."
     : `Remove it (rm ${file}); nothing that runs needs it.`;
-  yield { ...(signerKeyWanted ? warning : wrong)("signer-key", message, remedy), file };
+  yield { ...(signerKeyWanted ? warning : wrong)("signer-key", message, remedy), subject: file };
 }
 
 function* fips({ facts: { fipsObjection } }: Subject, { makeAgain }: Surroundings): Generator<Found> {
