@@ -183,7 +183,7 @@ describe.skipIf(!ready)("server, agent, sidecar and Ignition server, each in a n
     expect(ofSidecar).not.toContain(PASSWORD);
   });
 
-  test("what cannot be is one sentence, and leaves nothing behind", async () => {
+  test("a bundle that cannot be written is refused with one sentence and leaves nothing behind", async () => {
     const said = async (...words: string[]) => {
       const { code, stderr } = await run([drawbridge, "support", ...words], { netns: topology.infra });
       return [code, /\((DB_\w+): /.exec(stderr)?.[1], stderr.trim().split("\n").length];
@@ -258,9 +258,9 @@ describe.skipIf(!ready)("server, agent, sidecar and Ignition server, each in a n
     await agent.kill();
     await until("the server to notice", 60_000, async () => !(await isReady("bs", 2041)));
     await until("the sidecar to notice", 60_000, async () => !(await isReady("n2", 2043)));
-    const told = complaints(await onServer());
-    expect(told).toContain("health: the proxy-server is not ready");
-    expect(told).toContain("agents-connected: no agent is connected, so every dial is refused");
+    const reported = complaints(await onServer());
+    expect(reported).toContain("health: the proxy-server is not ready");
+    expect(reported).toContain("agents-connected: no agent is connected, so every dial is refused");
     const beside = complaints(await doctor("n2"));
     expect(beside).toContain("health: the sidecar is not ready");
     expect(beside.some((text) => text.startsWith("path: bytes do not get through"))).toBe(true);

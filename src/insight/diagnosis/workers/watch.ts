@@ -1,8 +1,8 @@
 /** `workers doctor --watch`: looks again and again, logs what has changed, and serves metrics. */
 import { pause, systemClock } from "../../../base/clock.js";
 import { messageOf } from "../../../base/errors/error.js";
-import { metricsRoute } from "../../../base/health.js";
-import { type Endpoint, type Route, type RunningHttp, sendText, startHttp } from "../../../base/http.js";
+import { startServerHealth } from "../../../base/health.js";
+import type { Endpoint } from "../../../base/http.js";
 import { Logger } from "../../../base/log/log.js";
 import { processMetrics } from "../../../base/metrics/process-metrics.js";
 import { MetricsRegistry } from "../../../base/metrics/registry.js";
@@ -21,16 +21,8 @@ export async function watchWorkers(options: WatchOptions): Promise<number> {
   const metrics = doctorMetrics();
   const changes = new ChangeLog(logger);
   let problem: string | undefined = "nothing has been looked at yet";
-  const readyz: Route = (_request, response) => sendText(response, problem === undefined ? 200 : 500, problem ?? "ok");
-  const health: RunningHttp | undefined =
-    options.health &&
-    (await startHttp("health", options.health, {
-      exact: new Map<string, Route>([
-        ["/healthz", (_request, response) => sendText(response, 200, "ok")],
-        ["/readyz", readyz],
-        ["/metrics", metricsRoute(metrics.registry)],
-      ]),
-    }));
+  const readiness = { ready: () => problem === undefined, why: () => problem };
+  const health = options.health && (await startServerHealth(options.health, readiness, metrics.registry));
   logger.info(0, "workers doctor is up", { health: health?.address });
   const end = new AbortController();
   const signalled = nextSignal().then((signal) => {
