@@ -1,13 +1,14 @@
 /** `drawbridge hosted verify` and `status`. */
-import { hasFailed } from "../../base/finding.js";
+import { type Finding, hasFailed } from "../../base/finding.js";
+import { diagnoseHosted, hostedJson, hostedText } from "../../insight/diagnosis/hosted/verify.js";
 import type { Values } from "../flags/flag.js";
 import { defineCommand, type Input, VERSION } from "../framework/define.js";
 import { hostedConfig, hostedFlags, requireKubeconfig, withClusters } from "./shared.js";
 
 const common = {
   flags: hostedFlags,
-  show: { text: ({ text }: Diagnosed) => text, json: ({ json }: Diagnosed) => json },
-  exitCode: ({ isWrong }: Diagnosed) => (isWrong ? 1 : 0),
+  show: { text: hostedText, json: hostedJson },
+  exitCode: (findings: readonly Finding[]) => (hasFailed(findings) ? 1 : 0),
 };
 
 export const hostedVerify = defineCommand({
@@ -28,22 +29,8 @@ conditions that HyperShift has for it. It only reads. It ends with 0 when nothin
   run: (flags, input) => diagnose("status", flags, input),
 });
 
-interface Diagnosed {
-  readonly text: string;
-  readonly json: object;
-  readonly isWrong: boolean;
-}
-
-async function diagnose(
-  command: "verify" | "status",
-  flags: Values<typeof hostedFlags>,
-  input: Input,
-): Promise<Diagnosed> {
+async function diagnose(command: "verify" | "status", flags: Values<typeof hostedFlags>, input: Input) {
   requireKubeconfig(flags);
   const config = await hostedConfig(flags, input);
-  const { diagnoseHosted, hostedJson, hostedText } = await import("../../insight/diagnosis/hosted/verify.js");
-  const findings = await withClusters(flags, (clusters) =>
-    diagnoseHosted(command, { clusters, config, version: VERSION }),
-  );
-  return { text: hostedText(findings), json: hostedJson(findings), isWrong: hasFailed(findings) };
+  return withClusters(flags, (clusters) => diagnoseHosted(command, { clusters, config, version: VERSION }));
 }

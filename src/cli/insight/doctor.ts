@@ -2,7 +2,7 @@
 import { hasFailed } from "../../base/finding.js";
 import { DEFAULT_STATE_DIRECTORY } from "../../cluster/bootstrap/host/record.js";
 import { topologies } from "../../cluster/bootstrap/model/names.js";
-import { diagnosisText } from "../../insight/diagnosis/doctor.js";
+import { diagnose, diagnosisText } from "../../insight/diagnosis/doctor.js";
 import type { DoctorSettings } from "../../insight/diagnosis/place.js";
 import { roles } from "../../insight/diagnosis/programs.js";
 import { findingsJson } from "../../insight/diagnosis/report.js";
@@ -61,7 +61,6 @@ Doctor changes nothing. It ends with 1 when a check failed; warnings alone end w
   async run(flags, { given }) {
     const { admin, tokenFile, caFile } = flags;
     if (admin !== "") checkAdminUrl(admin);
-    const { diagnose } = await import("../../insight/diagnosis/doctor.js");
     return diagnose(doctorSettings(flags, given, { admin, tokenFile, caFile }));
   },
   show: { text: diagnosisText, json: ({ role, findings }) => findingsJson({ role }, findings) },

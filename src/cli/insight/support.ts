@@ -1,5 +1,6 @@
 /** `drawbridge support`: one archive for whoever is to help, without secrets. */
 import { type SupportManifest, writeBundle } from "../../insight/support/bundle.js";
+import { doctorPart, processesPart, tokensInUse } from "../../insight/support/local-parts.js";
 import { adminParts, configPart, logPart, platformPart } from "../../insight/support/parts.js";
 import { AdminPort } from "../../insight/watch/admin-port.js";
 import { inGroup, repeated, text } from "../flags/flag.js";
@@ -7,8 +8,7 @@ import { refused } from "../flags/parse.js";
 import { defineCommand, type Environment, VERSION } from "../framework/define.js";
 import { readInput } from "../framework/files.js";
 import { checkAdminUrl } from "../tunnel/admin-port.js";
-import { placeFlags } from "./doctor.js";
-import { doctorPart, processesPart, tokensInUse } from "./support-doctor.js";
+import { doctorSettings, placeFlags } from "./doctor.js";
 
 const supportFlags = ({ DRAWBRIDGE_ADMIN_TOKEN_FILE: token }: Environment) => ({
   ...placeFlags,
@@ -49,7 +49,8 @@ that a flag named could not be had. For the bridge of a bootstrap there is more 
       ...{ out, version: VERSION, now: new Date(), secrets: [...tokens, ...(await tokensInUse())] },
       parts: [
         platformPart(VERSION),
-        doctorPart(flags, given),
+        // It asks the process that runs here: those of --admin are in the bundle themselves.
+        doctorPart(doctorSettings(flags, given)),
         processesPart,
         ...ports.flatMap(adminParts),
         ...logFile.map(logPart),

@@ -1,6 +1,6 @@
 /** Findings for people, scripts and CI. */
 import { type Finding, type FindingState, findingStates, hasFailed, likelihoods } from "../../base/finding.js";
-import { plainText, safeJson } from "../../base/text.js";
+import { plainText } from "../../base/text.js";
 
 const labels = { failed: "FAILED", warning: "warning", ok: "ok", skipped: "skipped" } as const;
 const INDENT = " ".repeat(9);
@@ -12,7 +12,7 @@ export function sorted(findings: readonly Finding[]): Finding[] {
   return findings.toSorted((one, other) => rank(one) - rank(other));
 }
 
-export function countsOf(findings: readonly Finding[]): Readonly<Record<FindingState, number>> {
+function countsOf(findings: readonly Finding[]): Readonly<Record<FindingState, number>> {
   const counts = { failed: 0, warning: 0, ok: 0, skipped: 0 };
   for (const { state } of findings) counts[state]++;
   return counts;
@@ -40,15 +40,10 @@ export function sentence(message: string): string {
   return `${message.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase())}.`;
 }
 
-/** `head` names what was diagnosed. Fixes are shown by what they would do. */
-export function findingsJson(head: Readonly<Record<string, unknown>>, findings: readonly Finding[]): string {
-  const report = { ...head, ok: !hasFailed(findings), counts: countsOf(findings), findings: shownFindings(findings) };
-  return `${safeJson(report, 2)}\n`;
-}
-
-/** Without the functions that fix. */
-export function shownFindings(findings: readonly Finding[]): object[] {
-  return findings.map(({ fix, ...finding }) => ({ ...finding, ...(fix && { fix: fix.what }) }));
+/** `head` names what was diagnosed. A fix is shown by what it would do. */
+export function findingsJson<Head extends object>(head: Head, findings: readonly Finding[]) {
+  const shown = findings.map(({ fix, ...finding }) => ({ ...finding, ...(fix && { fix: fix.what }) }));
+  return { ...head, ok: !hasFailed(findings), counts: countsOf(findings), findings: shown };
 }
 
 export function findingsJunit(suite: string, findings: readonly Finding[]): string {

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Finding } from "../../../src/base/finding.js";
-import type { HostedDiagnosis } from "../../../src/insight/diagnosis/hosted/verify.js";
+import type { hostedJson } from "../../../src/insight/diagnosis/hosted/verify.js";
 import { type BridgeLab, startBridgeLab } from "../lab/bridge/lab.js";
 import type { WebhookPod } from "../lab/bridge/webhook-pod.js";
 import { get } from "../lab/http.js";
@@ -23,7 +23,7 @@ export const PLANE_API = {
   version: "v1alpha1",
 } as const;
 
-export interface Asked extends HostedDiagnosis {
+export interface Asked extends Omit<ReturnType<typeof hostedJson>, "findings"> {
   readonly code: number;
   readonly findings: readonly Finding[];
   /** By check, or `check:subject`. */

@@ -1,7 +1,7 @@
 /** `drawbridge hosted status` and `verify`. */
-import { type Finding, hasFailed } from "../../../base/finding.js";
+import type { Finding } from "../../../base/finding.js";
 import * as checks from "../checks/hosted.js";
-import { findingsText, shownFindings } from "../report.js";
+import { findingsJson, findingsText } from "../report.js";
 import { runChecks } from "../run.js";
 import { type HostedControlPlane, hostedSource } from "../sources/hosted.js";
 import type { HostedCondition } from "./conditions.js";
@@ -28,22 +28,10 @@ export function diagnoseHosted(command: "status" | "verify", subject: HostedCont
   return runChecks([...reading, ...calls], hostedSource(subject), { deadlineMs: DEADLINE_MS });
 }
 
-export interface HostedDiagnosis {
-  readonly ok: boolean;
-  readonly findings: readonly object[];
-  /** As HyperShift would write them. */
-  readonly conditions: readonly HostedCondition[];
-  /** Empty when nothing failed. */
-  readonly stopsWorking: readonly string[];
-}
-
-export function hostedJson(findings: readonly Finding[]): HostedDiagnosis {
-  return {
-    ok: !hasFailed(findings),
-    findings: shownFindings(findings),
-    conditions: findings.flatMap(({ details }) => (details?.condition as HostedCondition | undefined) ?? []),
-    stopsWorking: consequencesOf(findings),
-  };
+/** `conditions` are as HyperShift would write them; `stopsWorking` is empty when nothing failed. */
+export function hostedJson(findings: readonly Finding[]) {
+  const conditions = findings.flatMap(({ details }) => (details?.condition as HostedCondition | undefined) ?? []);
+  return findingsJson({ conditions, stopsWorking: consequencesOf(findings) }, findings);
 }
 
 export function hostedText(findings: readonly Finding[]): string {

@@ -5,7 +5,7 @@ import { type ObjectName, pathOf, readPath } from "../../../cluster/nodes/object
 import { exclusively, isBusy } from "../../../cluster/nodes/workers/store.js";
 import { ignitionServer, networkCertificate, nodesReady, requests } from "../checks/machines.js";
 import { payload, userData } from "../checks/user-data.js";
-import { findingsText, shownFindings } from "../report.js";
+import { findingsJson, findingsText } from "../report.js";
 import { gathererOf, runChecks } from "../run.js";
 import { poolSource, type RecoveryContext } from "../sources/pool.js";
 import { type AppliedFix, applyFixes, type FixOptions, postponeFixes } from "./apply-fixes.js";
@@ -99,7 +99,7 @@ export function diagnosesText(diagnoses: readonly PoolDiagnosis[], isFixing: boo
 }
 
 export function diagnosesJson(diagnoses: readonly PoolDiagnosis[]): object {
-  const pools = diagnoses.map(({ findings, fixes, pool }) => ({ pool, findings: shownFindings(findings), fixes }));
+  const pools = diagnoses.map(({ findings, ...head }) => findingsJson(head, findings));
   return { ok: !haveFailed(diagnoses), pools };
 }
 
