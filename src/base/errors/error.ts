@@ -33,3 +33,8 @@ export function wrapErrors<T>(code: ErrorCode, what: string, run: () => T): T {
 export function messageOf(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }
+
+/** The same without its full stop, for the middle of a sentence. */
+export function reasonOf(reason: unknown): string {
+  return messageOf(reason).replace(/\.$/, "");
+}

@@ -1,6 +1,6 @@
 /** A running sidecar's settings: its command line, parsed by the code that parsed it when it started. */
 import { basename } from "node:path";
-import { messageOf } from "../../base/errors/error.js";
+import { reasonOf } from "../../base/errors/error.js";
 import { CheckFailure } from "../../base/finding.js";
 import type { RunningProgram, SidecarSettings } from "../../insight/diagnosis/facts.js";
 import { processFile } from "../../insight/diagnosis/host/this-host.js";
@@ -32,7 +32,7 @@ export async function sidecarSettings(running: RunningProgram): Promise<SidecarS
       })),
     };
   } catch (reason) {
-    const why = messageOf(reason).replace(/\.$/, "");
+    const why = reasonOf(reason);
     throw new CheckFailure(
       `the flags of the sidecar (${running.source}) cannot be understood here: ${why}`,
       "Give --kubeconfig, --frontend and files as the sidecar sees them.",

@@ -42,26 +42,20 @@ export function programOf(role: DoctorRole): ProgramKind | undefined {
 /** HyperShift's names for what is a sidecar here. */
 export const sidecarNames = ["sidecar", "konnectivity-socks5-proxy", "konnectivity-https-proxy"] as const;
 
-const commands: Readonly<Record<Exclude<ProgramKind, "server" | "sidecar">, readonly string[]>> = {
-  agent: ["agent"],
-  ignition: ["ignition", "serve"],
-  nodepool: ["nodepool", "controller"],
-  approver: ["csr", "approver"],
+/** The first words of each program's command line, behind a runtime if there is one. */
+const spellings: Readonly<Record<Exclude<ProgramKind, "server">, readonly string[]>> = {
+  agent: ["proxy-agent", "drawbridge agent"],
+  sidecar: [...sidecarNames.map((name) => `drawbridge ${name}`), ...sidecarNames.slice(1)],
+  ignition: ["drawbridge ignition serve"],
+  nodepool: ["drawbridge nodepool controller"],
+  approver: ["drawbridge csr approver"],
 };
 
-/** `proxy-agent ...`, `node .../proxy-agent ...`, `drawbridge agent ...` */
 export function isProgram(program: ProgramKind, words: readonly string[]): boolean {
   if (program === "server") return isProxyServer(words);
-  // A runtime, the executable, and at most two words of a command.
   const names = words.slice(0, 4).map((word) => basename(word));
-  const at = names.slice(0, 2).indexOf("drawbridge");
-  const command = at === -1 ? [] : names.slice(at + 1);
-  if (program === "sidecar") {
-    const isSidecarName = (name: string | undefined) => sidecarNames.some((known) => known === name);
-    return isSidecarName(command[0]) || names.slice(0, 2).some((name) => name !== "sidecar" && isSidecarName(name));
-  }
-  if (program === "agent" && names.slice(0, 2).includes("proxy-agent")) return true;
-  return commands[program].every((word, index) => command[index] === word);
+  const lines = [names, names.slice(1)].map((line) => `${line.join(" ")} `);
+  return spellings[program].some((spelling) => lines.some((line) => line.startsWith(`${spelling} `)));
 }
 
 const bootstrapHost = ["/usr/local/bin/bootkube.sh", "/opt/openshift"];

@@ -1,5 +1,5 @@
 /** A hosted control plane: its servers, agents and certificates, and every call through its tunnel. */
-import { messageOf } from "../../../base/errors/error.js";
+import { reasonOf } from "../../../base/errors/error.js";
 import { failed, failureOf, type Judgement, ok, skipped } from "../../../base/finding.js";
 import { names } from "../../../cluster/hosted/model/names.js";
 import { defineCheck } from "../check.js";
@@ -122,7 +122,7 @@ export const apiServiceCalls = defineCheck({
         () => ok(`${service?.namespace}/${service?.name} answered`),
         (reason: unknown) => ({
           ...failed(
-            messageOf(reason).replace(/\.$/, ""),
+            reasonOf(reason),
             "See the APIService's status and the pods behind its Service; if the control plane serves it, its address must be among aggregatedApis.",
           ),
           details: { effect: "its kinds cannot be read or written, and namespaces are not deleted" },

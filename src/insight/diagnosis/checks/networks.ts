@@ -11,8 +11,6 @@ interface NamedNetwork {
   readonly prefix: Prefix;
 }
 
-const flags = { machine: "--machine-network", pod: "--pod-network", service: "--service-network" } as const;
-
 export const overlap = defineCheck({
   ...{ id: "network-overlap", about: "The cluster's networks do not overlap", needs: ["networks"] },
   judge({ networks }) {
@@ -21,7 +19,7 @@ export const overlap = defineCheck({
         .filter((text) => parsePrefix(text) === undefined)
         .map((text) => {
           const message = `the ${kind} network ${JSON.stringify(text)} is not a prefix such as 10.0.0.0/16`;
-          return failed(message, `Correct ${flags[kind]}.`);
+          return failed(message, `Correct --${kind}-network.`);
         }),
     );
     const all: NamedNetwork[] = kinds.flatMap((kind) =>
@@ -40,7 +38,7 @@ export const overlap = defineCheck({
     const known = kinds.filter((kind) => all.some((one) => one.kind === kind));
     const listed = all.map(({ kind, prefix }) => `${kind} ${prefix.text}`);
     if (known.length >= 2) return [ok(`${known.join(", ")} networks do not overlap`, ...listed)];
-    const missing = kinds.filter((kind) => !known.includes(kind)).map((kind) => flags[kind]);
+    const missing = kinds.filter((kind) => !known.includes(kind)).map((kind) => `--${kind}-network`);
     return [skipped("too few of the cluster's networks are known to compare them", `Give ${missing.join(" and ")}.`)];
   },
 });

@@ -1,9 +1,9 @@
 /** The host doctor runs on, asked through /proc and `ip`. */
-import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { connect } from "node:net";
 import { isAbsolute } from "node:path";
+import { runCommand } from "../../../base/run-command.js";
 import { type HostNetwork, hostNetwork } from "../../../cluster/bootstrap/address/host-network.js";
 import {
   commandLine,
@@ -104,14 +104,10 @@ interface Route {
 }
 
 /** No packet leaves: it is the table that is asked. */
-function routesTo(address: string): Promise<string[]> {
+async function routesTo(address: string): Promise<string[]> {
   const family = address.includes(":") ? "-6" : "-4";
-  const args = ["-j", "-details", family, "route", "show", "match", address];
-  return new Promise((resolve) => {
-    execFile("ip", args, { timeout: 10_000 }, (error, stdout) => {
-      resolve(error === null ? leading(JSON.parse(stdout.trim() || "[]") as Route[]) : []);
-    });
-  });
+  const { code, stdout } = await runCommand(["ip", "-j", "-details", family, "route", "show", "match", address]);
+  return code === 0 ? leading(JSON.parse(stdout.trim() || "[]") as Route[]) : [];
 }
 
 function leading(routes: readonly Route[]): string[] {

@@ -4,7 +4,7 @@ import { lstat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { joinHostPort, splitHostPort } from "../../../base/address.js";
 import { systemClock } from "../../../base/clock.js";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { DrawbridgeError, messageOf, reasonOf } from "../../../base/errors/error.js";
 import { CheckFailure } from "../../../base/finding.js";
 import { httpGet } from "../../../base/http-get.js";
 import { chooseAddress } from "../../../cluster/bootstrap/address/choose.js";
@@ -216,7 +216,7 @@ function adminFacts({ admin, caFile, host, tokenFile }: DoctorPlace): FactSource
         return { address: port.address, overview, metrics };
       } catch (reason) {
         const remedy = reason instanceof DrawbridgeError ? reason.remedy : "Check --admin and --token-file.";
-        throw new CheckFailure(withoutStop(reason), remedy);
+        throw new CheckFailure(reasonOf(reason), remedy);
       }
     },
     overview: async (facts) => (await facts.get("adminPort").catch(() => unavailable(""))).overview,
@@ -272,7 +272,7 @@ function clusterFacts(place: DoctorPlace, opened: KubeApi[]): FactSource {
         opened.push(api);
         return { api, endpoint };
       } catch (reason) {
-        throw new CheckFailure(withoutStop(reason), API_REMEDY);
+        throw new CheckFailure(reasonOf(reason), API_REMEDY);
       }
     },
     async apiVersion(facts) {
@@ -280,7 +280,7 @@ function clusterFacts(place: DoctorPlace, opened: KubeApi[]): FactSource {
       const { gitVersion = "" } = await api
         .get<KubeObject & { gitVersion?: string }>("/version", API_TIMEOUT)
         .catch((reason: unknown) => {
-          throw new CheckFailure(withoutStop(reason), API_REMEDY);
+          throw new CheckFailure(reasonOf(reason), API_REMEDY);
         });
       return { server: endpoint.server, version: gitVersion };
     },
@@ -295,7 +295,7 @@ function clusterFacts(place: DoctorPlace, opened: KubeApi[]): FactSource {
           if (status?.allowed !== true) missing.push(describePermission(resourceAttributes));
         }
       } catch (reason) {
-        return unavailable(`the API cannot be asked about permissions: ${withoutStop(reason)}`);
+        return unavailable(`the API cannot be asked about permissions: ${reasonOf(reason)}`);
       }
       return missing;
     },
@@ -314,7 +314,7 @@ function clusterFacts(place: DoctorPlace, opened: KubeApi[]): FactSource {
         if (Number.isNaN(there.getTime())) throw new Error("its answer has no date");
         return { server: endpoint.server, here: now(), there, tookMs: performance.now() - began };
       } catch (reason) {
-        return unavailable(`the API server's clock cannot be read: ${withoutStop(reason)}`);
+        return unavailable(`the API server's clock cannot be read: ${reasonOf(reason)}`);
       } finally {
         connection.close();
       }
@@ -381,10 +381,8 @@ function objectFacts({ address, host, kubeconfig, namespace, role }: DoctorPlace
         const names = [...dnsNames, ...ipAddresses];
         return names.length > 0 ? names : `no cluster in ${namespace} publishes an Ignition server`;
       } catch (reason) {
-        return `the clusters of ${namespace} cannot be read: ${withoutStop(reason)}`;
+        return `the clusters of ${namespace} cannot be read: ${reasonOf(reason)}`;
       }
     },
   };
 }
-
-const withoutStop = (reason: unknown): string => messageOf(reason).replace(/\.$/, "");
