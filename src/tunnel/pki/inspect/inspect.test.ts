@@ -150,7 +150,7 @@ describe("what is wrong", () => {
       "a file that is gone",
       () => rmSync(join(dir, "agent.key")),
       {},
-      ["warning key-missing agent.crt", "failed incomplete agent.key"],
+      ["failed incomplete agent.key", "warning key-missing agent.crt"],
     ],
     ["a file that is no PEM", () => put("agent.crt", "hello"), {}, ["failed unreadable agent.crt"]],
     [
