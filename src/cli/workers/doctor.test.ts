@@ -28,13 +28,13 @@ const spoil = () => writeFileSync(fixture.store.userDataFile("w-0"), "{}");
 const fixLog = () => join(fixture.store.directory, "fixes.jsonl");
 
 describe("drawbridge workers doctor", () => {
-  test("ends with 0 when nothing is wrong, and finds the pool by its workers", async () => {
+  test("workers doctor ends with 0 when nothing is wrong, and finds the pool by its workers", async () => {
     expect([await doctor(), said.stderr]).toEqual([0, ""]);
     expect(said.stdout).toMatch(/^Pool clusters\/workers\n/);
     expect(said.stdout).toContain("0 failed, 0 warnings");
   });
 
-  test("shows what is wrong with its code, what shows it and what to do, and ends with 1", async () => {
+  test("workers doctor shows what is wrong with its code, what shows it and what to do, and ends with 1", async () => {
     spoil();
     expect(await doctor()).toBe(1);
     expect(said.stdout).toContain("FAILED   DB_NODE_USER_DATA: The user data of w-0: a machine would refuse it");
@@ -45,7 +45,7 @@ describe("drawbridge workers doctor", () => {
     expect(existsSync(fixLog())).toBe(false);
   });
 
-  test("says what it would do, does it, and then has nothing to do", async () => {
+  test("workers doctor --fix reports what it would do, does it, and then has nothing to do", async () => {
     spoil();
     expect(await doctor("--fix", "--dry-run")).toBe(1);
     expect(said.stdout).toMatch(/Fixes:\n {2}would be done: write .*w-0\.ign again.* \(DB_NODE_USER_DATA\)/);
@@ -58,7 +58,7 @@ describe("drawbridge workers doctor", () => {
     expect(readFileSync(fixLog(), "utf8").trim().split("\n")).toHaveLength(2);
   });
 
-  test("puts a fix off while another command is at work there, and still says what is wrong", async () => {
+  test("workers doctor postpones a fix while another command works there, and still reports what is wrong", async () => {
     spoil();
     writeFileSync(join(fixture.store.directory, ".lock"), `${process.ppid}\n`);
     expect(await doctor("--fix")).toBe(1);
@@ -68,7 +68,7 @@ describe("drawbridge workers doctor", () => {
     expect(existsSync(fixLog())).toBe(false);
   });
 
-  test("knows the claims of an Ignition server in the cluster, where claims are asked for", async () => {
+  test("workers doctor knows the claims of an Ignition server in the cluster, where claims are asked for", async () => {
     await fixture.file("csr-1", "w-0");
     expect(await doctor("--require-claim")).toBe(1);
     expect(said.stdout).toContain("rule claim");
@@ -83,7 +83,7 @@ describe("drawbridge workers doctor", () => {
     expect(said.stdout).toContain("keeps every rule, and nobody approves it");
   });
 
-  test("looks at the other pools when one is gone", async () => {
+  test("workers doctor looks at the other pools when one is gone", async () => {
     spoil();
     await fixture.store.change((all) => [...all, { ...all[0]!, name: "x-0", pool: "clusters/gone" }]);
     expect(await doctor()).toBe(1);
@@ -91,7 +91,7 @@ describe("drawbridge workers doctor", () => {
     expect(said.stdout).toContain("FAILED   DB_NODE_USER_DATA: The user data of w-0");
   });
 
-  test("gives the same to scripts", async () => {
+  test("workers doctor gives scripts the same findings as JSON", async () => {
     spoil();
     expect(await doctor("--output=json", "w-0")).toBe(1);
     const { ok, pools } = JSON.parse(said.stdout);
@@ -112,7 +112,7 @@ describe("drawbridge workers doctor", () => {
     expect([await doctor(...flags), said.stderr]).toEqual([2, expect.stringContaining(sentence)]);
   });
 
-  test("knows whom it does not know", async () => {
+  test("workers doctor refuses workers and pools that are not known", async () => {
     expect([await doctor("w-7"), said.stderr]).toEqual([1, expect.stringContaining("there is no worker w-7")]);
     expect([await doctor("--pool=other"), said.stderr]).toEqual([
       1,

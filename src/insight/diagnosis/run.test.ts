@@ -67,7 +67,7 @@ test("a check is left out without its fact, skipped when the fact is unavailable
   ]);
 });
 
-test("checks run one at a time unless told otherwise", async () => {
+test("checks run one at a time unless atOnce says otherwise", async () => {
   let now = 0;
   let most = 0;
   const checks = ["a", "b", "c", "d", "e"].map((id) =>

@@ -86,12 +86,12 @@ test("certificates-in-use judges certificates that ended, have not begun, or end
   ]);
 });
 
-test("listeners fails when nobody, or another process, listens where the process believes to listen", async () => {
-  const doors = { listeners: [{ what: "agents", address: "0.0.0.0:8091" }] };
+test("listeners fails when nobody, or another process, listens on an address of the process", async () => {
+  const onTcp = { listeners: [{ what: "agents", address: "0.0.0.0:8091" }] };
   const owner = (pid: number) => [{ port: 8091, owner: { pid, words: ["x"] } }];
   const server = ["proxy-server"];
   const of = (open: ReturnType<typeof owner>) =>
-    messagesOf(ownListeners, context(admin(doors), { server, listeners: open }));
+    messagesOf(ownListeners, context(admin(onTcp), { server, listeners: open }));
   expect(await of(owner(7))).toEqual(["ok: its 1 listeners are open"]);
   expect(await of([])).toEqual(["failed: agents: nobody listens on 0.0.0.0:8091"]);
   expect(await of(owner(8))).toEqual(["failed: agents: 0.0.0.0:8091 belongs to process 8"]);
@@ -99,7 +99,7 @@ test("listeners fails when nobody, or another process, listens where the process
   expect(await messagesOf(ownListeners, context(admin(socket), { server }))).toEqual([
     expect.stringMatching(/^failed: grpc frontend: \/nowhere\/s\.sock leads nowhere/),
   ]);
-  expect(await messagesOf(ownListeners, context(admin(doors)))).toEqual([
+  expect(await messagesOf(ownListeners, context(admin(onTcp)))).toEqual([
     expect.stringMatching(/^skipped: .*not on this host/),
   ]);
 });
@@ -119,7 +119,7 @@ test("refusals of the last minutes are a warning, in text without terminal contr
 test("a Unix socket that accepts connections counts as an open listener", async () => {
   const folder = mkdtempSync(join(tmpdir(), "db-doctor-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const socket = join(folder, "door.sock");
+  const socket = join(folder, "frontend.sock");
   const server = createServer().listen(socket);
   onTestFinished(() => void server.close());
   await new Promise((resolve) => server.once("listening", resolve));

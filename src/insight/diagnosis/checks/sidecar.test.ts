@@ -40,7 +40,7 @@ describe("check frontend", () => {
   });
   const pem = (name: string) => readFileSync(join(pki, name), "utf8");
 
-  const door = (port: number, servername?: string) => ({
+  const tcpFrontend = (port: number, servername?: string) => ({
     ...{ mode: "http-connect" as const, host: "127.0.0.1", port },
     tls: { caFile: "/ca.crt", ...(servername === undefined ? {} : { servername }) },
   });
@@ -56,23 +56,27 @@ describe("check frontend", () => {
 
   test("a frontend that is for another name or does not answer fails", async () => {
     const port = await serve();
-    expect(await ask(door(port))).toEqual([`ok: the sidecar reaches the frontend 127.0.0.1:${port} and can trust it`]);
-    expect(await ask(door(port, "konnectivity-server-local"))).toEqual([
+    expect(await ask(tcpFrontend(port))).toEqual([
+      `ok: the sidecar reaches the frontend 127.0.0.1:${port} and can trust it`,
+    ]);
+    expect(await ask(tcpFrontend(port, "konnectivity-server-local"))).toEqual([
       "failed: the frontend's certificate is not for konnectivity-server-local, so the sidecar refuses it",
     ]);
     for (const close of closing.splice(0)) close();
-    expect(await ask(door(port))).toEqual([`failed: nothing accepts connections on the frontend 127.0.0.1:${port}`]);
+    expect(await ask(tcpFrontend(port))).toEqual([
+      `failed: nothing accepts connections on the frontend 127.0.0.1:${port}`,
+    ]);
   });
 
   test("a frontend that does not answer is only a warning while another one does", async () => {
     const port = await serve();
-    expect(await ask({ mode: "grpc", uds: "/nowhere.sock" }, door(port))).toEqual([
+    expect(await ask({ mode: "grpc", uds: "/nowhere.sock" }, tcpFrontend(port))).toEqual([
       "warning: no process listens on the frontend's socket /nowhere.sock",
       expect.stringMatching(/^ok/),
     ]);
   });
 
-  test("the check is skipped without a sidecar, and fails when its flags cannot be understood", async () => {
+  test("frontend is skipped without a sidecar, and fails when its flags cannot be understood", async () => {
     expect(await messagesOf(frontend, context({ role: "sidecar" }))).toEqual([
       expect.stringMatching(/^skipped: no sidecar runs/),
     ]);

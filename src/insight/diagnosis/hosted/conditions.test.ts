@@ -59,7 +59,7 @@ describe("17: DataPlaneConnectionAvailable", () => {
     ["no log can be read", { ...worker, "/pods": pods("Running"), "/log": 500 }, "False", "LogsAccessFailed"],
     ["logs are empty", { ...worker, "/pods": pods("Running"), "/log": "" }, "False", "LogsAccessFailed"],
     ["a log comes through", { ...worker, "/pods": pods("Running"), "/log": "I1116 up\n" }, "True", "AsExpected"],
-  ])("%s", async (_, answers, status, reason) => {
+  ])("DataPlaneConnectionAvailable when %s", async (_, answers, status, reason) => {
     expect(await dataPlaneConnection(await cluster(answers))).toMatchObject({
       type: "DataPlaneConnectionAvailable",
       status,
@@ -86,22 +86,32 @@ describe("17: ControlPlaneConnectionAvailable", () => {
   const stamp = (lastSucceeded?: string) => ({ data: lastSucceeded === undefined ? {} : { lastSucceeded } });
   test.each<[string, Record<string, Answer>, string, string]>([
     ["there is no node", { "/api/v1/nodes": nodes() }, "Unknown", "NoWorkerNodesAvailable"],
-    ["nobody checks", worker, "Unknown", "ConfigMapNotFound"],
-    ["never succeeded", { ...worker, "/control-plane-connectivity-check": stamp() }, "False", "KASAccessFailed"],
-    ["no time", { ...worker, "/control-plane-connectivity-check": stamp("soon") }, "False", "KASAccessFailed"],
+    ["the checker has no ConfigMap", worker, "Unknown", "ConfigMapNotFound"],
     [
-      "six minutes ago",
+      "no worker has ever succeeded",
+      { ...worker, "/control-plane-connectivity-check": stamp() },
+      "False",
+      "KASAccessFailed",
+    ],
+    [
+      "the stamp is no time",
+      { ...worker, "/control-plane-connectivity-check": stamp("soon") },
+      "False",
+      "KASAccessFailed",
+    ],
+    [
+      "the stamp is six minutes old",
       { ...worker, "/control-plane-connectivity-check": stamp("2030-01-01T11:54:00Z") },
       "False",
       "ConnectionCheckStale",
     ],
     [
-      "four minutes ago, elsewhere",
+      "the stamp is four minutes old, in another time zone",
       { ...worker, "/control-plane-connectivity-check": stamp("2030-01-01T13:56:00+02:00") },
       "True",
       "AsExpected",
     ],
-  ])("%s", async (_, answers, status, reason) => {
+  ])("ControlPlaneConnectionAvailable when %s", async (_, answers, status, reason) => {
     expect(await controlPlaneConnection(await cluster(answers), now)).toMatchObject({
       type: "ControlPlaneConnectionAvailable",
       status,
@@ -152,8 +162,15 @@ describe("17: InfrastructureReady", () => {
       "AsExpected",
       "192.0.2.1",
     ],
-    ["nobody may look", { type: "LoadBalancer" }, { [service]: 403 }, "Unknown", "InfraStatusFailure", "403"],
-  ])("%s", async (_, publishing, answers, status, reason, message) => {
+    [
+      "the Service may not be read",
+      { type: "LoadBalancer" },
+      { [service]: 403 },
+      "Unknown",
+      "InfraStatusFailure",
+      "403",
+    ],
+  ])("InfrastructureReady when %s", async (_, publishing, answers, status, reason, message) => {
     const condition = await infrastructureReady(await cluster(answers), configOf(publishing));
     expect(condition).toMatchObject({ type: "InfrastructureReady", status, reason });
     expect(condition.message).toContain(message);

@@ -29,7 +29,7 @@ const broken = () => {
 };
 
 describe("fixes", () => {
-  test("are logged when they begin and when they end, and one that fails does not stop the next", async () => {
+  test("fixes are logged when they begin and when they end, and one that fails does not stop the next", async () => {
     const done = await applyFixes([finding("a", broken), finding("b", () => "mended")], options());
     expect(done.map(({ outcome, result, subject }) => [subject, outcome, result])).toEqual([
       ["a", "failed", "it is stuck"],
@@ -47,13 +47,13 @@ describe("fixes", () => {
     expect(statSync(logFile()).mode & 0o777).toBe(0o600);
   });
 
-  test("are only listed in a dry run", async () => {
+  test("fixes are only listed in a dry run", async () => {
     const [one] = await applyFixes([finding("a", () => "")], options(true));
     expect([one?.outcome, one?.what, applied]).toEqual(["would be done", "mend a", []]);
     expect(() => statSync(logFile())).toThrow("ENOENT");
   });
 
-  test("are not applied without a record", async () => {
+  test("fixes are not applied without a record", async () => {
     writeFileSync(join(folder, "log"), "in the way");
     await expect(applyFixes([finding("a", () => "")], options())).rejects.toMatchObject({ code: "DB_FIX_LOG" });
     expect(applied).toEqual([]);

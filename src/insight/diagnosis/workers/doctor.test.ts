@@ -35,7 +35,7 @@ async function change(worker: string, edit: (text: string) => string): Promise<v
 }
 
 describe("workers doctor on a healthy pool", () => {
-  test("finds nothing, and uses no machine's token to see that", async () => {
+  test("workers doctor finds nothing on a healthy pool, and uses no machine's token to see that", async () => {
     await fixture.worker("w-0");
     await fixture.worker("w-1", { ownToken: true });
     expect(await fixture.problems()).toEqual([]);
@@ -44,7 +44,7 @@ describe("workers doctor on a healthy pool", () => {
     expect(Buffer.from(asked[0]!.slice(7), "base64").toString()).not.toBe(TOKEN);
   });
 
-  test("reads HyperShift's Secrets beside the control plane, too", async () => {
+  test("workers doctor reads HyperShift's Secrets beside the control plane, too", async () => {
     const names = [tokenSecret, `user-data-workers-${HASH}`];
     for (const name of names) {
       const { metadata, ...rest } = await fixture.secret(name);
@@ -60,7 +60,7 @@ describe("workers doctor on a healthy pool", () => {
     ]);
   });
 
-  test("looks only at the workers that were named", async () => {
+  test("workers doctor looks only at the workers that were named", async () => {
     await fixture.worker("w-0");
     await fixture.worker("w-1");
     await change("w-1", () => "{}");
@@ -70,7 +70,7 @@ describe("workers doctor on a healthy pool", () => {
 });
 
 describe("a payload that is not made", () => {
-  test("is explained by the message of the server", async () => {
+  test("a payload that is not made is explained by the message of the server", async () => {
     await fixture.changeSecret(tokenSecret, data({ reason: "InvalidConfig", message: "the pull secret is missing" }));
     const [one] = await fixture.problems();
     expect(one).toMatchObject({ code: "DB_NODE_PAYLOAD", state: "failed" });
@@ -78,7 +78,7 @@ describe("a payload that is not made", () => {
     expect(one?.remedy).toBe(remedies.DB_NODE_PAYLOAD);
   });
 
-  test("is explained by the pool's conditions when it has no configuration", async () => {
+  test("a payload that is not made is explained by the pool's conditions when it has no configuration", async () => {
     const path = `${collectionPath("NodePool", pool.namespace)}/${pool.name}`;
     const object = await fixture.api.get<KubeObject>(path);
     await fixture.api.update(path, { ...object, metadata: { ...object.metadata, annotations: {} } });
@@ -102,7 +102,7 @@ describe("user data", () => {
     ["with another word", (text: string) => text.replace("Bearer ", "bearer "), "not the word Bearer and base64"],
     ["with broken base64", (text: string) => text.replace("Bearer ", "Bearer !"), "not the word Bearer and base64"],
     ["without the header", (text: string) => text.replace("Authorization", "X-Other"), "has no Authorization header"],
-  ])("%s is a 401, and written again", async (_, edit, why) => {
+  ])("user data %s is a 401, and is written again", async (_, edit, why) => {
     await fixture.worker("w-0");
     const good = readFileSync(fixture.store.userDataFile("w-0"), "utf8");
     await change("w-0", edit);
@@ -114,7 +114,7 @@ describe("user data", () => {
     expect(await one?.fix?.apply()).toContain("is written");
   });
 
-  test("with the token before the current one is a warning, with an older one unknown", async () => {
+  test("user data with the token before the current one is a warning, with an older one unknown", async () => {
     await fixture.worker("w-0");
     await fixture.changeSecret(tokenSecret, data({ token: "2-".repeat(10), old_token: TOKEN }));
     const [ofPool, old] = await fixture.problems();
@@ -132,7 +132,7 @@ describe("user data", () => {
   test.each([
     ["in an hour", 3_600_000, "DB_NODE_USER_DATA_OLD", "warning"],
     ["a moment ago", -1_000, "DB_NODE_TOKEN_EXPIRED", "failed"],
-  ])("of a former configuration that ends %s", async (_, inMs, code, state) => {
+  ])("user data of a former configuration that ends %s", async (_, inMs, code, state) => {
     await fixture.worker("w-0");
     const secrets = collectionPath("Secret", pool.namespace);
     const { metadata, ...rest } = await fixture.secret(tokenSecret);
@@ -147,24 +147,27 @@ describe("user data", () => {
     expect(found).toMatchObject({ code, state });
   });
 
-  test("with a token of its own that was revoked is unknown", async () => {
+  test("user data with a token of its own that was revoked is unknown", async () => {
     await fixture.worker("w-0", { ownToken: true });
     await revokeTokens(fixture.api, pool, ["w-0"]);
     expect((await fixture.problems()).map(({ code }) => code)).toEqual(["DB_NODE_TOKEN_UNKNOWN"]);
   });
 
-  test.each(["removed", "replaced"] as const)("of a worker that is being %s gets no token again", async (leaving) => {
-    await fixture.worker("w-0", { ownToken: true });
-    await revokeTokens(fixture.api, pool, ["w-0"]);
-    const [one] = await fixture.problems();
-    await fixture.store.change((all) => all.map((worker) => ({ ...worker, leaving })));
-    expect(await fixture.problems()).toEqual([]);
-    // Decided between the look and the fix.
-    expect(await one?.fix?.apply()).toContain("not expected any more");
-    expect((await fixture.secret("worker-tokens-workers")).data).toEqual({});
-  });
+  test.each(["removed", "replaced"] as const)(
+    "user data of a worker that is being %s gets no token again",
+    async (leaving) => {
+      await fixture.worker("w-0", { ownToken: true });
+      await revokeTokens(fixture.api, pool, ["w-0"]);
+      const [one] = await fixture.problems();
+      await fixture.store.change((all) => all.map((worker) => ({ ...worker, leaving })));
+      expect(await fixture.problems()).toEqual([]);
+      // Decided between the look and the fix.
+      expect(await one?.fix?.apply()).toContain("not expected any more");
+      expect((await fixture.secret("worker-tokens-workers")).data).toEqual({});
+    },
+  );
 
-  test("of a node that has joined is not checked any more", async () => {
+  test("user data of a node that has joined is not checked any more", async () => {
     await fixture.worker("w-0");
     await change("w-0", () => "{}");
     await fixture.api.create("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name: "w-0" } });
@@ -180,13 +183,13 @@ describe("the Ignition server", () => {
     [401, "takes the Authorization header away"],
     [404, "there is no such path"],
     [503, "answers 511 to a token that it does not know"],
-  ])("that answers %i is not what machines look for", async (status, why) => {
+  ])("an Ignition server that answers %i is not what machines look for", async (status, why) => {
     fixture.source.answer = (_, response) => response.writeHead(status).end();
     const [one] = await fixture.problems();
     expect(one).toMatchObject({ code: "DB_NODE_IGNITION_UNREACHABLE", message: expect.stringContaining(why) });
   });
 
-  test("is named without the login in its address", async () => {
+  test("an Ignition server is named without the login in its address", async () => {
     await fixture.worker("w-0");
     await change("w-0", (text) => text.replace("https://", "https://me:s3cr3t@"));
     fixture.source.answer = (_, response) => response.writeHead(404).end();
@@ -195,7 +198,7 @@ describe("the Ignition server", () => {
     expect(JSON.stringify(found)).not.toContain("s3cr3t");
   });
 
-  test("that does not answer is unreachable", async () => {
+  test("an Ignition server that does not answer is unreachable", async () => {
     fixture.close();
     fixture = await PoolFixture.open();
     fixture.source.close();
@@ -206,7 +209,7 @@ describe("the Ignition server", () => {
     });
   });
 
-  test("with a certificate for another address or of another authority has a code of its own", async () => {
+  test("an Ignition server with a certificate for another address or of another authority has a code of its own", async () => {
     const { port } = new URL(fixture.source.url("/"));
     await fixture.worker("w-0");
     await change("w-0", (text) => text.replace("127.0.0.1", "localhost"));
@@ -230,7 +233,7 @@ describe("the Ignition server", () => {
 });
 
 describe("certificate requests", () => {
-  test("that keep every rule are approved, as the approver would, and remembered", async () => {
+  test("certificate requests that keep every rule are approved, as the approver would, and remembered", async () => {
     await fixture.worker("w-0");
     await fixture.file("csr-1", "w-0");
     const [one] = await fixture.problems();
@@ -241,14 +244,14 @@ describe("certificate requests", () => {
     expect(await one?.fix?.apply()).toContain("was left alone: somebody decided it meanwhile");
   });
 
-  test("of two machines under one name are not both approved", async () => {
+  test("certificate requests of two machines under one name are not both approved", async () => {
     await fixture.worker("w-0");
     await fixture.file("csr-1", "w-0");
     await fixture.file("csr-2", "w-0");
     const found = await fixture.problems();
     expect(found).toHaveLength(2);
-    const said = [await found[0]?.fix?.apply(), await found[1]?.fix?.apply()];
-    expect(said[1]).toContain("was left alone");
+    const results = [await found[0]?.fix?.apply(), await found[1]?.fix?.apply()];
+    expect(results[1]).toContain("was left alone");
     const outcomes = ["csr-1", "csr-2"].map(async (name) =>
       outcomeOf(await fixture.api.get<SigningRequest>(requestPath(name))),
     );
@@ -256,7 +259,7 @@ describe("certificate requests", () => {
     expect((await fixture.context.memory().load()).get("w-0")?.client?.request).toBe("csr-1");
   });
 
-  test("that break a rule are explained and not approved", async () => {
+  test("certificate requests that break a rule are explained and not approved", async () => {
     await fixture.worker("w-0", { deadline: new Date(Date.now() - 30_000).toISOString() });
     await fixture.file("csr-1", "w-0");
     await fixture.file("csr-2", "intruder");
@@ -293,7 +296,7 @@ describe("the certificate of the cluster network", () => {
     data: { "tls.crt": encoded("c"), "tls.key": encoded("k") },
   };
 
-  test("is copied from the hosted cluster, without what belongs to its controllers, and only once", async () => {
+  test("the certificate of the cluster network is copied from the hosted cluster, without what belongs to its controllers, and only once", async () => {
     fixture.isHosted = true;
     await fixture.hosted.create(collectionPath("Secret", "openshift-ovn-kubernetes"), inside);
     const [one] = await fixture.problems();
@@ -305,10 +308,10 @@ describe("the certificate of the cluster network", () => {
     expect(await one?.fix?.apply()).toContain("was there already");
   });
 
-  test("is not missed where the hosted cluster has none, or where there is no other cluster", async () => {
-    const said = async () => (await fixture.findings()).find(({ check }) => check === "ovn-certificate")?.message;
-    expect(await said()).toContain("nodes join the pool's own cluster");
+  test("the certificate of the cluster network is not missed where the hosted cluster has none, or where there is no other cluster", async () => {
+    const message = async () => (await fixture.findings()).find(({ check }) => check === "ovn-certificate")?.message;
+    expect(await message()).toContain("nodes join the pool's own cluster");
     fixture.isHosted = true;
-    expect(await said()).toContain("has no Secret");
+    expect(await message()).toContain("has no Secret");
   });
 });
