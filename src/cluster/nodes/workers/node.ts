@@ -13,8 +13,9 @@ export function nodePath(name: string): string {
   return `${NODES_PATH}/${encodeURIComponent(name)}`;
 }
 
-export function isReady(node: Node | undefined): boolean {
-  return readyCondition(node)?.status === "True";
+/** Of a node, or a pod. */
+export function isReady(object: Pick<Node, "status"> | undefined): boolean {
+  return readyCondition(object)?.status === "True";
 }
 
 /** The reason of the kubelet or of the node controller; empty when the node is Ready. */
@@ -25,8 +26,8 @@ export function whyNotReady(node: Node): string {
   return [condition.reason, condition.message].filter(Boolean).join(": ") || `Ready is ${condition.status}`;
 }
 
-function readyCondition(node: Node | undefined) {
-  return node?.status?.conditions?.find(({ type }) => type === "Ready");
+function readyCondition(object: Pick<Node, "status"> | undefined) {
+  return object?.status?.conditions?.find(({ type }) => type === "Ready");
 }
 
 const ATTEMPTS = 10;

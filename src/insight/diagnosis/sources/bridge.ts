@@ -9,6 +9,8 @@ import { AGENT_NAME, pkiFile } from "../../../cluster/bootstrap/model/names.js";
 import { textAt } from "../../../cluster/bootstrap/settings/programs.js";
 import { collectionPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
+import type { Pod } from "../../../cluster/nodes/workers/drain.js";
+import { isReady, type Node } from "../../../cluster/nodes/workers/node.js";
 import { describeFrontend } from "../../../tunnel/client/frontend.js";
 import { DialRefusedError, dialThrough, type Frontend } from "../../../tunnel/client/index.js";
 import type { Bridge } from "../bridge.js";
@@ -52,12 +54,12 @@ export function bridgeClusterSource(bridge: Bridge, access: BridgeApi): FactSour
       return { server: access.kubeconfig, version };
     },
     nodes: withApi(async (api, signal) => {
-      const { items } = await api.list<ConditionedObject>(collectionPath("Node"), { signal });
+      const { items } = await api.list<Node>(collectionPath("Node"), { signal });
       return items.map((node) => ({ name: node.metadata?.name ?? "", isReady: isReady(node) }));
     }),
     agentPodsByNode: withApi(async (api, signal) => {
       const options = { labelSelector: `app=${AGENT_NAME}`, signal };
-      const { items } = await api.list<AgentPod>(collectionPath("Pod", namespace), options);
+      const { items } = await api.list<Pod>(collectionPath("Pod", namespace), options);
       return new Map(
         items.toReversed().map((pod) => [pod.spec?.nodeName ?? "", { isReady: isReady(pod), state: stateOf(pod) }]),
       );
@@ -65,22 +67,7 @@ export function bridgeClusterSource(bridge: Bridge, access: BridgeApi): FactSour
   };
 }
 
-interface ConditionedObject extends KubeObject {
-  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
-}
-
-interface AgentPod extends ConditionedObject {
-  readonly spec?: { readonly nodeName?: string };
-  readonly status?: ConditionedObject["status"] & {
-    readonly phase?: string;
-    readonly containerStatuses?: readonly { readonly state?: { readonly waiting?: { readonly reason?: string } } }[];
-  };
-}
-
-const isReady = ({ status }: ConditionedObject): boolean =>
-  status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") ?? false;
-
-function stateOf(pod: AgentPod): string {
+function stateOf(pod: Pod): string {
   if (isReady(pod)) return "its agent is ready, but not at this server";
   const { phase = "Unknown", containerStatuses = [] } = pod.status ?? {};
   const reason = containerStatuses.map(({ state }) => state?.waiting?.reason).find((word) => word !== undefined);
