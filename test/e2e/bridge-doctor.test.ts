@@ -181,7 +181,7 @@ describe.skipIf(!ready)("drawbridge doctor beside server and agent", () => {
       const dropped = await doctor(topology.n2, "--role", "agent", "--address", address.bs, "--pki", pki);
       expect(of(dropped, "server-reachable")).toMatchObject({
         state: "failed",
-        message: "192.168.66.10:8091 does not answer: something on the way drops TCP 8091",
+        message: "192.168.66.10:8091 does not answer: something in between drops TCP 8091",
         remedy: expect.stringMatching(/drawbridge firewall plan/),
       });
     } finally {

@@ -220,7 +220,7 @@ describe.skipIf(!ready)("server, agent, sidecar and Ignition server, each in a n
     const report = await doctor("wh");
     expect(report.role).toBe("ignition");
     expect(complaints(report)).toEqual([
-      "ignition-certificate: the Ignition server's certificate is not for ignition.example, so machines that are told that address ask for ever",
+      "ignition-certificate: the Ignition server's certificate is not for ignition.example, so machines that are given that address retry for ever",
       "ignition-tokens: no pool has a token Secret in pools, so every machine gets 511",
     ]);
     expect(fine(report)).toEqual(expect.arrayContaining(["health", "admin-api", "certificates-in-use", "listeners"]));

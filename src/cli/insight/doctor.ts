@@ -53,7 +53,7 @@ export default defineCommand({
   purpose: `Looks for whatever keeps a bridge, or any other part of drawbridge, from working here, and says what to do about it.
 
 It runs on a server's host, beside an agent, a sidecar, an Ignition server, a pool controller or a CSR approver, on an
-OpenShift bootstrap host or on a workstation, and checks what makes sense there. It finds a running process' ports,
+OpenShift bootstrap host or on a workstation, and runs the checks that apply there. It finds a running process' ports,
 certificates and admin token in its flags. drawbridge workers doctor explains why single machines do not become nodes.
 Doctor changes nothing. It ends with 1 when a check failed; warnings alone end with 0.`,
   examples: ["drawbridge doctor", "drawbridge doctor --role agent --output json"],

@@ -80,7 +80,7 @@ describe("drawbridge workers doctor", () => {
     said.stdout = "";
     await doctor("--require-claim");
     expect(said.stdout).toContain("csr-1 asks for a client certificate of w-0");
-    expect(said.stdout).toContain("keeps every rule, and nobody approves it");
+    expect(said.stdout).toContain("keeps every rule, and is not approved");
   });
 
   test("workers doctor looks at the other pools when one is gone", async () => {

@@ -35,11 +35,11 @@ const doctorFlags = {
 type WorkersDoctorFlags = Values<typeof doctorFlags>;
 
 export default defineCommand({
-  purpose: `Looks for whatever keeps a pool's machines from becoming nodes: a payload that is not made (511), user data that opens
-nothing (401, a token that ended or is nobody's), an Ignition server that does not answer or whose certificate is for
-another address, certificate requests that nobody approves, nodes that are not Ready, and the certificate that the cluster
+  purpose: `Looks for whatever keeps a pool's machines from becoming nodes: a payload that is not made (511), user data that is
+refused (401, a token that ended or is not known), an Ignition server that does not answer or whose certificate is for
+another address, certificate requests that are not approved, nodes that are not Ready, and the certificate that the cluster
 network of a hosted control plane waits for. Each finding has a code, its evidence, and what to do. No machine's token is
-used for that: the server is asked with one that nobody has.
+used for that: the server is asked with a random one.
 
 With --fix it does what is safe: it writes the user data of machines that have not joined again, approves requests that
 keep every rule of the approver, and copies the network's certificate. Each fix is a line in the fix log before and after.

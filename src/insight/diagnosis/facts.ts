@@ -67,7 +67,7 @@ interface ProgramFacts {
   readonly sidecar: SidecarSettings;
   readonly nameResolution: readonly NameResolution[];
   readonly ignitionPort: Pick<Dialled, "where" | "handshake">;
-  /** Where machines are told to find the Ignition server; a sentence when nothing tells. */
+  /** The addresses of the Ignition server that machines are given; a sentence when none is known. */
   readonly ignitionNames: readonly string[] | string;
   /** What the process answers on its admin port; `metrics` is empty when they could not be read. */
   readonly adminPort: { readonly address: string; readonly overview: Overview; readonly metrics: string };

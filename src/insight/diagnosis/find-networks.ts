@@ -88,7 +88,7 @@ async function fromCluster(api: KubeApi): Promise<Found> {
   };
 }
 
-/** What the nodes hand out, when nobody says what it is a part of. */
+/** The nodes' own parts of the pod network, when the whole of it is not known. */
 async function ofNodes(api: KubeApi): Promise<string[]> {
   const { items } = await api.list<KubeObject>(collectionPath("Node"), TIMEOUT).catch(() => ({ items: [] }));
   return items.flatMap((node) => listOf(at(node, "spec", "podCIDRs")).map(String));

@@ -66,7 +66,7 @@ test("path fails when no bytes get through, and warns when they do not through s
   ]);
   const agents = [agent, { ...agent, key: 2, path: failing }];
   expect(await messagesOf(path, context(admin({ path: { state: "ok" }, agents })))).toEqual([
-    "warning: 1 of 2 agents are connected but carry nothing",
+    "warning: 1 of 2 agents are connected but carry no bytes",
   ]);
   expect(await messagesOf(path, context(admin({ path: { state: "ok" } })))).toEqual([
     "ok: bytes get through the tunnel",
@@ -86,14 +86,14 @@ test("certificates-in-use judges certificates that ended, have not begun, or end
   ]);
 });
 
-test("listeners fails when nobody, or another process, listens on an address of the process", async () => {
+test("listeners fails when no process, or another process, listens on an address of the process", async () => {
   const onTcp = { listeners: [{ what: "agents", address: "0.0.0.0:8091" }] };
   const owner = (pid: number) => [{ port: 8091, owner: { pid, words: ["x"] } }];
   const server = ["proxy-server"];
   const of = (open: ReturnType<typeof owner>) =>
     messagesOf(ownListeners, context(admin(onTcp), { server, listeners: open }));
   expect(await of(owner(7))).toEqual(["ok: its 1 listeners are open"]);
-  expect(await of([])).toEqual(["failed: agents: nobody listens on 0.0.0.0:8091"]);
+  expect(await of([])).toEqual(["failed: agents: nothing listens on 0.0.0.0:8091"]);
   expect(await of(owner(8))).toEqual(["failed: agents: 0.0.0.0:8091 belongs to process 8"]);
   const socket = { listeners: [{ what: "grpc frontend", address: "/nowhere/s.sock" }] };
   expect(await messagesOf(ownListeners, context(admin(socket), { server }))).toEqual([

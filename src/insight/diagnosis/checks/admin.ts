@@ -15,7 +15,7 @@ export const adminApi = defineCheck({
   },
 });
 
-/** Connected is not the same as working: the watchdog, or the sidecar's probe, sends bytes all the way. */
+/** An agent that is connected may still not work: the watchdog, or the sidecar's probe, sends bytes through the tunnel. */
 export const path = defineCheck({
   ...{ id: "path", about: "Bytes get through the tunnel", needs: ["overview"] },
   judge({ overview: { path: whole, agents = [], process } }) {
@@ -28,11 +28,11 @@ export const path = defineCheck({
     if (whole?.state === "failing")
       return [failed(`bytes do not get through: ${describeFailure(whole)}`, remedy, ...lines)];
     if (failing.length > 0) {
-      const message = `${failing.length} of ${agents.length} agents are connected but carry nothing`;
+      const message = `${failing.length} of ${agents.length} agents are connected but carry no bytes`;
       return [warning(message, remedy, ...lines)];
     }
     if (whole?.state === "ok") return [ok("bytes get through the tunnel")];
-    return [skipped("nobody has tried yet whether bytes get through the tunnel")];
+    return [skipped("no probe has been sent through the tunnel yet")];
   },
 });
 
@@ -46,7 +46,7 @@ export const agentsConnected = defineCheck({
   judge({ overview: { agents = [], process } }) {
     if (agents.length === 0) {
       const remedy =
-        "Look at the agents: drawbridge doctor beside one says what keeps it from here; whom the server rejected is in its log.";
+        "Look at the agents: drawbridge doctor beside one says what keeps it from here; the agents that the server rejected are in its log.";
       return [failed("no agent is connected, so every dial is refused", remedy, ...unreadyReason(process))];
     }
     const useful = agents.filter(({ draining, demotedUntil }) => !draining && demotedUntil === undefined);
@@ -107,7 +107,7 @@ export const refusals = defineCheck({
   },
 });
 
-/** Files may be new while the process still uses what it read before. */
+/** The files may have been replaced while the process still uses the certificates that it read before. */
 export const certificatesInUse = defineCheck({
   ...{ id: "certificates-in-use", about: "The certificates that the process has loaded are valid" },
   needs: ["overview", "now"],
@@ -138,12 +138,12 @@ function judgeLife({ file, use, kind, subject, notBeforeAt, notAfterAt }: Certif
   return [warning(`${which} ends in ${roughDuration(notAfterAt - now)}`, remedy, evidence)];
 }
 
-/** A listener that the process believes to be open, and to which nobody can connect, is the quietest of failures. */
+/** A listener that the process reports as open may be unreachable, and no client can tell the process. */
 export const ownListeners = defineCheck({
   ...{ id: "listeners", about: "Whatever the process listens on can be reached" },
   needs: ["overview", "deadSockets", "listeners", "program"],
-  judge({ overview: { listeners: believed }, deadSockets, listeners: open, program }) {
-    const found = believed.flatMap(({ what, address }) => {
+  judge({ overview: { listeners: reported }, deadSockets, listeners: open, program }) {
+    const found = reported.flatMap(({ what, address }) => {
       const problem = address.startsWith("/")
         ? deadSockets.includes(address) &&
           `${address} leads nowhere: the socket was removed, or replaced by another process'`
@@ -154,8 +154,8 @@ export const ownListeners = defineCheck({
       ];
     });
     if (found.length > 0) return found;
-    const lines = believed.map(({ what, address }) => `${what} ${address}`);
-    return [ok(`its ${believed.length} listeners are open`, ...lines)];
+    const lines = reported.map(({ what, address }) => `${what} ${address}`);
+    return [ok(`its ${reported.length} listeners are open`, ...lines)];
   },
 });
 
@@ -163,7 +163,7 @@ function portProblem(address: string, open: readonly TcpListener[], pid: number 
   const split = splitHostPort(address);
   if ("error" in split) return undefined;
   const listener = open.find(({ port }) => port === Number(split.port));
-  if (listener === undefined) return `nobody listens on ${address}`;
+  if (listener === undefined) return `nothing listens on ${address}`;
   return listener.owner === undefined || listener.owner.pid === pid
     ? undefined
     : `${address} belongs to process ${listener.owner.pid}`;

@@ -71,7 +71,7 @@ function judgePort(
 }
 
 const unansweredMessages = (where: string, port: number, kind: string) => ({
-  timeout: `${where} does not answer: something on the way drops TCP ${port}`,
+  timeout: `${where} does not answer: something in between drops TCP ${port}`,
   refused: `nothing accepts connections on ${where}`,
   "no-tls": `${where} does not speak TLS as a proxy-server's ${kind} does`,
   unreachable: `${where} cannot be reached`,
@@ -110,7 +110,7 @@ export const frontend = defineCheck({
   judge({ frontends, now }) {
     const found = frontends.map((each) => judgeFrontend(each, now));
     const hasUsable = found.some((judgements) => judgements.every(({ state }) => state === "ok"));
-    // The next frontend is tried when one is out of reach: a spare that is missing stops nobody yet.
+    // The next frontend is tried when one is out of reach: a missing spare is not a failure yet.
     return found
       .flat()
       .map((each) => (hasUsable && each.state === "failed" ? { ...each, state: "warning" as const } : each));
@@ -152,7 +152,7 @@ export const ignitionCertificate = defineCheck({
     const names = typeof ignitionNames === "string" ? [] : ignitionNames;
     const { found, evidence } = judgePort({ ...ignitionPort, names }, now, {
       owner: "the Ignition server's",
-      consequence: "so machines that are told that address ask for ever",
+      consequence: "so machines that are given that address retry for ever",
       unanswered: () => [
         `the Ignition server runs but does not serve machines on ${ignitionPort.where}`,
         "Read its log: it waits for its certificate (--cert-file, --cert-secret) before it opens the port.",
@@ -165,6 +165,6 @@ export const ignitionCertificate = defineCheck({
       return [...found, skipped(ignitionNames, "Give the address that machines are given with --address.")];
     return found.length > 0
       ? found
-      : [ok(`the certificate is for what machines are told: ${names.join(", ")}`, evidence)];
+      : [ok(`the certificate is for the addresses that machines are given: ${names.join(", ")}`, evidence)];
   },
 });

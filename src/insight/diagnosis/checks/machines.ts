@@ -1,4 +1,4 @@
-/** What a machine meets after it has its user data: the Ignition server, the approver, and the cluster's network. */
+/** What a machine needs after it has its user data: the Ignition server, the approver, and the cluster's network. */
 import { messageOf } from "../../../base/errors/error.js";
 import { coded, type Judgement, ok, skipped } from "../../../base/finding.js";
 import { label, type Node, pathOf } from "../../../cluster/nodes/objects.js";
@@ -34,8 +34,8 @@ const certificateErrors: Readonly<Record<string, string>> = {
 };
 
 const statusMeanings: Readonly<Record<number, string>> = {
-  200: "it gives a payload to a token that nobody has, so it is no Ignition server of a pool",
-  401: "something on the way takes the Authorization header away",
+  200: "it gives a payload to an unknown token, so it is no Ignition server of a pool",
+  401: "something in between removes the Authorization header",
   404: "there is no such path, so it is another server",
 };
 
@@ -50,7 +50,7 @@ function ignitionProblem({ error, source, status }: IgnitionAnswer): Judgement |
   if (problem === undefined)
     return coded("DB_NODE_IGNITION_UNREACHABLE", `${source} does not answer`, messageOf(error) || code);
   const names = cert === undefined ? [] : [`its certificate is for ${cert.subjectaltname ?? "no name at all"}`];
-  const message = `the certificate of ${source} ${problem}, so machines ask for ever`;
+  const message = `the certificate of ${source} ${problem}, so machines retry for ever`;
   return coded("DB_NODE_IGNITION_NAME", message, code, ...names);
 }
 
@@ -69,7 +69,7 @@ export const requests = defineCheck({
   },
 });
 
-/** A request of a node that nobody expects could be of a worker that is missing from the inventory. */
+/** A request of an unexpected node may be of a worker that is missing from the inventory. */
 function concerns({ decision: { node, pool } }: WaitingRequest, { isLimited, pool: own, workers }: PoolState): boolean {
   if (workers.some(({ worker }) => worker.name === node)) return true;
   return !isLimited && (pool === undefined || pool === pathOf(own));
@@ -86,15 +86,15 @@ function judgeRequest({ ageMs, decision }: WaitingRequest, fixes: WorkerFixes | 
   const asks = `${name} asks for a ${kind} certificate of ${node || "nobody"} since ${seconds} s`;
   if (action === "approve") {
     return {
-      ...coded(code, `${asks}, keeps every rule, and nobody approves it`, explanation),
+      ...coded(code, `${asks}, keeps every rule, and is not approved`, explanation),
       ...{ subject, state: ageMs < YOUNG_MS ? "warning" : "failed", fix: fixes?.approveRequest(name) },
       remedy: "Start drawbridge csr approver, or approve it now with --fix.",
     };
   }
-  const verdict = action === "deny" ? "is a forgery to any approver" : "is not approved by any approver";
+  const judgement = action === "deny" ? "is refused by every approver as a forgery" : "is not approved by any approver";
   const evidence = [`rule ${rule}`, `drawbridge csr explain ${name} goes through all rules`];
   return {
-    ...coded(code, `${asks} and ${verdict}: ${explanation}`, ...evidence),
+    ...coded(code, `${asks} and ${judgement}: ${explanation}`, ...evidence),
     ...{ subject, state: action === "deny" ? "warning" : "failed", remedy: remedyFor(rule, node) },
   };
 }
@@ -139,7 +139,7 @@ function judgeNode(name: string, node: Node | undefined): Judgement {
 
 /**
  * The certificate that ovnkube-control-plane waits for beside a hosted control plane. The hosted cluster's own service
- * authority makes it in there; on user-managed machines nobody may have brought it out.
+ * authority makes it there; on user-managed machines nothing may have copied it out.
  */
 export const networkCertificate = defineCheck({
   ...{ id: "ovn-certificate", about: "The cluster network's certificate is beside the control plane" },

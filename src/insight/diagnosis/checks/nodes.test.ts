@@ -79,10 +79,10 @@ describe("check ignition-certificate", () => {
   test("the certificate must be for the address that the cluster publishes, and valid", async () => {
     const at = await serve();
     expect(await ask(at, publishing("127.0.0.1:22624"))).toEqual([
-      "ok: the certificate is for what machines are told: 127.0.0.1",
+      "ok: the certificate is for the addresses that machines are given: 127.0.0.1",
     ]);
     const elsewhere =
-      "failed: the Ignition server's certificate is not for ignition.example, so machines that are told that address ask for ever";
+      "failed: the Ignition server's certificate is not for ignition.example, so machines that are given that address retry for ever";
     expect(await ask(at, publishing("ignition.example:22624"))).toEqual([elsewhere]);
     expect(await ask(at, { address: "ignition.example" })).toEqual([elsewhere]);
     expect(await ask(at, objects({}))).toEqual(["skipped: no cluster in clusters publishes an Ignition server"]);

@@ -1,4 +1,4 @@
-/** The program on this host, in its own words: is it ready, and do its settings make sense? */
+/** The program on this host: whether it is ready, and whether its settings work. */
 import { failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
 import { defineCheck } from "../check.js";
 import type { NameResolution } from "../facts.js";
@@ -62,7 +62,7 @@ export const nameResolution = defineCheck({
   judge({ nameResolution: listeners }) {
     const found = listeners.flatMap(judgeOrder);
     if (found.length > 0) return found;
-    return [ok("names are looked up in an order that makes sense", ...listeners.map(orderLine))];
+    return [ok("names are resolved in an order that works", ...listeners.map(orderLine))];
   },
 });
 

@@ -95,7 +95,7 @@ test("resolution reports resolvers behind agent, a fallback without cluster-dns,
       context({ env, facts: { sidecar: () => settings({ listeners: [{ ...listener, ...changes }] }) } }),
     );
   };
-  const inOrder = ["ok: names are looked up in an order that makes sense"];
+  const inOrder = ["ok: names are resolved in an order that works"];
   expect(await finding({})).toEqual(inOrder);
   expect(await finding({ order: ["services", "cluster-dns", "agent"] })).toEqual(inOrder);
   expect(await finding({ order: ["agent", "here"] })).toEqual([

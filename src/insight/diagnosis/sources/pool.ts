@@ -76,7 +76,7 @@ export interface PoolState {
   readonly now: number;
 }
 
-/** The answer of an Ignition server to a token that nobody has. */
+/** The answer of an Ignition server to a random token. */
 export interface IgnitionAnswer {
   /** Its URL, without a login. */
   readonly source: string;
@@ -230,8 +230,8 @@ async function ignitionAnswers({ isLimited, pool, userDataSecret, workers }: Poo
 }
 
 /**
- * As machines ask, with their authorities and proxy, but with a token that nobody has: a fetch with a real one would
- * count as a machine's.
+ * As machines ask, with their authorities and proxy, but with a random token: a fetch with a real one would count as a
+ * machine's.
  */
 async function askServer({ pointer: { config, source }, subjects }: { pointer: UserDataPointer; subjects: string[] }) {
   const url = new URL(source);

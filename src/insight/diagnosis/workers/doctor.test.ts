@@ -180,7 +180,7 @@ describe("user data", () => {
 describe("the Ignition server", () => {
   test.each([
     [200, "it is no Ignition server of a pool"],
-    [401, "takes the Authorization header away"],
+    [401, "removes the Authorization header"],
     [404, "there is no such path"],
     [503, "answers 511 to a token that it does not know"],
   ])("an Ignition server that answers %i is not what machines look for", async (status, why) => {
