@@ -6,9 +6,9 @@ import { names, AGENT_NAMESPACE as namespace } from "../../../cluster/hosted/mod
 import { find } from "../../../cluster/kube/objects.js";
 import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
-import type { ConfigMap } from "../../../cluster/nodes/objects.js";
+import type { ConfigMap, Node } from "../../../cluster/nodes/objects.js";
 import type { Pod } from "../../../cluster/nodes/workers/drain.js";
-import { isReady, type Node } from "../../../cluster/nodes/workers/node.js";
+import { isReady } from "../../../cluster/nodes/workers/node.js";
 
 export interface HostedCondition {
   readonly type: "DataPlaneConnectionAvailable" | "ControlPlaneConnectionAvailable" | "InfrastructureReady";

@@ -37,7 +37,10 @@ type Found = Judgement & Pick<Finding, "check">;
 
 export const ABOUT = "Certificates fit together and are valid";
 export const wrong = (check: string, message: string, remedy: string): Found => ({ check, ...failed(message, remedy) });
-export const warning = (check: string, message: string, remedy: string): Found => ({ check, ...warned(message, remedy) });
+export const warning = (check: string, message: string, remedy: string): Found => ({
+  check,
+  ...warned(message, remedy),
+});
 
 export function findingsOf(subject: Subject, surroundings: Surroundings): Finding[] {
   const rules = [lifetime, chain, usage, servesAddress, maySign, ownKey, keyMode, signerKey, fips];
