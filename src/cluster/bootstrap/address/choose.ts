@@ -42,28 +42,38 @@ export interface AddressChoice {
   readonly warnings: readonly string[];
 }
 
-interface Surroundings extends Circumstances {
-  readonly serviceNetworks: readonly Prefix[];
-  /** The host's addresses without those that pass or move. */
-  readonly owned: readonly HostAddress[];
-}
-
-interface Found {
-  readonly source: AddressSource;
-  readonly address: string;
-  readonly considered: readonly Consideration[];
-}
-
 /** Throws DB_ADDRESS_REFUSED for an address that was told, DB_ADDRESS_NOT_FOUND when none is told and none can be found. */
 export async function chooseAddress(input: AddressInput): Promise<AddressChoice> {
-  const surroundings = await lookAround(input);
-  const { source, address, considered } = told(input, surroundings) ?? (await found(input.host, surroundings));
+  const around = await lookAround(input);
+  const considered: Consideration[] = [];
+  for await (const { source, from, address, nothing, isTold } of candidates(input, around)) {
+    const reason = address === undefined ? undefined : unusableBecause(address, around);
+    const is = isTold ? `${from} is ${address}` : `${address} is ${from}`;
+    if (address === undefined) considered.push({ source, outcome: "nothing", detail: `${nothing}.` });
+    else if (reason === undefined) {
+      considered.push({ source, outcome: "chosen", detail: `${is}.` });
+      return choiceOf(source, address, considered, around);
+    } else if (isTold) {
+      // What a person said is used or refused, never replaced by something else.
+      throw new DrawbridgeError("DB_ADDRESS_REFUSED", `${from} is ${JSON.stringify(address)}: ${reason}.`);
+    } else considered.push({ source, outcome: "refused", detail: `${is}, but ${reason}.` });
+  }
+  const reasons = considered.map(({ detail }) => detail.replace(/\.$/, "")).join("; ");
+  throw new DrawbridgeError("DB_ADDRESS_NOT_FOUND", `This host has no address that agents could dial: ${reasons}.`);
+}
+
+function choiceOf(
+  source: AddressSource,
+  address: string,
+  considered: readonly Consideration[],
+  { hostAddresses, owned }: Surroundings,
+): AddressChoice {
   const target = canonical(address);
-  const onThisHost = surroundings.hostAddresses.some((own) => sameAddress(own.address, target));
+  const onThisHost = hostAddresses.some((own) => sameAddress(own.address, target));
   return {
     target,
     family: familyOf(target) ?? 4,
-    sans: distinct([target, ...surroundings.owned.map((own) => canonical(own.address))]),
+    sans: distinct([target, ...owned.map((own) => canonical(own.address))]),
     source,
     considered,
     warnings: onThisHost
@@ -72,7 +82,10 @@ export async function chooseAddress(input: AddressInput): Promise<AddressChoice>
   };
 }
 
-async function lookAround(input: AddressInput): Promise<Surroundings> {
+type Surroundings = Awaited<ReturnType<typeof lookAround>>;
+
+/** What is known of the cluster's networks and of the host. */
+async function lookAround(input: AddressInput) {
   const serviceNetworks = prefixes("service network", input.serviceNetworks);
   const machineNetworks = prefixes("machine network", input.machineNetworks);
   const vips = (input.vips ?? []).map(checkedVip);
@@ -83,41 +96,11 @@ async function lookAround(input: AddressInput): Promise<Surroundings> {
     machineNetworks,
     vips,
     hostAddresses,
-    families: families.length > 0 ? families : [4, 6],
+    /** What the service networks speak; all of them when nothing is known. */
+    families: families.length > 0 ? families : ([4, 6] as const),
+    /** The host's addresses without those that pass or move. */
     owned: lastingAddresses(hostAddresses, vips),
   };
-}
-
-/** What a person said is used or refused, never replaced by something else. */
-function told({ flag, env }: AddressInput, surroundings: Surroundings): Found | undefined {
-  const [name] = ADDRESS_VARIABLES.filter((variable) => env[variable]);
-  if (flag === undefined && name === undefined) return undefined;
-  const source = flag === undefined ? "environment" : "flag";
-  const from = flag?.name ?? `the variable ${name}`;
-  const address = flag?.value ?? env[name ?? ""] ?? "";
-  const reason = unusableBecause(address, surroundings);
-  if (reason !== undefined) {
-    throw new DrawbridgeError("DB_ADDRESS_REFUSED", `${from} is ${JSON.stringify(address)}: ${reason}.`);
-  }
-  return { source, address, considered: [{ source, outcome: "chosen", detail: `${from} is ${address}.` }] };
-}
-
-async function found(host: HostNetwork, surroundings: Surroundings): Promise<Found> {
-  const { serviceNetworks, machineNetworks, owned } = surroundings;
-  const considered: Consideration[] = [];
-  const families = searchedFamilies(serviceNetworks, machineNetworks);
-  for await (const { source, from, address, nothing } of search(host, families, machineNetworks, owned)) {
-    const reason = address === undefined ? undefined : unusableBecause(address, surroundings);
-    if (address === undefined) considered.push({ source, outcome: "nothing", detail: `${nothing}.` });
-    else if (reason !== undefined) {
-      considered.push({ source, outcome: "refused", detail: `${address} is ${from}, but ${reason}.` });
-    } else {
-      considered.push({ source, outcome: "chosen", detail: `${address} is ${from}.` });
-      return { source, address, considered };
-    }
-  }
-  const reasons = considered.map(({ detail }) => detail.replace(/\.$/, "")).join("; ");
-  throw new DrawbridgeError("DB_ADDRESS_NOT_FOUND", `This host has no address that agents could dial: ${reasons}.`);
 }
 
 /** Only the primary family, where it is known: pods of the other one may not exist. */
@@ -147,29 +130,35 @@ function distinct<T>(values: readonly T[]): T[] {
   return [...new Set(values)];
 }
 
-// Candidates for the address agents dial, each with how it was come by; whether it is good is decided elsewhere.
-
 export type AddressSource = "flag" | "environment" | "route" | "machine-network" | "interface";
 
+/** Where an address can come from; whether it can be used is decided elsewhere. */
 interface Candidate {
   readonly source: AddressSource;
-  /** Behind "is": "the source address of the route to ...". */
+  /** Behind "is": "the source address of the route to ..."; the flag or variable where it was told. */
   readonly from: string;
   /** Undefined: nothing there, and `nothing` says so. */
   readonly address: string | undefined;
-  readonly nothing: string;
+  readonly nothing?: string;
+  readonly isTold?: true;
 }
 
 /** Well-known addresses of the wide world; asking for the way to them sends nothing. */
 const FAR_AWAY: Readonly<Record<Family, string>> = { 4: "1.1.1.1", 6: "2001:4860:4860::8888" };
 
-/** Where an address can come from when nobody told one, best first. */
-export async function* search(
-  host: HostNetwork,
-  families: readonly Family[],
-  machine: readonly Prefix[],
-  owned: readonly HostAddress[],
-): AsyncGenerator<Candidate> {
+/** The one that was told, otherwise those that can be found, best first. */
+async function* candidates({ flag, env, host }: AddressInput, around: Surroundings): AsyncGenerator<Candidate> {
+  const [variable] = ADDRESS_VARIABLES.filter((name) => env[name]);
+  if (flag !== undefined) return yield { source: "flag", from: flag.name, address: flag.value, isTold: true };
+  if (variable !== undefined)
+    return yield {
+      source: "environment",
+      from: `the variable ${variable}`,
+      address: env[variable],
+      isTold: true,
+    };
+  const { serviceNetworks, machineNetworks, owned } = around;
+  const families = searchedFamilies(serviceNetworks, machineNetworks);
   for (const family of families) {
     const destination = FAR_AWAY[family];
     yield {
@@ -179,7 +168,7 @@ export async function* search(
       nothing: `there is no IPv${family} route to ${destination}`,
     };
   }
-  for (const network of machine.filter(({ family }) => families.includes(family))) {
+  for (const network of machineNetworks.filter(({ family }) => families.includes(family))) {
     yield {
       source: "machine-network",
       from: `the source address of the route into machine network ${network.text}`,
@@ -187,7 +176,7 @@ export async function* search(
       nothing: `there is no route into machine network ${network.text}`,
     };
   }
-  if (machine.length > 0) yield ownerOfMachineAddress(families, machine, owned);
+  if (machineNetworks.length > 0) yield ownerOfMachineAddress(families, machineNetworks, owned);
 }
 
 /** Without any route the interfaces still say who the host is, if they leave no doubt. */
@@ -212,18 +201,6 @@ function ownerOfMachineAddress(
   };
 }
 
-// Why an address must not become the agents' target; pure, so that every refusal can be shown.
-
-export interface Circumstances {
-  /** What the cluster's service networks speak; all of them when nothing is known. */
-  readonly families: readonly Family[];
-  /** None: not known, so nothing is outside of them. */
-  readonly machineNetworks: readonly Prefix[];
-  /** Addresses given as virtual: apiVIPs, ingressVIPs. */
-  readonly vips: readonly string[];
-  readonly hostAddresses: readonly HostAddress[];
-}
-
 const KINDS: Readonly<Record<string, string>> = {
   loopback: "it is a loopback address, which only this host can reach",
   linkLocal: "it is a link-local address, which pods cannot route to",
@@ -234,13 +211,13 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 
 /** The end of a sentence that starts with the address; undefined when it can be used. */
-export function unusableBecause(text: string, circumstances: Circumstances): string | undefined {
+function unusableBecause(text: string, around: Surroundings): string | undefined {
   const family = familyOf(text);
   if (family === undefined) return notAnAddress(text);
   const kind = KINDS[ipaddr.parse(text).range()];
   if (kind !== undefined) return kind;
-  const { families, machineNetworks, vips, hostAddresses } = circumstances;
-  if (!families.includes(family))
+  const { families, machineNetworks, vips, hostAddresses } = around;
+  if (!families.some((each) => each === family))
     return `it is IPv${family}, and the service network is IPv${families.join(" and IPv")}`;
   if (vips.some((vip) => sameAddress(vip, text))) {
     return "it is a virtual address of the cluster (VIP), which moves to another host before the bridge is taken down";
@@ -265,10 +242,8 @@ function notAnAddress(text: string): string {
   return "it is a name, and names of load balancers (api, api-int) lead to other hosts before the bridge is taken down";
 }
 
-// Which addresses of a host are not its own for good: virtual addresses that move to another host.
-
-/** Why the address is taken for a virtual one; undefined when it is the host's own. */
-export function virtualBecause(own: HostAddress, all: readonly HostAddress[]): string | undefined {
+/** Why the address is taken for a virtual one, which moves to another host; undefined when it is the host's own. */
+function virtualBecause(own: HostAddress, all: readonly HostAddress[]): string | undefined {
   if (own.origin === "keepalived") return `keepalived added it to ${own.device}`;
   if (own.label?.endsWith(":vip")) return `it carries the label ${own.label}`;
   if (own.family === 4 && own.marks.has("secondary")) return `it is a secondary address of ${own.device}`;
@@ -295,7 +270,7 @@ function isBesideNetworkAddress(own: HostAddress, all: readonly HostAddress[]): 
 }
 
 /** Addresses a certificate may name: the host's own, usable, and still its own tomorrow. */
-export function lastingAddresses(all: readonly HostAddress[], vips: readonly string[]): HostAddress[] {
+function lastingAddresses(all: readonly HostAddress[], vips: readonly string[]): HostAddress[] {
   const passing = ["deprecated", "temporary", "tentative", "dadfailed"];
   return all.filter(
     (own) =>

@@ -1,7 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { bootkubeScript } from "../../../../test/support/ignition-fixtures/bootkube.js";
 import { injectable, shapes } from "../../../../test/support/ignition-fixtures/releases.js";
-import { type AnchorId, anchors, findAnchors, isPatched, needed, patchBootkube, unpatchBootkube } from "./bootkube.js";
+import {
+  type AnchorId,
+  anchors,
+  findAnchors,
+  isPatched,
+  needed,
+  type Place,
+  patchBootkube,
+  unpatchBootkube,
+} from "./bootkube.js";
 import { bashError } from "./inject.js";
 
 const ORIGIN = "bootkube.sh=sha256-aa bootstrap.ign=sha256-bb";
@@ -73,7 +82,7 @@ test.each(candidates)("a script in which %s stands twice (%s) is refused with th
     older.replace(at, () => `${at}\n${at}`),
     needed.absent,
   );
-  expect(search).toMatchObject({ reason: expect.stringContaining(`${id} stands 2 times`) });
+  expect(search).toMatchObject({ message: expect.stringContaining(`${id} stands 2 times`) });
   expect(() => patch(older.replace(at, () => `${at}\n${at}`))).toThrow(line);
 });
 
@@ -89,10 +98,10 @@ function withoutNewer(id: AnchorId, line: string): string {
 
 test.each(candidates)("%s can hang on `%s` when the newer lines are not there", (id, line) => {
   const script = withoutNewer(id, line);
-  const { places } = findAnchors(script, needed.absent);
+  const places = findAnchors(script, needed.absent) as ReadonlyMap<AnchorId, Place>;
   const lines = script.split("\n");
   const at = lines.findIndex((text) => text.trim().startsWith(line));
-  const place = places?.get(id)?.line;
+  const place = places.get(id)?.line;
   const after = anchors.find((anchor) => anchor.id === id)!.place === "after";
   expect(place).toBe(after ? at + 1 : id === "cleanup" ? at - 1 : at);
 });

@@ -1,4 +1,4 @@
-/** The lines of the installer's bootkube.sh that the bridge's calls are tied to. */
+/** Puts the bridge's calls into the installer's bootkube.sh, and takes them out again to the byte. */
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { openshiftHost } from "../model/names.js";
 
@@ -17,7 +17,7 @@ interface Anchor {
   readonly candidates: readonly [Candidate, ...Candidate[]];
 }
 
-/** In the order in which they stand in the script. */
+/** The lines of bootkube.sh that the bridge's calls are tied to, in their order in the script. */
 export const anchors: readonly Anchor[] = [
   {
     id: "source",
@@ -55,42 +55,39 @@ export interface Place {
   readonly indent: string;
 }
 
-interface AnchorFinding {
-  readonly anchor: string;
-  readonly id: AnchorId;
-  readonly found: number;
-}
-
-export type AnchorSearch =
-  | { readonly places: ReadonlyMap<AnchorId, Place> }
-  | { readonly places?: undefined; readonly reason: string; readonly findings: readonly AnchorFinding[] };
-
 /** Spaces and tabs only: a carriage return at the end makes another line, and no script that bash runs. */
 const trimmed = (line: string): string => line.replace(/^[ \t]+|[ \t]+$/g, "");
 
-export function findAnchors(script: string, wanted: readonly AnchorId[]): AnchorSearch {
+/** Where each wanted anchor is; when the script is of no known kind, the refusal, with every anchor and how often it is there. */
+export function findAnchors(
+  script: string,
+  wanted: readonly AnchorId[],
+): ReadonlyMap<AnchorId, Place> | DrawbridgeError {
   const lines = script.split("\n");
-  const findings: AnchorFinding[] = [];
+  const counts: string[] = [];
   const places = new Map<AnchorId, Place>();
   const reasons: string[] = [];
   let last = -1;
-  for (const anchor of anchors.filter(({ id }) => wanted.includes(id))) {
-    const hits = anchor.candidates.map((candidate) => linesWith(lines, candidate));
-    for (const [i, { line }] of anchor.candidates.entries())
-      findings.push({ anchor: line, id: anchor.id, found: hits[i]?.length ?? 0 });
+  for (const { id, place, candidates } of anchors.filter((anchor) => wanted.includes(anchor.id))) {
+    const hits = candidates.map((candidate) => linesWith(lines, candidate));
+    counts.push(...candidates.map(({ line }, i) => `${id} \`${line}\` ${hits[i]?.length ?? 0}x`));
     const found = hits.find((hit) => hit.length > 0) ?? [];
     const [at] = found;
     if (at === undefined || found.length !== 1) {
-      reasons.push(`${anchor.id} ${at === undefined ? "is missing" : `stands ${found.length} times`}`);
+      reasons.push(`${id} ${at === undefined ? "is missing" : `stands ${found.length} times`}`);
       continue;
     }
-    if (at < last) reasons.push(`${anchor.id} stands out of order`);
+    if (at < last) reasons.push(`${id} stands out of order`);
     last = at;
-    const line = anchor.place === "after" ? at + 1 : aboveWorkaround(lines, at);
-    if (anchor.id !== "flag" && continues(lines[line - 1])) reasons.push(`${anchor.id} stands inside a longer command`);
-    places.set(anchor.id, { id: anchor.id, line, indent: /^[ \t]*/.exec(lines[at]!)![0] });
+    const line = place === "after" ? at + 1 : aboveWorkaround(lines, at);
+    if (id !== "flag" && continues(lines[line - 1])) reasons.push(`${id} stands inside a longer command`);
+    places.set(id, { id, line, indent: /^[ \t]*/.exec(lines[at]!)![0] });
   }
-  return reasons.length === 0 ? { places } : { reason: reasons.join(", "), findings };
+  if (reasons.length === 0) return places;
+  return new DrawbridgeError(
+    "DB_IGNITION_ANCHORS",
+    `bootkube.sh is not one of the known kinds (${reasons.join(", ")}); anchors found: ${counts.join("; ")}`,
+  );
 }
 
 function linesWith(lines: readonly string[], { line, prefix }: Candidate): number[] {
@@ -105,17 +102,6 @@ function aboveWorkaround(lines: readonly string[], at: number): number {
 }
 
 const continues = (line: string | undefined): boolean => line?.endsWith("\\") ?? false;
-
-/** The refusal, with every anchor and how often it was found. */
-export function unknownScript(search: Extract<AnchorSearch, { reason: string }>): DrawbridgeError {
-  const list = search.findings.map(({ anchor, id, found }) => `${id} \`${anchor}\` ${found}x`).join("; ");
-  return new DrawbridgeError(
-    "DB_IGNITION_ANCHORS",
-    `bootkube.sh is not one of the known kinds (${search.reason}); anchors found: ${list}`,
-  );
-}
-
-// Puts the bridge's calls into bootkube.sh, and takes them out again to the byte.
 
 export const BOOTKUBE = "/usr/local/bin/bootkube.sh";
 
@@ -155,10 +141,10 @@ export const needed = {
 
 /** `origin` goes into a comment, so that taking it out can be proved. Throws DB_IGNITION_ANCHORS. */
 export function patchBootkube(script: string, wanted: readonly AnchorId[], origin: string): string {
-  const search = findAnchors(script, wanted);
-  if (search.places === undefined) throw unknownScript(search);
+  const places = findAnchors(script, wanted);
+  if (places instanceof DrawbridgeError) throw places;
   const lines = script.split("\n");
-  for (const place of [...search.places.values()].sort((a, b) => b.line - a.line))
+  for (const place of [...places.values()].sort((a, b) => b.line - a.line))
     lines.splice(place.line, 0, ...linesAt(place, lines, origin));
   return lines.join("\n");
 }

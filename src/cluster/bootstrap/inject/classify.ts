@@ -1,17 +1,7 @@
 /** What kind of bootstrap.ign it is, told from the scripts in it. */
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { openshiftHost } from "../model/names.js";
-import {
-  type AnchorSearch,
-  BOOTKUBE,
-  findAnchors,
-  hooks,
-  isPatched,
-  needed,
-  OVERRIDE_FLAG,
-  SOURCE_LINE,
-  unknownScript,
-} from "./bootkube.js";
+import { BOOTKUBE, findAnchors, hooks, isPatched, needed, OVERRIDE_FLAG, SOURCE_LINE } from "./bootkube.js";
 import { type IgnitionConfig, textOf } from "./ignition-config.js";
 
 /**
@@ -20,13 +10,8 @@ import { type IgnitionConfig, textOf } from "./ignition-config.js";
  * absent: no integration, and every anchor found · unknown: none of these.
  */
 export type InjectionState =
-  | "shim"
-  | "bootstrap-in-place"
-  | "ours"
-  | "upstream-on"
-  | "upstream-off"
-  | "absent"
-  | "unknown";
+  | ("shim" | "bootstrap-in-place" | "ours" | "absent" | "unknown")
+  | ("upstream-on" | "upstream-off");
 
 export interface Classification {
   readonly state: InjectionState;
@@ -52,9 +37,9 @@ export function classify(config: IgnitionConfig): Classification {
   if (flagged || called.length > 0) {
     const shippedOnly = !flagged && called.length === 4 && functions !== undefined && doesNothing(functions);
     if (!shippedOnly) return halfway(script);
-    return known("upstream-off", script, findAnchors(script, needed["upstream-off"]));
+    return known("upstream-off", script);
   }
-  return known("absent", script, findAnchors(script, needed.absent));
+  return known("absent", script);
 }
 
 function withoutScript({ pointsElsewhere, files }: IgnitionConfig): Classification {
@@ -66,8 +51,9 @@ function withoutScript({ pointsElsewhere, files }: IgnitionConfig): Classificati
   return { state: "unknown", script: "", refusal: new DrawbridgeError("DB_IGNITION_ANCHORS", message) };
 }
 
-function known(state: InjectionState, script: string, search: AnchorSearch): Classification {
-  return search.places === undefined ? { state: "unknown", script, refusal: unknownScript(search) } : { state, script };
+function known(state: "absent" | "upstream-off", script: string): Classification {
+  const places = findAnchors(script, needed[state]);
+  return places instanceof DrawbridgeError ? { state: "unknown", script, refusal: places } : { state, script };
 }
 
 function halfway(script: string): Classification {

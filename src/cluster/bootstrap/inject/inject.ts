@@ -115,17 +115,12 @@ function warningsFor(release: ReleaseGuess, facts: ClusterFacts, options: Inject
   return warnings;
 }
 
-// Takes a bridge out of a bootstrap.ign again, to the byte where nobody else changed it.
-
-export interface BridgeRemoval {
-  readonly text: string;
-  /** True when the result is proved to be the file that was injected into. */
-  readonly exact: boolean;
-  readonly warnings: readonly string[];
-}
-
-/** Only for configs that are ours. Throws DB_IGNITION_ANCHORS when marks were damaged. */
-export function removeBridge(config: IgnitionConfig): BridgeRemoval {
+/**
+ * Takes a bridge out of a bootstrap.ign again, to the byte where nobody else changed it; `exact` when the result is
+ * proved to be the file that was injected into. Only for configs that are ours. Throws DB_IGNITION_ANCHORS when marks
+ * were damaged.
+ */
+export function removeBridge(config: IgnitionConfig) {
   const { script, origin } = unpatchBootkube(textOf(config, BOOTKUBE)!);
   const doomed = new Set<IgnitionFile["node"]>();
   const edits: TextEdit[] = restoredScript(config, script, doomed);
@@ -161,21 +156,8 @@ function doubt(scriptIsOriginal: boolean): string {
     : "bootkube.sh was changed by somebody else since the bridge went in; those changes were kept";
 }
 
-// Every script and manifest of the bridge that a bootstrap.ign carries, and its lines in bootkube.sh.
-
-export interface ShownFile {
-  readonly path: string;
-  /** Four octal digits. */
-  readonly mode: string;
-  readonly text: string;
-}
-
-export interface InjectedFiles {
-  readonly files: readonly ShownFile[];
-  readonly bootkube: readonly { readonly line: number; readonly text: string }[];
-}
-
-export function show(config: IgnitionConfig): InjectedFiles {
+/** Every script and manifest of the bridge that a bootstrap.ign carries, and its lines in bootkube.sh. */
+export function show(config: IgnitionConfig) {
   const files = payloadPaths.flatMap((path) => {
     const text = textOf(config, path);
     const mode = config.files.get(path)?.mode ?? 0o644;

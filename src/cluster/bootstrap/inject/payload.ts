@@ -2,14 +2,8 @@
 
 import { isIP } from "node:net";
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import {
-  type AgentNetwork,
-  type BridgeModel,
-  bridgeModel,
-  type ImageKind,
-  type ProxyProtocol,
-} from "../model/model.js";
-import { openshiftHost } from "../model/names.js";
+import { type BridgeModel, type BridgeOptions, bridgeModel } from "../model/model.js";
+import { openshiftHost, openshiftShipped } from "../model/names.js";
 import { openshiftFiles } from "../render/render.js";
 import certsScript from "../shell/certs.sh?raw";
 import functionsScript from "../shell/functions.sh?raw";
@@ -22,18 +16,7 @@ export interface PayloadFile {
 }
 
 /** Where the installer's own integration has its files too. */
-export const payloadPaths: readonly string[] = [
-  openshiftHost.functions,
-  openshiftHost.certs,
-  openshiftHost.egressConfig,
-  openshiftHost.configOverride,
-  openshiftHost.serverPod,
-  openshiftHost.namespace,
-  openshiftHost.agentCertsSecret,
-  openshiftHost.agentServiceAccount,
-  openshiftHost.agentRoleBinding,
-  openshiftHost.agentDaemonSet,
-];
+export const payloadPaths = openshiftShipped;
 
 /** As the installer gives them to scripts. */
 const SCRIPT_MODE = 0o555;
@@ -72,15 +55,10 @@ function functions(options: InjectOptions, facts: ClusterFacts, namespace: strin
   ].join("\n");
 }
 
-// What a user may decide about an injected bridge. It is kept in the injected script, so that a later run knows it.
+type SharedOptions = "image" | "serverImage" | "agentImage" | "imageKind" | "protocol" | "agentNetwork";
 
-export interface InjectOptions {
-  readonly image?: string;
-  readonly serverImage?: string;
-  readonly agentImage?: string;
-  readonly imageKind?: ImageKind;
-  readonly protocol?: ProxyProtocol;
-  readonly agentNetwork?: AgentNetwork;
+/** What a user may decide about an injected bridge. It is kept in the injected script, so that a later run knows it. */
+export interface InjectOptions extends Pick<BridgeOptions, SharedOptions> {
   /** The address that agents dial; without it the host finds its own. */
   readonly bootstrapIp?: string;
   /** How long the certificates live. */

@@ -4,6 +4,8 @@ import {
   AGENT_CERTS_SECRET,
   AGENT_NAME,
   openshiftHost,
+  openshiftShipped,
+  openshiftStageMarks,
   pkiFile,
   SERVER_NAME,
   SERVER_NAMESPACE,
@@ -91,13 +93,10 @@ function hostPaths({ for: topology, paths }: BridgeModel): BridgeThing[] {
     file(paths.egressConfig.host),
     ...paths.ownDirectories.map(({ path }): BridgeThing => ({ type: "directory", path })),
     ...(paths.tmpfiles === undefined ? [] : [file(paths.tmpfiles)]),
-    ...(topology === "openshift" ? openshiftPaths().map(file) : []),
+    ...(topology === "openshift"
+      ? [...Object.values(openshiftHost.manifests), ...openshiftShipped, ...openshiftStageMarks].map(file)
+      : []),
   ];
-}
-
-function openshiftPaths(): string[] {
-  const { assets, manifests, stages, ...shipped } = openshiftHost;
-  return [...Object.values(manifests), ...Object.values(shipped), ...stages.map((stage) => `${assets}/${stage}.done`)];
 }
 
 function object(apiVersion: string, kind: string, name: string, namespace?: string): CreatedObject {

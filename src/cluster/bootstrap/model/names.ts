@@ -171,10 +171,10 @@ export const openshiftHost = {
   serverPod: `/opt/openshift/${STATIC_POD_NAME}`,
   namespace: "/opt/openshift/konnectivity-namespace.yaml",
   agentCertsSecret: "/opt/openshift/konnectivity-agent-certs-secret.yaml",
-  agentDaemonSet: "/opt/openshift/konnectivity-agent-daemonset.yaml",
   /** Only with host-network agents. */
   agentServiceAccount: "/opt/openshift/konnectivity-agent-serviceaccount.yaml",
   agentRoleBinding: "/opt/openshift/konnectivity-agent-rolebinding.yaml",
+  agentDaemonSet: "/opt/openshift/konnectivity-agent-daemonset.yaml",
   /** Filled in and put where cluster-bootstrap creates them from: one object a file. */
   manifests: {
     namespace: "/opt/openshift/manifests/konnectivity-namespace.yaml",
@@ -191,6 +191,14 @@ export const openshiftHost = {
     "konnectivity-cleanup",
   ],
 } as const;
+
+const { assets, manifests, stages, ...shipped } = openshiftHost;
+
+/** The scripts and manifests that a bootstrap.ign carries, in its order. */
+export const openshiftShipped: readonly string[] = Object.values(shipped);
+
+/** What the host's scripts make of them: the filled-in manifests, and the marks of the stages. */
+export const openshiftStageMarks = stages.map((stage) => `${assets}/${stage}.done`);
 
 export function pkiFile(directory: string, file: keyof typeof pkiFiles): string {
   return posix.join(directory, pkiFiles[file]);

@@ -3,7 +3,7 @@ import { nameOf, type RecordEntry, type RecordKeeper, type SettingMethod } from 
 import type { BridgeThing } from "../model/created.js";
 import { type CreatedObject, clusterObjects, createdObjects, olderLayout } from "../model/created.js";
 import { type BridgeModel, bridgeModel } from "../model/model.js";
-import { KUBEADM_MANIFEST, openshiftHost, type Topology } from "../model/names.js";
+import { KUBEADM_MANIFEST, openshiftShipped, openshiftStageMarks, type Topology } from "../model/names.js";
 
 export interface TeardownScope {
   readonly model: BridgeModel;
@@ -62,9 +62,7 @@ export function unrecordedScope(topology: Topology): TeardownScope {
 
 /** Whether bootkube.sh reads it as long as it is at work; all such files go with the machine anyway. */
 export function isNeededByBootkube(thing: BridgeThing): boolean {
-  const { assets, manifests, stages, ...shipped } = openshiftHost;
-  const needed: readonly string[] = [...Object.values(shipped), ...stages.map((stage) => `${assets}/${stage}.done`)];
-  return "path" in thing && needed.includes(thing.path);
+  return "path" in thing && [...openshiftShipped, ...openshiftStageMarks].includes(thing.path);
 }
 
 /** An object is the bridge's by its label, whatever made it. */
