@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { secondTime } from "../../src/cluster/nodes/objects.js";
 import { writeClaims } from "../../src/cluster/nodes/serving/claims.js";
-import type { Findings } from "../../src/insight/watch/overview/source.js";
+import type { ProvidedFacts } from "../../src/insight/watch/overview/source.js";
 import { startOverview } from "../../src/insight/watch/overview/start.js";
 import { type ControlPlane, makeControlPlane } from "../support/lab/control-plane.js";
 import { controlPlaneExecutables, equipped } from "../support/lab/equipment.js";
@@ -263,7 +263,7 @@ describe.skipIf(!hasBrowser)("strangers", () => {
     const tokenFile = join(folder, "token");
     writeFileSync(tokenFile, "only-for-this-test-0123456789", { mode: 0o600 });
     const evil = `<img src=x onerror="document.title='owned'">`;
-    const findings: Findings = {
+    const facts: ProvidedFacts["facts"] = {
       bridge: { for: evil, address: evil, steps: [{ name: evil, title: evil, state: "failed", detail: evil }] },
       pools: [
         ...[{ name: evil, cluster: evil, version: evil, hash: evil, ready: true }].map((pool) => ({
@@ -277,8 +277,8 @@ describe.skipIf(!hasBrowser)("strangers", () => {
     const http = await startOverview({
       ...{ port: 0, tokenFile, version: "0.0.0" },
       providers: [
-        { what: "bridge", where: evil, ask: async () => ({ findings: { bridge: findings.bridge! } }) },
-        { what: "pools", where: evil, ask: async () => ({ findings }) },
+        { what: "bridge", where: evil, ask: async () => ({ facts: { bridge: facts.bridge! } }) },
+        { what: "pools", where: evil, ask: async () => ({ facts }) },
         { what: "claims", where: evil, ask: () => Promise.reject(new Error(evil)) },
       ],
     });

@@ -1,11 +1,10 @@
 /** What the csr commands have in common: the cluster they ask and the machines they expect. */
 
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
-import type { KubeApi } from "../../cluster/kube/port.js";
-import { type RequestsSnapshot, readRequests } from "../../cluster/nodes/csr/approver/requests.js";
+import { type CsrAccess, type RequestsSnapshot, snapshotOf } from "../../cluster/nodes/csr/approver/requests.js";
 import { defaultPolicy, type Policy } from "../../cluster/nodes/csr/case.js";
 import { decide } from "../../cluster/nodes/csr/decide.js";
-import { configMapInventory, directoryInventory, type InventorySource } from "../../cluster/nodes/csr/inventory.js";
+import { configMapInventory, directoryInventory } from "../../cluster/nodes/csr/inventory.js";
 import { MemoryStore } from "../../cluster/nodes/csr/memory.js";
 import { Networks } from "../../cluster/nodes/csr/names.js";
 import { kindOf, outcomeOf, requestName } from "../../cluster/nodes/csr/signing-request.js";
@@ -82,12 +81,6 @@ export function policyOf(flags: PolicyFlags): Policy {
   };
 }
 
-export interface CsrAccess {
-  readonly api: KubeApi;
-  readonly inventory: InventorySource;
-  readonly store: MemoryStore;
-}
-
 /** `namespace`: the approver's. */
 export async function openAccess(flags: CsrFlags, namespace = flags.namespace): Promise<CsrAccess> {
   const api = await openObjects(flags);
@@ -96,9 +89,8 @@ export async function openAccess(flags: CsrFlags, namespace = flags.namespace): 
 }
 
 /** The pending requests, and everything by which they are decided, as they are now. */
-export async function readPending(flags: CsrFlags, { api, inventory, store }: CsrAccess): Promise<RequestsSnapshot> {
-  const memory = await store.load();
-  return readRequests({ api, inventory, memory, policy: policyOf(flags), now: Date.now() });
+export async function readPending(flags: CsrFlags, access: CsrAccess): Promise<RequestsSnapshot> {
+  return snapshotOf(access, policyOf(flags));
 }
 
 /** Closes the cluster whatever happens. */

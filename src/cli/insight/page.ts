@@ -3,18 +3,21 @@
 import { resolve } from "node:path";
 import { nextSignal } from "../../base/signals.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
+import { configMapInventory, withClaimsOf } from "../../cluster/nodes/csr/inventory.js";
+import { bridgeProvider } from "../../insight/watch/overview/bridge.js";
+import { decisionsProvider } from "../../insight/watch/overview/decisions.js";
+import { claimsProvider, poolsProvider } from "../../insight/watch/overview/pools.js";
+import type { FactProvider } from "../../insight/watch/overview/source.js";
 import { startOverview } from "../../insight/watch/overview/start.js";
-import { policyFlags } from "../csr/shared.js";
+import { defaultTokenFile, keepToken } from "../../insight/watch/overview/token.js";
+import { openAccess, policyFlags, policyOf } from "../csr/shared.js";
 import { inGroup, port, text, type Values } from "../flags/flag.js";
-import { clusterFlags } from "../flags/kubernetes.js";
+import { clusterFlags, hostedCluster } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, VERSION } from "../framework/define.js";
-import { objectFlags } from "../framework/objects.js";
+import { objectFlags, openObjects } from "../framework/objects.js";
 import { print } from "../framework/output.js";
-import { approverNamespaceFlag, workersFlags } from "../workers/shared.js";
-import { bridgeProvider } from "./page-bridge.js";
-import { clusterProviders, openClusters } from "./page-clusters.js";
-import { defaultTokenFile, keepToken } from "./page-token.js";
+import { approverNamespaceFlag, approverNamespaceOf, workersFlags } from "../workers/shared.js";
 
 const pageFlags = {
   ...approverNamespaceFlag,
@@ -55,7 +58,7 @@ list, in the approver's namespace configmaps list and get.`,
     const clusters = hasCluster(flags) ? await openClusters(flags) : undefined;
     const providers = [
       ...(flags.stateDir === "" ? [] : [await bridgeProvider(flags.stateDir)]),
-      ...(clusters === undefined ? [] : await clusterProviders(clusters, flags)),
+      ...(clusters === undefined ? [] : clusterProviders(clusters, flags)),
     ];
     const page = await startOverview({ port: flags.port, tokenFile, version: VERSION, providers });
     print(`The page is at http://${page.address}/
@@ -78,4 +81,37 @@ function check(flags: PageFlags): void {
   if (hostedKubeconfig !== "" && flags.kubeconfig + flags.context === "")
     throw refused("--hosted-kubeconfig goes with --kubeconfig, the cluster of the pools");
   if (stateDir !== "") checkStateDirectory(stateDir);
+}
+
+/** The cluster of the pools and, where that is another one, the cluster that machines join. */
+export async function openClusters(flags: PageFlags) {
+  const hosted = hostedCluster(flags);
+  const namespace = approverNamespaceOf(flags);
+  if (hosted === undefined) {
+    const nodes = await openAccess(flags, namespace);
+    return { pools: nodes.api, nodes, close: () => nodes.api.close() };
+  }
+  const [joined, pools] = await Promise.all([openAccess({ ...flags, ...hosted }, namespace), openObjects(flags)]);
+  const inventory = withClaimsOf(joined.inventory, configMapInventory(pools, flags.namespace));
+  return {
+    pools,
+    nodes: { ...joined, inventory },
+    close: () => {
+      pools.close();
+      joined.api.close();
+    },
+  };
+}
+
+export function clusterProviders(
+  { pools, nodes }: Awaited<ReturnType<typeof openClusters>>,
+  flags: PageFlags,
+): FactProvider[] {
+  const ofPools = flags.directory || flags.kubeconfig || flags.context;
+  const ofNodes = flags.hostedKubeconfig || flags.hostedContext || ofPools;
+  return [
+    poolsProvider({ ...nodes, api: pools }, flags.namespace, ofPools),
+    claimsProvider(nodes, flags.inventory || ofNodes),
+    decisionsProvider(nodes, policyOf(flags), flags.decisionLog, ofNodes),
+  ];
 }

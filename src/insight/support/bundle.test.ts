@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { tailOf } from "../../base/tail.js";
 import type { Dump, Tunnel } from "../observe/admin/contract.js";
 import { type Part, type SupportManifest, writeBundle } from "./bundle.js";
 import { configPart, dumpPiece, logPart } from "./parts.js";
 import { Scrubber } from "./scrub.js";
-import { tailOf } from "./tail.js";
 
 let folder: string;
 beforeEach(() => {

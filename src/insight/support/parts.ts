@@ -2,10 +2,10 @@
 import { readFile } from "node:fs/promises";
 import { arch, availableParallelism, freemem, hostname, loadavg, platform, release, totalmem, uptime } from "node:os";
 import { basename } from "node:path";
+import { tailOf } from "../../base/tail.js";
 import type { Dump, FlightSummary, Page } from "../observe/admin/contract.js";
 import type { AdminPort } from "../watch/admin-port.js";
 import { LARGEST_FILE, type Part, type Piece } from "./bundle.js";
-import { tailOf } from "./tail.js";
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 1)}\n`;
 

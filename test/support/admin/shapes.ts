@@ -2,7 +2,7 @@
 import type {
   AgentPeer,
   CertificateInfo,
-  Elsewhere,
+  GatheredFacts,
   ListenerInfo,
   Overview,
   Page,
@@ -90,7 +90,7 @@ const certificateShape: Shape<CertificateInfo> = {
 const listenerShape: Shape<ListenerInfo> = { what: text, address: text };
 
 /** Of a role that asks nowhere else. */
-export const overviewShape: Shape<Omit<Overview, keyof Elsewhere>> = {
+export const overviewShape: Shape<Omit<Overview, keyof GatheredFacts>> = {
   ...{ process: processShape, totals: totalsShape, path: maybe(pathShape) },
   ...{ servers: maybe([serverShape]), agents: maybe([agentShape]), listeners: [listenerShape] },
   ...{ certificates: [certificateShape], refusals: [refusalShape] },

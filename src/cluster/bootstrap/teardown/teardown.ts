@@ -28,10 +28,10 @@ export interface TeardownOptions {
   readonly restoreCommand: string | undefined;
   readonly firewall: FirewallOptions;
   /** The bridge's host is not this one, which is left alone. */
-  readonly elsewhere?: Elsewhere | undefined;
+  readonly elsewhere?: GatheredFacts | undefined;
 }
 
-export interface Elsewhere {
+export interface GatheredFacts {
   /** Undefined when nobody knows where it is. */
   readonly bootstrap: RemoteHost | undefined;
 }

@@ -11,7 +11,7 @@
  */
 
 import type { ChoiceExplanation, PathHealth } from "../../../tunnel/events/facts.js";
-import type { Elsewhere } from "./elsewhere.js";
+import type { GatheredFacts } from "./gathered-facts.js";
 
 export type {
   ChoiceExplanation,
@@ -26,12 +26,12 @@ export type {
   BridgeStep,
   ClaimInfo,
   DecisionInfo,
-  Elsewhere,
+  GatheredFacts,
   PoolInfo,
   PoolTrouble,
   SourceInfo,
   SourceName,
-} from "./elsewhere.js";
+} from "./gathered-facts.js";
 
 export const API_VERSION = 1;
 
@@ -316,7 +316,7 @@ export interface Done {
 }
 
 /** Everything but tunnels, of which there may be many. */
-export interface Overview extends Elsewhere {
+export interface Overview extends GatheredFacts {
   readonly process: ProcessInfo;
   readonly totals: Totals;
   readonly path?: PathHealth | undefined;
@@ -362,7 +362,7 @@ export interface TunnelsEvent {
 }
 
 /** At most a few a second, and none while nothing changes. What is absent did not change. */
-export interface ChangeEvent extends Elsewhere {
+export interface ChangeEvent extends GatheredFacts {
   readonly totals: Totals;
   readonly process?: ProcessInfo;
   readonly path?: PathHealth | undefined;

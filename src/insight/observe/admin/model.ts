@@ -75,7 +75,7 @@ export class AdminModel {
       listeners: this.listeners,
       certificates: this.certificates(),
       refusals: this.refusals.list(),
-      ...subject.elsewhere?.(),
+      ...subject.gathered?.(),
     };
   }
 }

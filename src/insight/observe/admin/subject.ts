@@ -4,8 +4,8 @@ import type { RefusalLog } from "../refusals.js";
 import type {
   AgentPeer,
   CertificateInfo,
-  Elsewhere,
   Forecast,
+  GatheredFacts,
   PathHealth,
   ProcessInfo,
   ServerPeer,
@@ -27,7 +27,7 @@ export interface Subject {
   servers?(): Iterable<ServerPeer>;
   agents?(): Iterable<AgentPeer>;
   /** Role `overview`: what it knows of others; that somebody wants to know is its reason to ask again. */
-  elsewhere?(): Elsewhere;
+  gathered?(): GatheredFacts;
   /** Those being dialled included. */
   tunnels?(): Iterable<LiveTunnel>;
   readonly ended?: EndedTunnels;

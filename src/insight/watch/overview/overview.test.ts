@@ -4,39 +4,39 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { ChangeEvent, Overview, SnapshotEvent } from "../../observe/admin/contract.js";
-import { type Answer, type Provider, Source } from "./source.js";
+import { type FactProvider, PolledSource, type ProvidedFacts } from "./source.js";
 import { startOverview } from "./start.js";
 
 /** Answers what the test puts there, and counts the questions. */
-class Played implements Provider {
+class Played implements FactProvider {
   readonly what = "pools";
   readonly where = "/some/kubeconfig";
   asked = 0;
-  next: () => Promise<Answer> = async () => ({ findings: { pools: [] } });
+  next: () => Promise<ProvidedFacts> = async () => ({ facts: { pools: [] } });
 
-  ask(): Promise<Answer> {
+  ask(): Promise<ProvidedFacts> {
     this.asked++;
     return this.next();
   }
 }
 
-const poolNamed = (name: string): Answer => ({
-  findings: { pools: [{ name, cluster: "", version: "", hash: "", ready: true, troubles: [] }] },
+const poolNamed = (name: string): ProvidedFacts => ({
+  facts: { pools: [{ name, cluster: "", version: "", hash: "", ready: true, troubles: [] }] },
 });
 
-describe("one who is asked", () => {
+describe("a source", () => {
   test("is asked again when somebody wants to know and the answer is old, and not otherwise", async () => {
     let now = 1_000;
     const played = new Played();
-    const source = new Source(played, 3_000, () => now);
+    const source = new PolledSource(played, 3_000, () => now);
     expect(source.info).toEqual({ what: "pools", where: "/some/kubeconfig", state: "asking" });
     await source.ask();
     now += 2_999;
-    expect(source.findings).toEqual({ pools: [] });
+    expect(source.facts).toEqual({ pools: [] });
     expect(played.asked).toBe(1);
     now += 1;
-    expect(source.findings).toEqual({ pools: [] });
-    expect(source.findings).toEqual({ pools: [] });
+    expect(source.facts).toEqual({ pools: [] });
+    expect(source.facts).toEqual({ pools: [] });
     expect(played.asked).toBe(2);
     await source.ask();
     expect(played.asked).toBe(2);
@@ -46,7 +46,7 @@ describe("one who is asked", () => {
   test("that does not answer leaves what is known, says why and what to do, and may recover", async () => {
     let now = 1_000;
     const played = new Played();
-    const source = new Source(played, 3_000, () => now);
+    const source = new PolledSource(played, 3_000, () => now);
     played.next = async () => ({ ...poolNamed("a/b"), leftOut: 7 });
     await source.ask();
     expect(source.info).toMatchObject({ state: "ok", leftOut: 7 });
@@ -55,7 +55,7 @@ describe("one who is asked", () => {
     await source.ask();
     expect(source.info).toMatchObject({ state: "failing", error: "it is gone", answeredAt: 1_000 });
     expect(source.info.remedy).toMatch(/\w+/);
-    expect(source.findings).toMatchObject({ pools: [{ name: "a/b" }] });
+    expect(source.facts).toMatchObject({ pools: [{ name: "a/b" }] });
     played.next = () => Promise.reject(new Error("x".repeat(10_000)));
     await source.ask();
     expect(source.info.error).toHaveLength(500);

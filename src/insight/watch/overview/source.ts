@@ -1,44 +1,42 @@
-/** One of those who are asked: again only while somebody wants to know, and never twice at once. */
+/** Facts that are gathered from elsewhere: again only while somebody wants to know, and one question at a time. */
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import type { Elsewhere, SourceInfo, SourceName } from "../../observe/admin/contract.js";
+import type { GatheredFacts, SourceInfo, SourceName } from "../../observe/admin/contract.js";
 
-export type Findings = Omit<Elsewhere, "sources">;
-
-export interface Answer {
-  readonly findings: Findings;
+export interface ProvidedFacts {
+  readonly facts: Omit<GatheredFacts, "sources">;
   /** How many there are beyond what a list may hold. */
   readonly leftOut?: number;
 }
 
-export interface Provider {
+export interface FactProvider {
   readonly what: SourceName;
   readonly where: string;
-  ask(): Promise<Answer>;
+  ask(): Promise<ProvidedFacts>;
 }
 
-/** What an error may have brought along is cut here. */
-const LONGEST_ERROR = 500;
+/** Errors may quote what a stranger sent. */
+const MAX_ERROR_CHARS = 500;
 
-export class Source {
-  readonly #provider: Provider;
+export class PolledSource {
+  readonly #provider: FactProvider;
   readonly #everyMs: number;
   readonly #now: () => number;
-  #answer: (Answer & { readonly at: number }) | undefined;
+  #answer: (ProvidedFacts & { readonly at: number }) | undefined;
   #failure: Pick<SourceInfo, "error" | "remedy"> | undefined;
   #asking: Promise<void> | undefined;
   /** When the last question ended, however it did. */
   #endedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(provider: Provider, everyMs: number, now: () => number = Date.now) {
+  constructor(provider: FactProvider, everyMs: number, now: () => number = Date.now) {
     this.#provider = provider;
     this.#everyMs = everyMs;
     this.#now = now;
   }
 
-  /** What is known; if that is old, better is on its way. */
-  get findings(): Findings {
+  /** What is known; if that is old, the provider is asked again. */
+  get facts(): ProvidedFacts["facts"] {
     if (this.#now() - this.#endedAt >= this.#everyMs) void this.ask();
-    return this.#answer?.findings ?? {};
+    return this.#answer?.facts ?? {};
   }
 
   get info(): SourceInfo {
@@ -48,8 +46,8 @@ export class Source {
       ...{ what, where },
       state: this.#failure !== undefined ? "failing" : at === undefined ? "asking" : "ok",
       ...this.#failure,
-      ...(at === undefined ? {} : { answeredAt: at }),
-      ...(leftOut === 0 ? {} : { leftOut }),
+      answeredAt: at,
+      leftOut: leftOut || undefined,
     };
   }
 
@@ -64,8 +62,8 @@ export class Source {
         },
         (reason: unknown) => {
           this.#failure = {
-            error: messageOf(reason).slice(0, LONGEST_ERROR),
-            ...(reason instanceof DrawbridgeError ? { remedy: reason.remedy } : {}),
+            error: messageOf(reason).slice(0, MAX_ERROR_CHARS),
+            remedy: reason instanceof DrawbridgeError ? reason.remedy : undefined,
           };
         },
       )

@@ -1,10 +1,11 @@
-/** The live page and the admin API for what is asked elsewhere; on loopback only. */
+/** The live page and the admin API for facts that are gathered from elsewhere; on loopback only. */
 
+import { pause, systemClock } from "../../../base/clock.js";
 import type { RunningHttp } from "../../../base/http.js";
 import { MetricsRegistry } from "../../../base/metrics/registry.js";
 import { listening } from "../../../tunnel/events/channels.js";
 import { startAdmin } from "../../observe/admin.js";
-import type { Provider } from "./source.js";
+import type { FactProvider } from "./source.js";
 import { OverviewSubject } from "./subject.js";
 
 export interface OverviewOptions {
@@ -12,10 +13,10 @@ export interface OverviewOptions {
   readonly port: number;
   readonly tokenFile: string;
   readonly version: string;
-  readonly providers: readonly Provider[];
+  readonly providers: readonly FactProvider[];
 }
 
-/** Whoever is slow is waited for by the page, not by the person who starts it. */
+/** How long the start waits for first answers; later ones appear on the page. */
 const FIRST_ANSWERS_MS = 3_000;
 
 export async function startOverview({ port, tokenFile, version, providers }: OverviewOptions): Promise<RunningHttp> {
@@ -23,11 +24,8 @@ export async function startOverview({ port, tokenFile, version, providers }: Ove
   const options = { source: subject, version, subject, tokenFile, profiling: false };
   const http = await startAdmin({ host: "127.0.0.1", port }, new MetricsRegistry(), options);
   listening.publish({ source: subject, what: "admin", address: http.address });
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise((resolve) => {
-    timer = setTimeout(resolve, FIRST_ANSWERS_MS);
-  });
-  await Promise.race([subject.askAll(), patience]);
-  clearTimeout(timer);
+  const late = new AbortController();
+  await Promise.race([subject.askAll(), pause(systemClock, FIRST_ANSWERS_MS, late.signal)]);
+  late.abort();
   return http;
 }

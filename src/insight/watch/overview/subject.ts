@@ -1,18 +1,18 @@
-/** A process that has nothing of its own to show, and gathers what others know. */
+/** A process that carries nothing itself and gathers what others know. */
 import { hostname } from "node:os";
-import type { Elsewhere } from "../../observe/admin/contract.js";
+import type { GatheredFacts } from "../../observe/admin/contract.js";
 import type { Subject } from "../../observe/admin/subject.js";
 import { NO_TRAFFIC } from "../../observe/roles/common.js";
-import { type Provider, Source } from "./source.js";
+import { type FactProvider, PolledSource } from "./source.js";
 
-/** Nobody follows more, and an API server should not notice. */
+/** People do not follow more, and an API server should not notice. */
 const EVERY_MS = 3_000;
 
 export class OverviewSubject implements Subject {
-  readonly #sources: readonly Source[];
+  readonly #sources: readonly PolledSource[];
 
-  constructor(providers: readonly Provider[], everyMs = EVERY_MS) {
-    this.#sources = providers.map((provider) => new Source(provider, everyMs));
+  constructor(providers: readonly FactProvider[], everyMs = EVERY_MS) {
+    this.#sources = providers.map((provider) => new PolledSource(provider, everyMs));
   }
 
   /** Once, so that the first reader finds something. */
@@ -28,8 +28,8 @@ export class OverviewSubject implements Subject {
     return NO_TRAFFIC;
   }
 
-  elsewhere(): Elsewhere {
-    const findings = this.#sources.map((source) => source.findings);
-    return Object.assign({}, ...findings, { sources: this.#sources.map(({ info }) => info) });
+  gathered(): GatheredFacts {
+    const facts = this.#sources.map((source) => source.facts);
+    return Object.assign({}, ...facts, { sources: this.#sources.map(({ info }) => info) });
   }
 }

@@ -8,9 +8,10 @@ import { find } from "../../../kube/objects.js";
 import { collectionPath, namedPath } from "../../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
 import { type Node, secondTime } from "../../objects.js";
-import type { ClusterState } from "../case.js";
+import type { ClusterState, Policy } from "../case.js";
 import { countRecentPending, type Decision, type DecisionLog, decide, entryOf } from "../decide.js";
 import type { InventorySource } from "../inventory.js";
+import type { MemoryStore } from "../memory.js";
 import { canonicalAddress } from "../names.js";
 import { decided, REQUESTS_PATH, requestPath, type SigningRequest } from "../signing-request.js";
 
@@ -90,6 +91,18 @@ export async function readRequests({ api, inventory, memory, now, policy }: Look
     recentPending: countRecentPending(requests.items, now),
   };
   return { requests: requests.items, state };
+}
+
+/** A cluster that machines join, the inventory of those that are expected, and the approver's memory. */
+export interface CsrAccess {
+  readonly api: KubeApi;
+  readonly inventory: InventorySource;
+  readonly store: MemoryStore;
+}
+
+/** The requests and all that decides about them, at this moment. */
+export async function snapshotOf({ api, inventory, store }: CsrAccess, policy: Policy): Promise<RequestsSnapshot> {
+  return readRequests({ api, inventory, memory: await store.load(), policy, now: Date.now() });
 }
 
 interface Service extends KubeObject {

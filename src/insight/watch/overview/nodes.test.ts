@@ -2,15 +2,14 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { PoolStatus } from "../../cluster/nodes/controller/status.js";
-import { type DecisionEntry, decide } from "../../cluster/nodes/csr/decide.js";
-import type { Condition } from "../../cluster/nodes/pool/node-pool.js";
-import { startTime } from "../../cluster/nodes/testing/pools.js";
-import { clusterState, inventoryOf, pool, signingRequest, worker } from "../../cluster/nodes/testing/requests.js";
-import { endOfDecisionLog } from "./page-decision-log.js";
-import { pendingDecision, settledDecision, withLog } from "./page-decisions.js";
-import { claimInfos, poolInfo } from "./page-pools.js";
-import { keepToken } from "./page-token.js";
+import type { PoolStatus } from "../../../cluster/nodes/controller/status.js";
+import { type DecisionEntry, decide } from "../../../cluster/nodes/csr/decide.js";
+import type { Condition } from "../../../cluster/nodes/pool/node-pool.js";
+import { startTime } from "../../../cluster/nodes/testing/pools.js";
+import { clusterState, inventoryOf, pool, signingRequest, worker } from "../../../cluster/nodes/testing/requests.js";
+import { endOfDecisionLog, pendingDecision, settledDecision, withLog } from "./decisions.js";
+import { claimInfos, poolInfo } from "./pools.js";
+import { keepToken } from "./token.js";
 
 let folder: string;
 beforeAll(() => {
@@ -114,11 +113,11 @@ describe("decisions", () => {
     expect(denied.at).toBe(Date.UTC(2031, 0));
     const approved = await settled("Approved", "drawbridge: w0 is expected");
     expect(approved).toMatchObject({ outcome: "approved", why: "w0 is expected", kind: "client" });
-    expect(approved).not.toHaveProperty("rule");
+    expect(approved.rule).toBeUndefined();
     expect(await settled("Approved", "This CSR was approved by kubectl.")).toMatchObject({
       why: "This CSR was approved by kubectl.",
     });
-    expect((await settled("Failed", "")).why).toBe("nobody said why");
+    expect((await settled("Failed", "")).why).toBe("no reason was given");
     expect(JSON.stringify(denied)).not.toContain("CERTIFICATE");
   });
 

@@ -8,10 +8,9 @@ import { CollectionStub } from "../../cluster/kube/testing/collection-stub.js";
 import { INVENTORY_LABEL } from "../../cluster/nodes/csr/inventory.js";
 import { ClusterStub } from "../../cluster/nodes/testing/cluster-stub.js";
 import { signingRequest } from "../../cluster/nodes/testing/requests.js";
-import type { Findings } from "../../insight/watch/overview/source.js";
+import type { ProvidedFacts } from "../../insight/watch/overview/source.js";
 import { keepWhatIsSaid } from "../testing/said.js";
-import pageCommand from "./page.js";
-import { clusterProviders, openClusters } from "./page-clusters.js";
+import pageCommand, { clusterProviders, openClusters } from "./page.js";
 
 const said = keepWhatIsSaid();
 
@@ -72,7 +71,7 @@ describe("pools in one cluster, their machines in another", () => {
     const clusters = await openClusters(flags);
     const providers = await clusterProviders(clusters, flags);
     const answers = await Promise.all(providers.map((provider) => provider.ask()));
-    const known: Findings = Object.assign({}, ...answers.map(({ findings }) => findings));
+    const known: ProvidedFacts["facts"] = Object.assign({}, ...answers.map(({ facts }) => facts));
     expect(known.pools).toMatchObject([{ name: "clusters/workers", workers: { expected: 2, fetched: 1, joined: 0 } }]);
     expect(known.claims).toEqual([{ pool: "clusters/workers", worker: "w0", at: Date.parse(at) }]);
     expect(known.decisions).toMatchObject([{ request: "csr-client", outcome: "denied" }]);

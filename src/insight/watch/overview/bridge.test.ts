@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { BridgeStatus, StatusLine } from "../../cluster/bootstrap/host/status.js";
-import { bridgeInfo, type Circumstances, isUpAtWork } from "./page-bridge.js";
+import type { BridgeStatus, StatusLine } from "../../../cluster/bootstrap/host/status.js";
+import { bridgeInfo, type Circumstances, isUpAtWork } from "./bridge.js";
 
 const line = (name: string, ok: boolean, detail = "so it is"): StatusLine => ({
   name,

@@ -3,9 +3,9 @@ import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
-import { createFile } from "../../base/files.js";
-import { TokenFile } from "../../base/token-file.js";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { createFile } from "../../../base/files.js";
+import { TokenFile } from "../../../base/token-file.js";
 
 export function defaultTokenFile(env: Readonly<Record<string, string | undefined>>): string {
   const base = env.XDG_STATE_HOME?.startsWith("/") ? env.XDG_STATE_HOME : join(homedir(), ".local", "state");

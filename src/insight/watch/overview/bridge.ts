@@ -1,12 +1,12 @@
 /** The bridge on this host as the page shows it: the steps of `bootstrap status`, and who has to do what is left. */
 
-import { DrawbridgeError } from "../../base/errors/error.js";
-import type { Instructions } from "../../cluster/bootstrap/host/api-server.js";
-import type { Host, HostProcess } from "../../cluster/bootstrap/host/host.js";
-import type { SettingMethod } from "../../cluster/bootstrap/host/record.js";
-import type { BridgeStatus, StatusLine } from "../../cluster/bootstrap/host/status.js";
-import type { BridgeInfo, BridgeStep } from "../../insight/observe/admin/contract.js";
-import type { Provider } from "../../insight/watch/overview/source.js";
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import type { Instructions } from "../../../cluster/bootstrap/host/api-server.js";
+import type { Host, HostProcess } from "../../../cluster/bootstrap/host/host.js";
+import type { SettingMethod } from "../../../cluster/bootstrap/host/record.js";
+import type { BridgeStatus, StatusLine } from "../../../cluster/bootstrap/host/status.js";
+import type { BridgeInfo, BridgeStep } from "../../observe/admin/contract.js";
+import type { FactProvider } from "./source.js";
 
 export interface Circumstances {
   /** `bootstrap up` runs at this moment. */
@@ -25,15 +25,11 @@ export function bridgeInfo(status: BridgeStatus, circumstances: Circumstances): 
   const current = lines.findIndex(({ ok }) => !ok);
   return {
     ...{ for: topology, address, madeAt: Date.parse(madeAt) },
-    ...(until === undefined ? {} : { untilAt: Date.parse(until) }),
+    untilAt: until === undefined ? undefined : Date.parse(until),
     steps: lines.map((line, index) => stepOf(line, index === current, circumstances)),
-    ...(nodes === undefined
-      ? {}
-      : {
-          nodes: nodes.slice(0, MAX_NODES).map(({ node, isReady, isConnected }) => ({
-            ...{ name: node, ready: isReady, connected: isConnected },
-          })),
-        }),
+    nodes: nodes?.slice(0, MAX_NODES).map(({ node: name, isReady: ready, isConnected: connected }) => {
+      return { name, ready, connected };
+    }),
   };
 }
 
@@ -65,13 +61,13 @@ export function isUpAtWork(processes: readonly HostProcess[], stateDirectory: st
   });
 }
 
-export async function bridgeProvider(stateDirectory: string): Promise<Provider> {
+export async function bridgeProvider(stateDirectory: string): Promise<FactProvider> {
   const [{ bridgeStatus }, { thisHost }, { openApi }, records, { instructionsFor }] = await Promise.all([
-    import("../../cluster/bootstrap/host/status.js"),
-    import("../../cluster/bootstrap/host/host.js"),
-    import("../../cluster/bootstrap/host/step.js"),
-    import("../../cluster/bootstrap/host/record.js"),
-    import("../../cluster/bootstrap/host/api-server.js"),
+    import("../../../cluster/bootstrap/host/status.js"),
+    import("../../../cluster/bootstrap/host/host.js"),
+    import("../../../cluster/bootstrap/host/step.js"),
+    import("../../../cluster/bootstrap/host/record.js"),
+    import("../../../cluster/bootstrap/host/api-server.js"),
   ]);
   const host: Host = thisHost();
   const ask = async (): Promise<BridgeInfo> => {
@@ -87,7 +83,7 @@ export async function bridgeProvider(stateDirectory: string): Promise<Provider> 
   return {
     what: "bridge",
     where: stateDirectory,
-    ask: async () => ({ findings: { bridge: await orNone(ask) } }),
+    ask: async () => ({ facts: { bridge: await orNone(ask) } }),
   };
 }
 

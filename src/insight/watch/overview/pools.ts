@@ -1,12 +1,12 @@
 /** Pools and claims as the page shows them. */
-import { isNotFound } from "../../cluster/kube/errors.js";
-import { NOT_LOOKED_AT, type PoolStatus, poolStatuses, troublesOf } from "../../cluster/nodes/controller/status.js";
-import type { Inventory } from "../../cluster/nodes/csr/inventory.js";
-import type { Memory } from "../../cluster/nodes/csr/memory.js";
-import { rotateAfterMs } from "../../cluster/nodes/token/rotation.js";
-import type { ClaimInfo, PoolInfo, PoolTrouble } from "../../insight/observe/admin/contract.js";
-import type { Answer, Provider } from "../../insight/watch/overview/source.js";
-import type { CsrAccess } from "../csr/shared.js";
+import { isNotFound } from "../../../cluster/kube/errors.js";
+import { NOT_LOOKED_AT, type PoolStatus, poolStatuses, troublesOf } from "../../../cluster/nodes/controller/status.js";
+import type { CsrAccess } from "../../../cluster/nodes/csr/approver/requests.js";
+import type { Inventory } from "../../../cluster/nodes/csr/inventory.js";
+import type { Memory } from "../../../cluster/nodes/csr/memory.js";
+import { rotateAfterMs } from "../../../cluster/nodes/token/rotation.js";
+import type { ClaimInfo, PoolInfo, PoolTrouble } from "../../observe/admin/contract.js";
+import type { FactProvider, ProvidedFacts } from "./source.js";
 
 const MAX_POOLS = 100;
 const MAX_TROUBLES = 10;
@@ -19,35 +19,33 @@ export interface Machines {
   readonly memory: Memory | undefined;
 }
 
-export function poolInfo(standing: PoolStatus, machines: Machines): PoolInfo {
-  const { name, cluster, version, replicas, hash, ready, tokens } = standing;
+export function poolInfo(status: PoolStatus, machines: Machines): PoolInfo {
+  const { name, cluster, version, replicas, hash, ready, tokens } = status;
   const token = tokens.find(({ current }) => current);
   const madeAt = Date.parse(token?.generated ?? "");
   const workers = workersOf(name, machines);
   return {
-    ...{ name, cluster, version, hash, ready },
-    ...(replicas === undefined ? {} : { replicas }),
+    ...{ name, cluster, version, replicas, hash, ready, workers },
     ...(Number.isNaN(madeAt) ? {} : { tokenMadeAt: madeAt, tokenRotatesAt: madeAt + rotateAfterMs }),
-    ...(token === undefined || token.payload === "" ? {} : { payload: token.payload }),
-    ...(workers === undefined ? {} : { workers }),
-    troubles: troubles(standing),
+    payload: token?.payload || undefined,
+    troubles: troubles(status),
   };
 }
 
-function troubles(standing: PoolStatus): readonly PoolTrouble[] {
-  if (standing.conditions.length === 0) return [{ type: "", message: NOT_LOOKED_AT }];
-  return troublesOf(standing)
+function troubles(status: PoolStatus): readonly PoolTrouble[] {
+  if (status.conditions.length === 0) return [{ type: "", message: NOT_LOOKED_AT }];
+  return troublesOf(status)
     .slice(0, MAX_TROUBLES)
     .map(({ type, message, reason, lastTransitionTime }) => {
       const sinceAt = Date.parse(lastTransitionTime);
       return {
         ...{ type, message: (message || reason).slice(0, MAX_MESSAGE) },
-        ...(Number.isNaN(sinceAt) ? {} : { sinceAt }),
+        sinceAt: Number.isNaN(sinceAt) ? undefined : sinceAt,
       };
     });
 }
 
-/** A node that the approver let in, or that was there before it, has joined; one that is gone again has not. */
+/** A node that was approved, or that was there before the approver, has joined; one that is gone again has not. */
 function workersOf(pool: string, { inventory, memory }: Machines): PoolInfo["workers"] {
   const listed = inventory?.pools.get(pool);
   if (inventory === undefined || listed === undefined || listed.workers === 0) return undefined;
@@ -67,34 +65,34 @@ function workersOf(pool: string, { inventory, memory }: Machines): PoolInfo["wor
 export function claimInfos({ claims }: Pick<Inventory, "claims">): { claims: ClaimInfo[]; leftOut: number } {
   const newest = [...claims].sort((a, b) => b.at - a.at).slice(0, MAX_CLAIMS);
   return {
-    claims: newest.map(({ pool, worker, at }) => ({ pool, at, ...(worker === undefined ? {} : { worker }) })),
+    claims: newest.map(({ pool, worker, at }) => ({ pool, at, worker })),
     leftOut: claims.length - newest.length,
   };
 }
 
-export function poolsProvider({ api, inventory, store }: CsrAccess, namespace: string, where: string): Provider {
-  const ask = async (): Promise<Answer> => {
-    const standings = await poolStatuses(api, namespace).catch((reason: unknown) => {
+export function poolsProvider({ api, inventory, store }: CsrAccess, namespace: string, where: string): FactProvider {
+  const ask = async (): Promise<ProvidedFacts> => {
+    const statuses = await poolStatuses(api, namespace).catch((reason: unknown) => {
       // A hosted cluster has nodes and requests; its pools are elsewhere.
       if (isNotFound(reason)) return undefined;
       throw reason;
     });
-    if (standings === undefined) return { findings: {} };
-    // That these cannot be read is said where they are the matter.
+    if (statuses === undefined) return { facts: {} };
+    // That these cannot be read is reported by their own sources.
     const [expected, memory] = await Promise.all([
       inventory().catch(() => undefined),
       store.load().catch(() => undefined),
     ]);
-    const pools = standings.slice(0, MAX_POOLS).map((one) => poolInfo(one, { inventory: expected, memory }));
-    return { findings: { pools }, leftOut: standings.length - pools.length };
+    const pools = statuses.slice(0, MAX_POOLS).map((one) => poolInfo(one, { inventory: expected, memory }));
+    return { facts: { pools }, leftOut: statuses.length - pools.length };
   };
   return { what: "pools", where, ask };
 }
 
-export function claimsProvider({ inventory }: CsrAccess, where: string): Provider {
-  const ask = async (): Promise<Answer> => {
+export function claimsProvider({ inventory }: CsrAccess, where: string): FactProvider {
+  const ask = async (): Promise<ProvidedFacts> => {
     const { claims, leftOut } = claimInfos(await inventory());
-    return { findings: { claims }, leftOut };
+    return { facts: { claims }, leftOut };
   };
   return { what: "claims", where, ask };
 }
