@@ -28,14 +28,14 @@ export function profilingRoutes(guard: (route: Route) => Route): [exact: [string
       ["/debug/pprof/profile", (request, response) => profiler.serve(request, response)],
       ["/debug/pprof/heap", guard(sendHeap)],
     ],
-    ["/debug/pprof/", (_request, response) => sendText(response, 404, "Unknown profile\n", nosniff)],
+    ["/debug/pprof/", (_request, response) => sendText(response, 404, "Unknown profile\n", NOSNIFF)],
   ];
 }
 
-const nosniff = { "X-Content-Type-Options": "nosniff" };
+const NOSNIFF = { "X-Content-Type-Options": "nosniff" };
 
 function sendIndex(_request: HttpRequest, response: ServerResponse): void {
-  sendText(response, 200, INDEX, { ...nosniff, "Content-Type": "text/html; charset=utf-8" });
+  sendText(response, 200, INDEX, { ...NOSNIFF, "Content-Type": "text/html; charset=utf-8" });
 }
 
 async function sendHeap(_request: HttpRequest, response: ServerResponse): Promise<void> {
@@ -50,11 +50,11 @@ class CpuProfiler {
   async serve({ query }: HttpRequest, response: ServerResponse): Promise<void> {
     const seconds = Number(query.get("seconds") ?? DEFAULT_SECONDS);
     if (!(seconds > 0 && seconds <= MAX_SECONDS)) {
-      sendText(response, 400, `seconds must be a number above 0 and at most ${MAX_SECONDS}\n`, nosniff);
+      sendText(response, 400, `seconds must be a number above 0 and at most ${MAX_SECONDS}\n`, NOSNIFF);
       return;
     }
     if (this.#busy) {
-      sendText(response, 409, "another CPU profile is being taken; try again when it is done\n", nosniff);
+      sendText(response, 409, "another CPU profile is being taken; try again when it is done\n", NOSNIFF);
       return;
     }
     this.#busy = true;
@@ -78,13 +78,11 @@ async function cpuProfile(forMs: number, response: ServerResponse): Promise<stri
     await session.post("Profiler.enable");
     await session.post("Profiler.start");
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(finish, forMs);
-      function finish(): void {
+      const timer = setTimeout(resolve, forMs);
+      response.once("close", () => {
         clearTimeout(timer);
-        response.off("close", finish);
         resolve();
-      }
-      response.once("close", finish);
+      });
     });
     const { profile } = await session.post("Profiler.stop");
     return JSON.stringify(profile);
@@ -95,7 +93,7 @@ async function cpuProfile(forMs: number, response: ServerResponse): Promise<stri
 
 function download(fileName: string): Record<string, string> {
   return {
-    ...nosniff,
+    ...NOSNIFF,
     "Content-Type": "application/json",
     "Content-Disposition": `attachment; filename="${fileName}"`,
     "Cache-Control": "no-store",

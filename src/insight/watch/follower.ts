@@ -1,4 +1,5 @@
 /** Keeps a world up to date from a process' stream, over its restarts. */
+import { pause, systemClock } from "../../base/clock.js";
 import type { ChangeEvent, SnapshotEvent, TunnelsEvent } from "../observe/admin/contract.js";
 import type { AdminPort } from "./admin-port.js";
 import type { ServerSentEvent } from "./event-stream.js";
@@ -29,7 +30,7 @@ export class Follower {
       } catch (error) {
         this.problem = (error as Error).message;
       }
-      await pause(RETRY_MS, stop);
+      await pause(systemClock, RETRY_MS, stop);
     }
   }
 
@@ -52,17 +53,4 @@ export class Follower {
     else this.history.begin(totals, now);
     this.#instance = process.instance;
   }
-}
-
-function pause(ms: number, stop: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (stop.aborted) return resolve();
-    const timer = setTimeout(done, ms);
-    stop.addEventListener("abort", done);
-    function done(): void {
-      clearTimeout(timer);
-      stop.removeEventListener("abort", done);
-      resolve();
-    }
-  });
 }

@@ -1,4 +1,5 @@
 /** What became different since the last look. One for all readers of the stream, and only while there are some. */
+import { isDeepStrictEqual } from "node:util";
 import type { AgentPeer, ChangeEvent, Changes, ServerPeer, Tunnel, TunnelChanges, TunnelPatch } from "./contract.js";
 import type { AdminModel } from "./model.js";
 import type { LiveTunnel } from "./subject.js";
@@ -137,25 +138,21 @@ export class Differ {
   }
 }
 
-/** Of what may change while a tunnel lives. Written out, because a thousand a look are made of it. */
+/** What may change while a tunnel lives, beside its marks and, when a dial is tried a second time, its agent. */
+const CHANGING = [
+  ...(["state", "bytesToTarget", "bytesFromTarget", "queuedBytes", "paused"] as const),
+  ...(["sendWindowBytes", "receiveWindowBytes", "connectId"] as const),
+];
+
 function patchBetween(before: Tunnel, after: Tunnel): TunnelPatch {
   const patch: Mutable<TunnelPatch> = { id: after.id };
-  if (after.state !== before.state) patch.state = after.state;
-  if (after.bytesToTarget !== before.bytesToTarget) patch.bytesToTarget = after.bytesToTarget;
-  if (after.bytesFromTarget !== before.bytesFromTarget) patch.bytesFromTarget = after.bytesFromTarget;
-  if (after.queuedBytes !== before.queuedBytes) patch.queuedBytes = after.queuedBytes;
-  if (after.paused !== before.paused) patch.paused = after.paused ?? false;
-  const { sendWindowBytes, receiveWindowBytes, connectId, agent } = after;
-  if (sendWindowBytes !== undefined && sendWindowBytes !== before.sendWindowBytes) {
-    patch.sendWindowBytes = sendWindowBytes;
+  for (const field of CHANGING) {
+    const value = after[field];
+    if (value !== undefined && value !== before[field]) Object.assign(patch, { [field]: value });
   }
-  if (receiveWindowBytes !== undefined && receiveWindowBytes !== before.receiveWindowBytes) {
-    patch.receiveWindowBytes = receiveWindowBytes;
-  }
-  if (connectId !== undefined && connectId !== before.connectId) patch.connectId = connectId;
-  // A dial may be tried a second time, elsewhere.
+  const { agent } = after;
   if (agent !== undefined && agent.key !== before.agent?.key) patch.agent = agent;
-  // Moments are only ever added; the dial's own may move until it is answered.
+  // Marks are only ever added; that of the dial may move until it is answered.
   if (marksOf(after) !== marksOf(before) || after.marks.dialled !== before.marks.dialled) patch.marks = after.marks;
   return patch;
 }
@@ -172,16 +169,11 @@ function hasMoved(row: Tunnel, live: LiveTunnel): boolean {
     row.bytesFromTarget !== live.bytesFromTarget ||
     row.queuedBytes !== live.queuedBytes ||
     row.state !== live.state ||
-    // A tunnel that is stuck moves nothing; that it is held back is all there is to see.
+    // A tunnel that is stuck moves nothing; that it is paused is all there is to see.
     row.paused !== live.paused ||
     // A dial that is tried a second time, elsewhere.
     row.agent?.key !== live.agentKey
   );
-}
-
-/** For the parts of peers, which are made anew every time. */
-function sameParts(one: unknown, two: unknown): boolean {
-  return typeof one === "object" && typeof two === "object" && JSON.stringify(one) === JSON.stringify(two);
 }
 
 class PeerChanges<Peer extends { readonly key: number }> {
@@ -194,16 +186,10 @@ class PeerChanges<Peer extends { readonly key: number }> {
     for (const peer of peers) {
       now.set(peer.key, peer);
       const known = before.get(peer.key);
-      if (known === undefined || !sameFields(known, peer)) changed.push(peer);
+      if (known === undefined || !isDeepStrictEqual(known, peer)) changed.push(peer);
     }
     const gone = [...before.keys()].filter((key) => !now.has(key));
     this.#known = now;
     return changed.length + gone.length === 0 ? undefined : { changed, gone };
   }
-}
-
-function sameFields<T extends object>(one: T, two: T): boolean {
-  const names = Object.keys(two) as (keyof T)[];
-  if (names.length !== Object.keys(one).length) return false;
-  return names.every((name) => one[name] === two[name] || sameParts(one[name], two[name]));
 }

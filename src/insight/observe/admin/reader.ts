@@ -12,10 +12,10 @@ export interface ReaderLimits {
 
 export const READER_LIMITS: ReaderLimits = { unsentBytes: 1024 * 1024, patienceMs: 30_000 };
 
-/** What a snapshot is made of. Taken anew for every reader, and for one that lost its place. */
-export interface Telling {
+/** What every reader gets first, and again when it has missed changes. */
+export interface SnapshotSource {
   snapshot(): StreamEvents["snapshot"];
-  /** In portions; each one is made when it is asked for. */
+  /** The tunnels; each portion is made when it is asked for. */
   portions(): Iterator<StreamEvents["tunnels"]>;
 }
 
@@ -29,7 +29,7 @@ const HEAD = {
 
 export class Reader {
   readonly #response: ServerResponse;
-  readonly #telling: Telling;
+  readonly #source: SnapshotSource;
   readonly #limits: ReaderLimits;
   readonly #now: () => number;
   #skipped = 0;
@@ -39,9 +39,9 @@ export class Reader {
   #rest: Iterator<StreamEvents["tunnels"]> | undefined;
   #portionDue = false;
 
-  constructor(response: ServerResponse, telling: Telling, limits: ReaderLimits, now: () => number) {
+  constructor(response: ServerResponse, source: SnapshotSource, limits: ReaderLimits, now: () => number) {
     this.#response = response;
-    this.#telling = telling;
+    this.#source = source;
     this.#limits = limits;
     this.#now = now;
     response.on("drain", this.#onDrain);
@@ -72,8 +72,8 @@ export class Reader {
   }
 
   #begin(): void {
-    this.#write(eventFrame("snapshot", this.#telling.snapshot()));
-    this.#rest = this.#telling.portions();
+    this.#write(eventFrame("snapshot", this.#source.snapshot()));
+    this.#rest = this.#source.portions();
     this.#continueSoon();
   }
 

@@ -68,8 +68,8 @@ export class Readers {
   #join(response: ServerResponse): void {
     if (response.destroyed) return;
     const differ = this.#watch();
-    const telling = { snapshot: () => this.#snapshot(), portions: () => this.#portions(differ) };
-    const reader = new Reader(response, telling, this.#limits, this.#now);
+    const source = { snapshot: () => this.#snapshot(), portions: () => this.#portions(differ) };
+    const reader = new Reader(response, source, this.#limits, this.#now);
     this.#readers.add(reader);
     response.once("close", () => {
       reader.destroy();
