@@ -65,3 +65,14 @@ export function roughDuration(ms: number): string {
   }
   return parts.join(" ");
 }
+
+const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Undefined for bytes that are not UTF-8; a byte order mark is kept. */
+export function utf8Text(bytes: Uint8Array): string | undefined {
+  try {
+    return strictUtf8.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}

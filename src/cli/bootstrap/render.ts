@@ -1,17 +1,16 @@
 /** `drawbridge bootstrap render`: every manifest, flag and unit of the bridge, printed or written. */
 
 import { join } from "node:path";
+import { readAgentCertificates } from "../../cluster/bootstrap/host/steps/host.js";
 import { createdObjects, firewallRule } from "../../cluster/bootstrap/model/created.js";
 import { type BridgeModel, bridgeModel } from "../../cluster/bootstrap/model/model.js";
-import { pkiFile, topologies } from "../../cluster/bootstrap/model/names.js";
-import type { AgentCertificates } from "../../cluster/bootstrap/render/objects.js";
+import { topologies } from "../../cluster/bootstrap/model/names.js";
 import {
   openPlaceholders,
   type Part,
   type RenderedFile,
   renderedFiles,
 } from "../../cluster/bootstrap/render/render.js";
-import { readCertificateSet } from "../../tunnel/pki/certificate-set.js";
 import { list, oneOf, text, type Values } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Input, VERSION } from "../framework/define.js";
@@ -52,7 +51,7 @@ export default defineCommand({
   flags: renderFlags,
   config: (flags, input) => ({ ...flags, model: modelOf(flags, input) }),
   async run({ model, pki, part, out }) {
-    const certificates = pki === "" ? undefined : await readCertificates(pki);
+    const certificates = pki === "" ? undefined : await readAgentCertificates(pki);
     const files = renderedFiles(model, certificates).filter((file) => part === "all" || file.part === part);
     if (out !== "") await writeRendering(out, files);
     const open = openPlaceholders(files);
@@ -76,16 +75,6 @@ function modelOf(flags: Values<typeof renderFlags>, { given }: Input): BridgeMod
     ...{ protocol: "GRPC", ...bridgeOptionsOf(flags, given) },
     ...{ for: flags.for, version: VERSION, serverAddresses, serverForm },
   });
-}
-
-/** The agents' part of a PKI directory; the pair is checked before it is printed anywhere. */
-async function readCertificates(directory: string): Promise<AgentCertificates> {
-  const { cert, key, ca } = readCertificateSet({
-    certFile: pkiFile(directory, "agentCert"),
-    keyFile: pkiFile(directory, "agentKey"),
-    caFile: pkiFile(directory, "ca"),
-  });
-  return { cert: cert!, key: key!, ca: ca! };
 }
 
 function asYaml(files: readonly RenderedFile[]): string {

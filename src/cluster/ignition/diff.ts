@@ -1,5 +1,6 @@
 /** What differs between two payloads. */
 import { aroundChanges, type Line, lineDiff } from "../../base/line-diff.js";
+import { utf8Text } from "../../base/text.js";
 import type { Config, FileEntry, NodeEntry, Owner, Resource, Unit } from "./config.js";
 import { bytesOf } from "./preview/preview.js";
 import { secretIn, shownHeader, shownSource, withoutSecrets } from "./preview/secrets.js";
@@ -92,16 +93,25 @@ export function subjectsOf(config: Config): Map<string, Aspects> {
     subjects.set(link.path, nodeAspects(link, kind, { target: link.target }));
   }
   for (const unit of systemd?.units ?? []) subjects.set(`unit ${unit.name}`, unitAspects(unit));
-  for (const user of passwd?.users ?? []) subjects.set(`user ${user.name}`, plainAspects(user, ["passwordHash"]));
-  for (const group of passwd?.groups ?? []) subjects.set(`group ${group.name}`, plainAspects(group, ["passwordHash"]));
   if (kernelArguments) subjects.set("kernel arguments", plainAspects(kernelArguments));
-  for (const disk of storage.disks ?? []) subjects.set(`disk ${disk.device}`, plainAspects(disk));
-  for (const raid of storage.raid ?? []) subjects.set(`array ${raid.name}`, plainAspects(raid));
-  for (const filesystem of storage.filesystems ?? [])
-    subjects.set(`file system ${filesystem.device}`, plainAspects(filesystem));
-  for (const luks of storage.luks ?? []) subjects.set(`volume ${luks.name}`, plainAspects(luks, ["keyFile", "clevis"]));
+  const others: readonly (readonly [kind: string, entries: readonly Named[] | undefined, secret?: string[]])[] = [
+    ["user", passwd?.users, ["passwordHash"]],
+    ["group", passwd?.groups, ["passwordHash"]],
+    ["disk", storage.disks],
+    ["array", storage.raid],
+    ["file system", storage.filesystems],
+    ["volume", storage.luks, ["keyFile", "clevis"]],
+  ];
+  for (const [kind, entries = [], secret] of others)
+    for (const entry of entries) subjects.set(`${kind} ${entry.name ?? entry.device}`, plainAspects(entry, secret));
   addIgnition(config, subjects);
   return subjects;
+}
+
+/** Users, groups, arrays and volumes have names, disks and file systems devices. */
+interface Named {
+  readonly name?: string;
+  readonly device?: string;
 }
 
 function addIgnition({ ignition }: Config, subjects: Map<string, Aspects>): void {
@@ -203,19 +213,8 @@ function contentAspect(bytes: Buffer, path: string): Aspect {
   const size = bytes.length;
   const secret = secretIn(path, bytes);
   if (secret !== undefined) return { exact, size, hidden: secret };
-  const text = utf8(bytes);
+  const text = bytes.includes(0) ? undefined : utf8Text(bytes);
   return text === undefined ? { exact, size, hidden: "not text" } : { exact, size, text };
-}
-
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-function utf8(bytes: Buffer): string | undefined {
-  if (bytes.includes(0)) return undefined;
-  try {
-    return decoder.decode(bytes);
-  } catch {
-    return undefined;
-  }
 }
 
 // Differences as text, one subject after the other.

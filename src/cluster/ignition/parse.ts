@@ -1,6 +1,7 @@
 /** A config's text into the model, with everything that is to be said about it. */
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { JsonError, type JsonNode, readJson } from "../../base/located-json.js";
+import { utf8Text } from "../../base/text.js";
 import { type Config, configShape, type Minor, minorOf, minors, NEWEST, versionOf, versionShape } from "./config.js";
 import { decode, upTranslated } from "./decode.js";
 import { findingText, isFatal, type LocatedProblem, located, type Problem } from "./problems.js";
@@ -55,11 +56,9 @@ export function readConfigOf(content: Buffer | string, what: string): ConfigRead
 function decoded(bytes: Buffer): string {
   if (bytes.length > LARGEST_CONFIG) throw unreadable(`it has ${bytes.length} bytes, more than any config (50 MiB)`);
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) throw unreadable("it is compressed; unpack it with gunzip first");
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw unreadable("it is not UTF-8 text");
-  }
+  const text = utf8Text(bytes);
+  if (text === undefined) throw unreadable("it is not UTF-8 text");
+  return text;
 }
 
 function parsed(text: string): JsonNode {

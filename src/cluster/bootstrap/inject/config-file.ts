@@ -2,6 +2,7 @@
 import { open, realpath } from "node:fs/promises";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { replaceFile } from "../../../base/files.js";
+import { utf8Text } from "../../../base/text.js";
 
 /** Real ones have about 2 MB. */
 const LARGEST_FILE = 32 * 1024 * 1024;
@@ -18,11 +19,9 @@ export async function readConfigFile(path: string): Promise<string> {
   }
   if (bytes.subarray(0, 2).equals(GZIP)) throw unreadable(`${path} is compressed; unpack it with gunzip first`);
   if (bytes.length === 0) throw unreadable(`${path} is empty`);
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw unreadable(`${path} is not UTF-8 text`);
-  }
+  const text = utf8Text(bytes);
+  if (text === undefined) throw unreadable(`${path} is not UTF-8 text`);
+  return text;
 }
 
 async function readBounded(path: string): Promise<Buffer> {

@@ -16,6 +16,7 @@ import {
   repeatedMember,
   type TextEdit,
 } from "../../../base/located-json.js";
+import { utf8Text } from "../../../base/text.js";
 import { received } from "../../ignition/resource.js";
 import { yamlValue } from "../install-dir.js";
 import type { PayloadFile } from "./payload.js";
@@ -165,7 +166,10 @@ function stringAt(node: JsonNode | undefined, name: string): JsonString | undefi
 /** The text of a file, undefined when there is none. Throws DB_IGNITION_CONTENT when it is no UTF-8. */
 export function textOf(config: IgnitionConfig, path: string): string | undefined {
   const bytes = contentOf(config, path)?.bytes;
-  return bytes === undefined ? undefined : utf8(bytes, path);
+  if (bytes === undefined) return undefined;
+  const text = utf8Text(bytes);
+  if (text === undefined) throw contradiction(`the content of ${path} is not UTF-8 text`);
+  return text;
 }
 
 /** The edits that give an entry other bytes, in the encoding, the compression and the hash function that it has. */
@@ -181,15 +185,7 @@ export function replaceContent({ head, gzip, sourceNode, hashNode }: Content, by
 
 export const sha256 = (content: string | Buffer): string => createHash("sha256").update(content).digest("hex");
 
-export function utf8(bytes: Buffer, what: string): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw contradiction(`the content of ${what} is not UTF-8 text`);
-  }
-}
-
-export const contradiction = (message: string) => new DrawbridgeError("DB_IGNITION_CONTENT", message);
+const contradiction = (message: string) => new DrawbridgeError("DB_IGNITION_CONTENT", message);
 
 // Changes to the list of files of a config, as edits of its text.
 

@@ -11,7 +11,7 @@ import { AGENT_NAME, BOOTSTRAP_ONLY_SELECTOR } from "../../model/names.js";
 import { agentDaemonSet, agentNamespace, agentSecret } from "../../render/objects.js";
 import { waitFor } from "../host.js";
 import type { Site, Step, StepState } from "../step.js";
-import { agentCertificates } from "./host.js";
+import { readAgentCertificates } from "./host.js";
 import { healthUrl } from "./server.js";
 
 const FIELD_MANAGER = "drawbridge-bootstrap";
@@ -19,7 +19,7 @@ const FIELD_MANAGER = "drawbridge-bootstrap";
 export function agentsStep(site: Site): Step {
   const { host, model, api, timeoutMs } = site;
   const wanted = async (): Promise<KubeManifest[]> => {
-    const certificates = await agentCertificates(site);
+    const certificates = await readAgentCertificates(host.files.real(model.paths.pki.host));
     return [agentNamespace(model), agentSecret(model, certificates), agentDaemonSet(model)];
   };
   return {

@@ -1,6 +1,7 @@
 /** Where agents dial: kept beside the certificates, and the same at every run. */
 import { dirname } from "node:path";
 import { DrawbridgeError } from "../../../../base/errors/error.js";
+import { roughDuration } from "../../../../base/text.js";
 import type { PkiManifest } from "../../../../tunnel/pki/manifest.js";
 import type { BootstrapOptions } from "../../../../tunnel/pki/profiles.js";
 import { ADDRESS_VARIABLES, type AddressChoice, chooseAddress } from "../../address/choose.js";
@@ -189,7 +190,7 @@ export function certificatesStep(site: Site): Step {
       if (comparison.state === "different") return { state: "wrong", detail: comparison.why.join("; ") };
       const leftMs = endOf(manifest) - host.now();
       if (leftMs <= 0) return { state: "wrong", detail: `they ended ${endText(manifest)}` };
-      return { state: "done", detail: `valid until ${endText(manifest)}, ${duration(leftMs)} left` };
+      return { state: "done", detail: `valid until ${endText(manifest)}, ${roughDuration(leftMs)} left` };
     },
     async do() {
       const { state, detail } = await this.check();
@@ -213,9 +214,9 @@ export async function certificatesEnd({ host, model }: Pick<Site, "host" | "mode
   return manifest && endText(manifest);
 }
 
-export async function agentCertificates({ host, model }: Site): Promise<AgentCertificates> {
+/** The agents' part of a PKI directory; the pair is checked before it is used anywhere. */
+export async function readAgentCertificates(directory: string): Promise<AgentCertificates> {
   const { readCertificateSet } = await import("../../../../tunnel/pki/certificate-set.js");
-  const directory = host.files.real(model.paths.pki.host);
   const { cert, key, ca } = readCertificateSet({
     certFile: pkiFile(directory, "agentCert"),
     keyFile: pkiFile(directory, "agentKey"),
@@ -230,10 +231,4 @@ function endOf({ signers, leaves }: PkiManifest): number {
 
 function endText(manifest: PkiManifest): string {
   return new Date(endOf(manifest)).toISOString();
-}
-
-export function duration(ms: number): string {
-  const minutes = Math.floor(ms / 60_000);
-  if (minutes < 1) return `${Math.floor(ms / 1000)} s`;
-  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
