@@ -16,7 +16,7 @@ import type { RemoteHost } from "../../cluster/bootstrap/teardown/host-side.js";
 import { type Receipt, receiptMarkdown } from "../../cluster/bootstrap/teardown/receipt.js";
 import { type TeardownOptions, takeDown } from "../../cluster/bootstrap/teardown/teardown.js";
 import { networkFlags } from "../firewall/command.js";
-import { atLeast, inGroup, lifetime, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { inGroup, lifetime, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { quote } from "../flags/go-values.js";
 import { clusterFlags, kubeconfigOf } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
@@ -33,7 +33,7 @@ const teardownFlags = {
   dir: text(
     "Install directory of openshift-install on a workstation: cleans the cluster of its auth/kubeconfig and, where it still answers over SSH, the bootstrap host; not this host.",
   ),
-  timeout: atLeast(1, lifetime("2m", "Longest time that the whole teardown may take.")),
+  timeout: lifetime("2m", "Longest time that the whole teardown may take.", { least: 1 }),
   receipt: text("File for the receipt as JSON; the same as Markdown goes beside it, ending in .md."),
   force: yesNo("Go on although a kube-apiserver still uses the bridge and its webhooks will fail."),
   "restore-command": text(

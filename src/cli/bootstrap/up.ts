@@ -7,7 +7,7 @@ import { thisHost } from "../../cluster/bootstrap/host/host.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
 import { openApi, type Progress, type StepResult } from "../../cluster/bootstrap/host/step.js";
 import { bringUp, type UpOptions, type UpResult } from "../../cluster/bootstrap/host/up.js";
-import { atLeast, lifetime, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { lifetime, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { clusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Input, VERSION } from "../framework/define.js";
@@ -20,7 +20,7 @@ const upFlags = {
     "Kind of control plane that this host has. If empty, kubeadm where its files are, else bare.",
   ),
   address: text("Address of this host that agents dial. If empty, the one its routes lead from."),
-  for: atLeast(60_000, lifetime("24h", "How long the bridge may exist: its certificates end then.")),
+  for: lifetime("24h", "How long the bridge may exist: its certificates end then.", { least: 60_000 }),
   server: oneOf(SERVER_FORMS, "What keeps the server running. If empty, a static pod, on bare hosts a systemd unit."),
   apply: yesNo(
     "Change the kube-apiserver's manifest, too, with a backup in the state directory. Otherwise up says what to change.",
@@ -30,7 +30,7 @@ const upFlags = {
   "only-this-apiserver": yesNo(
     "Go on although the cluster has more kube-apiservers: they reach pods without a bridge.",
   ),
-  timeout: atLeast(1, lifetime("5m", "How long to wait for kube-apiserver and agents, each.")),
+  timeout: lifetime("5m", "How long to wait for kube-apiserver and agents, each.", { least: 1 }),
   ...stateDirFlag,
   ...clusterFlags(
     "an administrator",

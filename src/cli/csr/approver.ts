@@ -1,7 +1,7 @@
 /** `drawbridge csr approver`: the process that decides, until it is told to end. */
 import { runApprover } from "../../cluster/nodes/csr/approver/run.js";
 import { APPROVER_NAME } from "../../cluster/nodes/permissions.js";
-import { atLeast, duration, yesNo } from "../flags/flag.js";
+import { duration, yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { healthFlags, healthOf } from "../framework/objects.js";
 import { csrFlags, decisionLogFlag, INVENTORY_HELP, openAccess, policyOf } from "./shared.js";
@@ -22,7 +22,7 @@ ${INVENTORY_HELP}`,
     ...decisionLogFlag,
     ...healthFlags(),
     "dry-run": yesNo("Decide and log, and write nothing into the cluster."),
-    interval: atLeast(100, duration("10s", "How long to wait for a change before looking again.")),
+    interval: duration("10s", "How long to wait for a change before looking again.", { least: 100 }),
   },
   async run(flags) {
     const health = healthOf(flags);

@@ -9,7 +9,7 @@ import { MemoryStore } from "../../cluster/nodes/csr/memory.js";
 import { Networks } from "../../cluster/nodes/csr/names.js";
 import { kindOf, outcomeOf, requestName } from "../../cluster/nodes/csr/signing-request.js";
 import { APPROVER_NAME } from "../../cluster/nodes/permissions.js";
-import { atLeast, filled, inGroup, list, number, restricted, text, type Values, yesNo } from "../flags/flag.js";
+import { filled, inGroup, list, number, restricted, text, type Values, yesNo } from "../flags/flag.js";
 import { namespaceFlag, objectFlags, openObjects } from "../framework/objects.js";
 
 /** For --help: the one format, wherever the inventory is kept. */
@@ -48,8 +48,8 @@ export const policyFlags = inGroup("advanced", {
   "foreign-cidr": networks("Network of services, pods or the control plane, never a node's address; repeatable."),
   "reserved-name": list("Name of the control plane that no node may have; repeatable."),
   "require-claim": yesNo("Approve only machines that were seen fetching their configuration."),
-  surge: atLeast(0, number(defaultPolicy.surge, "Nodes that a pool may have beyond its replicas.")),
-  "pool-rate": atLeast(0, number(defaultPolicy.poolRate, "Approvals in a minute and pool.")),
+  surge: number(defaultPolicy.surge, "Nodes that a pool may have beyond its replicas.", { least: 0 }),
+  "pool-rate": number(defaultPolicy.poolRate, "Approvals in a minute and pool.", { least: 0 }),
   "deny-forgery": yesNo("Deny what no kubelet would ask; otherwise it stays pending.", true),
 });
 

@@ -93,10 +93,6 @@ export function restricted<T>(flag: Flag<T>, objection: (value: T) => string | u
   return { ...flag, kind: { ...flag.kind, read } };
 }
 
-/** The flag with a smallest value. */
-export const atLeast = (least: number, flag: Flag<number>): Flag<number> =>
-  restricted(flag, (value) => (value < least ? `must be at least ${flag.kind.showDefault(least) ?? 0}` : undefined));
-
 /** A text that must not be empty when it is given. */
 export const filled = (flag: Flag<string>): Flag<string> =>
   restricted(flag, (value) => (value.trim() === "" ? "must not be empty" : undefined));
@@ -114,7 +110,19 @@ const INTEGER: FlagKind<number> = {
   showDefault: showNumber,
 };
 
-export const number = (value: number, usage: string): Flag<number> => ({ kind: INTEGER, value, usage });
+/** The smallest value that a flag may be given; its default may be smaller. */
+interface Bound {
+  readonly least?: number;
+}
+
+function bounded(flag: Flag<number>, { least }: Bound): Flag<number> {
+  if (least === undefined) return flag;
+  const objection = `must be at least ${flag.kind.showDefault(least) ?? 0}`;
+  return restricted(flag, (value) => (value < least ? objection : undefined));
+}
+
+export const number = (value: number, usage: string, bound: Bound = {}): Flag<number> =>
+  bounded({ kind: INTEGER, value, usage }, bound);
 
 /** A TCP port; 0 has a meaning of its own wherever it is allowed. */
 export const port = (value: number, usage: string, least: 0 | 1 = 0): Flag<number> =>
@@ -142,22 +150,17 @@ function milliseconds(value: string): number {
 }
 
 /** A wait in milliseconds, as Node's timers can hold it. */
-export const duration = (value: string, usage: string): Flag<number> => ({
-  kind: {
-    typeName: "duration",
-    read: (given) => Math.min(milliseconds(given), LONGEST_TIMER),
-    showDefault: showDuration,
-  },
-  value: milliseconds(value),
-  usage,
-});
+export const duration = (value: string, usage: string, bound: Bound = {}): Flag<number> => {
+  const read = (given: string) => Math.min(milliseconds(given), LONGEST_TIMER);
+  const flag = lifetime(value, usage);
+  return bounded({ ...flag, kind: { ...flag.kind, read } }, bound);
+};
 
 /** A time in milliseconds that no timer has to hold: how long a certificate is valid. */
-export const lifetime = (value: string, usage: string): Flag<number> => ({
-  kind: { typeName: "duration", read: milliseconds, showDefault: showDuration },
-  value: milliseconds(value),
-  usage,
-});
+export const lifetime = (value: string, usage: string, bound: Bound = {}): Flag<number> => {
+  const kind = { typeName: "duration", read: milliseconds, showDefault: showDuration };
+  return bounded({ kind, value: milliseconds(value), usage }, bound);
+};
 
 /** Comma-separated and repeatable. `[]`, which is how pflag prints an empty list, is an empty list; pflag reads a literal `[]`. */
 export const list = (usage: string, value: readonly string[] = []): Flag<readonly string[]> => ({

@@ -2,7 +2,7 @@
 
 import * as checker from "../../cluster/hosted/connection-checker.js";
 import { openKubeApi } from "../../cluster/kube/open.js";
-import { atLeast, duration, text, yesNo } from "../flags/flag.js";
+import { duration, text, yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { print } from "../framework/output.js";
 
@@ -12,7 +12,7 @@ It runs in the hosted cluster, as apply puts it there.`,
   flags: {
     kubeconfig: text("Kubeconfig of the kube-apiserver. If empty, the cluster of this pod."),
     once: yesNo("Try once, and end with 1 if it failed."),
-    every: atLeast(1, duration("1m", "Pause between two attempts.")),
+    every: duration("1m", "Pause between two attempts.", { least: 1 }),
   },
   async run({ kubeconfig, once, every: everyMs }) {
     const api = await openKubeApi({ kubeconfig, qps: 5, burst: 5 });

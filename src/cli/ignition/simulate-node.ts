@@ -5,7 +5,7 @@ import { DrawbridgeError } from "../../base/errors/error.js";
 import type { FetchAttempt } from "../../cluster/nodes/simulate/fetcher.js";
 import { type Joined, joinCluster } from "../../cluster/nodes/simulate/join.js";
 import { type Simulated, simulateBoot } from "../../cluster/nodes/simulate/simulate.js";
-import { atLeast, duration, list, required, text, type Values, yesNo } from "../flags/flag.js";
+import { duration, list, required, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, onlyWord } from "../framework/define.js";
 import { note } from "../framework/output.js";
@@ -13,7 +13,7 @@ import { readConfigFile } from "./payloads.js";
 
 const simulateFlags = {
   root: required(text("New or empty directory for the machine's disk."), "where should the machine's files go?"),
-  timeout: atLeast(1, duration("2m", "How long each fetch and each certificate is waited for.")),
+  timeout: duration("2m", "How long each fetch and each certificate is waited for.", { least: 1 }),
   csr: yesNo("Also become a node, as far as certificates go."),
   name: text("Name of the node. If empty, what the payload writes to /etc/hostname."),
   address: list("Address of the node, for its serving certificate; repeatable."),

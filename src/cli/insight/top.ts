@@ -7,7 +7,7 @@ import { screen } from "../../insight/watch/terminal/screen.js";
 import { runTop } from "../../insight/watch/terminal/top.js";
 import { History } from "../../insight/watch/view/history.js";
 import { World } from "../../insight/watch/view/world.js";
-import { atLeast, duration, yesNo } from "../flags/flag.js";
+import { duration, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { adminPortFlags, openAdminPort } from "../tunnel/admin-port.js";
@@ -20,7 +20,7 @@ Keys: q ends it, / searches, s sorts by another column, r turns the order round,
   flags: (env) => ({
     ...adminPortFlags(env),
     once: yesNo("Print one picture and end."),
-    interval: atLeast(100, duration("1s", "Time between two pictures.")),
+    interval: duration("1s", "Time between two pictures.", { least: 100 }),
   }),
   async run(flags, { output }) {
     if (output === "json" && !flags.once) throw refused("--output json is for --once");

@@ -8,7 +8,7 @@ import {
   renderInstall,
   installStream as streamOf,
 } from "../../cluster/nodes/install/render.js";
-import { atLeast, list, number, oneOf, required, text, type Values, yesNo } from "../flags/flag.js";
+import { list, number, oneOf, required, text, type Values, yesNo } from "../flags/flag.js";
 import { clusterFlags, openCluster } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
@@ -28,7 +28,7 @@ const installFlags = {
     "controller",
     "approver",
   ]),
-  replicas: atLeast(1, number(2, "Replicas of each component; one works, the others stand by.")),
+  replicas: number(2, "Replicas of each component; one works, the others stand by.", { least: 1 }),
   "api-port": list("Port at which pods may reach the API server; repeatable.", ["443", "6443"]),
   "approver-flag": list("Flag of the approver, such as --node-cidr=10.0.0.0/16; repeatable."),
   "ignition-service": oneOf(

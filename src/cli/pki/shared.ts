@@ -1,11 +1,11 @@
 /** What the pki commands have in common. */
 import type { PkiManifest } from "../../tunnel/pki/manifest.js";
-import { atLeast, lifetime, required, text } from "../flags/flag.js";
+import { lifetime, required, text } from "../flags/flag.js";
 
 export const dirFlag = { dir: required(text("Directory of the certificates."), "which directory?") };
 
 /** --for, which has no default. */
-export const validityFlag = (usage: string) => ({ for: atLeast(60_000, lifetime("0s", usage)) });
+export const validityFlag = (usage: string) => ({ for: lifetime("0s", usage, { least: 60_000 }) });
 
 /** Certificates with what they are for and when they end, one line each. */
 export function listed({ signers, leaves }: PkiManifest, names?: readonly string[]): string {

@@ -3,18 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../../base/errors/error.js";
 import { IDENTIFIER_KEYS, identifierKeys } from "../../tunnel/wire/identifiers.js";
-import {
-  atLeast,
-  duration,
-  type Flag,
-  formatDuration,
-  inGroup,
-  list,
-  number,
-  text,
-  type Values,
-  yesNo,
-} from "../flags/flag.js";
+import { duration, type Flag, formatDuration, inGroup, list, number, text, type Values, yesNo } from "../flags/flag.js";
 import { parseList, quote } from "../flags/go-values.js";
 import { labelSelector } from "../flags/label-selector.js";
 import { defineCommand, type Environment, warnOfWords } from "../framework/define.js";
@@ -102,13 +91,12 @@ const agentFlags = (env: Environment) => ({
       "Destinations this agent may dial, as NAME, ADDRESS or PREFIX with an optional :PORT; repeatable. If empty, all but the denied.",
     ),
     deny: list("Destinations this agent must not dial, as for --allow; repeatable."),
-    "drain-timeout": atLeast(0, duration("0s", DRAIN_HELP)),
+    "drain-timeout": duration("0s", DRAIN_HELP, { least: 0 }),
     "time-boxed": yesNo("End streams with this agent's certificate, then wait until there is a new one."),
     ...inGroup("advanced", {
-      "server-header-timeout": atLeast(
-        1,
-        duration("15s", "How long a proxy-server may take to send its first headers."),
-      ),
+      "server-header-timeout": duration("15s", "How long a proxy-server may take to send its first headers.", {
+        least: 1,
+      }),
     }),
   }),
 });
@@ -141,12 +129,7 @@ function configOf(flags: AgentFlags): AgentProcessConfig {
     agentId: flags.agentId,
     identifiers: flags.agentIdentifiers,
     servers: parseServerAddresses(flags.proxyServerHost, flags.proxyServerPort),
-    tls: {
-      caFile: flags.caCert,
-      certFile: flags.agentCert,
-      keyFile: flags.agentKey,
-      alpn: flags.alpnProto,
-    },
+    tls: { caFile: flags.caCert, certFile: flags.agentCert, keyFile: flags.agentKey, alpn: flags.alpnProto },
     tokenFile: flags.serviceAccountTokenPath,
     health: { host: flags.healthServerHost, port: flags.healthServerPort },
     admin: {

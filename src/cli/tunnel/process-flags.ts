@@ -2,7 +2,7 @@
 import { statSync } from "node:fs";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import type { MemoryLimits } from "../../tunnel/connection/budget.js";
-import { atLeast, type Flag, type Flags, inGroup, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { type Flag, type Flags, inGroup, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { parseInteger } from "../flags/go-values.js";
 import { refused } from "../flags/parse.js";
 
@@ -129,7 +129,7 @@ const klogFlags = {
   } as Flag<number>,
 };
 
-const mebibytes = (value: number, usage: string) => atLeast(1, number(value * 1024 * 1024, usage));
+const mebibytes = (value: number, usage: string) => number(value * 1024 * 1024, usage, { least: 1 });
 
 /** Flags that server and agent share. */
 export const commonFlags = {

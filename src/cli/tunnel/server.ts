@@ -3,19 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { DEFAULT_MAX_PENDING } from "../../base/connection.js";
 import type { ListenerConfig } from "../../tunnel/server/config.js";
-import {
-  atLeast,
-  duration,
-  float,
-  inGroup,
-  list,
-  number,
-  oneOf,
-  repeated,
-  text,
-  type Values,
-  yesNo,
-} from "../flags/flag.js";
+import { duration, float, inGroup, list, number, oneOf, repeated, text, type Values, yesNo } from "../flags/flag.js";
 import { defineCommand, type Environment, warnOfWords } from "../framework/define.js";
 import { type ListenerDefaults, parseFileMode, parseListen, parseOwner } from "./addresses.js";
 import { adminAccessOf, commonFlags, limitsOf, loggingOf, ours, requireFile, validated } from "./process-flags.js";
@@ -116,11 +104,13 @@ const serverFlags = (env: Environment) => ({
       "agents",
     ),
     ...inGroup("advanced", {
-      "handshake-timeout": atLeast(1, duration("10s", "How long the TLS handshake of an agent or a caller may take.")),
-      "max-pending-connections": atLeast(1, number(DEFAULT_MAX_PENDING, MAX_PENDING_HELP)),
-      "watchdog-interval": atLeast(0, duration("30s", WATCHDOG_HELP)),
-      "watchdog-timeout": atLeast(1, duration("10s", "How long the watchdog waits for its bytes through a link.")),
-      "watchdog-failures": atLeast(1, number(3, FAILURES_HELP)),
+      "handshake-timeout": duration("10s", "How long the TLS handshake of an agent or a caller may take.", {
+        least: 1,
+      }),
+      "max-pending-connections": number(DEFAULT_MAX_PENDING, MAX_PENDING_HELP, { least: 1 }),
+      "watchdog-interval": duration("30s", WATCHDOG_HELP, { least: 0 }),
+      "watchdog-timeout": duration("10s", "How long the watchdog waits for its bytes through a link.", { least: 1 }),
+      "watchdog-failures": number(3, FAILURES_HELP, { least: 1 }),
     }),
   }),
 });
@@ -158,11 +148,7 @@ function configOf(flags: ServerFlags, given: ReadonlySet<string>): ServerProcess
     agents: {
       host: flags.agentBindAddress,
       port: flags.agentPort,
-      tls: {
-        certFile: flags.clusterCert,
-        keyFile: flags.clusterKey,
-        clientCaFile: flags.clusterCaCert,
-      },
+      tls: { certFile: flags.clusterCert, keyFile: flags.clusterKey, clientCaFile: flags.clusterCaCert },
       ...(usesTokenAuthentication(flags) && {
         tokenAuth: {
           namespace: flags.agentNamespace,
@@ -218,11 +204,7 @@ function listenersOf(flags: ServerFlags, given: ReadonlySet<string>): ListenerCo
     deleteExisting: flags.deleteExistingUdsFile,
     fileMode: parseFileMode(flags.udsMode),
     owner: flags.udsOwner === "" ? undefined : parseOwner(flags.udsOwner),
-    tls: {
-      certFile: flags.serverCert,
-      keyFile: flags.serverKey,
-      clientCaFile: flags.serverCaCert,
-    },
+    tls: { certFile: flags.serverCert, keyFile: flags.serverKey, clientCaFile: flags.serverCaCert },
   };
   const listeners = flags.listen.map((text) => parseListen(text, defaults));
   const shorthand = shorthandConfig(flags, given, defaults);

@@ -12,7 +12,6 @@ import {
 } from "../../tunnel/sidecar/config.js";
 import type { Target } from "../../tunnel/sidecar/routing/errors.js";
 import {
-  atLeast,
   duration,
   inGroup,
   list,
@@ -49,21 +48,20 @@ export const sidecarProcessFlags = ({ healthPort, logFormat }: { healthPort: num
   "admin-port": port(0, "Port of the admin API, the live page and /metrics; 0 opens none."),
   ...adminFlags,
   ...inGroup("advanced", {
-    "max-connections": atLeast(1, number(4096, "Client connections at a time, over all listeners.")),
-    "handshake-timeout": atLeast(1, duration("15s", "How long a client may take to name its target.")),
-    "max-header-bytes": atLeast(1, number(32_768, "Bytes that the head of an HTTP request may have.")),
-    "idle-timeout": atLeast(0, duration("0s", "Idle time after which a connection is ended; 0 is never.")),
-    "dial-timeout": atLeast(1, duration("60s", "How long a target may take to be connected, name lookup included.")),
-    "resolve-timeout": atLeast(1, duration("15s", "How long one name may take to be looked up.")),
-    "probe-interval": atLeast(
-      1,
-      duration("10s", "Pause between two probes through the tunnel, which decide readiness."),
-    ),
-    "probe-timeout": atLeast(1, duration("5s", "How long a probe may take.")),
+    "max-connections": number(4096, "Client connections at a time, over all listeners.", { least: 1 }),
+    "handshake-timeout": duration("15s", "How long a client may take to name its target.", { least: 1 }),
+    "max-header-bytes": number(32_768, "Bytes that the head of an HTTP request may have.", { least: 1 }),
+    "idle-timeout": duration("0s", "Idle time after which a connection is ended; 0 is never.", { least: 0 }),
+    "dial-timeout": duration("60s", "How long a target may take to be connected, name lookup included.", { least: 1 }),
+    "resolve-timeout": duration("15s", "How long one name may take to be looked up.", { least: 1 }),
+    "probe-interval": duration("10s", "Pause between two probes through the tunnel, which decide readiness.", {
+      least: 1,
+    }),
+    "probe-timeout": duration("5s", "How long a probe may take.", { least: 1 }),
     "probe-target": hostPort(
       "Target of probes. If empty, a port of the agent's own: any answer from an agent will do.",
     ),
-    "drain-timeout": atLeast(0, duration("25s", "How long connections may go on after SIGTERM.")),
+    "drain-timeout": duration("25s", "How long connections may go on after SIGTERM.", { least: 0 }),
   }),
 });
 

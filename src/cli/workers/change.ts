@@ -8,7 +8,7 @@ import { type Clusters, requireHostedAccess } from "../../cluster/nodes/workers/
 import { PoolMissing, poolHash } from "../../cluster/nodes/workers/user-data.js";
 import type { VerifiedWorker, VerifyOptions, VerifyResult } from "../../cluster/nodes/workers/verify.js";
 import { policyFlags, policyOf } from "../csr/shared.js";
-import { atLeast, duration, filled, inGroup, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { duration, filled, inGroup, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import {
   approverNamespaceOf,
@@ -25,7 +25,7 @@ export const APPROVAL_HELP = `New machines are admitted by an approver of certif
 flags of drawbridge csr approver; otherwise one must be running that knows the inventory (--publish), or somebody else
 approves (--approved-elsewhere).`;
 
-export const timeoutFlag = (value: string) => ({ timeout: atLeast(1, duration(value, "How long to wait in all.")) });
+export const timeoutFlag = (value: string) => ({ timeout: duration(value, "How long to wait in all.", { least: 1 }) });
 
 export const changeFlags = {
   ...workersFlags,
@@ -41,8 +41,8 @@ type ChangeFlags = Values<typeof changeFlags>;
 export const drainingFlags = {
   force: yesNo("Also evict pods that nothing would start elsewhere."),
   "delete-emptydir-data": yesNo("Also evict pods with emptyDir volumes, whose data is lost."),
-  "drain-timeout": atLeast(1, duration("10m", "How long draining one node may take.")),
-  "max-unavailable": atLeast(1, number(1, "How many workers may be missing at a time.")),
+  "drain-timeout": duration("10m", "How long draining one node may take.", { least: 1 }),
+  "max-unavailable": number(1, "How many workers may be missing at a time.", { least: 1 }),
 };
 
 /** Pods by which verify and up find out whether nodes run any. */

@@ -1,7 +1,7 @@
 /** `drawbridge workers scale`: more workers, or fewer. */
 import { planScale, scale } from "../../cluster/nodes/workers/scale.js";
 import { poolHash } from "../../cluster/nodes/workers/user-data.js";
-import { atLeast, number, yesNo } from "../flags/flag.js";
+import { number, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { APPROVAL_HELP, changeFlags, drainingFlags, withWorkers } from "./change.js";
@@ -22,7 +22,7 @@ ${APPROVAL_HELP}`,
     ...prefixFlag,
     ...windowFlag,
     ...poolFlag,
-    count: atLeast(0, number(0, "How many workers of this prefix there should be. Required.")),
+    count: number(0, "How many workers of this prefix there should be. Required.", { least: 0 }),
     "dry-run": yesNo("Say which workers would leave and which would be made, and change nothing."),
   },
   async run(flags, { given }) {

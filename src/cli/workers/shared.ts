@@ -6,19 +6,7 @@ import { type MachineTemplate, PLACEHOLDERS_TEXT, splitCommand } from "../../clu
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import { exclusively, WorkerStore } from "../../cluster/nodes/workers/store.js";
 import type { Worker, WorkerGroup } from "../../cluster/nodes/workers/worker.js";
-import {
-  atLeast,
-  duration,
-  inGroup,
-  list,
-  maybe,
-  number,
-  oneOf,
-  required,
-  text,
-  type Values,
-  yesNo,
-} from "../flags/flag.js";
+import { duration, inGroup, list, maybe, number, oneOf, required, text, type Values, yesNo } from "../flags/flag.js";
 import { hostedCluster, openCluster, secondClusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { type AccessFlags, accessFlags, openObjects } from "../framework/objects.js";
@@ -106,7 +94,7 @@ export const tailoringFlags = inGroup("advanced", {
 });
 
 export const windowFlag = inGroup("advanced", {
-  window: atLeast(60_000, duration("2h", "How long a worker may take to ask for its first certificate.")),
+  window: duration("2h", "How long a worker may take to ask for its first certificate.", { least: 60_000 }),
 });
 
 export const prefixFlag = { "name-prefix": text("Prefix of the workers' names. If empty, the pool's name.") };
@@ -117,7 +105,7 @@ export const makingFlags = {
   ...prefixFlag,
   ...windowFlag,
   ...poolFlag,
-  count: atLeast(1, number(1, "How many workers of this prefix there should be.")),
+  count: number(1, "How many workers of this prefix there should be.", { least: 1 }),
   zones: list("Zones in which machines are made, filled evenly."),
   provider: oneOf(["files", "command", "gcloud"], "What makes the machines.", "files"),
   "create-command": text("Command that makes one machine, for --provider command."),
