@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Clock } from "../../base/clock.js";
+import { answerBody } from "../../base/http-get.js";
 import { refusalError, unreachableError } from "./errors.js";
 import type { KubeObject, WatchEvent, WatchOptions } from "./port.js";
 
@@ -14,6 +15,7 @@ const DEFAULT_SILENCE_MS = 150_000;
 /** The API server ends a watch after this many seconds; spread, so that many clients do not come back together. */
 const SHORTEST_WATCH = 300;
 const LONGEST_LINE = 16 * 1024 * 1024;
+const LONGEST_REFUSAL = 65_536;
 
 export async function* watchStream<T extends KubeObject>(
   path: string,
@@ -26,8 +28,12 @@ export async function* watchStream<T extends KubeObject>(
     allowWatchBookmarks: "true",
     timeoutSeconds: String(Math.floor(SHORTEST_WATCH * (1 + Math.random()))),
   });
+  if (response.statusCode !== 200) {
+    // A connection that breaks here leaves the status, which is enough.
+    const body = await answerBody(response, LONGEST_REFUSAL).catch(() => "");
+    throw refusalError(what, response.statusCode ?? 0, body.toString());
+  }
   response.setEncoding("utf8");
-  if (response.statusCode !== 200) throw refusalError(what, response.statusCode ?? 0, await bodyOf(response));
   options.onOpen?.();
   for await (const line of lines(response, options, transport.clock)) {
     yield event<T>(what, transport.server, line);
@@ -68,18 +74,4 @@ function event<T extends KubeObject>(what: string, server: string, line: string)
   }
   if (parsed.type === "ERROR") throw refusalError(what, parsed.object.code ?? 500, JSON.stringify(parsed.object));
   return parsed as WatchEvent<T>;
-}
-
-/** Whatever explains the refusal; a connection that breaks here leaves the status, which is enough. */
-async function bodyOf(response: IncomingMessage): Promise<string> {
-  let body = "";
-  try {
-    for await (const chunk of response as AsyncIterable<string>) {
-      body += chunk;
-      if (body.length > 65_536) break;
-    }
-  } catch {
-    return body;
-  }
-  return body;
 }

@@ -1,10 +1,10 @@
-import type { KeyObject, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
+import { isDeepStrictEqual } from "node:util";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { FollowedFiles, type FollowOptions } from "./followed-files.js";
-import { certificatesIn, holdsEncryptedKey, privateKeyIn } from "./pem.js";
+import { certificatesIn, holdsEncryptedKey, type PemCertificate, type PemKey, privateKeyIn } from "./pem.js";
 
 /** Which files belong together; an empty or missing path means that part is not used. */
 export interface CertificatePaths {
@@ -18,7 +18,7 @@ export interface CertificateSet {
   /** The chain, leaf first. */
   readonly cert?: string;
   readonly key?: string;
-  /** Only the certificates of the bundle; anything else that stood in the file is left out. */
+  /** Only the certificates of the bundle; anything else in the file is left out. */
   readonly ca?: string;
 }
 
@@ -26,53 +26,36 @@ export interface CertificateSet {
 export function readCertificateSet(paths: CertificatePaths): CertificateSet {
   const { certFile = "", keyFile = "", caFile = "" } = paths;
   if ((certFile === "") !== (keyFile === "")) {
-    throw fileError(
-      "DB_CERT_FILE",
-      certFile === "" ? keyFile : certFile,
-      "a certificate and its key must be given together",
-    );
+    throw fileError("DB_CERT_FILE", certFile || keyFile, "a certificate and its key must be given together");
   }
   const set = {
     ...(certFile === "" ? {} : readPair(certFile, keyFile)),
-    ...(caFile === "" ? {} : { ca: readBundle(caFile) }),
+    ...(caFile === "" ? {} : { ca: joined(readCertificates(caFile, "DB_CA_BUNDLE_EMPTY")) }),
   };
   try {
     // OpenSSL has the last word: it refuses, say, keys too short for its security level.
     createSecureContext(set);
   } catch (reason) {
-    throw fileError(
-      "DB_CERT_FILE",
-      certFile === "" ? caFile : certFile,
-      `OpenSSL refuses it: ${messageOf(reason)}`,
-      reason,
-    );
+    throw fileError("DB_CERT_FILE", certFile || caFile, `OpenSSL refuses it: ${messageOf(reason)}`, reason);
   }
   return set;
 }
 
 function readPair(certFile: string, keyFile: string): { cert: string; key: string } {
   const chain = readCertificates(certFile, "DB_CERT_FILE");
-  const leaf = chain[0]!.certificate;
   const { pem, key } = readKey(keyFile);
-  if (!leaf.checkPrivateKey(key)) {
-    throw fileError(
-      "DB_CERT_KEY_MISMATCH",
-      keyFile,
-      `this private key does not belong to the certificate in ${certFile}`,
-    );
+  if (!chain[0]!.certificate.checkPrivateKey(key)) {
+    const what = `this private key does not belong to the certificate in ${certFile}`;
+    throw fileError("DB_CERT_KEY_MISMATCH", keyFile, what);
   }
-  return { cert: chain.map((entry) => entry.pem).join(""), key: pem };
+  return { cert: joined(chain), key: pem };
 }
 
-function readBundle(caFile: string): string {
-  return readCertificates(caFile, "DB_CA_BUNDLE_EMPTY")
-    .map((entry) => entry.pem)
-    .join("");
-}
+const joined = (certificates: readonly PemCertificate[]): string => certificates.map(({ pem }) => pem).join("");
 
-function readCertificates(file: string, ifNone: ErrorCode): { pem: string; certificate: X509Certificate }[] {
+function readCertificates(file: string, ifNone: ErrorCode): PemCertificate[] {
   const text = readText(file);
-  let found: { pem: string; certificate: X509Certificate }[];
+  let found: PemCertificate[];
   try {
     found = certificatesIn(text);
   } catch (reason) {
@@ -82,11 +65,11 @@ function readCertificates(file: string, ifNone: ErrorCode): { pem: string; certi
   return found;
 }
 
-function readKey(file: string): { pem: string; key: KeyObject } {
+function readKey(file: string): PemKey {
   const text = readText(file);
   if (holdsEncryptedKey(text))
     throw fileError("DB_CERT_FILE", file, "the private key is encrypted; store it without a passphrase");
-  let found: ReturnType<typeof privateKeyIn>;
+  let found: PemKey | undefined;
   try {
     found = privateKeyIn(text);
   } catch (reason) {
@@ -122,12 +105,7 @@ export type ReloadOptions = FollowOptions<CertificateSet>;
 /** Certificates that may be replaced on disk while the process runs: those in force are the newest set that fits. */
 export class CertificateFiles extends FollowedFiles<CertificateSet> {
   constructor(paths: CertificatePaths, options: ReloadOptions = {}) {
-    const { certFile, keyFile, caFile } = paths;
     const read = () => readCertificateSet(paths);
-    super({ paths: [certFile, keyFile, caFile], read, isSame: sameSet }, options);
+    super({ paths: [paths.certFile, paths.keyFile, paths.caFile], read, isSame: isDeepStrictEqual }, options);
   }
-}
-
-function sameSet(a: CertificateSet, b: CertificateSet): boolean {
-  return a.cert === b.cert && a.key === b.key && a.ca === b.ca;
 }
