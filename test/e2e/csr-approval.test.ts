@@ -231,7 +231,7 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
       expect(await decision(name)).toMatchObject({
         action: "leave",
         rule: "request-readable",
-        explanation: expect.stringContaining("a second PEM block stands behind the first"),
+        explanation: expect.stringContaining("a second PEM block follows the first"),
       });
       expect((await lab.find(name)).status ?? {}).toEqual({});
     });

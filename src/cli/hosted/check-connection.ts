@@ -16,12 +16,12 @@ It runs in the hosted cluster, as apply puts it there.`,
   },
   async run({ kubeconfig, once, every: everyMs }) {
     const api = await openKubeApi({ kubeconfig, qps: 5, burst: 5 });
-    const tell = (sentence: string): void => print(`${sentence}\n`);
+    const report = (sentence: string): void => print(`${sentence}\n`);
     try {
-      if (once) return (await checker.checkOnce(api, { tell })) ? 0 : 1;
+      if (once) return (await checker.checkOnce(api, { report })) ? 0 : 1;
       const stop = new AbortController();
       for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort());
-      await checker.keepChecking(api, { everyMs, signal: stop.signal, tell });
+      await checker.keepChecking(api, { everyMs, signal: stop.signal, report });
       return 0;
     } finally {
       api.close();

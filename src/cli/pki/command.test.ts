@@ -118,7 +118,7 @@ test("issue and renew work with a kept signer key and say what to do without", a
   ]) {
     const { status, stderr } = await pki(...argv, `--dir=${dir}`);
     expect(status).toBe(1);
-    expect(stderr).toMatch(/whole set must be made anew\. \(DB_PKI_SIGNER_KEY: .*drawbridge pki init --replace/);
+    expect(stderr).toMatch(/whole set must be made again\. \(DB_PKI_SIGNER_KEY: .*drawbridge pki init --replace/);
   }
   const kept = await pki("init", "--replace", "--keep-signer-key", `--dir=${dir}`);
   expect(kept.stdout).toContain("The signers' keys are kept there, too");

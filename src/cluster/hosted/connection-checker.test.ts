@@ -23,29 +23,29 @@ async function cluster(): Promise<KubeApi> {
 }
 
 test("the stamp is the time at which the kube-apiserver answered", async () => {
-  const said: string[] = [];
+  const lines: string[] = [];
   const now = () => new Date("2030-01-01T12:00:00Z");
-  expect(await checkOnce(await cluster(), { tell: (sentence) => said.push(sentence), now })).toBe(true);
+  expect(await checkOnce(await cluster(), { report: (sentence) => lines.push(sentence), now })).toBe(true);
   expect(stub.calls).toEqual([
     "GET /version",
     "PATCH /api/v1/namespaces/kube-system/configmaps/control-plane-connectivity-check",
   ]);
   expect(stub.requests[1]!.body).toMatchObject({ data: { lastSucceeded: "2030-01-01T12:00:00.000Z" } });
-  expect(said).toEqual(["the kube-apiserver was reached at 2030-01-01T12:00:00.000Z"]);
+  expect(lines).toEqual(["the kube-apiserver was reached at 2030-01-01T12:00:00.000Z"]);
 });
 
-test("a kube-apiserver that does not answer is no stamp, and asked again", async () => {
-  const said: string[] = [];
+test("a kube-apiserver that does not answer leaves no stamp and is asked again", async () => {
+  const lines: string[] = [];
   const stop = new AbortController();
   await cluster();
   isUp = false;
-  const tell = (sentence: string): void => {
-    said.push(sentence);
+  const report = (sentence: string): void => {
+    lines.push(sentence);
     isUp = true;
-    if (said.length === 2) stop.abort();
+    if (lines.length === 2) stop.abort();
   };
-  await keepChecking(api, { everyMs: 5, signal: stop.signal, tell });
-  expect(said[0]).toContain("the kube-apiserver was not reached: ");
-  expect(said[1]).toContain("was reached at ");
+  await keepChecking(api, { everyMs: 5, signal: stop.signal, report });
+  expect(lines[0]).toContain("the kube-apiserver was not reached: ");
+  expect(lines[1]).toContain("was reached at ");
   expect(stub.calls.filter((call) => call.startsWith("PATCH"))).toHaveLength(1);
 });

@@ -12,7 +12,7 @@ export interface CheckerOptions {
   readonly everyMs: number;
   readonly signal: AbortSignal;
   /** One sentence for each attempt. */
-  readonly tell: (sentence: string) => void;
+  readonly report: (sentence: string) => void;
   readonly now?: () => Date;
 }
 
@@ -31,17 +31,17 @@ export async function keepChecking(api: KubeApi, options: CheckerOptions): Promi
 /** Whether the kube-apiserver was reached and the stamp is set. */
 export async function checkOnce(
   api: KubeApi,
-  { tell, now = () => new Date() }: Pick<CheckerOptions, "tell" | "now">,
+  { report, now = () => new Date() }: Pick<CheckerOptions, "report" | "now">,
 ): Promise<boolean> {
   try {
     await api.get("/version", { timeoutMs: 10_000 });
     const lastSucceeded = now().toISOString();
     const stamp = typed("ConfigMap", { metadata: STAMP, data: { lastSucceeded } });
     await api.apply(STAMP_PATH, stamp, { fieldManager: names.connectionChecker, force: true, timeoutMs: 10_000 });
-    tell(`the kube-apiserver was reached at ${lastSucceeded}`);
+    report(`the kube-apiserver was reached at ${lastSucceeded}`);
     return true;
   } catch (reason) {
-    tell(`the kube-apiserver was not reached: ${messageOf(reason)}`);
+    report(`the kube-apiserver was not reached: ${messageOf(reason)}`);
     return false;
   }
 }

@@ -90,7 +90,7 @@ test.each([
   });
 });
 
-test("outcomes are told by what changed, with a count of everything", () => {
+test("the text of outcomes lists what changed, with a count of everything", () => {
   const text = outcomesText([
     {
       object: "ConfigMap b/a",

@@ -49,7 +49,7 @@ describe("createKubeApi", () => {
     expect(ports.size).toBe(1);
   });
 
-  test("looks at the server's certificate for every connection", async () => {
+  test("verifies the server's certificate for every connection", async () => {
     const authority = await createAuthority({ commonName: "cluster" });
     const names = { commonName: "api", ipAddresses: ["127.0.0.1"] };
     const server = await issueCertificate(authority, { use: "server", ...names });
@@ -79,7 +79,7 @@ describe("createKubeApi", () => {
     });
   });
 
-  test("survives answers that are not the API's", async () => {
+  test("reports answers that are not the API's as failures", async () => {
     const { api } = await connect(({ path }, response) => {
       response.writeHead(path === "/bad-gateway" ? 502 : 200).end("<html>");
     });
@@ -112,7 +112,7 @@ describe("createKubeApi", () => {
     expect(clock.waiting).toEqual([]);
   });
 
-  test("lets the caller call it off", async () => {
+  test("ends a request when the caller aborts it", async () => {
     const { api, clock, stub } = await connect(() => {});
     const caller = new AbortController();
     const answer = api.get("/x", { signal: caller.signal }).catch((reason: unknown) => reason);
@@ -221,7 +221,7 @@ describe("list", () => {
 });
 
 describe("apply", () => {
-  test("says who owns the fields, in the API server's own content type", async () => {
+  test("names the field manager and sends the content type of server-side apply", async () => {
     const { api, stub } = await connect(({ body }, response) => reply(response, 200, body));
     const object = { apiVersion: "v1", kind: "Thing", metadata: { name: "a" } };
     expect(await api.apply("/things/a", object, { fieldManager: "me", force: true })).toEqual(object);
@@ -233,7 +233,7 @@ describe("apply", () => {
     expect(Object.fromEntries(polite!.query)).toEqual({ fieldManager: "me" });
   });
 
-  test("asks for a dry run only when told to", async () => {
+  test("asks for a dry run only when the caller does", async () => {
     const { api, stub } = await connect(({ body }, response) => reply(response, 200, body));
     await api.apply("/things/a", {}, { fieldManager: "me", dryRun: true });
     await api.apply("/things/a", {}, { fieldManager: "me", dryRun: false });
@@ -242,7 +242,7 @@ describe("apply", () => {
 });
 
 describe("text", () => {
-  test("gives what is not JSON as it is, and failures as failures", async () => {
+  test("returns an answer that is not JSON unchanged, and throws on failures", async () => {
     const { api, stub } = await connect(({ path }, response) => {
       if (path === "/readyz") response.end("ok");
       else response.writeHead(500).end("[-]etcd failed");
@@ -254,7 +254,7 @@ describe("text", () => {
 });
 
 describe("delete", () => {
-  test("carries its precondition and what happens to what it owns", async () => {
+  test("sends its precondition and its propagation policy", async () => {
     const { api, stub } = await connect((_, response) => reply(response, 200, {}));
     await api.delete("/things/a", { resourceVersion: "12" });
     await api.delete("/things/b");

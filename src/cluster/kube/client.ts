@@ -124,7 +124,7 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
         force: options.force ? "true" : undefined,
         dryRun: options.dryRun ? "All" : undefined,
       };
-      // YAML is what the API server wants to hear; JSON is YAML.
+      // The API server expects YAML, and JSON is YAML.
       const contentType = "application/apply-patch+yaml";
       return answer(
         { method: "PATCH", path: withQuery(path, query), body: JSON.stringify(object), contentType },

@@ -4,13 +4,13 @@ import { isIPv6 } from "node:net";
 import { join } from "node:path";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 
-/** Where the API server is, and how to prove to it who we are. */
+/** The address of an API server and the credentials for it. */
 export interface KubeEndpoint {
   /** E.g. `https://10.0.0.1:6443`, perhaps with a path, never with a slash at its end. */
   readonly server: string;
   /** Read again each time: tokens and certificates are replaced on disk while we run. */
   credentials(): Promise<KubeCredentials>;
-  /** The API server did not accept the last ones. */
+  /** Called when the API server did not accept the last credentials. */
   refused?(): void;
 }
 

@@ -30,8 +30,8 @@ describe("isLeaseValid", () => {
   });
 });
 
-describe("spelling", () => {
-  test("writes times and paths as the API wants them", () => {
+describe("microTime and lease paths", () => {
+  test("are written as the API expects them", () => {
     expect(microTime(now + 7)).toBe("2031-01-01T00:01:00.007000Z");
     expect(leasePath("kube-system", "a/b")).toBe("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/a%2Fb");
   });

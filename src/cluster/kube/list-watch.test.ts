@@ -124,7 +124,7 @@ describe("ListWatch", () => {
       expect(delays[index]).toBeLessThanOrEqual(base * 1.5);
     }
     expect(names()).toEqual(["a"]);
-    // Its next request is due but not sent yet. The clock stands still from here: its deadline would end that request.
+    // Its next request is due but not sent yet. The clock does not advance from here: its deadline would end that request.
     things.intercept = () => false;
     things.put(thing("b"));
     await eventually(() => expect(names()).toEqual(["a", "b"]));
@@ -137,7 +137,7 @@ describe("ListWatch", () => {
     ]);
   });
 
-  test("does not spin when watches end at once", async () => {
+  test("waits between watches that end at once", async () => {
     await started();
     things.endWatches();
     await eventually(() => expect(clock.waiting[0]).toBeLessThanOrEqual(1200));
@@ -147,7 +147,7 @@ describe("ListWatch", () => {
     expect(query(2)).toMatch(/^watch/);
   });
 
-  test("stops whatever it is doing", async () => {
+  test("stops while a list request has no answer yet", async () => {
     things.intercept = () => true;
     loop.start();
     await eventually(() => expect(stub.requests).toHaveLength(1));

@@ -75,7 +75,7 @@ export function titleOf({ kind, metadata }: KubeObject): string {
   return `${kind} ${metadata?.namespace === undefined ? "" : `${metadata.namespace}/`}${metadata?.name}`;
 }
 
-/** Members of lists do not say what they are; what is written must. */
+/** The object with its kind and version, which members of lists lack and written objects need. */
 export function typed<T extends KubeObject>(kind: Kind, object: T): T {
   return { ...object, apiVersion: apiVersionOf(kind), kind };
 }

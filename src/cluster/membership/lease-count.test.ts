@@ -97,7 +97,7 @@ describe("the count of server leases", () => {
     expect(count.count()).toBe(2);
   });
 
-  test("starts at once and knows no count while the API refuses", async () => {
+  test("starts at once and has no count while the API refuses", async () => {
     leases.intercept = (_, response) => {
       replyStatus(response, 403, "Forbidden", "leases is forbidden");
       return true;
@@ -115,7 +115,7 @@ describe("the count of server leases", () => {
     await eventually(() => expect(count.count()).toBe(2));
   });
 
-  test("keeps its count while the API is away, although the leases it knows run out", async () => {
+  test("keeps its count while the API is away, although the cached leases run out", async () => {
     leases.put(lease("a"));
     leases.put(lease("b"));
     const count = counting();

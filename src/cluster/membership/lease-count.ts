@@ -29,7 +29,7 @@ export class LeaseCount {
   readonly #running: Promise<void>;
   #api: KubeApi | undefined;
   #leases: ListWatch<Lease> | undefined;
-  /** False while we do not hear from the API; leases then seem to run out although their holders renew them. */
+  /** False while the API does not answer; leases then seem to run out although their holders renew them. */
   #current = false;
   #last: number | undefined;
 

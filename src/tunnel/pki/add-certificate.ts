@@ -8,7 +8,7 @@ import { nodeAgent } from "./profiles.js";
 import { loadSigner, replaceInside, requireManifest } from "./renew.js";
 import { issueError } from "./request.js";
 
-/** What is not said is as in the rest of the set. */
+/** Fields that are left out are as in the rest of the set. */
 export type AdditionRequest =
   /** An agent's certificate for one node. */
   | ({ readonly node: string } & Common)

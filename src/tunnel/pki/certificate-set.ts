@@ -33,7 +33,7 @@ export function readCertificateSet(paths: CertificatePaths): CertificateSet {
     ...(caFile === "" ? {} : { ca: joined(readCertificates(caFile, "DB_CA_BUNDLE_EMPTY")) }),
   };
   try {
-    // OpenSSL has the last word: it refuses, say, keys too short for its security level.
+    // OpenSSL may refuse more, for example keys that are too short for its security level.
     createSecureContext(set);
   } catch (reason) {
     throw fileError("DB_CERT_FILE", certFile || caFile, `OpenSSL refuses it: ${messageOf(reason)}`, reason);

@@ -1,4 +1,4 @@
-/** DER, read strictly: the one encoding that each value has, and no byte that nobody looked at. */
+/** A strict reader of DER: each value has one encoding, and every byte is checked. */
 
 /** Tags of the universal class, constructed bit included. */
 export const tags = {

@@ -2,9 +2,9 @@ import { statSync } from "node:fs";
 import { DrawbridgeError } from "../../base/errors/error.js";
 
 export interface FollowOptions<Content> {
-  /** How often the files are looked at. Default 5 s. */
+  /** How often the files are checked. Default 5 s. */
   readonly intervalMs?: number;
-  /** Something new that can be used is on disk. */
+  /** Called when new content that can be used is on disk. */
   readonly onChange?: (content: Content) => void;
   /** The files changed into something unusable; what was read before stays in force. Called once per change. */
   readonly onProblem?: (error: DrawbridgeError) => void;
@@ -18,7 +18,7 @@ export interface FollowedSource<Content> {
   /** Throws a DrawbridgeError when the files cannot be used. */
   read(): Content;
   isSame(one: Content, two: Content): boolean;
-  /** A file that was written to less than this ago may not be whole yet: it is judged at a later look. */
+  /** A file that was written to less than this ago may not be complete yet: it is read at a later check. */
   readonly quietMs?: number;
 }
 
@@ -46,12 +46,12 @@ export class FollowedFiles<Content> {
     });
   }
 
-  /** The newest that can be used. */
+  /** The newest content that can be used. */
   get current(): Content {
     return this.#content;
   }
 
-  /** Looks at the files now; true when something new came into force. */
+  /** Checks the files now; true when new content came into force. */
   check(): boolean {
     const { paths, quietMs = 0 } = this.#source;
     const before = fingerprint(paths);
@@ -64,7 +64,7 @@ export class FollowedFiles<Content> {
       if (!(reason instanceof DrawbridgeError)) throw reason;
       problem = reason;
     }
-    // Files that moved while being read may be a mixture of old and new: judge them at the next look.
+    // Files that changed while they were read may be a mixture of old and new: read them at the next check.
     if (fingerprint(paths) !== before) return false;
     this.#seen = before;
     if (problem !== undefined) {

@@ -40,7 +40,7 @@ describe.skipIf(!opensslAvailable())("a certificate signing request", () => {
     });
   });
 
-  test("is read completely", async () => {
+  test("is read with all names of its subject and extensions", async () => {
     const names = "subjectAltName=DNS:w0,DNS:*.x,IP:10.0.0.1,IP:fd00::1,email:a@b,URI:spiffe://x";
     const pem = request("/O=one+O=two/OU=three/CN=a/CN=b", [names, "basicConstraints=critical,CA:TRUE"]);
     expect(inspectRequest(pem)).toMatchObject({
@@ -54,7 +54,7 @@ describe.skipIf(!opensslAvailable())("a certificate signing request", () => {
     });
   });
 
-  test("keeps nothing back in its attributes", async () => {
+  test("is reported with all of its attributes", async () => {
     const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
     const keys = await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
     const san = (name: string) => new x509.SubjectAlternativeNameExtension([{ type: "dns", value: name }]);
@@ -73,13 +73,13 @@ describe.skipIf(!opensslAvailable())("a certificate signing request", () => {
     expect(() => inspectRequest(twice)).toThrow("two lists of extensions");
   });
 
-  test("has a key of some kind", async () => {
+  test("names the kind of its key", async () => {
     expect(inspectRequest(request("/CN=x", [], ["-newkey", "rsa:2048"]))).toMatchObject({ key: "RSA-2048" });
     const weak = inspectRequest(request("/CN=x", [], ["-newkey", "rsa:1024"]));
     expect(weak).toMatchObject({ key: "RSA-1024", signatureFits: true });
   });
 
-  test("is signed with that key, or it is told", async () => {
+  test("reports whether it is signed with its own key", async () => {
     const pem = request("/CN=system:node:w0");
     const der = Buffer.from(pem.replace(/-----.*-----/g, ""), "base64");
     const at = der.indexOf("system:node:w0");

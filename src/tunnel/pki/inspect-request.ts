@@ -79,7 +79,7 @@ function attributesIn(attributes: DerReader): RequestNames & Pick<RequestFacts, 
 
 interface Extensions {
   readonly names: RequestNames | undefined;
-  /** Object identifiers. What they hold is not looked at: nobody who has one is approved. */
+  /** Object identifiers. Their values are not read: no request that has one is approved. */
   readonly others: readonly string[];
 }
 

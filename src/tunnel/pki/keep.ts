@@ -1,6 +1,6 @@
 /**
- * Brings a set that somebody keeps (in Secrets, say) up to date in memory: what is good stays as it is, the rest is
- * issued again, and whoever keeps it learns what and why.
+ * Brings a set that somebody keeps (for example in Secrets) up to date in memory: what is good stays as it is, the rest is
+ * issued again, and the result lists what was issued and why.
  */
 import type { X509Certificate } from "node:crypto";
 import { type CertificateFacts, factsOf } from "./inspect/facts.js";
@@ -172,7 +172,7 @@ function objectionToLeaf(pair: PemPair, expected: LeafExpectation): string | und
   if (sorted((facts.usages ?? []).map(oidOf)) !== sorted(extendedKeyUsages[plan.use])) return "it is for another use";
   const keyUsages = form.key === "rsa2048" ? ["digitalSignature", "keyEncipherment"] : ["digitalSignature"];
   if (sorted(facts.keyUsages ?? []) !== sorted(keyUsages)) return "its key is for another use";
-  // HyperShift looks at the names only, so that its leaves outlive the signer that nobody has any more.
+  // HyperShift compares the names only, so its leaves outlive a signer that no longer exists.
   if (!isSignedBy(certificate, signer)) return "the current signer did not sign it";
   return objectionToLife(facts, expected);
 }

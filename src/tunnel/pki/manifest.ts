@@ -101,7 +101,7 @@ export async function readManifest(dir: string): Promise<PkiManifest | undefined
   return checked(document as Partial<PkiManifest> | null, file);
 }
 
-/** The file may have been edited or come from a later version: names in it become paths, so they are looked at. */
+/** The file may have been edited or come from a later version: names in it become paths, so they are checked. */
 function checked(document: Partial<PkiManifest> | null, file: string): PkiManifest {
   if (document?.version !== 1) throw unusable(file, `its version is ${JSON.stringify(document?.version)}, not 1`);
   const { profile, options, signers, leaves, bundles } = document;

@@ -25,7 +25,7 @@ describe("a request behind another that our reader used to pass over", () => {
     ["hidden by padding in two lines", other.replace("==\n", "=\n=\n") + harmless],
     ["in plain sight", other + harmless],
   ])("%s, is not judged", (_, text) => {
-    expect(() => inspectRequest(text)).toThrow("a second PEM block stands behind the first");
+    expect(() => inspectRequest(text)).toThrow("a second PEM block follows the first");
   });
 });
 
@@ -51,19 +51,19 @@ describe("the one spelling", () => {
     ["a NUL byte", `${harmless}\0`],
     ["a byte order mark", `\xef\xbb\xbf${harmless}`],
     ["the character 0x0C", harmless.replace("M", "\fM")],
-    ["something stands before its BEGIN line", `\n${harmless}`],
-    ["something stands before its BEGIN line", `subject=CN = x\n${harmless}`],
+    ["there is text before its BEGIN line", `\n${harmless}`],
+    ["there is text before its BEGIN line", `subject=CN = x\n${harmless}`],
     ['its block is "NEW CERTIFICATE REQUEST"', harmless.replaceAll(label, `NEW ${label}`)],
     ['its block is "CERTIFICATE"', harmless.replaceAll(label, "CERTIFICATE")],
     ["its END line is not the one", harmless.replace(end, "-----END CERTIFICATE-----")],
     ["it has no line -----END", harmless.replace(end, "")],
     ["a second PEM block", harmless + harmless],
-    ["something stands behind its END line", `${harmless}\n`],
-    ["something stands behind its END line", `${harmless}x`],
-    ["a line of dashes stands inside", odd(([first, ...rest]) => [first!, first!, ...rest])],
-    ["a line of dashes stands inside", odd(([first, ...rest]) => [first!, "X: -----", "", ...rest])],
+    ["there is text after its END line", `${harmless}\n`],
+    ["there is text after its END line", `${harmless}x`],
+    ["a line of dashes is inside", odd(([first, ...rest]) => [first!, first!, ...rest])],
+    ["a line of dashes is inside", odd(([first, ...rest]) => [first!, "X: -----", "", ...rest])],
     ["it has a PEM header", odd(([first, ...rest]) => [first!, "Proc-Type: 4,CLEAR", "", ...rest])],
-    ["a space stands inside its base64", harmless.replace("\nM", "\n M")],
+    ["there is a space inside its base64", harmless.replace("\nM", "\n M")],
     ["other characters than those of base64", harmless.replace("\nM", "\n_")],
     ["padding of its base64 is not at the end", [begin, "AA==", ...body, end, ""].join("\n")],
     ["padding of its base64 is not at the end", [begin, "AA=", "=", end, ""].join("\n")],

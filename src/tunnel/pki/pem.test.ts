@@ -70,7 +70,7 @@ describe("a block", () => {
 });
 
 describe("a key", () => {
-  test("is the first, behind whatever parameters stand before it", () => {
+  test("is the first one of the text, after any parameters", () => {
     expect(privateKeyIn(plain + a.privateKeyPem + b.privateKeyPem)?.pem).toBe(a.privateKeyPem);
     expect(privateKeyIn(a.certificatePem)).toBeUndefined();
   });

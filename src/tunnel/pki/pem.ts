@@ -222,9 +222,7 @@ function oddityOf(text: string, lines: readonly string[], label: string): string
   if (lines[0] !== begin) {
     const other = /^-----BEGIN (.*)-----$/.exec(lines[0]!)?.[1];
     if (other !== undefined) return `its block is "${other}" and must be "${label}"`;
-    return lines.includes(begin)
-      ? "something stands before its BEGIN line"
-      : `it does not begin with the line ${begin}`;
+    return lines.includes(begin) ? "there is text before its BEGIN line" : `it does not begin with the line ${begin}`;
   }
   const last = lines.indexOf(end);
   if (last < 0) {
@@ -232,22 +230,22 @@ function oddityOf(text: string, lines: readonly string[], label: string): string
     return isOther ? "its END line is not the one that belongs to its BEGIN line" : `it has no line ${end}`;
   }
   const behind = lines.slice(last + 1).join("\n");
-  if (behind.includes("-----BEGIN ")) return "a second PEM block stands behind the first";
-  if (behind !== "") return "something stands behind its END line";
+  if (behind.includes("-----BEGIN ")) return "a second PEM block follows the first";
+  if (behind !== "") return "there is text after its END line";
   return oddityOfBody(lines.slice(1, last));
 }
 
 function oddityOfBody(body: readonly string[]): string {
   const [base64, last] = [body.join(""), body.at(-1)];
   if (last === undefined) return "its block is empty";
-  if (base64.includes("-----")) return "a line of dashes stands inside its block";
+  if (base64.includes("-----")) return "a line of dashes is inside its block";
   if (base64.includes(":")) return "it has a PEM header";
-  if (base64.includes(" ")) return "a space stands inside its base64";
+  if (base64.includes(" ")) return "there is a space inside its base64";
   if (/[^A-Za-z0-9+/=]/.test(base64)) return "its base64 holds other characters than those of base64";
   if (!/^[^=]*={0,2}$/.test(base64) || last.startsWith("=")) {
     return "the padding of its base64 is not at the end of its last line";
   }
   const isEven = body.slice(0, -1).every((line) => line.length === 64) && last.length > 0 && last.length <= 64;
   if (!isEven) return "its base64 is not in lines of 64 characters";
-  return "its base64 is not the one spelling of its bytes: the padding is missing, or bits stand behind the last byte";
+  return "its base64 is not the one spelling of its bytes: the padding is missing, or there are bits after the last byte";
 }

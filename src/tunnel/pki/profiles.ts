@@ -32,7 +32,7 @@ export interface ProfileSet extends Planned<"key" | "keyFormat" | "backdateMs"> 
 }
 
 export interface BootstrapOptions {
-  /** Where agents dial the server; the first is the one they are told. */
+  /** Where agents dial the server; the first is the one that they are configured with. */
   readonly ipAddresses: readonly string[];
   readonly dnsNames?: readonly string[];
   /** An agent certificate for each of these nodes; without any, all agents share one. */

@@ -83,14 +83,14 @@ describe("a change of signers", () => {
     await renewPki(dir);
     const newServer = join(dir, "konnectivity-cluster.crt");
     for (const server of [oldServer, newServer]) expect(verifies(server, overlap, "sslserver")).toBe(true);
-    // What step one is for: who missed it does not know the new signer.
+    // This is why step one exists: who missed it does not trust the new signer.
     expect(verifies(newServer, oldBundle, "sslserver")).toBe(false);
     await dropFormerSigners(dir);
     expect(verifies(newServer, bundle, "sslserver")).toBe(true);
     expect(verifies(oldServer, bundle, "sslserver")).toBe(false);
   });
 
-  test("does not go on, or begin anew, while certificates of former signers are in use", async () => {
+  test("is refused its next step, and a new start, while certificates of former signers are in use", async () => {
     await replaceSigners(dir);
     const refusal = { code: "DB_PKI_ROTATION", message: expect.stringContaining("konnectivity-cluster") };
     await expect(dropFormerSigners(dir)).rejects.toMatchObject(refusal);
@@ -127,7 +127,7 @@ describe("a change of signers", () => {
     const request = { name: "x", use: "client", commonName: "x", dnsNames: [], ipAddresses: [] } as const;
     const signer = "konnectivity-agent-signer";
     await expect(addCertificate(dir, { ...request, signer })).rejects.toMatchObject({ code: "DB_PKI_SIGNER_PAIR" });
-    // The others go on; the one that was cut short still stands behind its certificate.
+    // The others are renewed; the signer that was interrupted still matches its certificate.
     expect((await renewPki(dir)).renewed).not.toContain("konnectivity-agent");
     await replaceSigners(dir);
     expect((await renewPki(dir)).renewed).toEqual(LEAVES);

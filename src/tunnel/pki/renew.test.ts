@@ -87,7 +87,7 @@ describe("renewPki", () => {
     );
   });
 
-  test("says that all must be made anew when the signer's key is gone", async () => {
+  test("says that the whole set must be made again when the signer's key is gone", async () => {
     await bootstrap(false);
     const before = read("server.crt");
     await expect(renewPki(dir, { all: true })).rejects.toMatchObject({
@@ -97,7 +97,7 @@ describe("renewPki", () => {
     expect(read("server.crt")).toBe(before);
   });
 
-  test("needs a directory that it knows", async () => {
+  test("refuses a directory without a manifest", async () => {
     await expect(renewPki(scratch)).rejects.toMatchObject({ code: "DB_PKI_MANIFEST" });
   });
 });
@@ -112,7 +112,7 @@ describe("addCertificate", () => {
     expect((await renewPki(dir, { now: later(20 * hour) })).renewed).toContain("agent-node-3");
   });
 
-  test("asks which signer, and never outlives it", async () => {
+  test("asks which signer to use, and issues nothing that outlives it", async () => {
     const options = { namespace: "a", externalAddresses: ["b.test"] };
     await writePki(dir, await certificatesFor("hosted", options, start), { keepSignerKeys: true });
     const request = { name: "probe", use: "client", commonName: "probe", dnsNames: [], ipAddresses: [] } as const;
@@ -123,7 +123,7 @@ describe("addCertificate", () => {
     expect(parsed("probe.crt").validTo).toBe(parsed("konnectivity-client-signer.crt").validTo);
   });
 
-  test("does not overwrite unless told, and never a signer", async () => {
+  test("does not overwrite a certificate unless replace is given, and never a signer", async () => {
     await bootstrap();
     await addCertificate(dir, { node: "a" });
     await expect(addCertificate(dir, { node: "a" })).rejects.toMatchObject({ code: "DB_PKI_EXISTS" });
@@ -133,7 +133,7 @@ describe("addCertificate", () => {
     await expect(addCertificate(dir, { ...ca, name: "../x" })).rejects.toMatchObject({ code: "DB_CERT_ISSUE" });
   });
 
-  test("cannot without the signer's key", async () => {
+  test("fails without the signer's key", async () => {
     await bootstrap(false);
     await expect(addCertificate(dir, { node: "a" })).rejects.toMatchObject({ code: "DB_PKI_SIGNER_KEY" });
   });

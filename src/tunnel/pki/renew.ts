@@ -95,7 +95,7 @@ export async function replaceSigners(dir: string, now = new Date()) {
   const manifest = await requireManifest(dir);
   if (manifest.bundles.length === 0) {
     throw rotationError(
-      `${dir} holds a ${manifest.profile} set, in which the signer's one file is also what is trusted: make it anew with drawbridge pki init --replace`,
+      `${dir} holds a ${manifest.profile} set, in which the signer's one file is also what is trusted: make it again with drawbridge pki init --replace`,
     );
   }
   if (!manifest.signerKeysKept) throw signerKeyError(dir, manifest.signers[0]!.name);
@@ -217,7 +217,7 @@ export async function loadSigner(dir: string, name: string): Promise<Authority> 
 const signerKeyError = (dir: string, name: string): DrawbridgeError =>
   new DrawbridgeError(
     "DB_PKI_SIGNER_KEY",
-    `The key of ${name} was not kept in ${dir}, so nothing can be signed there any more and the whole set must be made anew.`,
+    `The key of ${name} was not kept in ${dir}, so nothing can be signed there any more and the whole set must be made again.`,
   );
 
 /**

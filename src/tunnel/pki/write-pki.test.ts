@@ -68,7 +68,7 @@ describe("writePki", () => {
     expect(readdirSync(real).sort()).toEqual(whole);
   });
 
-  test("does not touch a set that is there unless told to replace it", async () => {
+  test("does not touch a set that exists unless replace is given", async () => {
     await writePki(dir, issued);
     const before = read("ca.crt");
     await expect(writePki(dir, other)).rejects.toMatchObject({ code: "DB_PKI_EXISTS" });

@@ -55,7 +55,7 @@ export async function applyHosted(
 /** Any host does where only the objects' names count. */
 const ANY_HOST = "unknown.invalid";
 
-/** Publishes first where the address is the cluster's to say. */
+/** The model with the address that agents dial, which the cluster assigns to published objects where the config has none. */
 async function modelIn(
   clusters: HostedClusters,
   config: HostedConfig,
@@ -139,23 +139,22 @@ async function refuseWhileInUse({ management }: HostedClusters, model: HostedMod
   );
 }
 
-// Certificates live in the control plane's Secrets: read back from there, made or renewed where they must be.
-
 interface Secret extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
 const DAY_MS = 24 * 60 * 60_000;
 
-export interface CertificateWishes {
+export interface CertificateOptions {
   readonly rotation?: RotationStep | undefined;
   readonly now?: Date;
 }
 
+/** The certificates of the control plane's Secrets, with those made or renewed that have to be. */
 export async function currentCertificates(
   api: KubeApi,
   model: HostedModel,
-  { rotation, now = new Date() }: CertificateWishes = {},
+  { rotation, now = new Date() }: CertificateOptions = {},
 ): Promise<UpToDatePki> {
   const set = hostedProfile(pkiOptions(model));
   const signers = new Map<string, KeptSigner>();
@@ -185,8 +184,6 @@ function pairIn(data: Secret["data"], cert: string, key: string): PemPair | unde
   return { certificatePem: text(certificate), privateKeyPem: text(privateKey) };
 }
 
-// Where agents reach the servers, as the management cluster has it.
-
 interface Service extends KubeObject {
   readonly spec?: { readonly type?: string; readonly ports?: readonly { readonly nodePort?: number }[] };
   readonly status?: {
@@ -198,7 +195,7 @@ interface Route extends KubeObject {
   readonly spec?: { readonly host?: string };
 }
 
-/** Host or port may be missing still. */
+/** Where agents reach the servers, as the management cluster has it; host or port may still be missing. */
 export async function publishedAddress(
   api: KubeApi,
   namespace: string,

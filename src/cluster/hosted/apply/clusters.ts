@@ -75,7 +75,7 @@ async function labelled(api: KubeApi, side: Side, namespace: string): Promise<Ku
       const { items } = await api.list(collectionPath(kind, where), { labelSelector: ownerSelector(namespace) });
       found.push(...items.map((item) => typed(kind, item)));
     } catch (reason) {
-      // The cluster does not know Routes, so it has none of ours.
+      // The cluster has no API for Routes, so it has none of ours.
       if (!isNotFound(reason)) throw reason;
     }
   }

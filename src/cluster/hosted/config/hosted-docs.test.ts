@@ -42,7 +42,7 @@ test("the table in docs/hosted.md has every field of a description, and no other
   expect([...new Set(documented)].toSorted()).toEqual(known.split(", ").toSorted());
 });
 
-test("every flag it names exists", () => {
+test("every flag that docs/hosted.md names exists", () => {
   const own = [
     "side",
     "output",

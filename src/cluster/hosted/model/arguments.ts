@@ -82,8 +82,6 @@ function commonAgentArguments({ images }: HostedModel, { host, port }: DialAddre
 /** What the kube-apiserver is started with. */
 export const egressFlag = `--egress-selector-config-file=${mounts.egress}/config.yaml`;
 
-// Which traffic belongs to the control plane's own agents, and who may say so of itself.
-
 /** HyperShift writes ipv4= whatever the address is, which only works because its server compares texts. */
 function identifier(entry: string): { readonly key: string; readonly value: string } {
   if (entry.includes("/")) return { key: "cidr", value: entry };

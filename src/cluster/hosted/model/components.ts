@@ -69,8 +69,7 @@ export const proxiedComponents: readonly ProxiedComponent[] = [
   component("ovnkube-control-plane", [{ mode: "socks5" }], { ALL_PROXY: local("socks5"), NO_PROXY: [API_SERVER] }),
 ];
 
-// The APIs that a HyperShift's control plane serves, known by the names of their Services.
-
+/** An API that a HyperShift's control plane serves. */
 interface Preset {
   /** As version.group. */
   readonly apiServices: readonly string[];
@@ -82,6 +81,7 @@ const openshift = (...groups: readonly string[]): Preset => ({
   groupPriorityMinimum: 9900,
 });
 
+/** By the names of their Services. */
 export const PRESETS: Readonly<Record<string, Preset>> = {
   "openshift-apiserver": openshift(
     ...["apps", "authorization", "build", "image", "project", "quota", "route", "security", "template"],

@@ -73,8 +73,7 @@ function unknownHost({ type }: Publishing): never {
   );
 }
 
-// What is reached without the customer's proxy.
-
+/** What is always reached without the customer's proxy. */
 const always = ["127.0.0.1", "localhost", ".svc", ".cluster.local", ".hypershift.local"];
 
 /** Sorted, each entry once. */

@@ -65,7 +65,7 @@ test("each aggregated API has an APIService for each group it serves, with Hyper
   });
 });
 
-test("what its objects lead to, agents of the control plane claim and may claim: each address once", () => {
+test("agents of the control plane claim, and may claim, each address of an aggregated API once", () => {
   const { spec } = named("Deployment", "konnectivity-agent") as unknown as {
     spec: { template: { spec: { containers: { args: string[] }[] } } };
   };

@@ -59,7 +59,7 @@ test("a proxy that does not chain is given no Secret", () => {
   expect(JSON.stringify([containers, volumes])).not.toContain(secret);
 });
 
-test("agents of the hosted cluster, and sidecars that go past the tunnel, have them in their environment", () => {
+test("agents of the hosted cluster, and sidecars that go past the tunnel, have the URLs in their environment", () => {
   const { agent, pod } = rendered({ proxy: { secret }, managementProxy: { secret } });
   const variables = [
     { name: "HTTP_PROXY", ...reference("httpProxy") },

@@ -118,7 +118,7 @@ describe("both sides", () => {
     ]);
   });
 
-  test("agents know where to dial and what they may claim", () => {
+  test("agents are configured with the address to dial and with what they claim", () => {
     const hosted = podOf(find(rendering, "DaemonSet", "konnectivity-agent", "hosted")).containers[0]!.args;
     expect(hosted).toEqual(
       expect.arrayContaining([
@@ -302,7 +302,7 @@ describe("images", () => {
     });
   });
 
-  test("Go's get flags they know only, and are restarted for new certificates", async () => {
+  test("programs in Go get only flags that they have, and are restarted for new certificates", async () => {
     const images = { server: "quay.example/anp:1", agent: "quay.example/anp:1", sidecar: "quay.example/cpo:1" };
     for (const [kind, bin] of [
       ["payload", "/usr/bin"],

@@ -72,14 +72,13 @@ export function renderHosted(model: HostedModel, certificates?: Certificates): R
   };
 }
 
-// A rendering as files or as one text. Keys are written only when a flag asks for them.
-
 export interface HostedFile {
   readonly name: string;
   readonly text: string;
   readonly mode: number;
 }
 
+/** The manifest without the values of a Secret, which are shown only when a flag asks for them. */
 export function withHiddenValues(manifest: KubeManifest): KubeManifest {
   if (manifest.kind !== "Secret") return manifest;
   const data = Object.entries((manifest.data ?? {}) as Readonly<Record<string, string>>);

@@ -11,7 +11,7 @@ export interface ExecCredentials {
   readonly tls: KubeTls;
 }
 
-/** A person may have to log in, in a browser say. */
+/** A person may have to log in, for example in a browser. */
 const LONGEST_MS = 300_000;
 const LONGEST_ANSWER = 1024 * 1024;
 const EXEC_EXTENSION = "client.authentication.k8s.io/exec";

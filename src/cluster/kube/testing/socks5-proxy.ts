@@ -1,4 +1,4 @@
-/** A SOCKS5 proxy on loopback that knows some names. */
+/** A SOCKS5 proxy on loopback that resolves some names. */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
 export interface Socks5Proxy {

@@ -10,7 +10,7 @@ export interface CertificateFacts {
   readonly serial: string;
   readonly fingerprint256: string;
   readonly isAuthority: boolean;
-  /** How many authorities may stand below this one; undefined without a limit. */
+  /** How many authorities may be below this one; undefined without a limit. */
   readonly pathLength: number | undefined;
   /** `IP:...` and `DNS:...`. */
   readonly names: readonly string[];
@@ -92,7 +92,7 @@ function hashName(parsed: x509.X509Certificate): string {
   return hash?.name ?? name ?? "unknown";
 }
 
-/** What the validated modules of RHEL 8 and 9 accept; they know no Ed25519. */
+/** What the validated modules of RHEL 8 and 9 accept; they do not support Ed25519. */
 function fipsObjection(key: string, signatureHash: string): string | undefined {
   const bits = /^RSA-(\d+)$/.exec(key)?.[1];
   if (bits === undefined && ![...curves.values()].includes(key)) return `${key} keys are not approved`;

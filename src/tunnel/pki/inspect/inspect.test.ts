@@ -203,7 +203,7 @@ describe("certificates of other makers", () => {
     expect(await found({ caFiles: [join(scratch, "bundle.pem")] }, file)).toEqual([]);
   });
 
-  test("a leaf that outlives its signer is told before it fails", async () => {
+  test("a leaf that outlives its signer is reported before it fails", async () => {
     const signer = await createAuthority({ commonName: "ca", validForMs: 48 * hour, now });
     const leaf = await issueCertificate(signer, { use: "client", commonName: "a", validForMs: 48 * hour, now });
     put("client.crt", leaf.certificatePem);
@@ -226,7 +226,7 @@ describe("certificates of other makers", () => {
     expect(findings.map((finding) => finding.check)).toContain(id);
   });
 
-  test("an encrypted key and foreign files are no surprise", async () => {
+  test("an encrypted key is reported, and files that are not PEM are passed over", async () => {
     put("server.key", "-----BEGIN ENCRYPTED PRIVATE KEY-----\naGVsbG8=\n-----END ENCRYPTED PRIVATE KEY-----\n");
     put("notes.txt", "hello");
     mkdirSync(join(dir, "folder.crt"));

@@ -177,7 +177,7 @@ export interface InspectedFile {
 /** Larger files are no certificates. */
 const LARGEST = 1024 * 1024;
 
-/** A file stands with what lies beside it under the same stem and with `ca.crt`, a directory with all it holds. */
+/** The files that were asked for: one, with those of the same stem and `ca.crt` beside it, or all of a directory. */
 function filesAt(path: string): { asked: InspectedFile[]; beside: InspectedFile[] } {
   const status = statusOf(path);
   if (status.isDirectory()) {

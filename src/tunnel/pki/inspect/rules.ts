@@ -24,7 +24,7 @@ export interface Subject {
 
 export interface Surroundings {
   readonly now: Date;
-  /** Where agents dial, if the caller said so. */
+  /** Where agents dial, if that is known. */
   readonly address: string | undefined;
   /** How certificates of this directory are made again. */
   readonly makeAgain: string;
@@ -132,7 +132,7 @@ function* keyMode({ keyFile }: Subject): Generator<Found> {
   if (keyFile === undefined || (keyFile.mode & 0o077) === 0) return;
   const [file, shown] = [keyFile.path, octal(keyFile.mode)];
   if ((keyFile.mode & 0o007) !== 0) {
-    const remedy = `chmod 600 ${file}, and make the certificates again if others were on this host.`;
+    const remedy = `chmod 600 ${file}, and make the certificates again if others had access to this host.`;
     yield { ...wrong("key-readable", `every user may use this private key (mode ${shown})`, remedy), subject: file };
   } else {
     const remedy = "chmod 600 it unless the process that reads it runs as another user of that group.";
@@ -143,7 +143,7 @@ function* keyMode({ keyFile }: Subject): Generator<Found> {
 function* signerKey({ keyFile, facts, keyMatches, signerKeyWanted }: Subject): Generator<Found> {
   if (!facts.isAuthority || keyFile === undefined || keyMatches === false) return;
   const file = keyFile.path;
-  const message = "the authority's private key lies here: whoever reads it can let in agents of their own";
+  const message = "the authority's private key lies here: whoever reads it can admit agents of their own";
   const remedy = signerKeyWanted
     ? "It was kept on purpose, for pki issue and pki renew; remove it when no more are needed."
     : `Remove it (rm ${file}); nothing that runs needs it.`;

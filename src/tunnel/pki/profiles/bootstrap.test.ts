@@ -16,10 +16,10 @@ describe("the bootstrap profile", () => {
     expect(second.keyUsage).toEqual(["1.3.6.1.5.5.7.3.2"]);
   });
 
-  test("serves names beside addresses, for as long as it is told, from two hours before", async () => {
+  test("gives the server names beside addresses, valid for the given time from two hours before", async () => {
     const now = new Date("2031-05-06T07:08:09.000Z");
-    const wishes = { ipAddresses: ["192.0.2.1"], dnsNames: ["bootstrap.example.test"], validForMs: 7_200_000 };
-    const { leaves, signers } = await certificatesFor("bootstrap", wishes, now);
+    const wanted = { ipAddresses: ["192.0.2.1"], dnsNames: ["bootstrap.example.test"], validForMs: 7_200_000 };
+    const { leaves, signers } = await certificatesFor("bootstrap", wanted, now);
     const server = new X509Certificate(leaves.get("server")!.certificatePem);
     expect(server.subjectAltName).toBe("DNS:bootstrap.example.test, IP Address:192.0.2.1");
     for (const { validFrom, validTo } of [server, new X509Certificate(signers.get("ca")!.certificatePem)]) {

@@ -54,7 +54,7 @@ describe.skipIf(!opensslAvailable()).each([
     expect(shown.notAfter.getTime() - shown.notBefore.getTime()).toBe(365 * day + backdated);
   });
 
-  test("servers verify for clients and agents, and clients and agents for the doors they use", () => {
+  test("servers' certificates verify for clients and agents, and clients' and agents' for the ports they use", () => {
     for (const server of ["konnectivity-server", "konnectivity-cluster"]) {
       expect(verifies(at(`${server}.crt`), at("konnectivity-ca-bundle.crt"), "sslserver")).toBe(true);
     }
@@ -62,7 +62,7 @@ describe.skipIf(!opensslAvailable()).each([
     expect(verifies(at("konnectivity-agent.crt"), at("konnectivity-agent-ca-bundle.crt"), "sslclient")).toBe(true);
   });
 
-  test("another role's door opens only where one signer signed all", () => {
+  test("a certificate is trusted on another role's port only where one signer signed all", () => {
     expect(verifies(at("konnectivity-client.crt"), at("konnectivity-agent-ca-bundle.crt"), "sslclient")).toBe(
       sharedSigner,
     );
@@ -92,7 +92,7 @@ describe.skipIf(!opensslAvailable())("with one signer", () => {
 describe.skipIf(!opensslAvailable())("with a signer for each role", () => {
   const at = (name: string) => join(scratch, "false", name);
 
-  test("control-plane agents and workers' agents can be told apart, and the server takes both", () => {
+  test("control-plane agents and workers' agents have different signers, and the server trusts both", () => {
     const bundle = at("konnectivity-agent-ca-bundle.crt");
     const agents = ["konnectivity-agent", "konnectivity-control-plane-agent"];
     const issuers = agents.map((name) => openssl("x509", "-in", at(`${name}.crt`), "-noout", "-issuer"));
@@ -104,7 +104,7 @@ describe.skipIf(!opensslAvailable())("with a signer for each role", () => {
   });
 });
 
-describe("what it refuses", () => {
+describe("the hosted profile refuses", () => {
   test.each([
     [{ ...options, namespace: "Clusters" }, /not a namespace/],
     [{ ...options, externalAddresses: [] }, /address .* is missing/],

@@ -124,7 +124,7 @@ describe.skipIf(!opensslAvailable()).each(cases)("P1 $issuer, $key, $family", (w
     expect(shown.agent.extensions).toEqual(leaf({ "Extended Key Usage": "TLS Web Client Authentication" }));
   });
 
-  test("they live a day from now and reach two hours back", () => {
+  test("certificates are valid for a day from now and from two hours before", () => {
     for (const { notBefore, notAfter } of Object.values(shown)) {
       const made = notAfter.getTime() - 24 * hour;
       expect(made).toBeGreaterThanOrEqual(startedAt);
@@ -150,7 +150,7 @@ describe.skipIf(!opensslAvailable()).each(cases)("P1 $issuer, $key, $family", (w
     for (const serial of serials) expect(serial).toMatch(/^serial=[0-9A-F]{30,40}\n$/);
   });
 
-  test("nothing else is there, all of it private, and no signer's key", () => {
+  test("the directory holds the set only, readable by its owner, without the signer's key", () => {
     expect(readdirSync(dir).sort()).toEqual([
       "agent.crt",
       "agent.key",

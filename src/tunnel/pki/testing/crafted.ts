@@ -1,4 +1,4 @@
-/** Certificate signing requests put together byte by byte and really signed, so that anything can stand in them. */
+/** Certificate signing requests built byte by byte and really signed, so that they can hold anything. */
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { pemText } from "../pem.js";
 

@@ -14,7 +14,7 @@ export interface MadeRequest {
 
 const keys = new Map<string, Promise<webcrypto.CryptoKeyPair>>();
 
-/** PEM. Keys are made once: tests ask for many requests, and none looks at the key. */
+/** PEM. Keys are made once: tests need many requests, and none depends on the key. */
 export async function makeRequest({ subject, names, key = "P-256", asksForCa }: MadeRequest): Promise<string> {
   const algorithm =
     key === "P-256"
