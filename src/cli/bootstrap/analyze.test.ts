@@ -39,7 +39,7 @@ describe("drawbridge bootstrap analyze", () => {
     );
   });
 
-  test("gives scripts JSON", async () => {
+  test("prints findings as JSON with --output json", async () => {
     bundle.serverLog("Error: x", "Error: x");
     expect(await analyze("--output", "json", bundle.folder)).toBe(1);
     expect(JSON.parse(out)).toMatchObject({

@@ -1,4 +1,6 @@
 /** `drawbridge bootstrap analyze`: name the cause in an archive. */
+import { analyze } from "../../insight/diagnosis/analyze.js";
+import { findingsJson, findingsText } from "../../insight/diagnosis/report.js";
 import { defineCommand, onlyWord } from "../framework/define.js";
 
 export default defineCommand({
@@ -10,20 +12,16 @@ one of them unpacked. Ends with 0 when it finds nothing, with 1 when it finds so
   examples: ["drawbridge bootstrap analyze drawbridge-gather.tar.gz"],
   async run(_, { words }) {
     const path = onlyWord(words, "the archive");
-    const [{ analyze }, { findingsJson, findingsText }] = await Promise.all([
-      import("../../insight/diagnosis/analyze.js"),
-      import("../../insight/diagnosis/report.js"),
-    ]);
-    const { kind, findings, observations } = await analyze(path);
-    const by = kind === "drawbridge" ? "drawbridge bootstrap gather" : "openshift-install gather bootstrap";
-    const notes = observations.map((sentence) => `  ${sentence}\n`).join("");
-    const text = [
-      `${path} (by ${by})\n\n`,
-      findings.length === 0 ? "Nothing wrong was found.\n" : findingsText(findings),
-      notes === "" ? "" : `\nWorth knowing:\n${notes}`,
-    ].join("");
-    return { findings, text, json: findingsJson({ bundle: path, kind, observations }, findings) };
+    return { path, ...(await analyze(path)) };
   },
-  show: { text: ({ text }) => text, json: ({ json }) => json },
+  show: {
+    text({ path, kind, findings, observations }) {
+      const by = kind === "drawbridge" ? "drawbridge bootstrap gather" : "openshift-install gather bootstrap";
+      const notes = observations.map((sentence) => `  ${sentence}\n`).join("");
+      const found = findings.length === 0 ? "Nothing wrong was found.\n" : findingsText(findings);
+      return `${path} (by ${by})\n\n${found}${notes === "" ? "" : `\nWorth knowing:\n${notes}`}`;
+    },
+    json: ({ path, kind, findings, observations }) => findingsJson({ bundle: path, kind, observations }, findings),
+  },
   exitCode: ({ findings }) => (findings.length === 0 ? 0 : 1),
 });

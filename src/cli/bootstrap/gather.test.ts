@@ -29,23 +29,23 @@ test.each<[string[], RegExp]>([
   [["--bootstrap", "-oProxyCommand=x"], /neither an address nor the name of a host/],
   [["--bootstrap", "192.0.2.1", "--user", "-x"], /not the name of a user/],
   [["--pki", "/x", "--node", "192.0.2.1"], /--node needs --bootstrap or --dir/],
-])("%j is misuse", async (argv, sentence) => {
+])("gather %j is refused as misuse", async (argv, sentence) => {
   expect(await gather(...argv)).toBe(2);
   expect(err).toMatch(/^Error: [^\n]*\(DB_FLAG_VALUE: [^\n]*\)\n$/);
   expect(err).toMatch(sentence);
 });
 
-test("explains itself", async () => {
+test("gather --help says what never gets into the archive", async () => {
   expect(await gather("--help")).toBe(0);
   expect(out).toMatch(/never get into the archive/);
 });
 
-test("a state directory without a record is one sentence", async () => {
+test("a given state directory without a record is refused in one sentence", async () => {
   expect(await gather("--state-dir", "/nowhere")).toBe(1);
   expect(err).toMatch(/^Error: No bridge is recorded in \/nowhere\. .*\(DB_BRIDGE_RECORD: /);
 });
 
-test("an install directory that is none is one sentence", async () => {
+test("a path that is no install directory is refused in one sentence", async () => {
   expect(await gather("--dir", "/nowhere")).toBe(1);
   expect(err).toMatch(/^Error: \/nowhere cannot be used as an install directory: .*\(DB_INSTALL_DIR: /);
 });

@@ -1,10 +1,12 @@
 /** `drawbridge bootstrap gather`: collect everything that explains a bridge into one archive. */
 import { join } from "node:path";
 import { DrawbridgeError } from "../../base/errors/error.js";
-import type { GatherOptions } from "../../cluster/bootstrap/gather/gather.js";
-import type { HostPlan } from "../../cluster/bootstrap/gather/plan.js";
-import type { InstallDirectory } from "../../cluster/bootstrap/install-dir.js";
+import { archiveName, type GatherOptions, gather } from "../../cluster/bootstrap/gather/gather.js";
+import { type HostPlan, isBridgeHost } from "../../cluster/bootstrap/gather/plan.js";
+import { recordedHere } from "../../cluster/bootstrap/host/record.js";
+import { type InstallDirectory, openInstallDirectory } from "../../cluster/bootstrap/install-dir.js";
 import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
+import { checkedHost, withPrivateFolder } from "../../cluster/bootstrap/ssh/ssh.js";
 import { inGroup, lifetime, list, number, repeated, text, type Values } from "../flags/flag.js";
 import { quote } from "../flags/go-values.js";
 import { clusterFlags, kubeconfigOf } from "../flags/kubernetes.js";
@@ -49,11 +51,6 @@ keys, tokens, kubeconfigs and Secrets never get into the archive. Read it with d
     // Hosts may be named without --dir.
     checkSshFlags(given, "any");
     hostPlan(flags);
-    const [{ gather }, { withPrivateFolder }, { openInstallDirectory }] = await Promise.all([
-      import("../../cluster/bootstrap/gather/gather.js"),
-      import("../../cluster/bootstrap/ssh/ssh.js"),
-      import("../../cluster/bootstrap/install-dir.js"),
-    ]);
     const directory = flags.dir === "" ? undefined : await openInstallDirectory(flags.dir);
     const { out, complete, manifest } = await withPrivateFolder(async (folder) =>
       gather(await optionsOf(flags, given, directory, folder)),
@@ -90,12 +87,6 @@ async function optionsOf(
   directory: InstallDirectory | undefined,
   folder: string,
 ): Promise<GatherOptions> {
-  const [{ archiveName }, { isBridgeHost }, { recordedHere }, { checkedHost }] = await Promise.all([
-    import("../../cluster/bootstrap/gather/gather.js"),
-    import("../../cluster/bootstrap/gather/plan.js"),
-    import("../../cluster/bootstrap/host/record.js"),
-    import("../../cluster/bootstrap/ssh/ssh.js"),
-  ]);
   const { context, dir, namespace, node, stateDir } = flags;
   const now = new Date();
   const over = await bootstrapTarget(flags, directory, folder);

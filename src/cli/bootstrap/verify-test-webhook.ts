@@ -1,5 +1,6 @@
 /** `drawbridge test-webhook`: runs in the pod that `bootstrap verify --deploy-test-webhook` makes, and nowhere else. */
 import { nextSignal } from "../../base/signals.js";
+import { serveTestWebhook } from "../../cluster/bootstrap/test-webhook/serve.js";
 import { number, text } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
@@ -14,7 +15,6 @@ export const testWebhookCommand = defineCommand({
   },
   async run({ port, cert: certFile, key: keyFile }) {
     if (certFile === "" || keyFile === "") throw refused("--cert and --key are required");
-    const { serveTestWebhook } = await import("../../cluster/bootstrap/test-webhook/serve.js");
     const webhook = await serveTestWebhook({ host: "", port, certFile, keyFile });
     print(`The test webhook listens on ${webhook.address}.\n`);
     await nextSignal();

@@ -36,8 +36,8 @@ function drawbridge(...argv: string[]): Promise<Ended> {
 }
 const verify = (...argv: string[]) => drawbridge("bootstrap", "verify", "--for=bare", ...argv);
 
-describe("as a process", () => {
-  let rig: TunnelFixture;
+describe("drawbridge bootstrap verify as a process", () => {
+  let tunnel: TunnelFixture;
   let health: string;
   let socket: string;
   const server = createServer((request, response) => {
@@ -46,14 +46,14 @@ describe("as a process", () => {
   });
 
   beforeAll(async () => {
-    rig = await startTunnelFixture();
+    tunnel = await startTunnelFixture();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     health = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    socket = (rig.frontends["grpc-uds"] as { uds: string }).uds;
+    socket = (tunnel.frontends["grpc-uds"] as { uds: string }).uds;
     chmodSync(socket, 0o770);
   });
   afterAll(async () => {
-    await rig.close();
+    await tunnel.close();
     server.close();
   });
 
@@ -63,22 +63,22 @@ describe("as a process", () => {
     const selection = { name: "cluster", connection: { proxyProtocol: "GRPC", transport } };
     const kind = { apiVersion: "apiserver.k8s.io/v1beta1", kind: "EgressSelectorConfiguration" };
     writeFileSync(egress, JSON.stringify({ ...kind, egressSelections: [selection] }));
-    const { port } = rig.frontends["grpc-tcp"] as { port: number };
+    const { port } = tunnel.frontends["grpc-tcp"] as { port: number };
     return [`--health=${health}`, `--uds=${socket}`, `--egress-config=${egress}`, `--agent-port=${port}`];
   };
 
-  test("a good host without a kubeconfig ends with 0, and says what was not asked", async () => {
+  test("a working bridge without a kubeconfig ends with 0, and the checks of the cluster are skipped", async () => {
     const { status, stdout, stderr } = await verify(...good(), "--output=json");
     const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: Finding[] };
     const failures = findings.filter((one) => one.state === "failed");
-    // Another's kube-apiserver may run on this machine, which nobody has told of this bridge.
+    // Another kube-apiserver may run on this machine, without the flag for this bridge.
     expect(failures.filter(({ check }) => check !== "api-server-flag")).toEqual([]);
     const isGood = failures.length === 0;
     expect({ status, ok, stderr }).toEqual({ status: isGood ? 0 : 1, ok: isGood, stderr: "" });
     expect(findings.find(({ check }) => check === "kubeconfig")?.state).toBe("skipped");
   });
 
-  test("a failure ends with 1 and names the flag; an unusable kubeconfig is one", async () => {
+  test("an unusable kubeconfig and a closed health port end with 1 and name the flag", async () => {
     const missing = await verify(...good(), `--kubeconfig=${join(folder, "none")}`);
     expect(missing.status).toBe(1);
     expect(missing.stdout).toContain("FAILED   kubeconfig: ");
@@ -102,20 +102,20 @@ describe("as a process", () => {
     [["--output=xml"], "must be one of text, json, junit"],
     [["--dir=/x", "--deploy-test-webhook"], "without --dir"],
     [["--user=core"], "--user is for --dir, which is missing"],
-  ])("%j is misuse", async (argv, sentence) => {
+  ])("verify %j is refused as misuse", async (argv, sentence) => {
     const { status, stdout, stderr } = await verify(...argv);
     expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
     expect(stderr).toContain(sentence);
     expect(stderr.trim().split("\n")).toHaveLength(1);
   });
 
-  test("a state directory is believed only when it has a record", async () => {
+  test("a given state directory without a record ends with 1", async () => {
     const { status, stderr } = await drawbridge("bootstrap", "verify", `--state-dir=${folder}`);
     expect(status).toBe(1);
     expect(stderr).toMatch(/^Error: No bridge is recorded in .*\(DB_BRIDGE_RECORD: /);
   });
 
-  test("test-webhook is known, and not in the list", async () => {
+  test("the command test-webhook runs but is not listed by --help", async () => {
     expect((await drawbridge("--help")).stdout).not.toContain("test-webhook");
     const { status, stderr } = await drawbridge("test-webhook");
     expect(status).toBe(2);

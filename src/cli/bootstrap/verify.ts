@@ -4,13 +4,18 @@ import { join } from "node:path";
 import { splitHostPort } from "../../base/address.js";
 import { messageOf } from "../../base/errors/error.js";
 import { type Finding, hasFailed } from "../../base/finding.js";
-import { DEFAULT_STATE_DIRECTORY, recordFile } from "../../cluster/bootstrap/host/record.js";
+import { bootstrapCalls } from "../../cluster/bootstrap/gather/plan.js";
+import { DEFAULT_STATE_DIRECTORY, recordedHere, recordFile } from "../../cluster/bootstrap/host/record.js";
+import { chosenCluster } from "../../cluster/bootstrap/host/step.js";
+import { openInstallDirectory } from "../../cluster/bootstrap/install-dir.js";
 import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
 import { type Topology, topologies } from "../../cluster/bootstrap/model/names.js";
+import { withPrivateFolder } from "../../cluster/bootstrap/ssh/ssh.js";
 import type { BridgeDescription } from "../../insight/diagnosis/bridge.js";
+import { findingsJson, findingsJunit, findingsText } from "../../insight/diagnosis/report.js";
 import type { BridgeApi } from "../../insight/diagnosis/sources/bridge.js";
-import type { BridgeVerification } from "../../insight/diagnosis/verify.js";
-import { duration, inGroup, list, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { type BridgeVerification, verifyBridge } from "../../insight/diagnosis/verify.js";
+import { duration, inGroup, list, oneOf, port, text, type Values, yesNo } from "../flags/flag.js";
 import { quote } from "../flags/go-values.js";
 import { type ClusterValues, clusterFlags, kubeconfigOf, openCluster } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
@@ -45,7 +50,7 @@ const verifyFlags = {
     "frontend-key": text("File with the key of --frontend-cert."),
   }),
   ...inGroup("advanced", {
-    "state-dir": text("Directory of bootstrap up's record, which says what no flag says.", DEFAULT_STATE_DIRECTORY),
+    "state-dir": text("Directory of bootstrap up's record, for settings that no flag gives.", DEFAULT_STATE_DIRECTORY),
     uds: text("Unix socket of the server. If empty, as in the egress configuration."),
     frontend: text("Address of a server that listens on TCP instead of a socket, as host:port."),
     protocol: oneOf(
@@ -54,7 +59,7 @@ const verifyFlags = {
     ),
     health: text("URL of the server's health port. If empty, that of the server on this host."),
     address: text("Address at which agents dial the server. If empty, as recorded by up or beside its certificates."),
-    "agent-port": number(0, "Port that agents dial. If 0, that of the server on this host."),
+    "agent-port": port(0, "Port that agents dial. If 0, that of the server on this host."),
     pki: text("Directory of the server's certificates. If empty, where this kind of host has it."),
     "egress-config": text("The kube-apiserver's egress configuration. If empty, where this kind of host has it."),
     resolve: oneOf(
@@ -71,22 +76,21 @@ export default defineCommand({
   purpose: `Says whether the bridge works: server, socket, ports, certificates, egress configuration, agents, and then a
 rehearsal of every webhook and aggregated API as the kube-apiserver would call it, dry run, through the tunnel.
 
-Run it as root on the host of the kube-apiserver and the server; with --dir on a workstation it tells what can be told from
-there. Ends with 0 when nothing failed, with 1 otherwise.`,
+Run it as root on the host of the kube-apiserver and the server; with --dir on a workstation it checks what can be
+checked from there. Ends with 0 when nothing failed, with 1 otherwise.`,
   examples: ["drawbridge bootstrap verify", "drawbridge bootstrap verify --deploy-test-webhook --output junit"],
   flags: verifyFlags,
   config: checked,
   async run(config) {
     const stop = stopSignal(config.flags);
-    const findings = config.flags.dir === "" ? await verifyHere(config, stop) : await verifyFrom(config, stop);
-    return { findings, report: await import("../../insight/diagnosis/report.js") };
+    return config.flags.dir === "" ? verifyHere(config, stop) : verifyFrom(config, stop);
   },
   show: {
-    text: ({ findings, report }) => `${report.findingsText(findings)}${verdictOn(findings)}\n`,
-    json: ({ findings, report }) => report.findingsJson({}, findings),
-    junit: ({ findings, report }) => report.findingsJunit("drawbridge bootstrap verify", findings),
+    text: (findings) => `${findingsText(findings)}${verdictOn(findings)}\n`,
+    json: (findings) => findingsJson({}, findings),
+    junit: (findings) => findingsJunit("drawbridge bootstrap verify", findings),
   },
-  exitCode: ({ findings }) => (hasFailed(findings) ? 1 : 0),
+  exitCode: (findings) => (hasFailed(findings) ? 1 : 0),
 });
 
 type VerifyConfig = ReturnType<typeof checked>;
@@ -134,7 +138,6 @@ function hostKubeconfig(topology: Topology | undefined): string {
 function bridgeOf(flags: VerifyFlags, given: ReadonlySet<string>): BridgeDescription {
   const { address, agentPort, dir, egressConfig, namespace, pki, protocol, resolve, uds } = flags;
   if (uds !== "" && flags.frontend !== "") throw refused("--uds and --frontend exclude each other");
-  if (agentPort < 0 || agentPort > 65_535) throw refused("--agent-port is not a port");
   return {
     ...{ uds, protocol, address, agentPort, pki, egressConfig, namespace, resolve },
     topology: flags.for ?? (dir === "" ? undefined : "openshift"),
@@ -169,30 +172,17 @@ function healthOf(text: string): string {
 }
 
 async function verifyHere(config: VerifyConfig, stop: AbortSignal): Promise<Finding[]> {
-  const { recordedHere } = await import("../../cluster/bootstrap/host/record.js");
   const { bridge, cluster, flags } = config;
   const found = await recordedHere(flags.stateDir, config.isStateDirGiven);
   // Unless another bridge is meant.
   const record = bridge.topology === undefined || found?.options.for === bridge.topology ? found : undefined;
-  const kubeconfig = cluster.kubeconfig || (record?.kubeconfig ?? "");
-  return verified(
-    {
-      ...config,
-      cluster: { ...cluster, kubeconfig },
-      bridge: { ...bridge, recorded: record && bridgeModel(record.options) },
-    },
-    stop,
-  );
+  const recorded = record && bridgeModel(record.options);
+  return verified({ ...config, cluster: chosenCluster(cluster, record), bridge: { ...bridge, recorded } }, stop);
 }
 
 /** What can be seen from a workstation that has the install directory. */
 async function verifyFrom(config: VerifyConfig, stop: AbortSignal): Promise<Finding[]> {
-  const [{ openInstallDirectory }, { withPrivateFolder }, { hostEntries }, { bootstrapCalls }] = await Promise.all([
-    import("../../cluster/bootstrap/install-dir.js"),
-    import("../../cluster/bootstrap/ssh/ssh.js"),
-    import("../../cluster/bootstrap/gather/host.js"),
-    import("../../cluster/bootstrap/gather/plan.js"),
-  ]);
+  const { hostEntries } = await import("../../cluster/bootstrap/gather/host.js");
   const directory = await openInstallDirectory(config.flags.dir);
   return withPrivateFolder(async (folder) => {
     const over = await knownTarget(config.flags, directory, folder);
@@ -206,7 +196,6 @@ async function verified(
   stop: AbortSignal,
   remote?: BridgeVerification["remote"],
 ): Promise<Finding[]> {
-  const { verifyBridge } = await import("../../insight/diagnosis/verify.js");
   const access = await openApi(config.cluster);
   try {
     return await verifyBridge({ ...config, access, remote }, stop);
@@ -215,7 +204,7 @@ async function verified(
   }
 }
 
-/** Fires at the deadline, or when somebody has had enough. */
+/** Fires at the deadline, or when the user interrupts the command. */
 function stopSignal({ timeout, deployTestWebhook }: VerifyFlags): AbortSignal {
   const controller = new AbortController();
   const stop = (sentence: string): void => controller.abort(new Error(sentence));
@@ -230,7 +219,7 @@ function stopSignal({ timeout, deployTestWebhook }: VerifyFlags): AbortSignal {
   return controller.signal;
 }
 
-/** A kubeconfig that cannot be used is a result, not the end: much can be said without the API. */
+/** A kubeconfig that cannot be used is reported as a finding: much can be checked without the API. */
 async function openApi(cluster: ClusterValues): Promise<BridgeApi> {
   if (cluster.kubeconfig === "") return { api: undefined, problem: undefined };
   try {

@@ -14,10 +14,11 @@ import {
 } from "../../cluster/bootstrap/settings/programs.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
 import type { Frontend, FrontendProtocol, FrontendTls } from "../../tunnel/client/index.js";
+import type { ServiceRoute } from "./rehearsal/service-call.js";
 
 /** What flags say; empty or undefined: find it. */
 export interface BridgeDescription {
-  /** As `up` recorded it on this host; it has everything that no flag says. */
+  /** As `up` recorded it on this host; it has the settings that no flag gives. */
   readonly recorded?: BridgeModel | undefined;
   readonly topology: Topology | undefined;
   readonly uds: string;
@@ -31,57 +32,37 @@ export interface BridgeDescription {
   readonly pki: string;
   readonly egressConfig: string;
   readonly namespace: string;
-  readonly resolve: "endpoints" | "cluster-ip" | undefined;
+  readonly resolve: ServiceRoute["resolve"] | undefined;
 }
 
-export interface Bridge {
-  readonly model: BridgeModel;
-  /** Of the agents. */
-  readonly namespace: string;
-  readonly frontend: Frontend;
-  /** URL of the server's health port. */
-  readonly health: string;
-  /** Undefined when neither given nor recorded. */
-  readonly address: string | undefined;
-  readonly agentPort: number;
-  readonly pki: { readonly directory: string; readonly given: boolean };
-  readonly egress: EgressReading;
-  readonly server: CommandLine | undefined;
-  readonly apiServer: ApiServerSettings;
-  /** Whether services are dialled at their endpoints or at their cluster address, as the kube-apiserver does. */
-  readonly resolve: "endpoints" | "cluster-ip";
-}
+export type Bridge = Awaited<ReturnType<typeof describeBridge>>;
 
 export async function describeBridge(
   given: BridgeDescription,
   processes: Processes,
   api: KubeApi | undefined,
   signal: AbortSignal,
-): Promise<Bridge> {
+) {
   const model = given.recorded ?? bridgeModel({ for: given.topology ?? topologyOfHost() });
   const { paths } = model;
   const egressConfig = given.egressConfig || paths.egressConfig.host;
   const egress = await readEgress(egressConfig);
-  const sockets = [given.uds, paths.socket.server, egress.state === "read" ? egress.cluster.uds : undefined];
-  const server = await serverSettings(
-    model,
-    sockets.filter((path) => path !== undefined && path !== "") as string[],
-    given.uds !== "",
-    processes,
-  );
+  const sockets = [given.uds, paths.socket.server, egress.state === "read" ? (egress.cluster.uds ?? "") : ""];
+  const named = sockets.filter((path) => path !== "");
+  const server = await serverSettings(model, named, given.uds !== "", processes);
   const apiServer = await apiServerSettings(model, processes, api, signal);
   const directory = given.pki || paths.pki.host;
+  const address: string | undefined = given.address || (await recordedAddress(given, directory, egressConfig));
   return {
-    model,
+    ...{ model, egress, server, apiServer, address },
+    /** Of the agents. */
     namespace: given.namespace || model.namespace,
     frontend: frontendOf(given, model, egress, server),
+    /** URL of the server's health port. */
     health: given.health || `http://127.0.0.1:${server?.flags.get("health-port") ?? model.ports.serverHealth}`,
-    address: given.address || (await recordedAddress(given, directory, egressConfig)),
     agentPort: given.agentPort || Number(server?.flags.get("agent-port") ?? model.ports.agent),
     pki: { directory, given: given.pki !== "" },
-    egress,
-    server,
-    apiServer,
+    /** How the kube-apiserver dials services. */
     resolve: given.resolve ?? resolution(model, apiServer),
   };
 }
@@ -130,7 +111,7 @@ async function recordedAddress(
   return record?.target ?? recorded?.serverAddresses[0] ?? (await certifiedAddress(pki));
 }
 
-/** On an OpenShift bootstrap host agents are told the first address that the certificates were made for. */
+/** On an OpenShift bootstrap host agents dial the first address that the certificates were made for. */
 async function certifiedAddress(pki: string): Promise<string | undefined> {
   const { readManifest } = await import("../../tunnel/pki/manifest.js");
   const manifest = await readManifest(pki).catch(() => undefined);
@@ -138,8 +119,8 @@ async function certifiedAddress(pki: string): Promise<string | undefined> {
   return server?.ipAddresses?.[0];
 }
 
-/** OpenShift's kube-apiservers always route to endpoints; others only when told. */
-function resolution({ for: topology }: BridgeModel, { running, manifest }: ApiServerSettings): Bridge["resolve"] {
+/** OpenShift's kube-apiservers always route to endpoints; others only with --enable-aggregator-routing. */
+function resolution({ for: topology }: BridgeModel, { running, manifest }: ApiServerSettings): ServiceRoute["resolve"] {
   const known = running ?? manifest;
   if (known === undefined) return topology === "openshift" ? "endpoints" : "cluster-ip";
   return known.flags.get("enable-aggregator-routing") === "true" ? "endpoints" : "cluster-ip";

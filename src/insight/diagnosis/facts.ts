@@ -14,7 +14,7 @@ import type { NodePool } from "../../cluster/nodes/pool/node-pool.js";
 import type { Frontend, FrontendProtocol } from "../../tunnel/client/frontend.js";
 import type { InspectionReport } from "../../tunnel/pki/inspect/inspect.js";
 import type { Overview } from "../observe/admin/contract.js";
-import type { BundleFacts } from "./bundle/facts.js";
+import type { Bundle } from "./bundle/bundle.js";
 import type { BootstrapIgn } from "./checks/bootstrap-ign.js";
 import type { Handshake } from "./host/handshake.js";
 import type { HostedCondition } from "./hosted/conditions.js";
@@ -23,7 +23,7 @@ import type { AggregatedApi, HostedWebhook, HostedWorkload } from "./sources/hos
 import type { IgnitionAnswer, NetworkCertificate, PoolState, WaitingRequest } from "./sources/pool.js";
 import type { WorkerFixes } from "./workers/fixes.js";
 
-export interface Facts extends HostFacts, ProgramFacts, ClusterFacts, PoolFacts, HostedFacts, BridgeFacts, BundleFacts {
+export interface Facts extends HostFacts, ProgramFacts, ClusterFacts, PoolFacts, HostedFacts, BridgeFacts {
   /** The time by the clock of the host that is diagnosed. */
   readonly now: Date;
 }
@@ -125,6 +125,7 @@ interface BridgeFacts {
   readonly connectedAgents: ConnectedAgents;
   readonly nodes: readonly { readonly name: string; readonly isReady: boolean }[];
   readonly bootstrapIgn: BootstrapIgn;
+  readonly bundle: Bundle;
   readonly agentPodsByNode: ReadonlyMap<string, { readonly isReady: boolean; readonly state: string }>;
 }
 

@@ -29,30 +29,30 @@ function host(...files: (readonly [path: string, text: string])[]): GatheredHost
 }
 const asked = async (host: GatheredHost | undefined) => (await checkRemoteHost(host, new AbortController().signal))[0]!;
 
-describe("the bootstrap host from afar", () => {
-  test("in order, with what it is at", async () => {
+describe("the bootstrap host, checked from a workstation", () => {
+  test("is ok when nothing is wrong, with the stage that it is in", async () => {
     const began = { timestamp: "2026-11-16T00:00:03Z", phase: "stage start", stage: "cb-bootstrap" };
     const result = await asked(host(record(start, ...ended("konnectivity-certs", "success"), began)));
     expect(result).toMatchObject({ check: "host", state: "ok" });
     expect(result.message).toMatch(/^nothing is wrong on 192\.0\.2\.50; bootkube was in stage cb-bootstrap/);
   });
 
-  test("a failed stage is the failure, with the analyser's remedy", async () => {
+  test("fails with the failed stage and its remedy", async () => {
     const result = await asked(host(record(start, ...ended("konnectivity-server-bootstrap", "failure"))));
     expect(result).toMatchObject({ state: "failed", remedy: expect.stringContaining("inject --image") });
     expect(result).toMatchObject({ check: "stage-failed", subject: "192.0.2.50" });
     expect(result.message).toMatch(/failed at stage konnectivity-server-bootstrap/);
   });
 
-  test("taken down is neither right nor wrong", async () => {
+  test("is skipped when the bridge was taken down", async () => {
     const result = await asked(host(record(start, ...ended("konnectivity-cleanup", "success"))));
     expect(result).toMatchObject({ state: "skipped", message: expect.stringContaining("has taken the bridge down") });
   });
 
-  test("unknown, away, or closed to us", async () => {
+  test("is skipped when it is unknown or unreachable, and fails when SSH refuses us", async () => {
     const failing = (reason: Error): GatheredHost => ({
       name: "x",
-      // biome-ignore lint/correctness/useYield: it never comes so far
+      // biome-ignore lint/correctness/useYield: it throws before
       async *files() {
         throw reason;
       },

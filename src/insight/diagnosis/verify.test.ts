@@ -1,11 +1,11 @@
-/** The whole list: what is asked where, and how a bridge is found from what stands on a host. */
+/** Which checks bootstrap verify runs where, and how it finds a bridge on a host. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { keepAddress } from "../../cluster/bootstrap/address/record.js";
 import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
-import { ClusterStub } from "../../cluster/bootstrap/rehearsal/testing/cluster-stub.js";
+import { ClusterStub } from "../../cluster/kube/testing/cluster-stub.js";
 import { certificatesFor } from "../../tunnel/pki/certificates-for.js";
 import { writePki } from "../../tunnel/pki/write-pki.js";
 import { type BridgeDescription, describeBridge } from "./bridge.js";
@@ -27,7 +27,7 @@ const given: BridgeDescription = {
   },
 };
 
-describe("what is asked", () => {
+describe("bootstrap verify checks", () => {
   let cluster: ClusterStub;
   beforeEach(async () => {
     cluster = await ClusterStub.start({
@@ -68,12 +68,12 @@ describe("what is asked", () => {
     ]);
   });
 
-  test("without a cluster only the host", async () => {
+  test("only the host without a cluster", async () => {
     const access = { api: undefined, problem: undefined };
     expect((await ids({ access })).slice(-2)).toEqual(["kubeconfig skipped", "webhooks skipped"]);
   });
 
-  test("from a workstation only the cluster, and nothing is dialled", async () => {
+  test("only the cluster from a workstation, and dials nothing", async () => {
     expect(await ids({ remote: { host: undefined } })).toEqual([
       "host skipped",
       "agents failed",
@@ -87,7 +87,7 @@ describe("what is asked", () => {
   });
 });
 
-describe("how a bridge is found", () => {
+describe("a bridge is found on a host", () => {
   const egress = (name: string, connection: object): string => {
     const path = join(folder, name);
     const document = { apiVersion: "apiserver.k8s.io/v1beta1", kind: "EgressSelectorConfiguration" };
@@ -97,7 +97,7 @@ describe("how a bridge is found", () => {
   const found = (differences: Partial<BridgeDescription>, processes = none as () => Promise<string[][]>) =>
     describeBridge({ ...given, ...differences }, processes, undefined, never);
 
-  test("its door is the one in the egress configuration, under this host's name for it", async () => {
+  test("with the frontend of the egress configuration, under this host's name for it", async () => {
     const own = egress("own.json", { proxyProtocol: "HTTPConnect", transport: { uds: { udsName: "/run/own.sock" } } });
     expect((await found({ egressConfig: own })).frontend).toEqual({ mode: "http-connect", uds: "/run/own.sock" });
     const inPod = "/etc/kubernetes/config/konnectivity-server.socket";
@@ -115,13 +115,13 @@ describe("how a bridge is found", () => {
     });
   });
 
-  test("what is given wins", async () => {
+  test("with flags before everything else", async () => {
     const own = egress("own2.json", { proxyProtocol: "HTTPConnect", transport: { uds: { udsName: "/run/own.sock" } } });
     const bridge = await found({ egressConfig: own, uds: "/given.sock", protocol: "grpc", resolve: "endpoints" });
     expect(bridge).toMatchObject({ frontend: { mode: "grpc", uds: "/given.sock" }, resolve: "endpoints" });
   });
 
-  test("ports, protocol and routing are those of the running processes", async () => {
+  test("with the ports, protocol and routing of the running processes", async () => {
     const bridge = await found({ health: "", agentPort: 0 }, async () => [
       ["proxy-server", "--mode=http-connect", "--health-port=3041", "--agent-port=9091"],
       ["kube-apiserver", "--enable-aggregator-routing=true"],
@@ -136,19 +136,19 @@ describe("how a bridge is found", () => {
     expect((await found({ topology: "openshift" })).resolve).toBe("endpoints");
   });
 
-  test("what `up` recorded is believed, places and address included", async () => {
+  test("with the directories and the address that `up` recorded", async () => {
     const recorded = bridgeModel({ for: "bare", serverAddresses: ["192.0.2.8"], configDirectory: "/x/drawbridge-etc" });
     const bridge = await found({ recorded, topology: undefined, pki: "", egressConfig: "" });
     expect(bridge).toMatchObject({ address: "192.0.2.8", pki: { directory: "/x/drawbridge-etc/pki", given: false } });
   });
 
-  test("without a record it is the first that the certificates were made for", async () => {
+  test("with the first address of the certificates where none is recorded", async () => {
     const pki = join(folder, "issued");
     await writePki(pki, await certificatesFor("bootstrap", { ipAddresses: ["192.0.2.9", "2001:db8::9"] }, new Date()));
     expect((await found({ pki })).address).toBe("192.0.2.9");
   });
 
-  test("the address is the one recorded beside the certificates", async () => {
+  test("with the address that is recorded beside the certificates", async () => {
     const pki = join(folder, "recorded");
     await keepAddress(pki, { target: "192.0.2.7", sans: ["192.0.2.7"], source: "flag" });
     expect((await found({ pki })).address).toBe("192.0.2.7");

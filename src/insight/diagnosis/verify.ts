@@ -1,22 +1,23 @@
 /** `drawbridge bootstrap verify`: every check of a bridge, in an order in which the first failure is the likeliest cause. */
 import { messageOf } from "../../base/errors/error.js";
-import { type Finding, failed, type Judgement, ok, skipped } from "../../base/finding.js";
+import { type Finding, failed, ok, skipped } from "../../base/finding.js";
 import type { TarEntry } from "../../base/tar.js";
-import { type RehearsalSelection, rehearsals } from "../../cluster/bootstrap/rehearsal/rehearsal.js";
 import { hostProcesses, type Processes } from "../../cluster/bootstrap/settings/programs.js";
 import { SshFailure } from "../../cluster/bootstrap/ssh/ssh.js";
 import { proveWithTestWebhook } from "../../cluster/bootstrap/test-webhook/prove.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
 import { analyzeHost } from "./analyze.js";
 import { type Bridge, type BridgeDescription, describeBridge } from "./bridge.js";
-import { collectFacts } from "./bundle/collect.js";
-import { type Check, defineCheck } from "./check.js";
+import { collectBundle } from "./bundle/collect.js";
+import type { Check } from "./check.js";
+import { serviceObservations } from "./checks/bootstrap-services.js";
 import * as bridge from "./checks/bridge.js";
 import { certificates, serverReachable } from "./checks/certificates.js";
 import { apiAccess } from "./checks/cluster.js";
 import { egressAgreement } from "./checks/egress.js";
 import { socketFile } from "./checks/host.js";
 import { running } from "./checks/programs.js";
+import { action, type RehearsalSelection, rehearsals } from "./rehearsal/rehearsal.js";
 import { gathererOf, runChecks } from "./run.js";
 import { type BridgeApi, bridgeClusterSource, bridgeSource } from "./sources/bridge.js";
 
@@ -78,18 +79,12 @@ async function checkCalls(
     ];
     return runChecks(unasked, {}, { signal });
   }
-  const planned = await rehearsals(found, api, rehearse, signal);
-  const calls = planned.map(({ id, title, perform }) => action(id, title, perform));
+  const calls = await rehearsals(found, api, rehearse, signal);
   const rehearsed = await runChecks(calls, {}, { signal, atOnce: REHEARSALS_AT_ONCE });
   if (testWebhook === undefined) return rehearsed;
   const tested = { ...found, topology: found.model.for };
   const prove = action("test-webhook", proof, (stop) => proveWithTestWebhook(tested, api, testWebhook.image, stop));
   return [...rehearsed, ...(await runChecks([{ ...prove, cleansUp: true }], {}, { signal }))];
-}
-
-/** A check whose question is an action. */
-function action(id: string, about: string, perform: (signal: AbortSignal) => Promise<Judgement>): Check {
-  return defineCheck({ id, about, needs: [], judge: async (_, signal) => [await perform(signal)] });
 }
 
 const GATHER_MS = 60_000;
@@ -102,15 +97,17 @@ export async function checkRemoteHost(host: GatheredHost | undefined, signal: Ab
       action("host", "Server, certificates and egress configuration of the bootstrap host are in order", async () => {
         if (host === undefined) return skipped(ONLY_THERE);
         try {
-          const { findings, observations, isTakenDown } = await analyzeHost(await collectFacts(host.files(GATHER_MS)));
+          const bundle = await collectBundle(host.files(GATHER_MS));
+          const observations = serviceObservations(bundle);
           const state = observations.length === 0 ? "" : `; ${observations.join(" ").replace(/\.$/, "")}`;
-          if (isTakenDown) return skipped(`bootkube has taken the bridge down on ${host.name}${state}`);
+          if (bundle.isTakenDown) return skipped(`bootkube has taken the bridge down on ${host.name}${state}`);
+          const findings = await analyzeHost(bundle);
           causes.push(...findings.filter(({ likelihood }) => likelihood !== "possible"));
           return ok(`nothing is wrong on ${host.name}${state}`);
         } catch (reason) {
           if (!(reason instanceof SshFailure)) throw reason;
           const remedy = "Let this host reach its SSH port, or run drawbridge bootstrap verify there.";
-          // A firewall in between is more likely than a host that is gone, and neither says anything about the bridge.
+          // A firewall in between is more likely than a host that is gone, and neither shows anything about the bridge.
           return reason.isAway
             ? skipped(messageOf(reason), remedy)
             : { ...failed(messageOf(reason), reason.remedy), code: reason.code };

@@ -1,9 +1,10 @@
-/** What a cluster tells of a bridge: pods, logs and metrics of agents, events, nodes, webhooks. Secrets are not asked for. */
+/** What a cluster reports about a bridge: pods, logs and metrics of agents, events, nodes, webhooks. Secrets are not asked for. */
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { collectionPath, type Kind, namedPath } from "../../kube/paths.js";
+import type { Pod } from "../../kube/pods.js";
 import type { KubeObject } from "../../kube/port.js";
 import { AGENT_NAME, BOOTSTRAP_ONLY_SELECTOR, namespaces, SERVER_NAME } from "../model/names.js";
-import { type ProgramContainer, roleOf } from "../settings/programs.js";
+import { roleOf } from "../settings/programs.js";
 
 export interface GatheredCluster {
   readonly kubeconfig: string;
@@ -11,11 +12,6 @@ export interface GatheredCluster {
   readonly context: string;
   /** Namespaces of agents beside the bridge's own. */
   readonly namespaces: readonly string[];
-}
-
-interface Pod extends KubeObject {
-  readonly spec?: { readonly nodeName?: string; readonly containers?: readonly ProgramContainer[] };
-  readonly status?: { readonly containerStatuses?: readonly { readonly restartCount?: number }[] };
 }
 
 const SELECTORS = [`app=${AGENT_NAME}`, `app=${SERVER_NAME}`, BOOTSTRAP_ONLY_SELECTOR];
@@ -84,7 +80,7 @@ export async function* clusterFiles(
         try {
           yield { path, content: Buffer.from(await api.text(request, { timeoutMs: REQUEST_MS })) };
         } catch (reason) {
-          onFailure(`${path} could not be had: ${sentenceOf(reason)}`);
+          onFailure(`${path} could not be read: ${sentenceOf(reason)}`);
         }
       }
     }

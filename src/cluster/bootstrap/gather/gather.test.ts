@@ -1,4 +1,4 @@
-/** The script as a host's bash runs it, over files that look like a host's, and the archive that comes of it. */
+/** The collection script, run by bash over files like those of a host, and the archive that is made of them. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -41,7 +41,7 @@ async function collected(calls: readonly Call[]): Promise<Record<string, string>
   return found;
 }
 
-describe("on a bootstrap host", () => {
+describe("the collection script", () => {
   test("takes records, logs, manifests and certificates, and no key, kubeconfig or Secret", async () => {
     put("/var/log/openshift/bootkube.json", JSON.stringify(serviceRun({ "konnectivity-certs": "success" })));
     put("/var/log/pods/kube-system_konnectivity-server-bs_0a1b/konnectivity-server/3.log");
@@ -84,7 +84,7 @@ describe("on a bootstrap host", () => {
     expect(Object.values(found).join("\n")).not.toMatch(/PRIVATE KEY|kind: Secret/);
   });
 
-  test("of kubeadm or by hand: its own places, and logs that only the caller knows", async () => {
+  test("takes the files of a kubeadm or bare host, and logs that the caller names", async () => {
     put("/etc/kubernetes/drawbridge-bootstrap/egress-selector-config.yaml");
     put("/etc/kubernetes/drawbridge-bootstrap/pki/server.crt");
     put("/etc/kubernetes/drawbridge-bootstrap/pki/server.key");
@@ -103,7 +103,7 @@ describe("on a bootstrap host", () => {
     expect(Object.keys(found).join()).not.toMatch(/server\.key/);
   });
 
-  test("on a node: the agents' logs", async () => {
+  test("takes the agents' logs on a node", async () => {
     put("/var/log/pods/x_konnectivity-agent-4_77/konnectivity-agent/0.log");
     const found = await collected(nodeCalls("n1"));
     expect(Object.keys(found)).toContain(
@@ -158,7 +158,7 @@ describe("on a bootstrap host", () => {
     }
   });
 
-  test("a script that hangs is ended in time", async () => {
+  test("is ended when it hangs", async () => {
     const script = "exec 2>&1; sleep 60";
     const run = scriptEntries({ script, over: undefined, timeoutMs: 300 });
     await expect(run.next()).rejects.toMatchObject({
@@ -176,7 +176,7 @@ describe("on a bootstrap host", () => {
 });
 
 describe("the archive", () => {
-  test("is read by the system's tar, with long names, 0600", async () => {
+  test("is readable by the system's tar, with long names, and has mode 0600", async () => {
     const out = join(scratch, "a.tar.gz");
     const long = `root/control-plane/${"n".repeat(60)}/containers/${"p".repeat(90)}.log`;
     const archive = new ArchiveWriter(out);
@@ -195,7 +195,7 @@ describe("the archive", () => {
     expect(ours).toEqual(["root/short.txt", long]);
   });
 
-  test("is not there when it cannot be finished, and an old one stays", async () => {
+  test("is not written when it cannot be finished, and an older file stays", async () => {
     const archive = new ArchiveWriter(join(scratch, "no/such/folder.tar.gz"));
     await expect(
       (async () => {
@@ -212,7 +212,7 @@ describe("the archive", () => {
     expect(readdirSync(scratch)).toEqual(["old.tar.gz"]);
   });
 
-  test("names what could not be had, and is not written when nothing was", async () => {
+  test("names the parts that failed, and is not written when all of them failed", async () => {
     const over: SshTarget = {
       host: "192.0.2.1",
       user: "core",
@@ -244,7 +244,7 @@ async function* chunks(bytes: Buffer): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += 1000) yield bytes.subarray(at, at + 1000);
 }
 
-test("a bridge that `up` recorded elsewhere is looked for there, too", () => {
+test("the directories that `up` recorded are collected, too", () => {
   const model = bridgeModel({ for: "bare", configDirectory: "/x/drawbridge-etc" });
   const calls = bootstrapCalls({ ...nothingFurther, recorded: { directory: "/x/drawbridge-state", model } });
   expect(calls).toEqual(
@@ -264,7 +264,7 @@ describe("ssh", () => {
     knownHostsFile: "/a b/100%/known",
   };
 
-  test("asks nothing, forwards nothing, and takes the host as a host", () => {
+  test("never prompts, forwards nothing, and passes the host after --", () => {
     const words = sshCommand(target);
     expect(words).toEqual(
       expect.arrayContaining([
@@ -283,7 +283,7 @@ describe("ssh", () => {
     expect(words.join(" ")).not.toMatch(/StrictHostKeyChecking=no/);
   });
 
-  test("goes through another host with the same care", () => {
+  test("uses the same options for the host that it goes through", () => {
     const words = sshCommand({ ...target, host: "10.0.0.1", through: target });
     const proxy = words.find((word) => word.startsWith("ProxyCommand="));
     expect(proxy).toMatch(/'BatchMode=yes'.*'StrictHostKeyChecking=accept-new'/);
@@ -298,7 +298,7 @@ describe("ssh", () => {
     },
   );
 
-  test("takes addresses and names", () => {
+  test("accepts addresses and host names", () => {
     expect(["192.0.2.1", "fd00::5", "[fd00::5]", "boot.example.com"].map(checkedHost)).toEqual([
       "192.0.2.1",
       "fd00::5",
@@ -318,7 +318,7 @@ describe("ssh", () => {
     ["ssh: connect to host 192.0.2.1 port 22: Connection timed out", /does not answer/],
     ["something unheard of", /something unheard of/],
     ["", /ssh ended with 255/],
-  ])("says in one sentence what %j means", (stderr, sentence) => {
+  ])("explains %j in one sentence", (stderr, sentence) => {
     const failure = sshFailure(target, 255, stderr);
     expect(failure.message).toMatch(/^192\.0\.2\.1 cannot be used over SSH: .*\.$/);
     expect(failure.message).toMatch(sentence);

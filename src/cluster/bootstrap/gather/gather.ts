@@ -21,7 +21,7 @@ export interface GatherOptions {
   /** Hosts of agents. */
   readonly nodes: readonly SshTarget[];
   readonly cluster: GatheredCluster | undefined;
-  /** Parts that nobody asked for by name: the archive is complete without them. */
+  /** Parts that no flag asked for: the archive is complete without them. */
   readonly optional?: { readonly nodes?: boolean; readonly cluster?: boolean };
   /** For each of these parts. */
   readonly timeoutMs: number;
@@ -57,7 +57,7 @@ export async function gather(options: GatherOptions) {
   let lastFailure: unknown;
 
   const fail = (sentence: string): void => {
-    // Sentences may quote what a host or an API said.
+    // Sentences may quote the answer of a host or an API.
     const redacted = redactFile("failure.txt", Buffer.from(sentence));
     const clean = redacted.state === "kept" ? redacted.content.toString("utf8") : `(not shown: ${redacted.why})`;
     if (!manifest.failures.includes(clean)) manifest.failures.push(clean);

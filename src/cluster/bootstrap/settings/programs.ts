@@ -3,6 +3,7 @@ import { readdir, readFile, readlink } from "node:fs/promises";
 import { basename, posix } from "node:path";
 import { parse } from "yaml";
 import { at, listOf } from "../../../base/at.js";
+import type { PodContainer } from "../../kube/pods.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import type { BridgeModel } from "../model/model.js";
 
@@ -147,15 +148,7 @@ export function isApiServer(words: readonly string[]): boolean {
   return words.slice(0, 2).some((word) => basename(word) === "kube-apiserver");
 }
 
-/** A container of a pod, as far as it says what runs in it. */
-export interface ProgramContainer {
-  readonly name?: string;
-  readonly image?: string;
-  readonly command?: readonly string[];
-  readonly args?: readonly string[];
-}
-
-export function roleOf({ name = "", command = [], args = [] }: ProgramContainer): "server" | "agent" | undefined {
+export function roleOf({ name = "", command = [], args = [] }: PodContainer): "server" | "agent" | undefined {
   const program = basename(command[0] ?? args[0] ?? "");
   if (program === "proxy-server" || name === "konnectivity-server") return "server";
   return program === "proxy-agent" || name === "konnectivity-agent" ? "agent" : undefined;

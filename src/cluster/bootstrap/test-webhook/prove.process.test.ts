@@ -1,9 +1,9 @@
-/** The proof, with an API server that only pretends: what is made, what is concluded, and that nothing stays. */
+/** The test webhook with a fake API server: the objects that are made, the conclusion, and that nothing is left. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ApiStub, reply, replyStatus } from "../../kube/testing/api-stub.js";
-import { ClusterStub, type Intercept } from "../rehearsal/testing/cluster-stub.js";
-import { SEEN_FROM } from "./objects.js";
+import { ClusterStub, type Intercept } from "../../kube/testing/cluster-stub.js";
 import { proveWithTestWebhook } from "./prove.js";
+import { SEEN_FROM } from "./serve.js";
 
 const NAMESPACE = "/api/v1/namespaces/drawbridge-bootstrap";
 const CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
@@ -21,7 +21,7 @@ interface Made {
 let dials: number;
 let metrics: ApiStub;
 let cluster: ClusterStub;
-/** How the pretended kubelet and kube-apiserver behave. */
+/** How the fake kubelet and kube-apiserver behave. */
 let podStatus: object;
 let onDryRun: () => object | undefined;
 let further: Intercept | undefined;
@@ -71,7 +71,7 @@ const made = () =>
     .map(({ body }) => body as Made);
 const remaining = () => [...cluster.objects.keys()].filter((path) => path.includes("drawbridge-verify"));
 
-test("passes when the webhook was called and the server counted it; all of it is labelled, and gone afterwards", async () => {
+test("the test passes when the webhook was called and the server counted it; all of it is labelled, and gone afterwards", async () => {
   const result = await check();
   expect(result).toMatchObject({
     state: "ok",
@@ -92,7 +92,7 @@ test("passes when the webhook was called and the server counted it; all of it is
   expect(deleted[0]).toContain(CONFIGURATIONS);
 });
 
-test("waits until the kube-apiserver knows the webhook, and takes the image it is told", async () => {
+test("the test waits until the kube-apiserver knows the webhook, and uses the given image", async () => {
   let calls = 0;
   onDryRun = () => {
     if (++calls < 3) return undefined;
@@ -104,7 +104,7 @@ test("waits until the kube-apiserver knows the webhook, and takes the image it i
   expect(JSON.stringify(made()[2])).toContain("other.example/image:2");
 });
 
-test("a call that the server did not count went another way", async () => {
+test("a call that the server did not count is reported as not through this server", async () => {
   onDryRun = annotated;
   const result = await check();
   expect(result).toMatchObject({ state: "failed", message: expect.stringContaining("not through this server") });
@@ -112,7 +112,7 @@ test("a call that the server did not count went another way", async () => {
   expect(remaining()).toEqual([]);
 });
 
-test("a call that fails is a failure, and nothing stays", async () => {
+test("a call that fails makes the test fail, and nothing is left in the cluster", async () => {
   further = ({ method, query }, response) => {
     if (method !== "POST" || !query.has("dryRun")) return false;
     replyStatus(response, 500, "InternalError", "failed calling webhook: No agent available");
@@ -123,7 +123,7 @@ test("a call that fails is a failure, and nothing stays", async () => {
 });
 
 test.each(["ImagePullBackOff", "CreateContainerError", "RunContainerError", "CrashLoopBackOff", "ErrImagePull"])(
-  "a pod in %s ends the test at once; --test-image is named, nothing stays",
+  "a pod in %s ends the test at once; --test-image is named, nothing is left",
   async (reason) => {
     podStatus = { phase: "Pending", containerStatuses: [{ state: { waiting: { reason, message: "no such file" } } }] };
     const result = await check();
@@ -134,7 +134,7 @@ test.each(["ImagePullBackOff", "CreateContainerError", "RunContainerError", "Cra
   },
 );
 
-test("interrupted while it waits, it removes everything", async () => {
+test("a test that is interrupted while it waits removes everything", async () => {
   const stop = new AbortController();
   podStatus = { phase: "Pending", conditions: [{ type: "PodScheduled", status: "False", message: "no node" }] };
   further = ({ method, path }) => {
@@ -147,7 +147,7 @@ test("interrupted while it waits, it removes everything", async () => {
   expect(remaining()).toEqual([]);
 });
 
-test("what a killed test left is removed before", async () => {
+test("objects that a killed test left are removed first", async () => {
   const path = `${CONFIGURATIONS}/drawbridge-verify-old`;
   cluster.objects.set(path, { metadata: { name: "drawbridge-verify-old" } });
   expect((await check()).state).toBe("ok");
@@ -156,7 +156,7 @@ test("what a killed test left is removed before", async () => {
   expect(remaining()).toEqual([]);
 });
 
-test("what cannot be removed is named, with the command that removes it", async () => {
+test("objects that cannot be removed are named, with the command that removes them", async () => {
   further = ({ method, path }, response) => {
     if (method !== "DELETE" || !path.startsWith(CONFIGURATIONS)) return false;
     replyStatus(response, 403, "Forbidden", "not yours");
@@ -168,7 +168,7 @@ test("what cannot be removed is named, with the command that removes it", async 
   expect(remaining()).toHaveLength(1);
 });
 
-test("no namespace, no DaemonSet to take the image from", async () => {
+test("a missing namespace or DaemonSet makes the test fail and names the flag", async () => {
   cluster.objects.delete(DAEMONSET);
   expect(await check()).toMatchObject({ state: "failed", remedy: expect.stringContaining("--test-image") });
   cluster.objects.delete(NAMESPACE);

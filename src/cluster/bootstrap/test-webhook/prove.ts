@@ -1,25 +1,21 @@
 /** The proof: the kube-apiserver calls a webhook of our own, and the proxy-server counts the dial. */
 import { randomBytes } from "node:crypto";
+import { posix } from "node:path";
 import { at } from "../../../base/at.js";
 import { pause, systemClock } from "../../../base/clock.js";
 import { messageOf } from "../../../base/errors/error.js";
 import { CheckFailure, failed, type Judgement, ok } from "../../../base/finding.js";
 import { httpGet } from "../../../base/http-get.js";
 import { samplesOf } from "../../../base/metrics/samples.js";
+import { IN_FORCE_MS, probeAdmission } from "../../kube/admission-probe.js";
 import { isNotFound, KubeApiError } from "../../kube/errors.js";
 import { find } from "../../kube/objects.js";
-import { namedPath } from "../../kube/paths.js";
+import { namedPath, objectPath } from "../../kube/paths.js";
+import { isReady, type Pod } from "../../kube/pods.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { AGENT_NAME, type Topology } from "../model/names.js";
-import {
-  SEEN_FROM,
-  type TestWebhook,
-  testCollections,
-  testConfigMap,
-  testName,
-  testObjects,
-  testSelector,
-} from "./objects.js";
+import { type TestWebhook, testCollections, testObjects, testProbe, testSelector } from "./objects.js";
+import { SEEN_FROM } from "./serve.js";
 
 export interface TestedBridge {
   readonly topology: Topology;
@@ -61,11 +57,11 @@ function leftovers(message: string, paths: readonly string[]): Judgement {
 
 async function deployAndCall(bridge: TestedBridge, api: KubeApi, image: string, signal: AbortSignal) {
   const test = await plan(bridge, api, image, signal);
-  const { parts, configuration } = testObjects(test);
-  for (const { collection, object } of parts) await api.create(collection, object, { signal });
-  const pod = { namespace: bridge.namespace, name: testName(test.token) };
-  await untilReady(api, namedPath("Pod", pod), test.image, signal);
-  await api.create(configuration.collection, configuration.object, { signal });
+  const { parts, pod, configuration } = testObjects(test);
+  const create = (object: KubeObject) => api.create(posix.dirname(objectPath(object)), object, { signal });
+  for (const part of parts) await create(part);
+  await untilReady(api, objectPath(pod), test.image, signal);
+  await create(configuration);
   return await callAndCount(bridge, api, test, signal);
 }
 
@@ -77,16 +73,16 @@ async function plan(bridge: TestedBridge, api: KubeApi, given: string, signal: A
     throw new CheckFailure(`the agents' namespace ${name} does not exist`, remedy);
   }
   const image = given || (await agentImage(api, name, signal));
-  const token = randomBytes(5).toString("hex");
+  const probe = testProbe(name, randomBytes(5).toString("hex"));
   const { createAuthority, issueCertificate } = await import("../../../tunnel/pki/issue.js");
   const hour = { validForMs: 60 * 60_000 };
   const authority = await createAuthority({ commonName: "drawbridge-verify", ...hour });
   const { certificatePem: cert, privateKeyPem: key } = await issueCertificate(authority, {
     ...{ use: "server", commonName: "drawbridge-verify", ...hour },
-    dnsNames: [`${testName(token)}.${name}.svc`],
+    dnsNames: [`${probe.name}.${name}.svc`],
   });
-  const uid = namespace.metadata?.uid ?? "";
-  return { topology, namespace: { name, uid }, token, image, ca: authority.certificatePem, cert, key };
+  const namespaceUid = namespace.metadata?.uid ?? "";
+  return { topology, probe, namespaceUid, image, ca: authority.certificatePem, cert, key };
 }
 
 async function agentImage(api: KubeApi, namespace: string, signal: AbortSignal): Promise<string> {
@@ -98,16 +94,6 @@ async function agentImage(api: KubeApi, namespace: string, signal: AbortSignal):
   return String(at(daemonSet, "spec", "template", "spec", "containers", 0, "image") ?? "");
 }
 
-interface Pod extends KubeObject {
-  readonly status?: {
-    readonly phase?: string;
-    readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message?: string }[];
-    readonly containerStatuses?: readonly {
-      readonly state?: { readonly waiting?: { readonly reason?: string; readonly message?: string } };
-    }[];
-  };
-}
-
 const POD_POLL_MS = 500;
 /** A kubelet tries such things again for ever. */
 const HOPELESS = /^(Err|Invalid|ImagePullBackOff|Create\w*Error|RunContainerError|CrashLoopBackOff)/;
@@ -116,12 +102,9 @@ async function untilReady(api: KubeApi, path: string, image: string, signal: Abo
   const remedy = `Give drawbridge's own image, which every node can pull or has, with --test-image (tried: ${image}).`;
   for (let state = "unknown"; ; await pause(systemClock, POD_POLL_MS, signal)) {
     if (signal.aborted) throw new CheckFailure(`its pod is not ready in time: ${state}`, remedy);
-    const {
-      conditions = [],
-      containerStatuses = [],
-      phase = "unknown",
-    } = (await api.get<Pod>(path, { signal })).status ?? {};
-    if (conditions.some(({ type, status }) => type === "Ready" && status === "True")) return;
+    const pod = await api.get<Pod>(path, { signal });
+    if (isReady(pod)) return;
+    const { conditions = [], containerStatuses = [], phase = "unknown" } = pod.status ?? {};
     const { reason = "", message = "" } = containerStatuses[0]?.state?.waiting ?? {};
     if (HOPELESS.test(reason)) throw new CheckFailure(`its pod does not start: ${reason} ${message}`, remedy);
     const unscheduled = conditions.find(({ type, status }) => type === "PodScheduled" && status === "False");
@@ -129,34 +112,26 @@ async function untilReady(api: KubeApi, path: string, image: string, signal: Abo
   }
 }
 
-/** Kube-apiservers learn of a new webhook after a moment. */
-const CALL_POLL_MS = 250;
-const IN_FORCE_MS = 20_000;
-
 async function callAndCount(
   bridge: TestedBridge,
   api: KubeApi,
-  test: TestWebhook,
+  { probe }: TestWebhook,
   signal: AbortSignal,
 ): Promise<Judgement> {
-  const { collection, object } = testConfigMap(test);
-  const late = AbortSignal.timeout(IN_FORCE_MS);
-  for (;;) {
-    signal.throwIfAborted();
+  const call = async (create: () => Promise<KubeObject>): Promise<Judgement | undefined> => {
     const before = await dialsCounted(bridge, signal);
-    const answer = await api.create(collection, object, { signal }).catch((reason) => {
+    const answer = await create().catch((reason) => {
       const remedy =
         "Rehearse the webhooks one by one, and look at the checks agents, server-protocol and api-server-flag.";
       throw new CheckFailure(`the kube-apiserver could not call it: ${messageOf(reason)}`, remedy);
     });
     const from = answer.metadata?.annotations?.[SEEN_FROM];
-    if (from !== undefined) return judgeCall(bridge, from, before, await dialsCounted(bridge, signal));
-    if (late.aborted) {
-      const remedy = "See that --kubeconfig leads to a kube-apiserver that runs admission webhooks.";
-      throw new CheckFailure(`the kube-apiserver did not call it within ${IN_FORCE_MS / 1000} s`, remedy);
-    }
-    await pause(systemClock, CALL_POLL_MS, signal);
-  }
+    return from === undefined ? undefined : judgeCall(bridge, from, before, await dialsCounted(bridge, signal));
+  };
+  const called = await probeAdmission(api, probe, call, signal);
+  if (called !== undefined) return called;
+  const remedy = "See that --kubeconfig leads to a kube-apiserver that runs admission webhooks.";
+  throw new CheckFailure(`the kube-apiserver did not call it within ${IN_FORCE_MS / 1000} s`, remedy);
 }
 
 function judgeCall({ health }: TestedBridge, from: string, before: number, after: number): Judgement {
@@ -169,15 +144,26 @@ function judgeCall({ health }: TestedBridge, from: string, before: number, after
   return { ...failed(`${called}, but not through this server: its dials stayed at ${after}`, remedy), details };
 }
 
-async function dialsCounted({ health }: TestedBridge, signal: AbortSignal): Promise<number> {
+function dialsCounted({ health }: TestedBridge, signal: AbortSignal): Promise<number> {
+  const metric = "konnectivity_network_proxy_server_dial_duration_seconds_count";
+  return readMetrics(health, "does not count dials", (page) => samplesOf(page, metric)[0]?.value, signal);
+}
+
+/** What `read` finds on the server's page of metrics; throws a CheckFailure where it finds nothing. */
+export async function readMetrics<T>(
+  health: string,
+  lack: string,
+  read: (page: string) => T | undefined,
+  signal: AbortSignal,
+): Promise<T> {
   const url = `${health}/metrics`;
   const remedy = "Start the server, or give its health port with --health.";
-  const { body } = await httpGet(url, { signal }).catch((reason) => {
+  const { status, body } = await httpGet(url, { signal }).catch((reason) => {
     throw new CheckFailure(`${url} does not answer: ${messageOf(reason)}`, remedy);
   });
-  const [count] = samplesOf(body, "konnectivity_network_proxy_server_dial_duration_seconds_count");
-  if (count === undefined) throw new CheckFailure(`${url} does not count dials`, remedy);
-  return count.value;
+  const found = status === 200 ? read(body) : undefined;
+  if (found === undefined) throw new CheckFailure(`${url} ${lack} (status ${status})`, remedy);
+  return found;
 }
 
 /** Removal has its own time: it is due also when the test's is over. */
@@ -208,7 +194,7 @@ async function removeAll(api: KubeApi, namespace: string): Promise<string[]> {
   return [...stuck, ...left];
 }
 
-/** Called again it tells whether the object is still being removed. */
+/** A second call shows whether the object is still being removed. */
 async function remove(api: KubeApi, path: string, signal: AbortSignal): Promise<"gone" | "going" | "refused"> {
   try {
     await api.delete(path, { signal });

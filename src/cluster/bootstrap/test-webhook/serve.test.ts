@@ -5,11 +5,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
 import { writePem } from "../../../tunnel/pki/write-pki.js";
-import { SEEN_FROM, WEBHOOK_PATH } from "./objects.js";
-import { type RunningTestWebhook, serveTestWebhook } from "./serve.js";
+import { SEEN_FROM, serveTestWebhook, WEBHOOK_PATH } from "./serve.js";
 
 const folder = mkdtempSync(join(tmpdir(), "drawbridge-test-webhook-"));
-let webhook: RunningTestWebhook;
+let webhook: Awaited<ReturnType<typeof serveTestWebhook>>;
 let ca: string;
 let files: { certFile: string; keyFile: string };
 
@@ -40,7 +39,7 @@ function send(method: string, path: string, body = ""): Promise<{ status: number
 const review = (object: object) =>
   JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request: { uid: "u1", object } });
 
-test("writes on the object where the call came from", async () => {
+test("the webhook annotates the object with the address of the caller", async () => {
   for (const [metadata, path] of [
     [{}, "/metadata/annotations"],
     [{ annotations: { a: "b" } }, `/metadata/annotations/${SEEN_FROM}`],
@@ -56,7 +55,7 @@ test("writes on the object where the call came from", async () => {
   }
 });
 
-test("says that it is there, and answers nothing else", async () => {
+test("the webhook answers /healthz, and refuses everything that is no review", async () => {
   expect(await send("GET", "/healthz")).toEqual({ status: 200, text: "ok\n" });
   expect((await send("GET", WEBHOOK_PATH)).status).toBe(404);
   expect((await send("POST", "/elsewhere", review({}))).status).toBe(404);
@@ -67,7 +66,7 @@ test("says that it is there, and answers nothing else", async () => {
   expect((await send("GET", "/healthz")).status).toBe(200);
 });
 
-test("a port that is taken is one sentence", async () => {
+test("a port in use is reported in one sentence", async () => {
   const port = Number(webhook.address.split(":").at(-1));
   await expect(serveTestWebhook({ host: "127.0.0.1", port, ...files })).rejects.toMatchObject({
     code: "DB_LISTEN_IN_USE",

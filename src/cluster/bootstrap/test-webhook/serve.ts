@@ -3,27 +3,20 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { joinHostPort } from "../../../base/address.js";
+import { at } from "../../../base/at.js";
+import { answerBody } from "../../../base/http-get.js";
 import { listenOn } from "../../../base/listen.js";
 import { readCertificateSet } from "../../../tunnel/pki/certificate-set.js";
-import { SEEN_FROM, WEBHOOK_PATH } from "./objects.js";
 
-export interface TestWebhookOptions {
-  /** Empty: every address. */
-  readonly host: string;
-  readonly port: number;
-  readonly certFile: string;
-  readonly keyFile: string;
-}
-
-export interface RunningTestWebhook {
-  readonly address: string;
-  close(): Promise<void>;
-}
+/** The annotation that the webhook puts on an object: the address that its call came from. */
+export const SEEN_FROM = "drawbridge-verify-seen-from";
+export const WEBHOOK_PATH = "/mutate";
 
 /** No object of the test comes near. */
 const LARGEST = 1024 * 1024;
 
-export async function serveTestWebhook(options: TestWebhookOptions): Promise<RunningTestWebhook> {
+/** An empty host means every address. */
+export async function serveTestWebhook(options: { host: string; port: number; certFile: string; keyFile: string }) {
   const { certFile, keyFile, host, port } = options;
   const server = createServer({ ...readCertificateSet({ certFile, keyFile }), minVersion: "TLSv1.2" });
   server.requestTimeout = 10_000;
@@ -35,7 +28,7 @@ export async function serveTestWebhook(options: TestWebhookOptions): Promise<Run
   return {
     address: joinHostPort(bound.address, bound.port),
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),
@@ -48,48 +41,30 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   response.shouldKeepAlive = false;
   if (path === "/healthz") return void response.end("ok\n");
   if (path !== WEBHOOK_PATH || request.method !== "POST") return void response.writeHead(404).end();
-  const review = reviewOf(await bodyOf(request));
-  if (review === undefined) return void response.writeHead(400).end("not an AdmissionReview\n");
-  const { apiVersion, request: asked } = review;
-  const patch = Buffer.from(JSON.stringify(patchFor(asked.object, request.socket.remoteAddress ?? ""))).toString(
-    "base64",
-  );
-  const verdict = { uid: asked.uid, allowed: true, patchType: "JSONPatch", patch };
+  const review = reviewOf((await answerBody(request, LARGEST)).toString());
+  const uid = at(review, "request", "uid");
+  if (typeof uid !== "string") return void response.writeHead(400).end("not an AdmissionReview\n");
+  const from = request.socket.remoteAddress ?? "";
+  const isAnnotated = at(review, "request", "object", "metadata", "annotations") !== undefined;
+  const patch = isAnnotated
+    ? [{ op: "add", path: `/metadata/annotations/${SEEN_FROM}`, value: from }]
+    : [{ op: "add", path: "/metadata/annotations", value: { [SEEN_FROM]: from } }];
+  const encoded = Buffer.from(JSON.stringify(patch)).toString("base64");
   response.writeHead(200, { "content-type": "application/json" });
-  response.end(JSON.stringify({ apiVersion, kind: "AdmissionReview", response: verdict }));
+  response.end(
+    JSON.stringify({
+      ...{ apiVersion: at(review, "apiVersion"), kind: "AdmissionReview" },
+      response: { uid, allowed: true, patchType: "JSONPatch", patch: encoded },
+    }),
+  );
 }
 
-interface Review {
-  readonly apiVersion: string;
-  readonly request: {
-    readonly uid: string;
-    readonly object?: { readonly metadata?: { readonly annotations?: object } };
-  };
-}
-
-function reviewOf(body: string): Review | undefined {
+/** Undefined when the text is no AdmissionReview. */
+function reviewOf(body: string): unknown {
   try {
-    const review = JSON.parse(body) as Review & { kind?: string };
-    return review.kind === "AdmissionReview" && typeof review.request?.uid === "string" ? review : undefined;
+    const review: unknown = JSON.parse(body);
+    return at(review, "kind") === "AdmissionReview" ? review : undefined;
   } catch {
     return undefined;
   }
-}
-
-function patchFor(object: Review["request"]["object"], from: string): object[] {
-  const annotated = object?.metadata?.annotations !== undefined;
-  return annotated
-    ? [{ op: "add", path: `/metadata/annotations/${SEEN_FROM}`, value: from }]
-    : [{ op: "add", path: "/metadata/annotations", value: { [SEEN_FROM]: from } }];
-}
-
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length > LARGEST) throw new Error("too long");
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }

@@ -56,28 +56,31 @@ describe("a bundle", () => {
     expect(packed).toEqual(await contents(bundle.folder));
   });
 
-  test.each(["--format=pax", "--format=gnu", "--format=v7"])("tar %s, without compression too", async (format) => {
-    bundle.put("gather.log", "hello\n").put(`bootstrap/${"n".repeat(60)}.log`, "x");
-    const file = bundle.file("plain.tar", "");
-    execFileSync("tar", ["-C", bundle.folder, format, "-cf", file, "."]);
-    expect(await contents(file)).toEqual(await contents(bundle.folder));
-  });
+  test.each(["--format=pax", "--format=gnu", "--format=v7"])(
+    "is read from tar %s, with and without compression",
+    async (format) => {
+      bundle.put("gather.log", "hello\n").put(`bootstrap/${"n".repeat(60)}.log`, "x");
+      const file = bundle.file("plain.tar", "");
+      execFileSync("tar", ["-C", bundle.folder, format, "-cf", file, "."]);
+      expect(await contents(file)).toEqual(await contents(bundle.folder));
+    },
+  );
 
-  test("can be read by those who skip all contents", async () => {
+  test("can be listed without reading contents", async () => {
     bundle.put("gather.log", "x".repeat(5000)).put("failed-units.txt", "");
     const names: string[] = [];
     for await (const { path } of openBundle(bundle.pack())) names.push(path);
     expect(names.sort()).toEqual(["failed-units.txt", "gather.log"]);
   });
 
-  test("follows no link out of an unpacked one", async () => {
+  test("that is unpacked is read without following links out of it", async () => {
     bundle.put("gather.log", "hello");
     symlinkSync("/etc", join(bundle.folder, "bootstrap"));
     expect(Object.keys(await contents(bundle.folder))).toEqual(["gather.log"]);
   });
 });
 
-describe("what is refused, in one sentence", () => {
+describe("a bundle is refused in one sentence for", () => {
   const refused = async (content: Buffer | string, sentence: RegExp) => {
     const complaint = await analyze(bundle.file("hostile", content)).catch((reason: Error) => reason);
     expect(complaint).toMatchObject({ code: "DB_BUNDLE" });
@@ -91,7 +94,7 @@ describe("what is refused, in one sentence", () => {
     }
   });
 
-  test("the same hidden in a long name or a pax record", async () => {
+  test("a path that leads out in a long name or a pax record", async () => {
     await refused(Buffer.concat([member("././@LongLink", "../out\0", "L"), member("x", "x"), end]), /holds the path/);
     await refused(Buffer.concat([member("pax", "15 path=../out\n", "x"), member("x", "x"), end]), /holds the path/);
   });
@@ -114,7 +117,7 @@ describe("what is refused, in one sentence", () => {
     await refused(claim, /unpacks to more than \d+ MiB/);
   });
 
-  test("more members, more bytes than the limits, long before memory is full", async () => {
+  test("more members or more bytes than the limits", async () => {
     async function* many(): AsyncGenerator<Buffer> {
       for (;;) yield member("bootstrap/x", "x");
     }
@@ -129,7 +132,7 @@ describe("what is refused, in one sentence", () => {
     await refused(member("pax", "", "x", 1024 * 1024), /absurdly long name/);
   });
 
-  test("text, noise, nothing, another archive, no file", async () => {
+  test("text, random bytes, an empty file, another archive, a missing file", async () => {
     await refused("just text", /it ends in the middle/);
     await refused("just text ".repeat(200), /not a tar archive/);
     await refused(gzipSync("just text ".repeat(200)), /not a tar archive/);
@@ -159,7 +162,7 @@ describe("lines", () => {
     ]);
   });
 
-  test("are cut when somebody wrote one without end", async () => {
+  test("are cut at the longest length", async () => {
     const [first, second] = await lines(...Array(50).fill("x".repeat(1000)), "\nnext\n");
     expect(first?.[1].length).toBeLessThanOrEqual(16 * 1024);
     expect(second).toEqual([2, "next"]);

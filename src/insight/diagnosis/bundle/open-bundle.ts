@@ -24,7 +24,7 @@ export async function* openBundle(path: string): AsyncGenerator<TarEntry, void, 
 
 const DEEPEST = 12;
 
-/** Regular files only: a link in somebody else's bundle may point anywhere. */
+/** Regular files only: a link in a bundle from elsewhere may point anywhere. */
 async function* folderEntries(root: string, under = "", depth = 0): AsyncGenerator<TarEntry, void, void> {
   if (depth > DEEPEST) return;
   const found = await readdir(join(root, under), { withFileTypes: true });

@@ -1,35 +1,11 @@
 /** Objects of the cluster, container states, manifests and units, as `oc get -o json`, `crictl` and our gather write them. */
-import { parseAllDocuments } from "yaml";
+import { type Document, parseAllDocuments } from "yaml";
+import { at, isRecord, listOf } from "../../../base/at.js";
 import { egressReading } from "../../../cluster/bootstrap/settings/egress-config.js";
-import { commandLine, type ProgramContainer, roleOf, unitWords } from "../../../cluster/bootstrap/settings/programs.js";
-import { type BundleFacts, evidence, lineWith } from "./facts.js";
-
-interface PodSpec {
-  readonly nodeName?: string;
-  readonly containers?: readonly ProgramContainer[];
-  readonly template?: { readonly spec?: PodSpec };
-}
-
-interface ContainerPhase {
-  readonly waiting?: { readonly reason?: string; readonly message?: string };
-  readonly terminated?: { readonly exitCode?: number; readonly reason?: string };
-  readonly running?: object;
-}
-
-interface Pod {
-  readonly metadata?: { readonly name?: string; readonly namespace?: string };
-  readonly spec?: PodSpec;
-  readonly status?: {
-    readonly phase?: string;
-    readonly conditions?: readonly { type?: string; status?: string; reason?: string; message?: string }[];
-    readonly containerStatuses?: readonly {
-      readonly name?: string;
-      readonly restartCount?: number;
-      readonly state?: ContainerPhase;
-      readonly lastState?: ContainerPhase;
-    }[];
-  };
-}
+import { commandLine, roleOf, unitWords } from "../../../cluster/bootstrap/settings/programs.js";
+import type { Pod, PodContainer } from "../../../cluster/kube/pods.js";
+import type { KubeObject } from "../../../cluster/kube/port.js";
+import { type Bundle, evidence, lineWith } from "./bundle.js";
 
 function parsed<T>(text: string): T | undefined {
   try {
@@ -48,32 +24,36 @@ function itemsOf<T>(text: string): readonly T[] {
 /** The line of a text as JSON spells it. */
 const lineOf = (text: string, value: string): number => lineWith(text, JSON.stringify(value).slice(1, -1));
 
+/** Of a pod, or of what makes pods. */
+const containersOf = (object: unknown): PodContainer[] =>
+  listOf(at(object, "spec", "containers") ?? at(object, "spec", "template", "spec", "containers")).filter(isRecord);
+
 /** The same program is described by its manifest, by its DaemonSet and by every pod; once is enough. */
-function remember(facts: BundleFacts, container: ProgramContainer, file: string, line: number): void {
+function remember(bundle: Bundle, container: PodContainer, file: string, line: number): void {
   const role = roleOf(container);
   const words = [...(container.command ?? []), ...(container.args ?? [])];
   // A template's placeholders say nothing about what runs.
   if (role === undefined || words.length === 0 || words.some((word) => word.includes("${"))) return;
-  const known = role === "server" ? facts.serverPrograms : facts.agentPrograms;
+  const known = role === "server" ? bundle.servers : bundle.agents;
   const program = { ...commandLine(file, words), seen: evidence(file, words.join(" "), line) };
   const spelled = (flags: ReadonlyMap<string, string>): string => [...flags].join("\0");
   const isKnown = known.some(({ flags }) => spelled(flags) === spelled(program.flags));
   if (known.length < 50 && !isKnown) known.push(program);
 }
 
-export function readPods(facts: BundleFacts, file: string, text: string): void {
+export function readPods(bundle: Bundle, file: string, text: string): void {
   for (const { metadata, spec, status } of itemsOf<Pod>(text)) {
     const container = spec?.containers?.find((candidate) => roleOf(candidate) !== undefined);
     if (container === undefined) continue;
     const role = roleOf(container);
     const name = `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`;
     const line = lineOf(text, metadata?.name ?? "");
-    remember(facts, container, file, line);
+    remember(bundle, container, file, line);
     const own = status?.containerStatuses?.find((entry) => entry.name === container.name);
     const unready = status?.conditions?.find(({ type, status: value }) => type === "PodScheduled" && value === "False");
     const { reason = "", message = "" } = own?.state?.waiting ?? unready ?? {};
     if (role === "agent") {
-      facts.agentPods.push({
+      bundle.agentPods.push({
         ...{ node: spec?.nodeName ?? "", phase: status?.phase ?? "" },
         waiting: reason === "" ? undefined : { reason, message },
         seen: evidence(file, `${name}: ${[status?.phase, reason, message].filter(Boolean).join(", ")}`, line),
@@ -82,7 +62,7 @@ export function readPods(facts: BundleFacts, file: string, text: string): void {
     const ended = own?.state?.terminated ?? own?.lastState?.terminated;
     if (own === undefined || ended === undefined) continue;
     const { restartCount: restarts = 0 } = own;
-    facts.containers.push({
+    bundle.containers.push({
       ...{ name: `konnectivity-${role}`, restarts, running: own.state?.running !== undefined },
       ...{ exitCode: ended.exitCode, reason: ended.reason ?? "" },
       seen: evidence(file, `${name}: exit code ${ended.exitCode}, ${ended.reason}, ${restarts} restarts`, line),
@@ -99,20 +79,20 @@ interface KubeEvent {
 /** How controllers say that admission refused every pod. */
 const FORBIDDEN = /security context constraint|violates PodSecurity|is forbidden/i;
 
-export function readEvents({ podEvents }: BundleFacts, file: string, text: string): void {
+export function readEvents({ seen }: Bundle, file: string, text: string): void {
   for (const { reason, message = "", involvedObject: about } of itemsOf<KubeEvent>(text)) {
     if (!/konnectivity|drawbridge/.test(`${about?.name} ${about?.namespace}`)) continue;
     const shown = `${reason} ${about?.kind}/${about?.name}: ${message}`;
     const line = lineOf(text, message);
-    if (reason === "FailedCreate" && FORBIDDEN.test(message)) podEvents.forbidden.add(file, shown, line);
-    if (reason === "FailedScheduling") podEvents.unschedulable.add(file, shown, line);
+    if (reason === "FailedCreate" && FORBIDDEN.test(message)) seen.podsForbidden.add(file, shown, line);
+    if (reason === "FailedScheduling") seen.podsUnschedulable.add(file, shown, line);
   }
 }
 
-export function readDaemonSets(facts: BundleFacts, file: string, text: string): void {
-  for (const { spec, metadata } of itemsOf<Pod>(text)) {
-    const line = lineOf(text, metadata?.name ?? "");
-    for (const container of spec?.template?.spec?.containers ?? []) remember(facts, container, file, line);
+export function readDaemonSets(bundle: Bundle, file: string, text: string): void {
+  for (const object of itemsOf<KubeObject>(text)) {
+    const line = lineOf(text, object.metadata?.name ?? "");
+    for (const container of containersOf(object)) remember(bundle, container, file, line);
   }
 }
 
@@ -127,43 +107,38 @@ interface Inspection {
 }
 
 /** What `crictl inspect` prints. */
-export function readInspection(facts: BundleFacts, file: string, text: string): void {
+export function readInspection(bundle: Bundle, file: string, text: string): void {
   const inspection = parsed<Inspection>(text);
   const { metadata, state = "", exitCode, reason = "" } = inspection?.status ?? {};
   const { name = "", attempt: restarts = 0 } = metadata ?? {};
   if (!/^(konnectivity-(server|agent)|kube-apiserver)/.test(name)) return;
   const shown = `${name}: ${state}, exit code ${exitCode}${reason && `, ${reason}`}, ${restarts} restarts`;
-  facts.containers.push({
+  bundle.containers.push({
     ...{ name, restarts, exitCode, reason, running: state === "CONTAINER_RUNNING" },
     seen: evidence(file, shown, lineOf(text, state)),
   });
   const args = inspection?.info?.runtimeSpec?.process?.args ?? [];
-  remember(facts, { name, args }, file, lineOf(text, "--"));
+  remember(bundle, { name, args }, file, lineOf(text, "--"));
 }
 
 /** Manifests of server and agents, and the egress configuration. */
-export function readManifest(facts: BundleFacts, file: string, text: string): void {
+export function readManifest(bundle: Bundle, file: string, text: string): void {
   for (const document of documentsIn(text)) {
-    const { kind, spec } = document;
-    const containers = spec?.containers ?? spec?.template?.spec?.containers ?? [];
-    for (const container of containers) remember(facts, container, file, lineWith(text, "args:"));
-    if (kind === "EgressSelectorConfiguration") facts.egressFiles.push(egressReading(file, document));
+    for (const container of containersOf(document)) remember(bundle, container, file, lineWith(text, "args:"));
+    if (at(document, "kind") === "EgressSelectorConfiguration") bundle.egress ??= egressReading(file, document);
   }
 }
 
-function documentsIn(text: string): readonly { readonly kind?: string; readonly spec?: PodSpec }[] {
+function documentsIn(text: string): readonly unknown[] {
   try {
-    const documents = parseAllDocuments(text);
-    return (Array.isArray(documents) ? documents : [])
-      .map((document) => document.toJS({ maxAliasCount: 20 }) as unknown)
-      .filter((value): value is object => typeof value === "object" && value !== null);
+    return listOf(parseAllDocuments(text)).map((document) => (document as Document).toJS({ maxAliasCount: 20 }));
   } catch {
     return [];
   }
 }
 
 /** `ExecStart=/usr/local/bin/proxy-server \` and the lines that go on. */
-export function readUnit(facts: BundleFacts, file: string, text: string): void {
+export function readUnit(bundle: Bundle, file: string, text: string): void {
   const command = unitWords(text);
-  if (command !== undefined) remember(facts, { command }, file, lineWith(text, "ExecStart="));
+  if (command !== undefined) remember(bundle, { command }, file, lineWith(text, "ExecStart="));
 }

@@ -1,5 +1,5 @@
 /** What systemd services of a bootstrap host recorded about themselves, judged as the installer judges it. */
-import { type BundleFacts, evidence } from "./facts.js";
+import { type Bundle, evidence } from "./bundle.js";
 
 export interface ServiceRecord {
   readonly name: string;
@@ -27,10 +27,10 @@ interface Entry {
   readonly errorMessage?: unknown;
 }
 
-export function readServiceRecord({ services, bundle }: BundleFacts, file: string, text: string): void {
+export function readServiceRecord({ services, observations }: Bundle, file: string, text: string): void {
   const name = /([^/]+)\.json$/.exec(file)![1]!;
   const entries = parseEntries(text);
-  if (entries === undefined) bundle.observations.push(`${file} is not a service record and was passed over.`);
+  if (entries === undefined) observations.push(`${file} is not a service record and was passed over.`);
   else services.set(name, recordOf(name, file, text, entries));
 }
 
@@ -87,7 +87,7 @@ function described(phase: string, stage: string, entry: Entry): string {
 
 const word = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** jq writes one member a line: the n-th entry stands where the n-th phase is. */
+/** jq writes one member a line: the n-th entry is where the n-th "phase" is. */
 function lineOf(text: string, index: number): number {
   let at = -1;
   for (let seen = -1; seen < index; seen++) {

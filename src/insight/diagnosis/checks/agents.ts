@@ -1,17 +1,8 @@
 /** Agents that cannot reach the server, and agents that do not run, by their logs, pods and events. */
 import { cause, type Likelihood } from "../../../base/finding.js";
-import { type AgentLog, type AgentPodState, type ConnectFailure, evidence } from "../bundle/facts.js";
-import { type Check, defineCheck } from "../check.js";
-import type { Facts } from "../facts.js";
-import { isTakenDown } from "./bootstrap-services.js";
+import { type AgentPodState, bundleCheck, type ConnectFailure, evidence } from "../bundle/bundle.js";
+import type { Check } from "../check.js";
 import { agentPortOf } from "./server-process.js";
-
-export type LogFacts = Pick<Facts, "agentLogs" | "services">;
-
-/** Agents whose last attempt failed for this reason. */
-export function failing({ agentLogs, services }: LogFacts, kind: ConnectFailure): AgentLog[] {
-  return isTakenDown(services) ? [] : agentLogs.filter(({ failure }) => failure?.kind === kind);
-}
 
 interface Unreachable {
   readonly message: string;
@@ -26,21 +17,18 @@ function reachability(
   kind: ConnectFailure,
   judge: (port: number, listens: boolean | undefined) => Unreachable,
 ): Check {
-  return defineCheck({
-    ...{ id, about, needs: ["agentLogs", "services", "serverPrograms"], uses: ["listeningPorts"] },
-    judge(facts) {
-      const found = failing(facts, kind);
-      if (found.length === 0) return [];
-      const port = agentPortOf(facts.serverPrograms);
-      const { message, remedy, likelihood = "likely" } = judge(port, facts.listeningPorts?.ports.has(port));
-      const seen = found.slice(0, 3).flatMap(({ failure }) => failure?.seen.last ?? []);
-      const who = `${found.length} of ${facts.agentLogs.length} agents`;
-      return [cause(likelihood, `${who} ${message}`, remedy, [...seen, facts.listeningPorts?.seen ?? []].flat())];
-    },
+  return bundleCheck(id, about, (bundle) => {
+    const { agentLogs, listeningPorts } = bundle;
+    const count = bundle.failing(kind).length;
+    if (count === 0) return undefined;
+    const port = agentPortOf(bundle);
+    const { message, remedy, likelihood = "likely" } = judge(port, listeningPorts?.ports.has(port));
+    const lines = [...bundle.failureLines(kind), listeningPorts?.seen ?? []].flat();
+    return cause(likelihood, `${count} of ${agentLogs.length} agents ${message}`, remedy, lines);
   });
 }
 
-export const agentReachability: readonly Check[] = [
+const agentReachability: readonly Check[] = [
   reachability("port-blocked", "Nothing drops the agents' packets", "timeout", (port, listens) => ({
     message: `dial TCP ${port} of the bootstrap host and get no answer${listens ? ", although the server listens there" : ""}: something on the way drops it`,
     remedy: `Let TCP ${port} through from nodes to the bootstrap host: drawbridge firewall plan --platform PLATFORM says how. Agents in the pod network also need their traffic to leave under the node's address (SNAT).`,
@@ -68,19 +56,15 @@ export const agentReachability: readonly Check[] = [
   })),
 ];
 
-export const agentsAdmitted = defineCheck({
-  id: "agents-forbidden",
-  about: "The cluster creates the agents' pods",
-  needs: ["podEvents"],
-  judge({ podEvents: { forbidden } }) {
-    if (forbidden.count === 0) return [];
-    const scc = /security context constraint/i.test(forbidden.first ?? "");
-    const why = scc ? "no security context constraint admits them" : "pod security admission forbids them";
-    const remedy = scc
-      ? "Give the agents' service account an SCC that allows the host network (drawbridge bootstrap inject --agent-network host writes the RoleBinding to system:openshift:scc:hostnetwork-v2), or use pod-network agents."
-      : "Label the agents' namespace pod-security.kubernetes.io/enforce=privileged, as drawbridge bootstrap render --agent-network host does, or use pod-network agents.";
-    return [cause("certain", `the cluster refuses to create agent pods: ${why}`, remedy, forbidden.evidence)];
-  },
+const agentsAdmitted = bundleCheck("agents-forbidden", "The cluster creates the agents' pods", ({ seen }) => {
+  const { podsForbidden } = seen;
+  if (podsForbidden.count === 0) return undefined;
+  const isScc = /security context constraint/i.test(podsForbidden.first ?? "");
+  const why = isScc ? "no security context constraint admits them" : "pod security admission forbids them";
+  const remedy = isScc
+    ? "Give the agents' service account an SCC that allows the host network (drawbridge bootstrap inject --agent-network host writes the RoleBinding to system:openshift:scc:hostnetwork-v2), or use pod-network agents."
+    : "Label the agents' namespace pod-security.kubernetes.io/enforce=privileged, as drawbridge bootstrap render --agent-network host does, or use pod-network agents.";
+  return cause("certain", `the cluster refuses to create agent pods: ${why}`, remedy, podsForbidden.evidence);
 });
 
 const CRASHING = /CrashLoopBackOff|^Error$|RunContainerError|CreateContainer/;
@@ -90,29 +74,23 @@ const isWaiting = ({ waiting }: AgentPodState, pattern: RegExp): boolean =>
   waiting !== undefined && pattern.test(waiting.reason);
 
 function podCause(likelihood: Likelihood, found: readonly AgentPodState[], all: number, what: string, remedy: string) {
-  if (found.length === 0) return [];
+  if (found.length === 0) return undefined;
   const why = found.find(({ waiting }) => waiting !== undefined)?.waiting;
   const reason = why === undefined ? "" : ` (${[why.reason, why.message].filter(Boolean).join(": ")})`;
   const seen = found.slice(0, 3).map((pod) => pod.seen);
-  return [cause(likelihood, `${found.length} of ${all} agent pods ${what}${reason}`, remedy, seen)];
+  return cause(likelihood, `${found.length} of ${all} agent pods ${what}${reason}`, remedy, seen);
 }
 
-export const agentImages = defineCheck({
-  id: "agents-image",
-  about: "The agents' image can be pulled",
-  needs: ["agentPods"],
-  judge({ agentPods }) {
-    const found = agentPods.filter((pod) => isWaiting(pod, PULLING));
-    const remedy = "Check the image of the DaemonSet konnectivity-agent and the nodes' pull secret and mirrors.";
-    return podCause("certain", found, agentPods.length, "cannot pull their image", remedy);
-  },
+const agentImages = bundleCheck("agents-image", "The agents' image can be pulled", ({ agentPods }) => {
+  const found = agentPods.filter((pod) => isWaiting(pod, PULLING));
+  const remedy = "Check the image of the DaemonSet konnectivity-agent and the nodes' pull secret and mirrors.";
+  return podCause("certain", found, agentPods.length, "cannot pull their image", remedy);
 });
 
-export const agentCrashes = defineCheck({
-  id: "agents-crash-loop",
-  about: "The agents do not end again and again",
-  needs: ["agentPods", "agentLogs"],
-  judge({ agentPods, agentLogs }) {
+const agentCrashes = bundleCheck(
+  "agents-crash-loop",
+  "The agents do not end again and again",
+  ({ agentPods, agentLogs }) => {
     const found = agentPods.filter((pod) => isWaiting(pod, CRASHING));
     const last = agentLogs.find(({ refusal }) => refusal.last !== undefined)?.refusal.last?.replace(/^\S+ /, "");
     const remedy =
@@ -121,37 +99,37 @@ export const agentCrashes = defineCheck({
         : `Correct what the agent complains about: ${last}`;
     return podCause("certain", found, agentPods.length, "end again and again", remedy);
   },
-});
+);
 
-export const agentsScheduled = defineCheck({
-  id: "agents-pending",
-  about: "The agents' pods are scheduled and have a network",
-  needs: ["agentPods", "podEvents"],
-  judge({ agentPods, podEvents }) {
+const agentsScheduled = bundleCheck(
+  "agents-pending",
+  "The agents' pods are scheduled and have a network",
+  ({ agentPods, seen }) => {
     const found = agentPods.filter(
       (pod) => pod.phase === "Pending" && !isWaiting(pod, CRASHING) && !isWaiting(pod, PULLING),
     );
     const remedy =
-      podEvents.unschedulable.count > 0 || found.some(({ node }) => node === "")
+      seen.podsUnschedulable.count > 0 || found.some(({ node }) => node === "")
         ? "Look at the nodes: whether any is registered and Ready, and what kubectl describe pod says under Events."
         : "The pods have a node but no network yet: agents in the pod network start only after the CNI plugin does. Look at the network operator, or use --agent-network host.";
     return podCause("likely", found, agentPods.length, "are pending", remedy);
   },
-});
+);
 
-export const agentAvailable = defineCheck({
-  id: "no-agent",
-  about: "The kube-apiserver gets its tunnels",
-  needs: ["noAgentAvailable", "serverLog", "services"],
-  judge({ noAgentAvailable, serverLog: { agentConnected }, services }) {
+export const agentAvailable = bundleCheck(
+  "no-agent",
+  "The kube-apiserver gets its tunnels",
+  ({ isTakenDown, seen: { agentConnected, noAgentAvailable } }) => {
     // Before the first agent came this is as it must be.
     const isEarly = agentConnected.count > 0 && (noAgentAvailable.lastAt ?? "") < (agentConnected.firstAt ?? "");
-    if (noAgentAvailable.count === 0 || isTakenDown(services) || isEarly) return [];
+    if (noAgentAvailable.count === 0 || isTakenDown || isEarly) return undefined;
     const ever = agentConnected.last === undefined ? "and no agent ever connected" : "while no agent was connected";
     const message = `the kube-apiserver asked the server ${noAgentAvailable.count} times for a tunnel and got "No agent available", ${ever}`;
     const remedy =
       "This follows from the findings above, if there are any; otherwise look why no agent runs: oc get pods -A -l app=konnectivity-agent.";
     const none = evidence("bootstrap/containers/", "no agent connected in the server's log");
-    return [cause("possible", message, remedy, [...noAgentAvailable.evidence, agentConnected.last ?? none])];
+    return cause("possible", message, remedy, [...noAgentAvailable.evidence, agentConnected.last ?? none]);
   },
-});
+);
+
+export const agentChecks = [agentsAdmitted, agentImages, agentCrashes, agentsScheduled, ...agentReachability];

@@ -25,7 +25,7 @@ test("the installer's own integration passes too", async () => {
   expect(await failures(bootstrapIgnition(shapes["4.23 on"]))).toEqual([]);
 });
 
-test("with other options it passes as well", async () => {
+test("a file injected with other options passes every check", async () => {
   const text = bootstrapIgnition(shapes["4.18"]);
   const options = { protocol: "HTTPConnect", agentNetwork: "host", image: "a/b:1", bootstrapIp: "10.0.0.9" } as const;
   expect(await failures(inject(text, options).text)).toEqual([]);
@@ -36,7 +36,7 @@ test("bootstrap in place is not applicable, and that is no failure", async () =>
   expect(report).toEqual({ state: "bootstrap-in-place", applicable: false, findings: [] });
 });
 
-test("a file without a bridge fails, one switched off too", async () => {
+test("a file without a bridge, or with one that is switched off, fails", async () => {
   expect((await failures(bootstrapIgnition(shapes["4.14"]))).length).toBeGreaterThan(10);
   expect((await failures(bootstrapIgnition(shapes["4.23 off"]))).map((line) => line.split(":")[0])).toEqual([
     ...["image", "server-pod", "agent-daemonset", "override-flag", "egress-copy", "address", "namespace"],
@@ -88,7 +88,7 @@ describe("each mistake is found by its own check:", () => {
     expect(found[0]).toMatch(new RegExp(`^${id}: .`));
   });
 
-  test("original: somebody else's changes, and damaged marks", async () => {
+  test("original: changes by others, and damaged marks", async () => {
     expect(await failures(changed(BOOTKUBE, sub("set -euoE pipefail\n", "set -euoE pipefail\n# mine\n")))).toEqual([
       expect.stringMatching(/^original: bootkube.sh was changed by somebody else/),
     ]);
@@ -97,7 +97,7 @@ describe("each mistake is found by its own check:", () => {
     ]);
   });
 
-  test("modes", async () => {
+  test("modes: a script that cannot be executed, a file that others may write", async () => {
     expect(await failures(changed("/usr/local/bin/konnectivity-certs.sh", (same) => same, 0o600))).toEqual([
       "modes: /usr/local/bin/konnectivity-certs.sh is missing or cannot be executed",
     ]);

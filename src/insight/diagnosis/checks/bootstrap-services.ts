@@ -1,46 +1,32 @@
 /** What the services of the bootstrap host recorded: which stage failed, and with what. */
 import { cause, type Likelihood } from "../../../base/finding.js";
-import { evidence } from "../bundle/facts.js";
+import { type Bundle, bundleCheck, evidence } from "../bundle/bundle.js";
 import type { ServiceRecord } from "../bundle/service-records.js";
-import { defineCheck } from "../check.js";
-import type { Facts } from "../facts.js";
-
-type Services = Facts["services"];
-
-/** Agents that lose their server after this stage are as they should be. */
-export const isTakenDown = (services: Services): boolean =>
-  services.get("bootkube")?.succeeded.has("konnectivity-cleanup") ?? false;
 
 /** Without the release image nothing else can have worked. */
-function suspects(services: Services): ServiceRecord[] {
+function suspects({ services }: Bundle): ServiceRecord[] {
   const [image, bootkube] = [services.get("release-image"), services.get("bootkube")];
   if (image !== undefined && (image.starts === 0 || image.failingStage !== undefined)) return [image];
   return bootkube === undefined ? [] : [bootkube];
 }
 
-export const serviceRecords = defineCheck({
-  id: "no-service-records",
-  about: "The bundle has service records of the bootstrap host",
-  needs: ["bundle", "services"],
-  judge: ({ bundle, services }) =>
-    bundle.kind !== "openshift-install" || services.size > 0
-      ? []
-      : [
-          cause(
-            "certain",
-            "the bundle holds no service records: the bootstrap host could not be reached when it was made",
-            "Reach the host over SSH (port 22, user core) and gather again with drawbridge bootstrap gather --dir INSTALLDIR.",
-            [evidence("bootstrap/services/", "no <service>.json in it")],
-          ),
-        ],
-});
+const serviceRecords = bundleCheck(
+  "no-service-records",
+  "The bundle has service records of the bootstrap host",
+  ({ kind, services }) => {
+    if (kind !== "openshift-install" || services.size > 0) return undefined;
+    const message = "the bundle holds no service records: the bootstrap host could not be reached when it was made";
+    const remedy =
+      "Reach the host over SSH (port 22, user core) and gather again with drawbridge bootstrap gather --dir INSTALLDIR.";
+    return cause("certain", message, remedy, [evidence("bootstrap/services/", "no <service>.json in it")]);
+  },
+);
 
-export const servicesStarted = defineCheck({
-  id: "service-not-started",
-  about: "The services of the bootstrap host were started",
-  needs: ["services"],
-  judge: ({ services }) =>
-    suspects(services)
+const servicesStarted = bundleCheck(
+  "service-not-started",
+  "The services of the bootstrap host were started",
+  (bundle) =>
+    suspects(bundle)
       .filter(({ starts }) => starts === 0)
       .map(({ name, file }) =>
         cause(
@@ -50,7 +36,7 @@ export const servicesStarted = defineCheck({
           [evidence(file, "no entry of phase service start", 1)],
         ),
       ),
-});
+);
 
 const advice: Readonly<Record<string, { readonly what: string; readonly remedy: string }>> = {
   "konnectivity-certs": {
@@ -76,12 +62,9 @@ const advice: Readonly<Record<string, { readonly what: string; readonly remedy: 
 /** These only wait for others, so they fail for reasons that are recorded elsewhere. */
 const WAITING = /^(cb-bootstrap|wait-for-|resolve-|check-)/;
 
-export const stagesSucceeded = defineCheck({
-  id: "stage-failed",
-  about: "No stage of the bootstrap host's services failed",
-  needs: ["services"],
-  judge: ({ services }) => suspects(services).flatMap(failedStage),
-});
+const stagesSucceeded = bundleCheck("stage-failed", "No stage of the bootstrap host's services failed", (bundle) =>
+  suspects(bundle).flatMap(failedStage),
+);
 
 function failedStage({ name, failingStage: stage, failure, lastError, starts }: ServiceRecord) {
   if (stage === undefined || failure === undefined) return [];
@@ -100,8 +83,10 @@ function lastLine(text: string): string {
   return line.length > 200 ? `${line.slice(0, 200)}...` : line;
 }
 
+export const serviceChecks = [serviceRecords, servicesStarted, stagesSucceeded];
+
 /** What is neither right nor wrong. */
-export function serviceObservations(services: Services): string[] {
+export function serviceObservations({ services }: Bundle): string[] {
   return [...services.values()].flatMap(({ name, openStage, starts, successful }) => {
     if (successful) return [`${name} ended successfully.`];
     const again = starts > 1 ? ` It was started ${starts} times.` : "";

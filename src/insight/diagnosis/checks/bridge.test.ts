@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ClusterStub } from "../../../cluster/bootstrap/rehearsal/testing/cluster-stub.js";
 import { ApiStub } from "../../../cluster/kube/testing/api-stub.js";
+import { ClusterStub } from "../../../cluster/kube/testing/cluster-stub.js";
 import { connectedAgents } from "../sources/bridge.js";
 import { ask } from "../testing/bridge.js";
 import { agentPodsOnNodes, agentsOnNodes } from "./bridge.js";
@@ -41,7 +41,7 @@ test("one agent for each node passes", async () => {
   expect(await check()).toMatchObject({ state: "ok", details: { agents: 2, nodes: 2, nodesWithout: [] } });
 });
 
-test("a Ready node without an agent is named, with what its pod says, and the port to open", async () => {
+test("a Ready node without an agent is named, with the state of its pod and the port to open", async () => {
   connected("n2");
   const waiting = { phase: "Pending", containerStatuses: [{ state: { waiting: { reason: "ImagePullBackOff" } } }] };
   cluster.objects.set(PODS, [pod("n1", waiting), pod("n2", readyPod)]);
@@ -52,7 +52,7 @@ test("a Ready node without an agent is named, with what its pod says, and the po
   expect(result.remedy).toContain("kubectl -n drawbridge-bootstrap get pods -l app=konnectivity-agent");
 });
 
-test("a node that is not Ready is said, and fails nothing while others have agents", async () => {
+test("a node that is not Ready is named, and is no failure while other nodes have agents", async () => {
   cluster.objects.set("/api/v1/nodes", [node("n1"), node("n2", "False")]);
   connected("n1");
   expect(await check()).toMatchObject({
@@ -61,7 +61,7 @@ test("a node that is not Ready is said, and fails nothing while others have agen
   });
 });
 
-test("no agent at all fails, also without nodes or without an API to ask", async () => {
+test("a server without any agent fails, also without nodes or without an API to ask", async () => {
   connected();
   expect(await check()).toMatchObject({
     state: "failed",
@@ -72,7 +72,7 @@ test("no agent at all fails, also without nodes or without an API to ask", async
   expect(await ask(agentsOnNodes, { health: server.url })).toMatchObject({ state: "failed" });
 });
 
-test("a server that does not name its agents is compared by number, and pods tell whose is missing", async () => {
+test("a server that does not name its agents is compared by number, and pods show which agent is missing", async () => {
   page = `${PREFIX}ready_backend_connections 2\n`;
   expect(await check()).toMatchObject({ state: "ok" });
   page = `${PREFIX}ready_backend_connections 1\n`;
@@ -89,7 +89,7 @@ test("agents with names of their own are counted as well", async () => {
   expect(await check()).toMatchObject({ state: "ok" });
 });
 
-test("without an API the agents still count", async () => {
+test("agents are counted without an API, too", async () => {
   connected("n1");
   expect(await ask(agentsOnNodes, { health: server.url })).toMatchObject({
     state: "ok",
@@ -97,14 +97,14 @@ test("without an API the agents still count", async () => {
   });
 });
 
-test("a page of another program, or none, is a failure of its own", async () => {
+test("a metrics page of another program, or none, fails and names --health", async () => {
   page = "hello";
   expect(await check()).toMatchObject({ state: "failed", message: expect.stringContaining("no proxy-server's") });
-  const nobody = await ask(agentsOnNodes, {}, access());
-  expect(nobody).toMatchObject({ state: "failed", remedy: expect.stringContaining("--health") });
+  const closed = await ask(agentsOnNodes, {}, access());
+  expect(closed).toMatchObject({ state: "failed", remedy: expect.stringContaining("--health") });
 });
 
-test("from a workstation, pods tell", async () => {
+test("agents are judged by their pods from a workstation", async () => {
   cluster.objects.set(PODS, [pod("n1", readyPod)]);
   expect(await ask(agentPodsOnNodes, {}, access())).toMatchObject({
     state: "failed",
@@ -114,7 +114,7 @@ test("from a workstation, pods tell", async () => {
   expect(await ask(agentPodsOnNodes, {}, access())).toMatchObject({ state: "ok" });
 });
 
-test("the API answers, does not, was not given, cannot be used", async () => {
+test("the check kubeconfig distinguishes an API that answers, fails, is not given or cannot be opened", async () => {
   cluster.objects.set("/version", { gitVersion: "v1.34.0" });
   expect(await ask(apiAccess, {}, access())).toMatchObject({
     state: "ok",

@@ -1,8 +1,8 @@
 /** A bridge as a whole: the server's protocol, the kube-apiserver's flag, an agent on every node. */
 import { failed, type Judgement, ok, skipped } from "../../../base/finding.js";
-import { lookAtAgents } from "../../../cluster/bootstrap/rehearsal/call.js";
 import { defineCheck } from "../check.js";
 import type { Facts } from "../facts.js";
+import { lookAtAgents } from "../rehearsal/service-call.js";
 
 export const serverProtocol = defineCheck({
   ...{ id: "server-protocol", about: "The server speaks the kube-apiserver's protocol" },

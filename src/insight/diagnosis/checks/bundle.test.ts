@@ -53,7 +53,7 @@ function serverPod(...args: string[]): void {
   bundle.put("rendered-assets/openshift/konnectivity-server-pod.yaml", stringify(pod));
 }
 
-describe("nothing to find", () => {
+describe("nothing is found", () => {
   test("in a bundle of a bootstrap that works", async () => {
     certificateFiles(pki);
     daemonSet("192.168.66.10");
@@ -125,7 +125,7 @@ describe("service records", () => {
     expect((await bundle.finding("stage-failed")).message).toMatch(/at stage konnectivity-certs/);
   });
 
-  test("a failing release image is told alone", async () => {
+  test("a failing release image is the only finding", async () => {
     bundle
       .put("bootstrap/services/release-image.json", serviceRun({ pull: "failure" }, "unauthorized"))
       .bootkube({ "konnectivity-certs": "failure" });
@@ -135,7 +135,7 @@ describe("service records", () => {
     ]);
   });
 
-  test("a service that never started, records that are none, no records at all", async () => {
+  test("a service that never started, an unreadable record and missing records are found", async () => {
     bundle.put("bootstrap/services/bootkube.json", []);
     expect(await bundle.found()).toEqual(["certain service-not-started"]);
     bundle.put("bootstrap/services/bootkube.json", "not json");
@@ -152,7 +152,7 @@ describe("the server", () => {
     info: { runtimeSpec: { process: { args: ["/usr/bin/proxy-server", "--mode=grpc"] } } },
   });
 
-  test("that ends again and again: exit code, restarts, its own words", async () => {
+  test("that ends again and again is found, with exit code, restarts and its error", async () => {
     bundle
       .put("bootstrap/containers/konnectivity-server-3d.inspect", inspect(6, "CONTAINER_EXITED", 1))
       .serverLog(
@@ -181,12 +181,12 @@ describe("the server", () => {
     ["E1116 00:18:42.335029 1 main.go:48] error: listen tcp :8091: bind: address already in use", /ss -ltnp/],
     ["Error: listen EACCES: permission denied /etc/kubernetes/bootstrap-configs/konnectivity-server.socket", /spc_t/],
     ["Error: something new", /Read the last lines/],
-  ])("what helps depends on what it says: %s", async (line, remedy) => {
+  ])("that ends again and again gets a remedy by its error: %s", async (line, remedy) => {
     bundle.serverLog(line, line, line);
     expect((await bundle.finding("server-crash-loop")).remedy).toMatch(remedy);
   });
 
-  test("as a systemd unit, in the journal", async () => {
+  test("that restarts as a systemd unit is found in the journal", async () => {
     bundle.put(
       "bootstrap/journals/drawbridge-bootstrap-server.service.log",
       [
@@ -200,7 +200,7 @@ describe("the server", () => {
     expect(evidence.at(-1)).toMatch(/\.log:3: /);
   });
 
-  test("killed for want of memory, also when it comes back each time", async () => {
+  test("that is killed because memory ran out is found, also when it runs again", async () => {
     bundle
       .put("bootstrap/containers/konnectivity-server-3d.inspect", inspect(3, "CONTAINER_RUNNING", 0, ""))
       .put("bootstrap/containers/konnectivity-server-2c.inspect", inspect(2, "CONTAINER_EXITED", 137, "OOMKilled"))
@@ -216,7 +216,7 @@ describe("the server", () => {
     expect(await bundle.found()).toEqual([]);
   });
 
-  test("that the kubelet cannot start, or restarts with pauses", async () => {
+  test("that the kubelet cannot start, or restarts with pauses, is found", async () => {
     const line = (text: string) =>
       `Nov 16 00:00:01 bs kubelet[9]: E1116 pod_workers.go] "Error syncing pod" err="${text}" pod="kube-system/konnectivity-server-bs"`;
     bundle.put("bootstrap/journals/kubelet.log", line("failed to StartContainer with ImagePullBackOff"));
@@ -228,7 +228,7 @@ describe("the server", () => {
     expect(await bundle.found()).toEqual(["certain server-crash-loop"]);
   });
 
-  test("that should listen and does not", async () => {
+  test("that should listen and does not is found", async () => {
     serverPod("--agent-port=8091");
     bundle.put("bootstrap/network/netstat.txt", "LISTEN 0 4096 0.0.0.0:22 0.0.0.0:*\nLISTEN 0 4096 *:6443 *:*\n");
     const { evidence, message } = await bundle.finding("server-not-started");
@@ -304,14 +304,14 @@ describe("agents that cannot connect", () => {
     expect(finding.evidence.at(-1)).toContain("bootstrap/network/netstat.txt: ");
   });
 
-  test("one cause that gave way to another counts no more, and none after the bridge was taken down", async () => {
+  test("only the last reason counts, and none after the bridge was taken down", async () => {
     bundle.agentLog("n1", node("certificate is not yet valid"), node("no answer in time"));
     expect(await bundle.found()).toEqual(["likely port-blocked"]);
     bundle.bootkube({ "konnectivity-cleanup": "success" });
     expect(await bundle.found()).toEqual([]);
   });
 
-  test("endpoints that refuse are not the server", async () => {
+  test("endpoints that refuse an agent are not taken for the server", async () => {
     bundle.agentLog(
       "n1",
       nodeConnected,
@@ -322,7 +322,7 @@ describe("agents that cannot connect", () => {
 });
 
 describe("certificates and addresses in the bundle", () => {
-  test("an expired set, by the time the bundle was made", async () => {
+  test("certificates that had expired when the bundle was made are found", async () => {
     const old = new Date(Date.now() - 48 * hour);
     certificateFiles(await certificatesFor("bootstrap", { ipAddresses: ["192.168.66.10"] }, old));
     const { evidence } = await bundle.finding("certificate-expired");
@@ -333,19 +333,19 @@ describe("certificates and addresses in the bundle", () => {
     ]);
   });
 
-  test("a set from the future", async () => {
+  test("certificates that are not valid yet are found", async () => {
     certificateFiles(
       await certificatesFor("bootstrap", { ipAddresses: ["192.168.66.10"] }, new Date(Date.now() + 48 * hour)),
     );
     expect(await bundle.found()).toEqual(["likely certificate-not-yet-valid"]);
   });
 
-  test("leaves that the authority beside them did not sign", async () => {
+  test("certificates that the authority beside them did not sign are found", async () => {
     certificateFiles(another, await certificatesFor("bootstrap", { ipAddresses: ["192.168.66.10"] }));
     expect(await bundle.found()).toEqual(["likely certificate-authority"]);
   });
 
-  test("a DaemonSet that names another address than certificate and host", async () => {
+  test("a DaemonSet with another address than certificate and host is found", async () => {
     certificateFiles(another);
     daemonSet("192.168.66.77");
     bundle.put("bootstrap/network/ip-addr.txt", "    inet 192.168.66.10/24 scope global eth0\n");
@@ -363,13 +363,13 @@ describe("certificates and addresses in the bundle", () => {
     ]);
   });
 
-  test("IPv6 is compared as addresses", async () => {
+  test("IPv6 addresses are compared in every spelling", async () => {
     certificateFiles(await certificatesFor("bootstrap", { ipAddresses: ["fd00::5"] }));
     daemonSet("fd00:0::5");
     expect(await bundle.found()).toEqual([]);
   });
 
-  test("egress configuration and server that do not fit", async () => {
+  test("an egress configuration that does not fit the server is found", async () => {
     const egress = (proxyProtocol: string, udsName: string) =>
       bundle.put(
         "rendered-assets/openshift/egress-selector-config.yaml",
@@ -389,7 +389,7 @@ describe("certificates and addresses in the bundle", () => {
   });
 });
 
-describe("what the cluster says", () => {
+describe("objects and events of the cluster", () => {
   const pod = (node: string, phase: string, reason = "", message = "", restartCount = 0) => ({
     metadata: { name: `konnectivity-agent-${node || "x"}`, namespace: "openshift-bootstrap-konnectivity" },
     spec: { ...(node && { nodeName: node }), containers: [agent("--proxy-server-host=192.168.66.10")] },
@@ -407,7 +407,7 @@ describe("what the cluster says", () => {
     involvedObject: { kind: "DaemonSet", name, namespace: "openshift-bootstrap-konnectivity" },
   });
 
-  test("an SCC that admits no agent", async () => {
+  test("show an SCC that admits no agent", async () => {
     const text = `Error creating: pods "konnectivity-agent-" is forbidden: unable to validate against any security context constraint: [spec.hostNetwork: Invalid value: true]`;
     bundle.resources(
       "events",
@@ -422,7 +422,7 @@ describe("what the cluster says", () => {
     expect(finding.evidence[0]).toMatch(/^resources\/events\.json:/);
   });
 
-  test("pod security admission, and other people's events", async () => {
+  test("show pod security admission, and events of others are ignored", async () => {
     bundle.resources(
       "events",
       event("FailedCreate", `pods "x" is forbidden: violates PodSecurity "restricted:latest": host namespaces`),
@@ -458,13 +458,13 @@ describe("what the cluster says", () => {
       /back-off 40s/,
     ],
     ["without an image", [pod("n1", "Pending", "ImagePullBackOff", "denied")], "certain agents-image", /denied/],
-  ])("agents that are %s", async (_, pods, expected, message) => {
+  ])("show agents that are %s", async (_, pods, expected, message) => {
     bundle.resources("pods", ...pods);
     expect(await bundle.found()).toEqual([expected]);
     expect((await bundle.analyze()).findings[0]?.message).toMatch(message);
   });
 
-  test("no agent for the kube-apiserver, unless that was before the first came", async () => {
+  test("show that the kube-apiserver gets no agent, unless that was before the first one connected", async () => {
     const at = (time: string) =>
       `W1116 ${time}.000000   1 dispatcher.go:217] failed calling webhook "x": No agent available`;
     const log = "bootstrap/containers/kube-apiserver-9a.log";
@@ -478,7 +478,7 @@ describe("what the cluster says", () => {
     expect(await bundle.found()).toEqual([]);
   });
 
-  test("a server whose first strategy keeps it from being ready", async () => {
+  test("show a server whose first strategy keeps it from being ready", async () => {
     serverPod("--proxy-strategies=destHost,defaultRoute");
     const metric = "konnectivity_network_proxy_server_ready_backends";
     bundle
@@ -500,7 +500,7 @@ describe("what the cluster says", () => {
 });
 
 describe("evidence", () => {
-  test("holds no secrets, no control characters, and not more than a glance", async () => {
+  test("holds no secrets and no control characters, and is short", async () => {
     const token = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl";
     bundle.agentLog("n1", node(`no answer in time \u001b[31m Bearer ${token} ${"x".repeat(5000)}`));
     const [seen] = (await bundle.finding("port-blocked")).evidence;

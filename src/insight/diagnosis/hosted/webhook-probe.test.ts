@@ -1,4 +1,4 @@
-/** How the kube-apiserver's words are read; that it speaks them is shown by test/e2e/hosted-pods.test.ts. */
+/** How the kube-apiserver's refusals are read; that these are its texts is shown by test/e2e/hosted-pods.test.ts. */
 import { afterEach, expect, test } from "vitest";
 import { createKubeApi } from "../../../cluster/kube/client.js";
 import { ApiStub, reply, replyStatus } from "../../../cluster/kube/testing/api-stub.js";
@@ -15,14 +15,14 @@ const configurations = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookcon
 let stub: ApiStub;
 afterEach(() => stub.close());
 
-/** Refuses the probe's request with these words, the first time it passes (as before a watch has caught up). */
-async function cluster(words: string) {
+/** Accepts the probe's first request, as before a watch has caught up, and then refuses with this text. */
+async function cluster(refusal: string) {
   let asked = 0;
   stub = await ApiStub.start(({ method, path, body }, response) => {
     if (method !== "POST" || path === configurations) return reply(response, 200, body ?? {});
     asked += 1;
     if (asked === 1) return reply(response, 201, body);
-    replyStatus(response, 500, "InternalError", words);
+    replyStatus(response, 500, "InternalError", refusal);
   });
   return createKubeApi({ server: stub.url, credentials: async () => ({ headers: {}, tls: {} }) });
 }
@@ -32,15 +32,15 @@ const failedCalling = (name: string, why: string) =>
 
 test.each([
   ["the guard behind it is reached", failedCalling("guard", "connection refused"), { state: "ok" }],
-  ["it says no", 'admission webhook "asked.hosted.drawbridge.test" denied the request: no', { state: "ok" }],
+  ["it denies the request", 'admission webhook "asked.hosted.drawbridge.test" denied the request: no', { state: "ok" }],
   [
     "it cannot be called",
     failedCalling("asked", 'Post "https://hook.apps.svc:443/": proxy error'),
     { state: "failed", message: expect.stringMatching(/^failed to call webhook: Post .*proxy error$/) },
   ],
-  ["somebody else comes first", 'admission webhook "other.test" denied the request', { state: "skipped" }],
-])("a webhook is judged by the refusal: %s", async (_, words, expected) => {
-  const api = await cluster(words);
+  ["another webhook comes first", 'admission webhook "other.test" denied the request', { state: "skipped" }],
+])("a webhook is judged by the refusal: %s", async (_, refusal, expected) => {
+  const api = await cluster(refusal);
   expect(await probeWebhook(api, target)).toMatchObject(expected);
   const [made] = stub.requests;
   const { webhooks, metadata } = made!.body as { webhooks: { objectSelector: object }[]; metadata: { name: string } };

@@ -54,26 +54,26 @@ describe("health", () => {
 });
 
 describe("socket and server-protocol", () => {
-  let rig: TunnelFixture;
+  let tunnel: TunnelFixture;
   beforeAll(async () => {
-    rig = await startTunnelFixture();
+    tunnel = await startTunnelFixture();
   });
-  afterAll(() => rig.close());
+  afterAll(() => tunnel.close());
   const at = (uds: string, mode: "grpc" | "http-connect" = "grpc"): Partial<Bridge> => ({ frontend: { mode, uds } });
-  const pathOf = (door: "grpc-uds" | "connect-uds") => (rig.frontends[door] as { uds: string }).uds;
+  const pathOf = (frontend: "grpc-uds" | "connect-uds") => (tunnel.frontends[frontend] as { uds: string }).uds;
 
-  test("pass: a socket for owner and group that speaks what is asked, even without an agent", async () => {
-    for (const [door, mode] of [["grpc-uds", "grpc"] as const, ["connect-uds", "http-connect"] as const]) {
-      chmodSync(pathOf(door), 0o770);
-      expect(await ask(socketFile, at(pathOf(door), mode))).toMatchObject({ state: "ok", evidence: ["mode 0770"] });
-      expect(await ask(serverProtocol, at(pathOf(door), mode))).toMatchObject({ state: "ok" });
+  test("are ok for a socket of owner and group in the right protocol, even without an agent", async () => {
+    for (const [frontend, mode] of [["grpc-uds", "grpc"] as const, ["connect-uds", "http-connect"] as const]) {
+      chmodSync(pathOf(frontend), 0o770);
+      expect(await ask(socketFile, at(pathOf(frontend), mode))).toMatchObject({ state: "ok", evidence: ["mode 0770"] });
+      expect(await ask(serverProtocol, at(pathOf(frontend), mode))).toMatchObject({ state: "ok" });
     }
   });
 
   test.each([
     [0o777, "mode 0777", "everybody"],
     [0o600, "mode 0600", "does not own"],
-  ])("mode %o fails", async (mode, shown, why) => {
+  ])("fail for a socket of mode %o", async (mode, shown, why) => {
     chmodSync(pathOf("grpc-uds"), mode);
     const finding = await ask(socketFile, at(pathOf("grpc-uds")));
     expect(finding).toMatchObject({
@@ -82,14 +82,14 @@ describe("socket and server-protocol", () => {
     });
   });
 
-  test("the other protocol fails, both ways, and --mode is named", async () => {
-    for (const [door, mode] of [["grpc-uds", "http-connect"] as const, ["connect-uds", "grpc"] as const]) {
-      const result = await ask(serverProtocol, at(pathOf(door), mode));
+  test("fail for the other protocol, and --mode is named", async () => {
+    for (const [frontend, mode] of [["grpc-uds", "http-connect"] as const, ["connect-uds", "grpc"] as const]) {
+      const result = await ask(serverProtocol, at(pathOf(frontend), mode));
       expect(result).toMatchObject({ state: "failed", remedy: expect.stringContaining(`--mode=${mode}`) });
     }
   });
 
-  test("no socket, a file, and a socket that a killed server left behind", async () => {
+  test("fail for a missing socket, a plain file, and a socket that a killed server left", async () => {
     const [file, dead] = [join(folder, "file"), join(folder, "dead.sock")];
     writeFileSync(file, "");
     // A process that is killed leaves its socket behind.
@@ -112,35 +112,35 @@ describe("socket and server-protocol", () => {
     });
   });
 
-  test("a TCP frontend has no socket to check", async () => {
-    const differences = { frontend: rig.frontends["connect-tcp"] };
+  test("skip the socket of a TCP frontend", async () => {
+    const differences = { frontend: tunnel.frontends["connect-tcp"] };
     expect((await ask(socketFile, differences)).state).toBe("skipped");
     expect((await ask(serverProtocol, differences)).state).toBe("ok");
   });
 });
 
 describe("server-reachable", () => {
-  let rig: TunnelFixture;
+  let tunnel: TunnelFixture;
   let port: number;
   let pki: Bridge["pki"];
   beforeAll(async () => {
-    rig = await startTunnelFixture();
+    tunnel = await startTunnelFixture();
     // This frontend speaks HTTP/2 and shows the same certificate as the agent port.
-    ({ port } = rig.frontends["grpc-tcp"] as { port: number });
-    const directory = join(folder, "rig-pki");
+    ({ port } = tunnel.frontends["grpc-tcp"] as { port: number });
+    const directory = join(folder, "fixture-pki");
     mkdirSync(directory);
-    copyFileSync(rig.files.ca, join(directory, "ca.crt"));
+    copyFileSync(tunnel.files.ca, join(directory, "ca.crt"));
     pki = { directory, given: true };
   });
-  afterAll(() => rig.close());
+  afterAll(() => tunnel.close());
 
-  test("passes for an address of the certificate", async () => {
+  test("is ok for an address of the certificate", async () => {
     const result = await ask(serverReachable, { address: "127.0.0.1", agentPort: port, pki });
     expect(result).toMatchObject({ state: "ok", message: expect.stringContaining("can trust it") });
     expect(result.message).not.toContain("not compared");
   });
 
-  test("says what it could not compare", async () => {
+  test("names what it could not compare", async () => {
     const { state, message } = await ask(serverReachable, { agentPort: port });
     expect(state).toBe("ok");
     expect(message).not.toContain("can trust it");
@@ -159,7 +159,7 @@ describe("server-reachable", () => {
       return { directory, agentPort, close: () => new Promise((resolve) => server.close(resolve)) };
     };
 
-    test("the address must be among its names", async () => {
+    test("fails for an address that is not among its names", async () => {
       const { directory, agentPort, close } = await serve({ ipAddresses: ["192.0.2.10"] });
       const bridge = { address: "127.0.0.1", agentPort, pki: { directory, given: true } };
       const result = await ask(serverReachable, bridge);
@@ -169,14 +169,14 @@ describe("server-reachable", () => {
       await close();
     });
 
-    test("another authority's is refused", async () => {
+    test("fails for a certificate of another authority", async () => {
       const { agentPort, close } = await serve({ ipAddresses: ["127.0.0.1"] });
       const result = await ask(serverReachable, { address: "127.0.0.1", agentPort, pki });
       expect(result).toMatchObject({ state: "failed", message: expect.stringContaining("did not sign") });
       await close();
     });
 
-    test("so is one that has ended", async () => {
+    test("fails for an expired certificate", async () => {
       const past = { now: new Date(Date.now() - 7_200_000), validForMs: 3_600_000 };
       const { directory, agentPort, close } = await serve({ ipAddresses: ["127.0.0.1"] }, past);
       const bridge = { address: "127.0.0.1", agentPort, pki: { directory, given: true } };
@@ -189,7 +189,7 @@ describe("server-reachable", () => {
     });
   });
 
-  test("nobody there", async () => {
+  test("fails when nothing listens", async () => {
     const [closed = 0] = await freePorts(1);
     expect(await ask(serverReachable, { agentPort: closed })).toMatchObject({
       state: "failed",
@@ -222,7 +222,7 @@ describe("certificates", () => {
     expect(JSON.stringify(result)).not.toContain("PRIVATE KEY");
   });
 
-  test("skip where none are, unless somebody said that they are there", async () => {
+  test("are skipped where there are none, and fail where --pki names none", async () => {
     expect(await ask(certificates)).toMatchObject({ state: "skipped" });
     const pki = { directory: join(folder, "none"), given: true };
     expect(await ask(certificates, { pki })).toMatchObject({
@@ -247,7 +247,7 @@ describe("egress-config and api-server-flag", () => {
   });
   const configured = `--egress-selector-config-file=${file}`;
 
-  test("agree", async () => {
+  test("are ok when they agree", async () => {
     const egress = egressRead({ uds: socket });
     const flags = server("--mode=grpc", `--uds-name=${socket}`);
     expect((await ask(egressAgreement, { egress, server: flags })).state).toBe("ok");
@@ -255,7 +255,7 @@ describe("egress-config and api-server-flag", () => {
     expect((await ask(egressAgreement, { egress })).message).toContain("no server is here to compare it with");
   });
 
-  test("two names of OpenShift's one socket are the same", async () => {
+  test("take two names of OpenShift's one socket for the same", async () => {
     const openshift = bridgeModel({ for: "openshift" });
     const { host, apiServer } = openshift.paths.socket;
     const egress = egressRead({ uds: apiServer });
@@ -268,7 +268,7 @@ describe("egress-config and api-server-flag", () => {
     ["socket", egressRead({ uds: "/run/other.sock" }), "--uds-name of the server"],
     ["file, absent", bridgeOf().egress, "--egress-config"],
     ["file, broken", { state: "unusable", path: file, why: "it is no YAML" } as const, "bootstrap render"],
-  ])("disagree about the %s", async (_, egress, remedy) => {
+  ])("fail when they disagree about the %s", async (_, egress, remedy) => {
     const result = await ask(egressAgreement, { egress, server: server("--mode=grpc", `--uds-name=${socket}`) });
     expect(result).toMatchObject({ state: "failed", remedy: expect.stringContaining(remedy) });
   });
@@ -285,7 +285,7 @@ describe("egress-config and api-server-flag", () => {
     expect(result).toMatchObject({ state, remedy: expect.stringContaining(remedy) });
   });
 
-  test("a file of one's own is expected under its own name", async () => {
+  test("expect a file given by --egress-config under its own name", async () => {
     const egress = { ...egressRead({ uds: socket }), path: "/own/egress.yaml" };
     const apiServer = api(["--egress-selector-config-file=/own/egress.yaml"]);
     expect((await ask(apiServerFlag, { apiServer, egress })).state).toBe("ok");

@@ -7,11 +7,10 @@ import { httpGet } from "../../../base/http-get.js";
 import { samplesOf } from "../../../base/metrics/samples.js";
 import { AGENT_NAME, pkiFile } from "../../../cluster/bootstrap/model/names.js";
 import { textAt } from "../../../cluster/bootstrap/settings/programs.js";
+import { readMetrics } from "../../../cluster/bootstrap/test-webhook/prove.js";
 import { collectionPath } from "../../../cluster/kube/paths.js";
+import { type ConditionedObject, isReady, type Pod } from "../../../cluster/kube/pods.js";
 import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
-import type { Node } from "../../../cluster/nodes/objects.js";
-import type { Pod } from "../../../cluster/nodes/workers/drain.js";
-import { isReady } from "../../../cluster/nodes/workers/node.js";
 import { describeFrontend } from "../../../tunnel/client/frontend.js";
 import { DialRefusedError, dialThrough, type Frontend } from "../../../tunnel/client/index.js";
 import type { Bridge } from "../bridge.js";
@@ -21,7 +20,7 @@ import { handshakeWith } from "../host/handshake.js";
 import { titles } from "../programs.js";
 import { socketFile } from "./host.js";
 
-/** An API to ask, or why there is none; neither when nobody gave a kubeconfig. */
+/** An API to ask, or why there is none; neither without a kubeconfig. */
 export type BridgeApi =
   | { readonly api: KubeApi; readonly kubeconfig: string }
   | { readonly api: undefined; readonly problem: string | undefined };
@@ -36,7 +35,7 @@ export function bridgeClusterSource(bridge: Bridge, access: BridgeApi): FactSour
     <T>(read: (api: KubeApi, signal: AbortSignal) => Promise<T>) =>
     async ({ signal }: Gatherer): Promise<T> => {
       if (access.api === undefined) return unavailable("the cluster cannot be asked, see kubeconfig");
-      // The check kubeconfig says what is wrong with it.
+      // The check kubeconfig reports what is wrong with it.
       return read(access.api, signal).catch((reason) => unavailable(messageOf(reason)));
     };
   return {
@@ -55,7 +54,7 @@ export function bridgeClusterSource(bridge: Bridge, access: BridgeApi): FactSour
       return { server: access.kubeconfig, version };
     },
     nodes: withApi(async (api, signal) => {
-      const { items } = await api.list<Node>(collectionPath("Node"), { signal });
+      const { items } = await api.list<ConditionedObject>(collectionPath("Node"), { signal });
       return items.map((node) => ({ name: node.metadata?.name ?? "", isReady: isReady(node) }));
     }),
     agentPodsByNode: withApi(async (api, signal) => {
@@ -107,7 +106,7 @@ export function bridgeSource(bridge: Bridge, access: BridgeApi): FactSource {
       };
     },
     certificates: () => inspectCertificates(bridge),
-    connectedAgents: ({ signal }) => askMetrics(health, signal),
+    connectedAgents: ({ signal }) => readMetrics(health, "is no proxy-server's", connectedAgents, signal),
   };
 }
 
@@ -142,17 +141,6 @@ async function askFrontend(frontend: Frontend, signal: AbortSignal): Promise<Fro
 }
 
 const METRIC = "konnectivity_network_proxy_server_";
-
-async function askMetrics(health: string, signal: AbortSignal): Promise<ConnectedAgents> {
-  const url = `${health}/metrics`;
-  const remedy = "Start the server, or give its health port with --health.";
-  const { status, body } = await httpGet(url, { signal }).catch((reason) => {
-    throw new CheckFailure(`${url} does not answer: ${messageOf(reason)}`, remedy);
-  });
-  const connected = status === 200 ? connectedAgents(body) : undefined;
-  if (connected === undefined) throw new CheckFailure(`${url} is no proxy-server's (status ${status})`, remedy);
-  return connected;
-}
 
 /** Undefined when the page is no proxy-server's, ours or upstream's. */
 export function connectedAgents(page: string): ConnectedAgents | undefined {

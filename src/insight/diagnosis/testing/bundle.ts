@@ -1,4 +1,4 @@
-/** Bundles for tests, generated from what the layout's description says. */
+/** Bundles for tests, in the layout of openshift-install. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +7,7 @@ import type { Finding } from "../../../base/finding.js";
 import { serviceRun } from "../../../cluster/bootstrap/gather/testing/service-run.js";
 import { type Analysis, analyze } from "../analyze.js";
 
-/** A log bundle that grows file by file; lies in a folder of its own until `remove`. */
+/** A log bundle that grows file by file; it has a folder of its own until `remove`. */
 export class TestBundle {
   readonly #scratch = mkdtempSync(join(tmpdir(), "drawbridge-bundle-"));
   readonly #name = "log-bundle-20261116001122";
@@ -28,7 +28,7 @@ export class TestBundle {
     return this.put(`resources/${kind}.json`, { apiVersion: "v1", kind: "List", items });
   }
 
-  /** Stage results of bootkube in one run, `name: result`; "open" was begun only. */
+  /** Stage results of bootkube in one run, `name: result`; "open" was not ended. */
   bootkube(stages: Readonly<Record<string, "success" | "failure" | "open">>, errorMessage = ""): this {
     return this.put("bootstrap/services/bootkube.json", serviceRun(stages, errorMessage));
   }
@@ -41,7 +41,7 @@ export class TestBundle {
     return this.put("bootstrap/containers/konnectivity-server-3d4e5f.log", `${lines.join("\n")}\n`);
   }
 
-  /** As one file, the way the installer packs it. */
+  /** As one file, as the installer packs it. */
   pack(): string {
     const file = join(this.#scratch, "bundle.tar.gz");
     execFileSync("tar", ["-C", this.#scratch, "-czf", file, this.#name]);

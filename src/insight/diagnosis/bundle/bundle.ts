@@ -1,9 +1,11 @@
 /** The facts in a bundle, collected while its files stream by. They are bounded: counts and a few lines, never logs. */
 import type { X509Certificate } from "node:crypto";
+import type { Judgement } from "../../../base/finding.js";
 import { redact } from "../../../base/redact/redact.js";
 import { plainText } from "../../../base/text.js";
 import type { EgressReading } from "../../../cluster/bootstrap/settings/egress-config.js";
 import type { CommandLine } from "../../../cluster/bootstrap/settings/programs.js";
+import { type Check, defineCheck } from "../check.js";
 import type { ServiceRecord } from "./service-records.js";
 
 const LONGEST_TEXT = 320;
@@ -11,6 +13,12 @@ const LONGEST_TEXT = 320;
 /** `file:line: text`, the text shortened and without anything secret. */
 export function evidence(file: string, text: string, line?: number): string {
   return `${file}${line === undefined ? "" : `:${line}`}: ${plainText(redact(text), LONGEST_TEXT)}`;
+}
+
+/** The line of a text that holds a part first; 1 when none does. */
+export function lineWith(text: string, part: string): number {
+  const position = part === "" ? -1 : text.indexOf(part);
+  return position < 0 ? 1 : text.slice(0, position).split("\n").length;
 }
 
 /** A kind of line that was seen, perhaps many times: the first and the last are enough to find the rest. */
@@ -49,7 +57,6 @@ export type ConnectFailure =
   | "rejected";
 
 export interface AgentLog {
-  readonly file: string;
   /** Its last failure, unless it connected after that. */
   failure: { readonly kind: ConnectFailure; readonly seen: Sighting } | undefined;
   readonly connected: Sighting;
@@ -79,44 +86,68 @@ export interface FoundProgram extends CommandLine {
   readonly seen: string;
 }
 
-export class BundleFacts {
-  bundle = {
-    kind: undefined as "openshift-install" | "drawbridge" | undefined,
-    /** When it was made, by the clock of the host it was made on. */
-    gatheredAt: undefined as Date | undefined,
-    /** What is neither right nor wrong but helps to read the rest; one sentence each. */
-    observations: [] as string[],
-  };
+export class Bundle {
+  kind: "openshift-install" | "drawbridge" | undefined = undefined;
+  /** When it was made, by the clock of the host it was made on. */
+  gatheredAt: Date | undefined = undefined;
+  /** What is neither right nor wrong but helps to read the rest; one sentence each. */
+  readonly observations: string[] = [];
   /** Services of the bootstrap host. */
   readonly services = new Map<string, ServiceRecord>();
   readonly agentLogs: AgentLog[] = [];
-  readonly serverLog = {
-    /** How many logs of it are in the bundle. */
-    files: 0,
-    started: new Sighting(),
+  /** How many logs of the server it has. */
+  serverLogs = 0;
+  /** Lines of logs, and events, that mean something. */
+  readonly seen = {
+    serverStarted: new Sighting(),
+    serverRefusal: new Sighting(),
+    serverRestarted: new Sighting(),
+    /** By the server's log. */
     agentConnected: new Sighting(),
-    refusal: new Sighting(),
-    restarted: new Sighting(),
+    /** By the log of the kube-apiserver. */
+    noAgentAvailable: new Sighting(),
+    /** By the kubelet's log. */
+    serverCrashLoop: new Sighting(),
+    serverCannotStart: new Sighting(),
+    /** By events about the agents' pods. */
+    podsForbidden: new Sighting(),
+    podsUnschedulable: new Sighting(),
   };
-  /** "No agent available" in the log of the kube-apiserver. */
-  readonly noAgentAvailable = new Sighting();
-  readonly kubeletLog = { crashLoop: new Sighting(), cannotStart: new Sighting() };
   readonly containers: ContainerState[] = [];
   readonly agentPods: AgentPodState[] = [];
-  readonly podEvents = { forbidden: new Sighting(), unschedulable: new Sighting() };
-  readonly certificateFiles: { readonly file: string; readonly certificate: X509Certificate }[] = [];
-  readonly serverPrograms: FoundProgram[] = [];
-  readonly agentPrograms: FoundProgram[] = [];
-  readonly egressFiles: EgressReading[] = [];
+  readonly certificates: { readonly file: string; readonly certificate: X509Certificate }[] = [];
+  readonly servers: FoundProgram[] = [];
+  readonly agents: FoundProgram[] = [];
+  egress: EgressReading | undefined = undefined;
   hostAddresses: { readonly all: ReadonlySet<string>; readonly seen: string } | undefined = undefined;
   listeningPorts: { readonly ports: ReadonlySet<number>; readonly seen: string } | undefined = undefined;
+  /** The server's answer to /readyz. */
   readiness: { readonly status: number; readonly seen: string } | undefined = undefined;
   /** Connected agents by strategy, from the server's metrics. */
   backends: { readonly byStrategy: ReadonlyMap<string, number>; readonly seen: string } | undefined = undefined;
+
+  /** Whether the bridge had been removed: agents without a server are then as they should be. */
+  get isTakenDown(): boolean {
+    return this.services.get("bootkube")?.succeeded.has("konnectivity-cleanup") ?? false;
+  }
+
+  /** Agents whose last attempt to connect failed for this reason. */
+  failing(kind: ConnectFailure): AgentLog[] {
+    return this.isTakenDown ? [] : this.agentLogs.filter(({ failure }) => failure?.kind === kind);
+  }
+
+  /** The last lines of the first agents that failed for this reason. */
+  failureLines(kind: ConnectFailure): string[] {
+    const some = this.failing(kind).slice(0, 3);
+    return some.flatMap(({ failure }) => failure?.seen.last ?? []);
+  }
 }
 
-/** The line of a text that holds a part first; 1 when none does. */
-export function lineWith(text: string, part: string): number {
-  const position = part === "" ? -1 : text.indexOf(part);
-  return position < 0 ? 1 : text.slice(0, position).split("\n").length;
+/** A check of a bundle. `judge` gives nothing where the bundle shows nothing wrong. */
+export function bundleCheck(
+  id: string,
+  about: string,
+  judge: (bundle: Bundle) => Judgement | readonly Judgement[] | undefined,
+): Check {
+  return defineCheck({ id, about, needs: ["bundle"], judge: ({ bundle }) => [judge(bundle) ?? []].flat() });
 }

@@ -1,13 +1,14 @@
 /** Conversion webhooks, called through a real server and a real agent. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Finding } from "../../../base/finding.js";
 import { createAuthority } from "../../../tunnel/pki/issue.js";
-import { base64, DEFINITIONS, type Rehearsed, type Respond, WebhookFixture } from "./testing/webhook-fixture.js";
+import { base64, DEFINITIONS, type Respond, WebhookFixture } from "./testing/webhook-fixture.js";
 
 let fixture: WebhookFixture;
 beforeAll(async () => {
   fixture = await WebhookFixture.build();
 });
-afterAll(() => fixture.rig.close());
+afterAll(() => fixture.tunnel.close());
 beforeEach(() => fixture.set());
 afterEach(() => fixture.clear());
 
@@ -55,9 +56,9 @@ const answer =
     to.end(JSON.stringify({ apiVersion, kind, response: whole }));
   };
 
-const only = async (): Promise<Rehearsed> => {
+const only = async (): Promise<Finding> => {
   const results = await fixture.rehearse([], {}, [NAME]);
-  expect(results.map(({ id }) => id)).toEqual([`conversion:${NAME}`]);
+  expect(results.map(({ check }) => check)).toEqual([`conversion:${NAME}`]);
   return results[0]!;
 };
 
@@ -81,23 +82,23 @@ test("an object without content is converted from the stored version to another 
   });
 });
 
-test("it is found by itself, and only the one that is named is called", async () => {
+test("a conversion webhook is found without a flag, and a named one is called alone", async () => {
   await fixture.listen(answer());
   define();
-  const ids = (await fixture.rehearse()).map(({ id, state }) => [id, state]);
+  const ids = (await fixture.rehearse()).map(({ check, state }) => [check, state]);
   expect(ids).toEqual([
     ["webhooks", "skipped"],
     [`conversion:${NAME}`, "ok"],
     ["apiservices", "skipped"],
   ]);
   const [unknown] = await fixture.rehearse([], {}, ["plain.shop.test"]);
-  expect(unknown).toMatchObject({ id: "conversion:plain.shop.test", state: "failed" });
+  expect(unknown).toMatchObject({ check: "conversion:plain.shop.test", state: "failed" });
   expect(unknown?.remedy).toContain("--conversion");
   // Named webhooks are all that is asked for then.
-  expect((await fixture.rehearse(["nobody"])).map(({ id }) => id)).toEqual(["webhook:nobody"]);
+  expect((await fixture.rehearse(["nobody"])).map(({ check }) => check)).toEqual(["webhook:nobody"]);
 });
 
-test("one that refuses the empty object has been reached all the same, and its words are shown", async () => {
+test("a conversion webhook that refuses the empty object is ok, and its message is shown", async () => {
   await fixture.listen(answer(() => ({ result: { status: "Failure", message: "spec is required" } })));
   define();
   expect(await only()).toMatchObject({
@@ -107,7 +108,7 @@ test("one that refuses the empty object has been reached all the same, and its w
   });
 });
 
-describe("what a kube-apiserver would not take blocks, and the remedy names the place", () => {
+describe("a conversion webhook fails and blocks for", () => {
   async function fails(evidence: RegExp, remedy: string): Promise<void> {
     const result = await only();
     expect(result).toMatchObject({ state: "failed", details: { blocks: true } });
@@ -126,13 +127,13 @@ describe("what a kube-apiserver would not take blocks, and the remedy names the 
     expect(fixture.seen).toEqual([]);
   });
 
-  test("nobody there", async () => {
+  test("an endpoint where nothing listens", async () => {
     fixture.pointTo(1);
     define();
     await fails(/refused/, "targetPort");
   });
 
-  test("no version in common", async () => {
+  test("no review version in common", async () => {
     define({ conversionReviewVersions: ["v3"] });
     await fails(/reads no version/, "conversionReviewVersions contain v1");
   });
@@ -176,7 +177,7 @@ test.each<[string, object, object, RegExp]>([
   ],
   ["itself", { clientConfig: { service: { namespace: "default", name: "kubernetes" } } }, {}, /calls itself/],
   ["one version", {}, { versions: versions.slice(0, 2) }, /no second version that is served/],
-])("%s: not through the tunnel, or not at all", async (_, webhook, spec, evidence) => {
+])("a conversion webhook is skipped: %s", async (_, webhook, spec, evidence) => {
   define(webhook, spec);
   const result = await only();
   expect(result).toMatchObject({ state: "skipped", message: expect.stringMatching(evidence) });

@@ -2,15 +2,14 @@
 import type { ServerResponse } from "node:http";
 import { createServer, type Server, type ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
-import type { Judgement } from "../../../../base/finding.js";
+import type { Finding } from "../../../../base/finding.js";
+import { ClusterStub } from "../../../../cluster/kube/testing/cluster-stub.js";
 import { startTunnelFixture, type TunnelFixture } from "../../../../tunnel/client/testing/fixture.js";
 import { type Authority, createAuthority, issueCertificate } from "../../../../tunnel/pki/issue.js";
-import type { ServiceRoute } from "../call.js";
+import { runChecks } from "../../run.js";
 import { rehearsals } from "../rehearsal.js";
+import type { ServiceRoute } from "../service-call.js";
 import type { AdmissionWebhook } from "../webhooks.js";
-import { ClusterStub } from "./cluster-stub.js";
-
-export type Rehearsed = Judgement & { readonly id: string; readonly title: string };
 
 export const never = new AbortController().signal;
 export const VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
@@ -48,7 +47,7 @@ export async function serving(
 }
 
 export class WebhookFixture {
-  readonly rig: TunnelFixture;
+  readonly tunnel: TunnelFixture;
   readonly authority: Authority;
   /** Of the last `listen`. */
   webhook: Server | undefined;
@@ -56,17 +55,17 @@ export class WebhookFixture {
   #cluster: ClusterStub | undefined;
   readonly #certificates: ServerOptions;
 
-  private constructor(rig: TunnelFixture, authority: Authority, certificates: ServerOptions) {
-    this.rig = rig;
+  private constructor(tunnel: TunnelFixture, authority: Authority, certificates: ServerOptions) {
+    this.tunnel = tunnel;
     this.authority = authority;
     this.#certificates = certificates;
   }
 
   static async build(): Promise<WebhookFixture> {
-    const rig = await startTunnelFixture();
-    await rig.startAgent();
+    const tunnel = await startTunnelFixture();
+    await tunnel.startAgent();
     const authority = await createAuthority({ commonName: "shop" });
-    return new WebhookFixture(rig, authority, await serving(authority, ["hooks.shop.svc"]));
+    return new WebhookFixture(tunnel, authority, await serving(authority, ["hooks.shop.svc"]));
   }
 
   get cluster(): ClusterStub {
@@ -147,16 +146,15 @@ export class WebhookFixture {
     this.cluster.objects.set(list, [{ metadata: { name: "shop" }, webhooks: [webhook] }]);
   }
 
-  async rehearse(webhooks: string[] = [], differences = {}, conversions: string[] = []): Promise<Rehearsed[]> {
+  async rehearse(webhooks: string[] = [], differences = {}, conversions: string[] = []): Promise<Finding[]> {
     const route: ServiceRoute = {
-      ...{ frontend: this.rig.frontends["grpc-uds"], resolve: "endpoints", namespace: "konnectivity" },
+      ...{ frontend: this.tunnel.frontends["grpc-uds"], resolve: "endpoints", namespace: "konnectivity" },
       ...differences,
     };
-    const planned = await rehearsals(route, this.cluster.api, { webhooks, conversions }, never);
-    return Promise.all(planned.map(async ({ id, title, perform }) => ({ id, title, ...(await perform(never)) })));
+    return runChecks(await rehearsals(route, this.cluster.api, { webhooks, conversions }, never), {}, { atOnce: 4 });
   }
 
-  async one(differences = {}): Promise<Rehearsed> {
+  async one(differences = {}): Promise<Finding> {
     return (await this.rehearse(["shop"], differences))[0]!;
   }
 }

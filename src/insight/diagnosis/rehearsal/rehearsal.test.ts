@@ -1,8 +1,9 @@
-/** Rehearsals through a real server and a real agent: which there are, and what a good one says. */
+/** Rehearsals through a real server and a real agent: which calls are rehearsed, and the findings on those that work. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { ClusterStub } from "../../../cluster/kube/testing/cluster-stub.js";
 import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
+import { runChecks } from "../run.js";
 import { rehearsals } from "./rehearsal.js";
-import { ClusterStub } from "./testing/cluster-stub.js";
 import {
   APISERVICES,
   allow,
@@ -20,26 +21,36 @@ let fixture: WebhookFixture;
 beforeAll(async () => {
   fixture = await WebhookFixture.build();
 });
-afterAll(() => fixture.rig.close());
+afterAll(() => fixture.tunnel.close());
 beforeEach(() => fixture.set());
 afterEach(() => fixture.clear());
 
 describe("a webhook that answers", () => {
-  test.each(["grpc-uds", "connect-uds", "connect-tcp"] as const)("passes through %s, dry run", async (door) => {
-    await fixture.listen(allow);
-    fixture.configure();
-    const result = await fixture.one({ frontend: fixture.rig.frontends[door] });
-    expect(result).toMatchObject({
-      id: "webhook:shop/check.shop.test",
-      state: "ok",
-      details: { called: true, allowed: true, blocks: false, timeoutSeconds: 5 },
-    });
-    expect(result.message).toMatch(/would allow CREATE of a Pod after (\d+ ms|\d\.\d s) of 5 s$/);
-    const [{ path, review } = { path: "", review: {} as Review }] = fixture.seen;
-    expect(path).toBe("/check?timeout=5s");
-    expect(review).toMatchObject({ apiVersion: "admission.k8s.io/v1", request: { dryRun: true, operation: "CREATE" } });
-    expect(review.request.object).toMatchObject({ apiVersion: "v1", kind: "Pod", metadata: { namespace: "default" } });
-  });
+  test.each(["grpc-uds", "connect-uds", "connect-tcp"] as const)(
+    "is called through %s as a dry run",
+    async (frontend) => {
+      await fixture.listen(allow);
+      fixture.configure();
+      const result = await fixture.one({ frontend: fixture.tunnel.frontends[frontend] });
+      expect(result).toMatchObject({
+        check: "webhook:shop/check.shop.test",
+        state: "ok",
+        details: { called: true, allowed: true, blocks: false, timeoutSeconds: 5 },
+      });
+      expect(result.message).toMatch(/would allow CREATE of a Pod after (\d+ ms|\d\.\d s) of 5 s$/);
+      const [{ path, review } = { path: "", review: {} as Review }] = fixture.seen;
+      expect(path).toBe("/check?timeout=5s");
+      expect(review).toMatchObject({
+        apiVersion: "admission.k8s.io/v1",
+        request: { dryRun: true, operation: "CREATE" },
+      });
+      expect(review.request.object).toMatchObject({
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { namespace: "default" },
+      });
+    },
+  );
 
   test("is asked in v1beta1 when it reads nothing else, and not at all when it reads neither", async () => {
     await fixture.listen(allow);
@@ -53,7 +64,7 @@ describe("a webhook that answers", () => {
     });
   });
 
-  test("a refusal is an answer", async () => {
+  test("is ok when it refuses", async () => {
     await fixture.listen(({ apiVersion, kind, request }, response) => {
       const status = { message: "no \u001b[31mred" };
       response.end(JSON.stringify({ apiVersion, kind, response: { uid: request.uid, allowed: false, status } }));
@@ -64,7 +75,7 @@ describe("a webhook that answers", () => {
     expect(result.message).toContain('would refuse ("no \ufffd[31mred")');
   });
 
-  test("with side effects it is only connected to", async () => {
+  test("is only connected to when it has side effects", async () => {
     await fixture.listen(allow);
     for (const sideEffects of ["Some", "Unknown"]) {
       fixture.configure({ sideEffects });
@@ -77,14 +88,14 @@ describe("a webhook that answers", () => {
     expect(await fixture.one()).toMatchObject({ details: { called: true } });
   });
 
-  test("mutating ones are found as well, and kinds nobody knows are replaced by a ConfigMap", async () => {
+  test("is found when it is mutating, and an unknown kind is replaced by a ConfigMap", async () => {
     await fixture.listen(allow);
     const rules = [{ operations: ["UPDATE"], apiGroups: ["gone.test"], apiVersions: ["*"], resources: ["things"] }];
     fixture.configure({ rules }, MUTATING);
     const [result] = await fixture.rehearse();
     expect(result).toMatchObject({
       state: "ok",
-      title: expect.stringContaining("Mutating webhook check.shop.test"),
+      about: expect.stringContaining("Mutating webhook check.shop.test"),
     });
     expect(fixture.seen[0]?.review.request).toMatchObject({
       operation: "UPDATE",
@@ -93,7 +104,7 @@ describe("a webhook that answers", () => {
     });
   });
 
-  test("trusts a certificate that is itself the bundle, as Go does", async () => {
+  test("may have a certificate that is itself the caBundle, as in Go", async () => {
     const { certificatePem, privateKeyPem } = await issueCertificate(fixture.authority, {
       ...{ use: "server", commonName: "leaf", dnsNames: ["hooks.shop.svc"] },
     });
@@ -104,8 +115,8 @@ describe("a webhook that answers", () => {
   });
 });
 
-describe("what is rehearsed", () => {
-  test("webhooks by URL do not go through the tunnel, and no password of theirs is shown", async () => {
+describe("rehearsals", () => {
+  test("skip webhooks by URL, and show no password of the URL", async () => {
     fixture.configure({ clientConfig: { url: "https://user:secret@hooks.example:8443/x?token=secret" } });
     const result = await fixture.one();
     expect(result).toMatchObject({ state: "skipped" });
@@ -113,42 +124,42 @@ describe("what is rehearsed", () => {
     expect(JSON.stringify(result)).not.toContain("secret");
   });
 
-  test("the kube-apiserver's own service does not either", async () => {
+  test("skip the kube-apiserver's own service", async () => {
     fixture.configure({ clientConfig: { service: { namespace: "default", name: "kubernetes" } } });
     expect(await fixture.one()).toMatchObject({ state: "skipped" });
   });
 
-  test("by either name; an unknown name is a failure; none at all is skipped", async () => {
+  test("are selected by either name; an unknown name fails; a cluster without any is skipped", async () => {
     await fixture.listen(allow);
     fixture.configure();
-    expect((await fixture.rehearse(["check.shop.test", "nobody"])).map(({ id, state }) => [id, state])).toEqual([
+    expect((await fixture.rehearse(["check.shop.test", "nobody"])).map(({ check, state }) => [check, state])).toEqual([
       ["webhook:shop/check.shop.test", "ok"],
       ["webhook:nobody", "failed"],
     ]);
     fixture.cluster.objects.set(VALIDATING, []);
-    expect((await fixture.rehearse()).map(({ id, state }) => [id, state])).toEqual([
+    expect((await fixture.rehearse()).map(({ check, state }) => [check, state])).toEqual([
       ["webhooks", "skipped"],
       ["conversions", "skipped"],
       ["apiservices", "skipped"],
     ]);
   });
 
-  test("lists that may not be read are failures", async () => {
+  test("fail for lists that may not be read", async () => {
     fixture.cluster.objects.delete(VALIDATING);
-    const route = { frontend: fixture.rig.frontends["grpc-uds"], resolve: "endpoints", namespace: "x" } as const;
+    const route = { frontend: fixture.tunnel.frontends["grpc-uds"], resolve: "endpoints", namespace: "x" } as const;
     const denied = await ClusterStub.start({}, (_, response) => {
       response.writeHead(403, { "content-type": "application/json" }).end('{"kind":"Status","message":"forbidden"}');
       return true;
     });
     const planned = await rehearsals(route, denied.api, { webhooks: [], conversions: [] }, never);
-    const results = await Promise.all(planned.map(({ perform }) => perform(never)));
+    const results = await runChecks(planned, {});
     expect(results.map(({ state }) => state)).toEqual(["failed", "failed", "failed"]);
     expect(results[0]?.remedy).toContain("may list");
     await denied.close();
   });
 });
 
-describe("where services are dialled", () => {
+describe("services are dialled", () => {
   test("at their cluster address when the kube-apiserver does so", async () => {
     await fixture.listen(allow);
     const { port } = fixture;
@@ -195,9 +206,9 @@ describe("aggregated APIs", () => {
       { metadata: { name: "v1.metrics.test" }, spec },
     ]);
   };
-  const api = async () => (await fixture.rehearse()).find(({ id }) => id === "apiservice:v1.metrics.test");
+  const api = async () => (await fixture.rehearse()).find(({ check }) => check === "apiservice:v1.metrics.test");
 
-  test("are asked for their resources; who is not let in has reached them", async () => {
+  test("are asked for their resources; 401 and 403 are answers, too", async () => {
     for (const status of [200, 403]) {
       await fixture.listen((_, response) => void response.writeHead(status).end("{}"));
       register();

@@ -1,8 +1,8 @@
 /** An API server that knows a few objects, and remembers those that are made and removed. */
 import type { ServerResponse } from "node:http";
-import { createKubeApi } from "../../../kube/client.js";
-import type { KubeApi, KubeObject } from "../../../kube/port.js";
-import { ApiStub, reply, replyStatus, type StubRequest } from "../../../kube/testing/api-stub.js";
+import { createKubeApi } from "../client.js";
+import type { KubeApi, KubeObject } from "../port.js";
+import { ApiStub, reply, replyStatus, type StubRequest } from "./api-stub.js";
 
 export class ClusterStub {
   /** By path: objects, and lists as arrays of objects. */

@@ -1,4 +1,4 @@
-/** Rehearsals of webhooks that fail, each in its own way: the evidence, the consequence, the remedy. */
+/** Rehearsals of webhooks that fail: the evidence, the consequence, the remedy. */
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startTunnelFixture } from "../../../tunnel/client/testing/fixture.js";
@@ -9,11 +9,11 @@ let fixture: WebhookFixture;
 beforeAll(async () => {
   fixture = await WebhookFixture.build();
 });
-afterAll(() => fixture.rig.close());
+afterAll(() => fixture.tunnel.close());
 beforeEach(() => fixture.set());
 afterEach(() => fixture.clear());
 
-describe("a webhook that fails", () => {
+describe("a webhook fails", () => {
   const blocked = "failurePolicy Fail: matching requests would be refused";
 
   async function fails(evidence: string | RegExp, remedy: string, differences = {}): Promise<void> {
@@ -24,7 +24,7 @@ describe("a webhook that fails", () => {
     expect(result.remedy).toContain(remedy);
   }
 
-  test("wrong authority: the caBundle to change is named", async () => {
+  test("with a certificate of another authority, and the caBundle to change is named", async () => {
     const other = await createAuthority({ commonName: "other" });
     await fixture.listen(allow);
     const service = { namespace: "shop", name: "hooks" };
@@ -33,20 +33,20 @@ describe("a webhook that fails", () => {
     expect(fixture.seen).toEqual([]);
   });
 
-  test("a bundle that is none", async () => {
+  test("with a caBundle that holds no certificate", async () => {
     await fixture.listen(allow);
     const service = { namespace: "shop", name: "hooks" };
     fixture.configure({ clientConfig: { service, caBundle: "bm90aGluZw==" } });
     await fails(/holds no PEM certificate/, "webhooks[0].clientConfig.caBundle");
   });
 
-  test("wrong name", async () => {
+  test("with a certificate for another name", async () => {
     await fixture.listen(allow, await serving(fixture.authority, ["hooks.other.svc"]));
     fixture.configure();
     await fails(/for another name/, "hooks.shop.svc");
   });
 
-  test("a common name does not count", async () => {
+  test("with a certificate that has only a common name", async () => {
     const pair = await issueCertificate(fixture.authority, {
       ...{ use: "server", commonName: "hooks.shop.svc", ipAddresses: ["127.0.0.1"] },
     });
@@ -55,7 +55,7 @@ describe("a webhook that fails", () => {
     await fails(/common name does not count/, "hooks.shop.svc");
   });
 
-  test("expired", async () => {
+  test("with an expired certificate", async () => {
     const past = { now: new Date(Date.now() - 7_200_000), validForMs: 3_600_000 };
     const old = await createAuthority({ commonName: "old", now: past.now, validForMs: 86_400_000 });
     await fixture.listen(allow, await serving(old, ["hooks.shop.svc"], past));
@@ -64,13 +64,13 @@ describe("a webhook that fails", () => {
     await fails(/has expired/, "again");
   });
 
-  test("slow: its own timeoutSeconds is the bound, and the field to raise is named", async () => {
+  test("after its timeoutSeconds, and the field to raise is named", async () => {
     await fixture.listen(() => {});
     fixture.configure({ timeoutSeconds: 1 });
     await fails(/no answer within its timeoutSeconds, 1 s/, "webhooks[0].timeoutSeconds");
   });
 
-  test("an endpoint that accepts and never says a word of TLS", async () => {
+  test("when its endpoint accepts and never answers the TLS handshake", async () => {
     // It reads, so it notices the end; the test would hang if the tunnel were left open.
     const silent = createTcpServer((socket) => void socket.resume());
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
@@ -80,7 +80,7 @@ describe("a webhook that fails", () => {
     await new Promise((resolve) => silent.close(resolve));
   });
 
-  test("no TLS at all", async () => {
+  test("when its endpoint does not speak TLS", async () => {
     const plain = createTcpServer((socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
     await new Promise<void>((resolve) => plain.listen(0, "127.0.0.1", resolve));
     fixture.pointTo((plain.address() as AddressInfo).port);
@@ -89,13 +89,13 @@ describe("a webhook that fails", () => {
     await new Promise((resolve) => plain.close(resolve));
   });
 
-  test("refused by the endpoint", async () => {
+  test("when its endpoint refuses the connection", async () => {
     fixture.pointTo(1);
     fixture.configure();
     await fails(/refused/, "targetPort");
   });
 
-  test("500, another document, another uid, no verdict", async () => {
+  test("on a status 500, another document, another uid, a missing verdict", async () => {
     let respond: Respond = (_, response) => void response.writeHead(500).end("boom");
     await fixture.listen((...args) => respond(...args));
     fixture.configure();
@@ -117,7 +117,7 @@ describe("a webhook that fails", () => {
     await fails(/response.allowed/, "Read the log");
   });
 
-  test("hangs up, or never comes to an end", async () => {
+  test("when it closes the connection, or its answer never ends", async () => {
     let respond: Respond = (_, response) => void response.destroy();
     await fixture.listen((...args) => respond(...args));
     fixture.configure();
@@ -132,7 +132,7 @@ describe("a webhook that fails", () => {
     await fails(/longer than 3 MiB/, "Read the log");
   });
 
-  test("no service, no such port, no endpoint", async () => {
+  test("without its service, port or endpoint", async () => {
     const service = { namespace: "shop", name: "none" };
     fixture.configure({ clientConfig: { service } });
     await fails(/service shop\/none does not exist/, "Create it");
@@ -143,7 +143,7 @@ describe("a webhook that fails", () => {
     await fails(/no ready endpoint/, "kubectl -n shop get endpointslices");
   });
 
-  test("no agent, and no front door", async () => {
+  test("without an agent, and without a frontend", async () => {
     const lonely = await startTunnelFixture();
     await fixture.listen(allow);
     fixture.configure();
@@ -152,7 +152,7 @@ describe("a webhook that fails", () => {
     await fails(/cannot be reached/, "--uds", { frontend: lonely.frontends["grpc-uds"] });
   });
 
-  test("Ignore blocks nothing, and that is said", async () => {
+  test("without blocking when its failurePolicy is Ignore", async () => {
     fixture.pointTo(1);
     fixture.configure({ failurePolicy: "Ignore" });
     expect(await fixture.one()).toMatchObject({

@@ -1,0 +1,44 @@
+/** Pods, and objects that report conditions, as far as drawbridge reads them. */
+import type { KubeObject } from "./port.js";
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+export interface ConditionedObject extends KubeObject {
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
+/** A container of a pod, as far as it says what runs in it. */
+export interface PodContainer {
+  readonly name?: string;
+  readonly image?: string;
+  readonly command?: readonly string[];
+  readonly args?: readonly string[];
+}
+
+interface ContainerState {
+  readonly waiting?: { readonly reason?: string; readonly message?: string };
+  readonly terminated?: { readonly exitCode?: number; readonly reason?: string };
+  readonly running?: object;
+}
+
+export interface Pod extends ConditionedObject {
+  readonly spec?: { readonly nodeName?: string; readonly containers?: readonly PodContainer[] };
+  readonly status?: ConditionedObject["status"] & {
+    readonly phase?: string;
+    readonly containerStatuses?: readonly {
+      readonly name?: string;
+      readonly restartCount?: number;
+      readonly state?: ContainerState;
+      readonly lastState?: ContainerState;
+    }[];
+  };
+}
+
+/** A pod or a node that says so itself. */
+export const isReady = ({ status }: ConditionedObject): boolean =>
+  status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") ?? false;

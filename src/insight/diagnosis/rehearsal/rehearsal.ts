@@ -1,0 +1,158 @@
+/**
+ * Rehearsals: every webhook and aggregated API is called through the tunnel as the kube-apiserver would call it now, as a
+ * dry run.
+ */
+import { messageOf } from "../../../base/errors/error.js";
+import { CheckFailure, failed, type Judgement, ok, skipped } from "../../../base/finding.js";
+import type { KubeApi } from "../../../cluster/kube/port.js";
+import { type Check, defineCheck } from "../check.js";
+import { listApiServices } from "./api-services.js";
+import { listConversions } from "./conversions.js";
+import {
+  type CallResult,
+  callService,
+  type ServiceCall,
+  type ServiceReference,
+  type ServiceRoute,
+} from "./service-call.js";
+import { listWebhooks } from "./webhooks.js";
+
+/** Names of the only calls to rehearse; without any name: all of them, and all aggregated APIs. */
+export interface RehearsalSelection {
+  /** By their own or their configuration's name. */
+  readonly webhooks: readonly string[];
+  /** By their CustomResourceDefinition. */
+  readonly conversions: readonly string[];
+}
+
+/** A call that the kube-apiserver makes, and how it is rehearsed. */
+export interface Rehearsal {
+  /** Stable, for scripts. */
+  readonly id: string;
+  readonly about: string;
+  /** Names by which a user may select it. */
+  readonly names: readonly string[];
+  readonly target: { readonly url?: string; readonly service?: ServiceReference | null };
+  /** Why there is nothing to call. */
+  readonly unneeded?: string;
+  readonly details: NonNullable<Judgement["details"]>;
+  /** What a failure means for users of the cluster; may be empty. */
+  readonly consequence: string;
+  /** Whether a failure makes the kube-apiserver refuse requests. */
+  readonly blocks?: boolean;
+  /** Throws a CheckFailure where a kube-apiserver would not call, or would count the call as failed. */
+  perform(service: ServiceReference, caller: Caller): Promise<Pick<Judgement, "message" | "details">>;
+}
+
+export interface Caller {
+  readonly api: KubeApi;
+  readonly signal: AbortSignal;
+  call(call: ServiceCall): Promise<CallResult>;
+}
+
+interface RehearsalKind {
+  readonly id: string;
+  readonly about: string;
+  /** What a user must be allowed to list. */
+  readonly lists: string;
+  list(api: KubeApi, signal: AbortSignal): Promise<readonly Rehearsal[]>;
+  /** The names that were asked for; undefined: all of them. */
+  readonly wanted: readonly string[] | undefined;
+  /** The check of a name that is not in the cluster: id, about, message and remedy. */
+  unknown?(name: string): readonly [id: string, about: string, message: string, remedy: string];
+}
+
+/** A check for each call. */
+export async function rehearsals(
+  route: ServiceRoute,
+  api: KubeApi,
+  { webhooks, conversions }: RehearsalSelection,
+  signal: AbortSignal,
+): Promise<Check[]> {
+  const all = webhooks.length + conversions.length === 0;
+  const kinds: readonly RehearsalKind[] = [
+    {
+      ...{ id: "webhooks", about: "Admission webhooks", lists: "webhook configurations", list: listWebhooks },
+      wanted: all ? undefined : webhooks,
+      unknown: (name) => [
+        ...([`webhook:${name}`, `Webhook ${name}`, `no webhook or configuration is named ${name}`] as const),
+        "Compare --webhook with kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations.",
+      ],
+    },
+    {
+      ...{ id: "conversions", about: "Conversion webhooks", lists: "CustomResourceDefinitions", list: listConversions },
+      wanted: all ? undefined : conversions,
+      unknown: (name) => [
+        ...([`conversion:${name}`, `Conversion webhook of ${name}`] as const),
+        `no CustomResourceDefinition named ${name} has a conversion webhook`,
+        "Compare --conversion with kubectl get customresourcedefinitions.",
+      ],
+    },
+    {
+      ...{ id: "apiservices", about: "Aggregated APIs", lists: "APIServices", list: listApiServices },
+      wanted: all ? undefined : [],
+    },
+  ];
+  const checks = kinds.map(async ({ id, about, lists, list, wanted, unknown }): Promise<Check[]> => {
+    if (wanted?.length === 0) return [];
+    try {
+      const found = await list(api, signal);
+      const checksOf = (some: readonly Rehearsal[]) => some.map((one) => checkOf(one, route, api));
+      if (wanted === undefined)
+        return found.length > 0 ? checksOf(found) : [action(id, about, async () => skipped("the cluster has none"))];
+      return wanted.flatMap((name) => {
+        const named = found.filter(({ names }) => names.includes(name));
+        if (named.length > 0 || unknown === undefined) return checksOf(named);
+        const [noId, noAbout, message, remedy] = unknown(name);
+        return [action(noId, noAbout, async () => failed(message, remedy))];
+      });
+    } catch (reason) {
+      const remedy = `Give a kubeconfig whose user may list ${lists} with --kubeconfig.`;
+      return [action(id, about, async () => failed(messageOf(reason), remedy))];
+    }
+  });
+  return (await Promise.all(checks)).flat();
+}
+
+/** A check whose question is an action. */
+export function action(id: string, about: string, perform: (signal: AbortSignal) => Promise<Judgement>): Check {
+  return defineCheck({ id, about, needs: [], judge: async (_, signal) => [await perform(signal)] });
+}
+
+function checkOf(rehearsal: Rehearsal, route: ServiceRoute, api: KubeApi): Check {
+  const { id, about, target, unneeded, blocks, consequence, perform } = rehearsal;
+  const { service, url } = target;
+  const details = (isBlocking: boolean) => ({
+    ...rehearsal.details,
+    ...(blocks !== undefined && { blocks: isBlocking }),
+  });
+  return action(id, about, async (signal) => {
+    if (service == null) return skipped(`${plainUrl(url)} is called directly, not through the tunnel`);
+    if (isApiItself(service)) return skipped("the kube-apiserver calls itself here, not through the tunnel");
+    if (unneeded !== undefined) return skipped(unneeded);
+    try {
+      const call = (one: ServiceCall) => callService(route, api, service, one, signal);
+      const { message, details: more } = await perform(service, { api, signal, call });
+      return { ...ok(message), details: { ...details(false), ...more } };
+    } catch (reason) {
+      signal.throwIfAborted();
+      const remedy =
+        reason instanceof CheckFailure
+          ? reason.remedy
+          : "Give a kubeconfig whose user may read services and endpointslices with --kubeconfig.";
+      const message = [messageOf(reason), consequence].filter((part) => part !== "").join("; ");
+      return { ...failed(message, remedy), details: details(blocks === true) };
+    }
+  });
+}
+
+/** The kube-apiserver's own service, which it never dials through a tunnel. */
+const isApiItself = ({ namespace, name, port = 443 }: ServiceReference): boolean =>
+  namespace === "default" && name === "kubernetes" && port === 443;
+
+/** Without what a URL may carry: a password or a token. */
+function plainUrl(url = ""): string {
+  if (!URL.canParse(url)) return "its URL";
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
+}
