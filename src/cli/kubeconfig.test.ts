@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { eventually } from "../base/testing/eventually.js";
 import { ApiStub, reply, replyStatus } from "../cluster/kube/testing/api-stub.js";
 import { drawbridge } from "./commands.js";
-import { keepWhatIsSaid } from "./testing/said.js";
+import { captureOutput } from "./testing/said.js";
 
-const said = keepWhatIsSaid();
+const said = captureOutput();
 let cluster: ApiStub;
 let folder: string;
 let first: string;

@@ -5,9 +5,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ClusterStub } from "../../cluster/nodes/testing/cluster-stub.js";
 import { type RequestChange, signingRequest } from "../../cluster/nodes/testing/requests.js";
 import { drawbridge } from "../commands.js";
-import { keepWhatIsSaid } from "../testing/said.js";
+import { captureOutput } from "../testing/said.js";
 
-const said = keepWhatIsSaid();
+const said = captureOutput();
 let cluster: ClusterStub;
 let folder: string;
 let access: string[];

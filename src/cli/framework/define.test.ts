@@ -2,11 +2,11 @@ import { expect, test } from "vitest";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { text, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
-import { keepWhatIsSaid } from "../testing/said.js";
+import { captureOutput } from "../testing/said.js";
 import { defineCommand } from "./define.js";
 import { defineFamily } from "./family.js";
 
-const said = keepWhatIsSaid();
+const said = captureOutput();
 
 const greet = defineCommand({
   purpose: "Greets somebody.",

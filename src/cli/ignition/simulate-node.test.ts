@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { keepWhatIsSaid } from "../testing/said.js";
+import { captureOutput } from "../testing/said.js";
 import simulateNode from "./simulate-node.js";
 
-const said = keepWhatIsSaid();
+const said = captureOutput();
 let folder: string;
 
 beforeEach(() => {

@@ -9,10 +9,10 @@ import { INVENTORY_LABEL } from "../../cluster/nodes/csr/inventory.js";
 import { ClusterStub } from "../../cluster/nodes/testing/cluster-stub.js";
 import { signingRequest } from "../../cluster/nodes/testing/requests.js";
 import type { ProvidedFacts } from "../../insight/watch/overview/source.js";
-import { keepWhatIsSaid } from "../testing/said.js";
+import { captureOutput } from "../testing/said.js";
 import pageCommand, { clusterProviders, openClusters } from "./page.js";
 
-const said = keepWhatIsSaid();
+const said = captureOutput();
 
 describe("pools in one cluster, their machines in another", () => {
   let folder: string;

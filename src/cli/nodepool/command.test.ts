@@ -11,9 +11,9 @@ import {
   pullSecret,
 } from "../../cluster/nodes/controller/testing/fixture.js";
 import { drawbridge } from "../commands.js";
-import { keepWhatIsSaid } from "../testing/said.js";
+import { captureOutput } from "../testing/said.js";
 
-const said = keepWhatIsSaid();
+const said = captureOutput();
 let house: PoolFixture;
 let access: string[];
 

@@ -1,14 +1,14 @@
 /** What commands say while a test runs, kept instead of shown. */
 import { afterEach, beforeEach, vi } from "vitest";
 
-export interface Said {
+export interface CapturedOutput {
   stdout: string;
   stderr: string;
 }
 
 /** To be called beside the tests; each begins with nothing said. */
-export function keepWhatIsSaid(): Said {
-  const said: Said = { stdout: "", stderr: "" };
+export function captureOutput(): CapturedOutput {
+  const said: CapturedOutput = { stdout: "", stderr: "" };
   beforeEach(() => {
     for (const stream of ["stdout", "stderr"] as const) {
       said[stream] = "";

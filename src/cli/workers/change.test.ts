@@ -14,9 +14,9 @@ import {
 import type { Node } from "../../cluster/nodes/objects.js";
 import { NODES_PATH, nodePath } from "../../cluster/nodes/workers/node.js";
 import { drawbridge } from "../commands.js";
-import { keepWhatIsSaid } from "../testing/said.js";
+import { captureOutput } from "../testing/said.js";
 
-const said = keepWhatIsSaid();
+const said = captureOutput();
 let house: PoolFixture;
 let state: string;
 let machines: string;

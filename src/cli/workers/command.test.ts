@@ -14,9 +14,9 @@ import { annotation, type Secret } from "../../cluster/nodes/objects.js";
 import { workerTokensOfSecret } from "../../cluster/nodes/serving/worker-tokens.js";
 import { readUserData } from "../../cluster/nodes/token/user-data.js";
 import { drawbridge } from "../commands.js";
-import { keepWhatIsSaid } from "../testing/said.js";
+import { captureOutput } from "../testing/said.js";
 
-const said = keepWhatIsSaid();
+const said = captureOutput();
 let house: PoolFixture;
 let state: string;
 let access: string[];

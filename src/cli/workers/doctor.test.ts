@@ -6,9 +6,9 @@ import { INVENTORY_LABEL } from "../../cluster/nodes/csr/inventory.js";
 import type { ConfigMap } from "../../cluster/nodes/objects.js";
 import { PoolFixture, TOKEN } from "../../insight/diagnosis/testing/pool-fixture.js";
 import { drawbridge } from "../commands.js";
-import { keepWhatIsSaid } from "../testing/said.js";
+import { captureOutput } from "../testing/said.js";
 
-const said = keepWhatIsSaid();
+const said = captureOutput();
 let fixture: PoolFixture;
 
 beforeEach(async () => {
