@@ -1,4 +1,4 @@
-/** explain, trace, top and doctor print what strangers chose, and carry a token: neither may do harm. */
+/** explain, trace, top and doctor print texts of peers and carry a token: their output must be harmless. */
 import { expect, test, vi } from "vitest";
 import { safeJson } from "../base/text.js";
 import { findingsText } from "../insight/diagnosis/report.js";
@@ -18,7 +18,7 @@ const explanation = {
   considered: [{ agentId: EVIL, stream: 1, identifiers: EVIL, standing: EVIL, load: 0, passedOver: EVIL }],
 };
 
-test("a forecast has no orders for a terminal in it", () => {
+test("a forecast has no control characters of a peer's texts", () => {
   const candidates = [{ key: 1, id: EVIL, standing: EVIL as "ready", load: 0 }];
   const text = forecastText({ target: EVIL, possible: true, why: EVIL, strategy: EVIL, candidates });
   harmless(text);
@@ -26,30 +26,30 @@ test("a forecast has no orders for a terminal in it", () => {
   harmless(forecastText({ target: EVIL, possible: false, why: EVIL, explanation }));
 });
 
-test("neither has a trace", () => {
+test("a trace has no control characters of a peer's texts", () => {
   const steps = [{ name: "choose an agent", ms: 1, detail: EVIL }];
   harmless(traceText({ target: EVIL, ok: false, totalMs: 1, steps, error: EVIL, explanation, blind: EVIL }));
 });
 
-test("a report of findings has no orders for a terminal in it", () => {
+test("a report of findings has no control characters of a peer's texts", () => {
   const state = "failed" as const;
   harmless(findingsText([{ check: "admin", about: "", state, message: EVIL, evidence: [EVIL], remedy: EVIL }]));
 });
 
-test("nor the JSON of any of them, which still means the same", () => {
+test("JSON has no control characters of a peer's texts and still means the same", () => {
   const json = safeJson({ explanation }, 2);
   harmless(json);
   expect(json).toContain('{\n  "explanation": {');
   expect(JSON.parse(json)).toEqual({ explanation });
 });
 
-test("nor a complaint, whose sentence may have a certificate's name in it", () => {
+test("an error message has no control characters of a certificate's name", () => {
   const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
   complain(new Error(`two lines\nof ${EVIL}`));
-  const said = String(write.mock.calls[0]?.[0]);
+  const printed = String(write.mock.calls[0]?.[0]);
   write.mockRestore();
-  harmless(said);
-  expect(said).toMatch(/^Error: two lines\nof /);
+  harmless(printed);
+  expect(printed).toMatch(/^Error: two lines\nof /);
 });
 
 test.each(["http://10.0.0.5:8095", "http://admin.example:8095", "http://localhost.evil.example"])(

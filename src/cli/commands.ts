@@ -115,7 +115,7 @@ For a tunnel: server beside whoever calls, agent in the network to be reached, p
     server: ["Take connections and hand them to agents (proxy-server)", () => import("./tunnel/server.js")],
     sidecar: ["Serve SOCKS5 and HTTP proxies into the tunnel", () => import("./tunnel/sidecar.js")],
     "simulate-node": ["Simulate a machine's first boot in a directory", () => import("./ignition/simulate-node.js")],
-    support: ["Write one archive for whoever is to help, without secrets", () => import("./insight/support.js")],
+    support: ["Write one archive for a support case, without secrets", () => import("./insight/support.js")],
     top: ["Show a running process on the terminal", () => import("./insight/top.js")],
     trace: ["Dial once through the real path and time each step", () => import("./insight/trace.js")],
     version: ["Print the version", async () => version],

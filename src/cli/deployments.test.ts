@@ -13,7 +13,7 @@ function parsed<Config extends object>(command: Command<Config>, argv: readonly 
 const parseServerArgs = (argv: readonly string[], env: Environment) => parsed(serverCommand, argv, env);
 const parseAgentArgs = (argv: readonly string[], env: Environment) => parsed(agentCommand, argv, env);
 
-// Any files will do: flags only look whether they are there.
+// Any files will do: flags only check that they exist.
 const file = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url));
 const [cert, key, ca] = [file("README.md"), file("package.json"), file("LICENSE")];
 const [kubeconfig, token] = [file("tsconfig.json"), file("biome.json")];

@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { eventually } from "../base/testing/eventually.js";
 import { ApiStub, reply, replyStatus } from "../cluster/kube/testing/api-stub.js";
 import { drawbridge } from "./commands.js";
-import { captureOutput } from "./testing/said.js";
+import { captureOutput } from "./testing/output.js";
 
-const said = captureOutput();
+const printed = captureOutput();
 let cluster: ApiStub;
 let folder: string;
 let first: string;
@@ -113,7 +113,7 @@ describe.each(commands)("drawbridge $line", ({ line, without }) => {
     const ended = drawbridge.run("drawbridge", words).finally(() => {
       isRunning = false;
     });
-    // Processes that run until they are told to end.
+    // These run until they get a signal.
     if (/^(csr approver|nodepool controller)/.test(line)) {
       await eventually(() => expect(cluster.requests.length > 0 || !isRunning).toBe(true));
       process.emit("SIGTERM");
@@ -124,7 +124,7 @@ describe.each(commands)("drawbridge $line", ({ line, without }) => {
   test.skipIf(without !== undefined)("merges the files of KUBECONFIG", async () => {
     vi.stubEnv("KUBECONFIG", `${first}:${join(folder, "missing")}:${second}`);
     await run();
-    expect(said.stderr).not.toMatch(/ENOENT|cannot be read/);
+    expect(printed.stderr).not.toMatch(/ENOENT|cannot be read/);
     expect(cluster.requests[0]?.headers.authorization).toBe("Bearer secret");
   });
 

@@ -10,13 +10,13 @@ import bootstrapGather from "./bootstrap/gather.js";
 import supportCommand from "./insight/support.js";
 
 let folder = "";
-let said = "";
+let printed = "";
 beforeEach(() => {
-  said = "";
+  printed = "";
   folder = mkdtempSync(join(tmpdir(), "drawbridge-planted-"));
   for (const stream of [process.stdout, process.stderr])
     vi.spyOn(stream, "write").mockImplementation((text) => {
-      said += text;
+      printed += text;
       return true;
     });
 });
@@ -53,10 +53,10 @@ test("drawbridge support", async () => {
     return `${file.endsWith(".log") ? "--log-file" : "--config-file"}=${path}`;
   });
   const out = join(folder, "support.tar.gz");
-  expect(await supportCommand.run("drawbridge support", [`--out=${out}`, ...flags]), said).toBe(0);
+  expect(await supportCommand.run("drawbridge support", [`--out=${out}`, ...flags]), printed).toBe(0);
   const archive = gunzipSync(readFileSync(out));
   expect(outside(archive, all)).toEqual([]);
-  expect(outside(Buffer.from(said), all)).toEqual([]);
+  expect(outside(Buffer.from(printed), all)).toEqual([]);
   const files = await filesOf(archive);
   for (const [index, { name, file, secrets }] of all.entries()) {
     const content = files.get(`${file.endsWith(".log") ? "logs" : "config"}/${index}-${file}`);
@@ -81,10 +81,10 @@ test("drawbridge bootstrap gather", async () => {
   writeFileSync(join(pki, "pki.json"), json.content);
   const out = join(folder, "gather.tar.gz");
   const argv = [`--out=${out}`, `--log=konnectivity-server=${log}`, `--pki=${pki}`, "--kubeconfig="];
-  expect(await bootstrapGather.run("drawbridge bootstrap gather", argv), said).toBe(0);
+  expect(await bootstrapGather.run("drawbridge bootstrap gather", argv), printed).toBe(0);
   const archive = gunzipSync(readFileSync(out));
   expect(outside(archive, ordered)).toEqual([]);
-  expect(outside(Buffer.from(said), ordered)).toEqual([]);
+  expect(outside(Buffer.from(printed), ordered)).toEqual([]);
   const gathered = (await filesOf(archive)).get("bootstrap/containers/konnectivity-server-given.log")!.toString();
   expect(gathered).toMatch(/^I1116 the first line\n/);
   expect(gathered).toMatch(/\nI1116 the last line\n$/);

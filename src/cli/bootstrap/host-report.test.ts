@@ -31,10 +31,10 @@ test("up ends with a table, what is left to do, the end of the bridge and what c
   expect(waiting).toMatch(/^STEP +STATE +DETAIL\ndirectories +done +\/run\/drawbridge-bootstrap, /);
   expect(waiting).toMatch(/\nkube-apiserver +left to you +the kube-apiserver here runs without the flag\n/);
   expect(waiting).toContain("Still to do by you: start the kube-apiserver with --egress-selector-config-file=");
-  const standing = upText(await bridge.up({ apply: true }));
-  expect(standing).toContain("The bridge stands.\nIt ends 2031-01-01T02:00:00.000Z.");
-  expect(standing).toMatch(/ All of it took \d+\.\d s\.\n/);
-  expect(standing).toContain("drawbridge bootstrap teardown takes it away");
+  const report = upText(await bridge.up({ apply: true }));
+  expect(report).toContain("The bridge is up.\nIt ends 2031-01-01T02:00:00.000Z.");
+  expect(report).toMatch(/ All of it took \d+\.\d s\.\n/);
+  expect(report).toContain("drawbridge bootstrap teardown takes it away");
 });
 
 test("status shows steps and nodes, and says when something is wrong", async () => {

@@ -99,7 +99,7 @@ test.each(["up", "status", "teardown"])("%s --help explains itself", async (comm
   expect(stdout).toContain("--state-dir string");
 });
 
-test("a parent that is not there for the record is told, and nothing is made", async () => {
+test("a missing parent of the state directory is reported, and nothing is made", async () => {
   writeFileSync(join(scratch, "config"), JSON.stringify(kubeconfig));
   const state = `--state-dir=${join(scratch, "none/drawbridge")}`;
   const words = ["--for-platform=bare", "--address=192.0.2.1", `--kubeconfig=${join(scratch, "config")}`, state];
@@ -111,7 +111,7 @@ test("a parent that is not there for the record is told, and nothing is made", a
   );
 });
 
-/** Of a cluster that nobody runs. */
+/** Of a cluster that does not run. */
 const kubeconfig = {
   "current-context": "a",
   contexts: [{ name: "a", context: { cluster: "a", user: "a" } }],

@@ -1,4 +1,4 @@
-/** `drawbridge bootstrap inject`: change or look at a bootstrap.ign. */
+/** `drawbridge bootstrap inject`: changes or shows a bootstrap.ign. */
 
 import { hasFailed } from "../../base/finding.js";
 import { classify, type InjectionState } from "../../cluster/bootstrap/inject/classify.js";
@@ -67,7 +67,7 @@ scripts. A file that has the bridge already is brought up to date; flags of the 
     if (written) await replaceConfigFile(target, change.text);
     const hashes = { before: sha256(before), after: sha256(change.text) };
     const bytes = { before: Buffer.byteLength(before), after: Buffer.byteLength(change.text) };
-    // From the process's start on: that is what somebody waits for.
+    // Since the start of the process: the time that a user waits.
     const tookMs = Math.round(performance.now());
     return changeShown({ ...change, file, action, target, written, hashes, bytes, tookMs });
   },

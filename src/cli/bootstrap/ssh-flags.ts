@@ -23,7 +23,7 @@ export function checkSshFlags(given: ReadonlySet<string>, dir: string): void {
   if (dir === "" && stray !== undefined) throw refused(`--${stray} is for --dir, which is missing`);
 }
 
-/** Undefined where the installer made no machines: then somebody else did, and knows where the bootstrap host is. */
+/** Undefined where the installer made no machines: then only a flag can name the bootstrap host. */
 export async function knownTarget(
   flags: SshFlags,
   directory: InstallDirectory,

@@ -119,12 +119,12 @@ export function upText({ steps, until, leftToYou, warnings, stateDirectory, addr
   const tookMs = steps.reduce((sum, step) => sum + step.tookMs, 0);
   const next =
     leftToYou === undefined
-      ? "The bridge stands."
+      ? "The bridge is up."
       : `Still to do by you: start the kube-apiserver with ${leftToYou.flag}`;
   return [
     table([["STEP", "STATE", "DETAIL"], ...rows]),
     ...warnings.map((warning) => `Warning: ${warning}\n`),
     `${next}${until === undefined ? "" : `\nIt ends ${until}.`} Agents dial ${address}; the record is in ${stateDirectory}. All of it took ${(tookMs / 1000).toFixed(1)} s.\n`,
-    "drawbridge bootstrap status shows how it stands, drawbridge bootstrap teardown takes it away.\n",
+    "drawbridge bootstrap status shows its state, drawbridge bootstrap teardown takes it away.\n",
   ].join("");
 }

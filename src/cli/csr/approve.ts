@@ -1,4 +1,4 @@
-/** `drawbridge csr approve NAME`: a person decides, and says which rules to overlook. */
+/** `drawbridge csr approve NAME`: approves one request by hand, despite the rules that are named. */
 
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { carryOut } from "../../cluster/nodes/csr/approver/requests.js";

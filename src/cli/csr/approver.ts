@@ -1,4 +1,4 @@
-/** `drawbridge csr approver`: the process that decides, until it is told to end. */
+/** `drawbridge csr approver`: the approver, which runs until it gets a signal. */
 import { runApprover } from "../../cluster/nodes/csr/approver/run.js";
 import { APPROVER_NAME } from "../../cluster/nodes/permissions.js";
 import { duration, yesNo } from "../flags/flag.js";

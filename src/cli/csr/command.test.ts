@@ -5,9 +5,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ClusterStub } from "../../cluster/nodes/testing/cluster-stub.js";
 import { type RequestChange, signingRequest } from "../../cluster/nodes/testing/requests.js";
 import { drawbridge } from "../commands.js";
-import { captureOutput } from "../testing/said.js";
+import { captureOutput } from "../testing/output.js";
 
-const said = captureOutput();
+const printed = captureOutput();
 let cluster: ClusterStub;
 let folder: string;
 let access: string[];
@@ -49,7 +49,7 @@ describe("drawbridge csr list", () => {
     await file("stranger");
     await file("old", { status: { conditions: [{ type: "Approved", status: "True" }] } });
     expect(await drawbridge.run("drawbridge", ["csr", "list", ...access])).toBe(0);
-    expect(said.stdout.split("\n")).toEqual([
+    expect(printed.stdout.split("\n")).toEqual([
       expect.stringMatching(/^REQUEST +KIND +NODE +POOL +ANSWER +RULE +WHY$/),
       expect.stringMatching(
         /^csr-w0 +client +w0 +clusters\/workers +approve +all +w0 of clusters\/workers is expected/,
@@ -62,11 +62,11 @@ describe("drawbridge csr list", () => {
 
   test("speaks JSON to scripts, and says when nothing is pending", async () => {
     expect(await drawbridge.run("drawbridge", ["csr", "list", ...access])).toBe(0);
-    expect(said.stdout).toBe("No request of a kubelet is pending.\n");
-    said.stdout = "";
+    expect(printed.stdout).toBe("No request of a kubelet is pending.\n");
+    printed.stdout = "";
     await file("w0");
     expect(await drawbridge.run("drawbridge", ["csr", "list", "--output=json", ...access])).toBe(0);
-    expect(JSON.parse(said.stdout)).toMatchObject({
+    expect(JSON.parse(printed.stdout)).toMatchObject({
       requests: [{ request: "csr-w0", action: "approve", rule: "all" }],
     });
   });
@@ -77,17 +77,17 @@ describe("drawbridge csr explain", () => {
     await file("w0");
     await file("stranger");
     expect(await drawbridge.run("drawbridge", ["csr", "explain", "csr-w0", ...access])).toBe(0);
-    expect(said.stdout).toMatch(
+    expect(printed.stdout).toMatch(
       /^csr-w0 asks for a client certificate of w0 in clusters\/workers and would be approved: /,
     );
-    expect(said.stdout).not.toContain("BROKEN");
-    said.stdout = "";
+    expect(printed.stdout).not.toContain("BROKEN");
+    printed.stdout = "";
     expect(await drawbridge.run("drawbridge", ["csr", "explain", "csr-stranger", ...access])).toBe(1);
-    expect(said.stdout).toContain("stays pending: nobody expects stranger (rule expected)");
-    expect(said.stdout).toMatch(
+    expect(printed.stdout).toContain("stays pending: nobody expects stranger (rule expected)");
+    expect(printed.stdout).toMatch(
       /\n {2}BROKEN {2}expected +nobody expects stranger \(demanded: .*; --despite works\)\n/,
     );
-    expect(said.stdout).toMatch(/\n {2}kept {4}usages +the usages are exactly a kubelet's\n/);
+    expect(printed.stdout).toMatch(/\n {2}kept {4}usages +the usages are exactly a kubelet's\n/);
   });
 
   test("says why there is nothing to explain", async () => {
@@ -99,8 +99,8 @@ describe("drawbridge csr explain", () => {
       ["csr-none", "there is no request csr-none"],
     ] as const) {
       expect(await drawbridge.run("drawbridge", ["csr", "explain", name, ...access])).toBe(1);
-      expect(said.stderr).toContain(why);
-      expect(said.stderr).toContain("DB_CSR_REQUEST");
+      expect(printed.stderr).toContain(why);
+      expect(printed.stderr).toContain("DB_CSR_REQUEST");
     }
   });
 });
@@ -133,7 +133,7 @@ describe("drawbridge csr approve", () => {
   test("needs the rules to overlook by name, and records them", async () => {
     await file("stranger");
     expect(await drawbridge.run("drawbridge", ["csr", "approve", "csr-stranger", ...access])).toBe(1);
-    expect(said.stderr).toContain("csr-stranger is not approved, because nobody expects stranger (rule expected)");
+    expect(printed.stderr).toContain("csr-stranger is not approved, because nobody expects stranger (rule expected)");
     expect(cluster.answers).toEqual([]);
     const despite = ["--despite=expected", `--decision-log=${join(folder, "log")}`];
     expect(await drawbridge.run("drawbridge", ["csr", "approve", "csr-stranger", ...despite, ...access])).toBe(0);
@@ -146,7 +146,7 @@ describe("drawbridge csr approve", () => {
     expect(await drawbridge.run("drawbridge", ["csr", "approve", "csr-w0", "--despite=subject-group", ...access])).toBe(
       1,
     );
-    expect(said.stderr).toContain("rule subject-group");
+    expect(printed.stderr).toContain("rule subject-group");
     expect(cluster.answers).toEqual([]);
   });
 });
@@ -164,19 +164,19 @@ describe("misuse", () => {
     [["approve-all"], "unknown command"],
   ])("%j", async (argv, message) => {
     expect(await drawbridge.run("drawbridge", ["csr", ...argv])).toBe(2);
-    expect(said.stderr).toContain(message);
-    expect(said.stderr.trimEnd().split("\n")).toHaveLength(1);
+    expect(printed.stderr).toContain(message);
+    expect(printed.stderr.trimEnd().split("\n")).toHaveLength(1);
   });
 
   test("of the inventory is one sentence", async () => {
     writeFileSync(join(folder, "broken.yaml"), "pool: x");
     expect(await drawbridge.run("drawbridge", ["csr", "list", ...access])).toBe(1);
-    expect(said.stderr).toMatch(/broken\.yaml cannot be used: pool must be namespace\/name \(DB_CSR_INVENTORY: /);
+    expect(printed.stderr).toMatch(/broken\.yaml cannot be used: pool must be namespace\/name \(DB_CSR_INVENTORY: /);
   });
 
   test("is avoided by --help, which shows the inventory's format and the permissions", async () => {
     expect(await drawbridge.run("drawbridge", ["csr", "approver", "--help"])).toBe(0);
-    expect(said.stdout).toContain("drawbridge/inventory=true");
-    expect(said.stdout).toContain("certificatesigningrequests/approval update");
+    expect(printed.stdout).toContain("drawbridge/inventory=true");
+    expect(printed.stdout).toContain("certificatesigningrequests/approval update");
   });
 });

@@ -24,7 +24,7 @@ export const INVENTORY_HELP = `The inventory says which machines are expected. I
     ips: [10.0.0.10]             # its addresses; if missing, the node's own within --node-cidr
     notBefore: "2031-01-02T03:04:05Z"
     deadline: "2031-01-02T05:04:05Z"  # for its first certificate; if missing, two hours later
-    joined: false                # true: it is a node already and was let in by somebody else
+    joined: false                # true: it is a node already and was approved elsewhere
   claims:                        # who fetched a configuration, for --require-claim
   - {worker: worker-0, at: "2031-01-02T03:10:00Z"}`;
 
@@ -37,7 +37,7 @@ const networks = (usage: string) =>
     }
   });
 
-/** What is approved, whoever decides. */
+/** The rules of an approval. */
 export const policyFlags = inGroup("advanced", {
   "bootstrap-user": filled(text("User that files the first requests of machines.", defaultPolicy.bootstrapUser)),
   "bootstrap-group": list(

@@ -18,16 +18,16 @@ afterEach(() => {
 });
 
 async function call(...argv: string[]) {
-  const said = { stdout: "", stderr: "" };
+  const printed = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
     vi.spyOn(process[name], "write").mockImplementation((text) => {
-      said[name] += String(text);
+      printed[name] += String(text);
       return true;
     });
   }
   const code = await drawbridge.run("drawbridge", ["firewall", ...argv]);
   vi.restoreAllMocks();
-  return { code, ...said };
+  return { code, ...printed };
 }
 
 test("plan reads platform and infrastructure ID from the install directory", async () => {

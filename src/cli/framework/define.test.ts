@@ -2,11 +2,11 @@ import { expect, test } from "vitest";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { text, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
-import { captureOutput } from "../testing/said.js";
+import { captureOutput } from "../testing/output.js";
 import { defineCommand } from "./define.js";
 import { defineFamily } from "./family.js";
 
-const said = captureOutput();
+const printed = captureOutput();
 
 const greet = defineCommand({
   purpose: "Greets somebody.",
@@ -22,12 +22,12 @@ const greet = defineCommand({
 
 test("a result is shown as text, and its exit code is returned", async () => {
   expect(await greet.run("greet", ["--whole-name=Anna", "--is-evening"])).toBe(3);
-  expect(said).toEqual({ stdout: "Good evening, Anna!\n", stderr: "" });
+  expect(printed).toEqual({ stdout: "Good evening, Anna!\n", stderr: "" });
 });
 
 test("--output json prints the result itself, harmless for a terminal", async () => {
   expect(await greet.run("greet", ["--whole-name=\u009b", "-o", "json"])).toBe(0);
-  expect(said.stdout).toBe('{\n  "greeting": "Good day, \\u009b",\n  "words": []\n}\n');
+  expect(printed.stdout).toBe('{\n  "greeting": "Good day, \\u009b",\n  "words": []\n}\n');
 });
 
 test.each([
@@ -38,8 +38,8 @@ test.each([
   [["--output=yaml"], 2],
 ])("%j is one line on standard error and exit code %i", async (argv, code) => {
   expect(await greet.run("greet", argv)).toBe(code);
-  expect(said.stdout).toBe("");
-  expect(said.stderr).toMatch(/^Error: [^\n]+ \(DB_[A-Z_]+: [^\n]+\)\n$/);
+  expect(printed.stdout).toBe("");
+  expect(printed.stderr).toMatch(/^Error: [^\n]+ \(DB_[A-Z_]+: [^\n]+\)\n$/);
 });
 
 test("misuse of upstream's executables ends with 1", async () => {
@@ -49,9 +49,9 @@ test("misuse of upstream's executables ends with 1", async () => {
 test("a family finds commands by their first word and passes the program's whole name on", async () => {
   const family = defineFamily("Does this and that.", { greet: ["Greet somebody", async () => greet] });
   expect(await family.run("drawbridge", ["greet", "--help"])).toBe(0);
-  expect(said.stdout).toContain("Usage:\n  drawbridge greet [flags]\n");
+  expect(printed.stdout).toContain("Usage:\n  drawbridge greet [flags]\n");
   expect(await family.run("drawbridge", ["gret"])).toBe(2);
-  expect(said.stderr).toContain('unknown command: "gret"; commands of drawbridge are: greet');
+  expect(printed.stderr).toContain('unknown command: "gret"; commands of drawbridge are: greet');
   expect(await family.run("drawbridge", [])).toBe(0);
-  expect(said.stdout).toContain("  greet   Greet somebody\n");
+  expect(printed.stdout).toContain("  greet   Greet somebody\n");
 });

@@ -42,7 +42,7 @@ export async function withObjects<T>(flags: ObjectFlags, use: (api: KubeApi) => 
   return use(api).finally(() => api.close());
 }
 
-/** Where a process that runs until it is told to end serves its health; `when` is a condition such as ", with --watch". */
+/** Where a long-running process serves its health; `when` is a condition such as ", with --watch". */
 export const healthFlags = (when = "") =>
   inGroup("advanced", {
     "health-bind-address": text(`Address of /healthz, /readyz and /metrics${when}. If empty, all interfaces.`),

@@ -27,7 +27,7 @@ trust bundles are left out. Keys are printed with --show-secrets only.`,
   examples: ["drawbridge hosted render --config demo.yaml --out demo"],
   flags: {
     ...descriptionFlags,
-    // The environment's kubeconfig is not meant here: rendering asks a cluster only when told to.
+    // KUBECONFIG is not used here: rendering asks a cluster only when a flag names one.
     ...clusterFlags("the management cluster, to take certificates from", "no cluster is asked"),
     side: oneOf(["control-plane", "hosted", "all"], "Side whose objects are rendered.", "all"),
     out: text("Directory to write files into, those of Secrets 0600. If empty, they are printed."),

@@ -38,16 +38,16 @@ afterEach(() => {
 });
 
 async function call(command: string, ...words: string[]) {
-  const said = { stdout: "", stderr: "" };
+  const printed = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
     vi.spyOn(process[name], "write").mockImplementation((text) => {
-      said[name] += String(text);
+      printed[name] += String(text);
       return true;
     });
   }
   const code = await drawbridge.run("drawbridge", ["ignition", command, ...words.map((word) => paths[word] ?? word)]);
   vi.restoreAllMocks();
-  return { code, ...said };
+  return { code, ...printed };
 }
 
 test("validate says what is wrong with each file and ends with 1", async () => {
@@ -67,7 +67,7 @@ test("validate says what is wrong with each file and ends with 1", async () => {
   );
 });
 
-test("validate takes warnings for an answer, unless told not to", async () => {
+test("validate accepts warnings unless --strict", async () => {
   expect(await call("validate", "warned")).toMatchObject({ code: 0, stdout: expect.stringContaining("warning: ") });
   const strict = await call("validate", "--strict", "-o", "json", "warned");
   expect(strict.code).toBe(1);

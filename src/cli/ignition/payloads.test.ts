@@ -54,14 +54,14 @@ afterAll(() => rmSync(dir, { recursive: true }));
 afterEach(() => vi.restoreAllMocks());
 
 async function call(...argv: readonly string[]) {
-  const said = { stdout: "", stderr: "" };
+  const printed = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
     vi.spyOn(process[name], "write").mockImplementation((text) => {
-      said[name] += String(text);
+      printed[name] += String(text);
       return true;
     });
   }
-  return { code: await drawbridge.run("drawbridge", ["ignition", ...argv]), ...said };
+  return { code: await drawbridge.run("drawbridge", ["ignition", ...argv]), ...printed };
 }
 
 const access = () => [`--directory=${dir}`, `--namespace=${namespace}`];
@@ -75,7 +75,7 @@ test("two hashes of a pool are compared, and a hash with a file", async () => {
   expect((await call("diff", "--exit-code", "--pool=workers", ...access(), "11111111", "current")).code).toBe(1);
 });
 
-test("a payload is shown by its hash; one that its Secret does not hold is made anew", async () => {
+test("a payload is shown by its hash; one that its Secret does not hold is made again", async () => {
   expect((await call("preview", "--pool=workers", ...access(), "22222222")).stdout).toContain("motd");
   const held = await call("preview", "--pool=others", ...access(), "current");
   expect([held.code, held.stderr]).toEqual([1, expect.stringMatching(/token-others-33333333 .* give --payload/)]);
@@ -85,7 +85,7 @@ test("a payload is shown by its hash; one that its Secret does not hold is made 
   expect(made.stdout).not.toContain(bootstrapKubeconfig);
 });
 
-test("what there is instead is told", async () => {
+test("an unknown hash or pool is refused with the known ones", async () => {
   const unknown = await call("diff", "--pool=workers", ...access(), "00000000", "current");
   expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining("there is: 11111111, 22222222")]);
   expect(unknown.stderr).toContain("DB_PAYLOAD_HASH");

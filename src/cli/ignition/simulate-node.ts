@@ -1,4 +1,4 @@
-/** `drawbridge simulate-node`: what a machine would do with its user data, played on this host. */
+/** `drawbridge simulate-node`: simulates on this host what a machine does with its user data. */
 
 import { readFile } from "node:fs/promises";
 import { DrawbridgeError } from "../../base/errors/error.js";
@@ -22,7 +22,7 @@ const simulateFlags = {
 type SimulateFlags = Values<typeof simulateFlags>;
 
 export default defineCommand({
-  purpose: `Plays a machine's first boot with a user-data file (- is standard input): fetches what it refers to with its headers,
+  purpose: `Simulates a machine's first boot with a user-data file (- is standard input): fetches what it refers to with its headers,
 authorities and proxy, asks again as Ignition does (511 and every other status from 500 on, and every network error;
 401, 404 and the like end it), checks hashes, merges, and writes files, links and units below --root, never outside.
 

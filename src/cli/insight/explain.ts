@@ -6,7 +6,7 @@ import { adminPortFlags, openAdminPort } from "../tunnel/admin-port.js";
 
 export default defineCommand({
   purpose: `Says which agent a server would choose for a target and why, or why none; of an agent, whether its policy allows
-the target. Nothing is dialled: drawbridge trace does that. Ends with 1 when there is no way.`,
+the target. Nothing is dialled: drawbridge trace does that. Ends with 1 when no agent can carry it.`,
   words: "HOST:PORT",
   examples: ["drawbridge explain 10.128.0.5:8443 --token-file token"],
   flags: adminPortFlags,
@@ -29,7 +29,9 @@ export function forecastText({
 }: Forecast): string {
   const lines = [`${plainText(target)}: ${plainText(why)}`];
   if (strategy !== undefined)
-    lines.push(`strategy ${plainText(strategy)}; two of the best standing are drawn, the less loaded is taken:`);
+    lines.push(
+      `strategy ${plainText(strategy)}; of two random agents in the best state, the less loaded one is chosen:`,
+    );
   for (const { id, standing, load } of candidates)
     lines.push(`  ${plainText(id)}  ${plainText(standing)}, ${load} tunnels`);
   if (candidatesLeftOut) lines.push(`  and ${candidatesLeftOut} more`);
@@ -37,7 +39,7 @@ export function forecastText({
   return `${lines.join("\n")}\n`;
 }
 
-/** How the choice went when nobody was chosen. */
+/** How the choice was made, when no agent was chosen. */
 export function choiceLines(explanation: Forecast["explanation"]): string[] {
   if (explanation === undefined) return [];
   const { agentsConnected, strategies, considered } = explanation;

@@ -9,7 +9,7 @@ import { INVENTORY_LABEL } from "../../cluster/nodes/csr/inventory.js";
 import { ClusterStub } from "../../cluster/nodes/testing/cluster-stub.js";
 import { signingRequest } from "../../cluster/nodes/testing/requests.js";
 import type { ProvidedFacts } from "../../insight/watch/overview/source.js";
-import { captureOutput } from "../testing/said.js";
+import { captureOutput } from "../testing/output.js";
 import pageCommand, { clusterProviders, openClusters } from "./page.js";
 
 const said = captureOutput();

@@ -1,4 +1,4 @@
-/** `drawbridge support`: one archive for whoever is to help, without secrets. */
+/** `drawbridge support`: one archive for a support case, without secrets. */
 import { type SupportManifest, writeBundle } from "../../insight/support/bundle.js";
 import { doctorPart, processesPart, tokensInUse } from "../../insight/support/local-parts.js";
 import { adminParts, configPart, logPart, platformPart } from "../../insight/support/parts.js";
@@ -26,14 +26,14 @@ const supportFlags = ({ DRAWBRIDGE_ADMIN_TOKEN_FILE: token }: Environment) => ({
 });
 
 export default defineCommand({
-  purpose: `Writes an archive that explains an installation to whoever is to help: version and platform, what drawbridge doctor finds
+  purpose: `Writes an archive that explains an installation in a support case: version and platform, what drawbridge doctor finds
 here, the command lines of drawbridge's processes, and for each --admin the process' state, metrics and flight recorder.
 The ends of logs and the texts of configurations come from --log-file and --config-file.
 
 Private keys, tokens, passwords and kubeconfigs' credentials are taken out, or the file is left out: manifest.json lists
-what is in the archive, what was taken out of it, and what could not be had. Look through it before you hand it on: names
+what is in the archive, what was taken out of it, and what could not be collected. Review it before you hand it on: names
 of hosts and addresses stay. The archive is written whole or not at all, for its owner only. Ends with 1 when something
-that a flag named could not be had. For the bridge of a bootstrap there is more in drawbridge bootstrap gather.`,
+that a flag named could not be collected. For the bridge of a bootstrap there is more in drawbridge bootstrap gather.`,
   examples: ["drawbridge support --out support.tar.gz --admin http://127.0.0.1:8095 --token-file token"],
   flags: supportFlags,
   async run(flags, { given }) {

@@ -19,8 +19,8 @@ Keys: q ends it, / searches, s sorts by another column, r turns the order round,
   examples: ["drawbridge top --token-file token", "drawbridge top --token-file token --once --output json"],
   flags: (env) => ({
     ...adminPortFlags(env),
-    once: yesNo("Print one picture and end."),
-    interval: duration("1s", "Time between two pictures.", { least: 100 }),
+    once: yesNo("Print the state once and end."),
+    interval: duration("1s", "Time between two updates.", { least: 100 }),
   }),
   async run(flags, { output }) {
     if (output === "json" && !flags.once) throw refused("--output json is for --once");
@@ -30,8 +30,8 @@ Keys: q ends it, / searches, s sorts by another column, r turns the order round,
       return { dump, text: await pictureOf(dump) };
     }
     if (!process.stdin.isTTY || !process.stdout.isTTY)
-      throw refused("top draws on a terminal and there is none here; --once prints one picture");
-    // Whatever is wrong with address or token is better said on a screen that stays.
+      throw refused("top draws on a terminal and there is none here; --once prints the state once");
+    // A wrong address or token must be reported before the screen is cleared.
     await port.get("process");
     await runTop(port, { input: process.stdin, output: process.stdout }, flags.interval);
     return { dump: undefined, text: "" };

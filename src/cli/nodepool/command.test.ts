@@ -11,23 +11,23 @@ import {
   pullSecret,
 } from "../../cluster/nodes/controller/testing/fixture.js";
 import { drawbridge } from "../commands.js";
-import { captureOutput } from "../testing/said.js";
+import { captureOutput } from "../testing/output.js";
 
-const said = captureOutput();
-let house: PoolFixture;
+const printed = captureOutput();
+let fixture: PoolFixture;
 let access: string[];
 
 beforeEach(() => {
-  house = new PoolFixture();
-  access = [`--directory=${house.directory}`, `--namespace=${namespace}`];
+  fixture = new PoolFixture();
+  access = [`--directory=${fixture.directory}`, `--namespace=${namespace}`];
 });
 
 afterEach(async () => {
-  await house.close();
+  await fixture.close();
 });
 
 function file(...objects: readonly object[]): string {
-  const path = join(house.directory, "objects.txt");
+  const path = join(fixture.directory, "objects.txt");
   writeFileSync(path, objects.map((object) => stringify(object)).join("---\n"));
   return path;
 }
@@ -37,21 +37,21 @@ const ready = () =>
   vi.waitFor(
     async () => {
       expect(await drawbridge.run("drawbridge", ["nodepool", "status", "workers", ...access])).toBe(0);
-      expect((await house.pool()).status?.version).toBe("4.18.0");
+      expect((await fixture.pool()).status?.version).toBe("4.18.0");
     },
     { timeout: 10_000, interval: 50 },
   );
 
 describe("drawbridge nodepool apply", () => {
-  test("brings a pool and what it stands on into a directory, and says what changed", async () => {
+  test("writes a pool and the objects it refers to into a directory, and says what changed", async () => {
     const path = file(makePool(), clusterMap, pullSecret);
     expect(await drawbridge.run("drawbridge", ["nodepool", "apply", "-f", path, ...access])).toBe(0);
-    expect(said.stdout).toBe(
+    expect(printed.stdout).toBe(
       "created    Secret clusters/pull-secret\ncreated    ConfigMap clusters/demo\ncreated    NodePool clusters/workers\n3 created\n",
     );
-    said.stdout = "";
+    printed.stdout = "";
     expect(await drawbridge.run("drawbridge", ["nodepool", "apply", "-f", path, "--output=json", ...access])).toBe(0);
-    expect(JSON.parse(said.stdout).objects.map(({ action }: { action: string }) => action)).toEqual([
+    expect(JSON.parse(printed.stdout).objects.map(({ action }: { action: string }) => action)).toEqual([
       "unchanged",
       "unchanged",
       "unchanged",
@@ -71,8 +71,8 @@ describe("drawbridge nodepool apply", () => {
   ])("writes nothing because of %s", async (_, objects, sentence) => {
     const path = objects.length === 0 ? file() : file(clusterMap, ...objects);
     expect(await drawbridge.run("drawbridge", ["nodepool", "apply", "-f", path, ...access])).toBe(1);
-    expect(said.stderr).toContain(sentence);
-    expect((await house.api.list(collectionPath("ConfigMap", namespace))).items).toEqual([]);
+    expect(printed.stderr).toContain(sentence);
+    expect((await fixture.api.list(collectionPath("ConfigMap", namespace))).items).toEqual([]);
   });
 
   test("refuses to change what machines were made for", async () => {
@@ -94,8 +94,8 @@ describe("drawbridge nodepool apply", () => {
         ...access,
       ]),
     ).toBe(1);
-    expect(said.stderr).toContain('spec.arch must stay "amd64"');
-    expect((await house.pool()).spec?.arch).toBe("amd64");
+    expect(printed.stderr).toContain('spec.arch must stay "amd64"');
+    expect((await fixture.pool()).spec?.arch).toBe("amd64");
   });
 
   test.each([
@@ -114,29 +114,29 @@ describe("drawbridge nodepool apply", () => {
       await drawbridge.run("drawbridge", [
         "nodepool",
         ...argv,
-        ...(needsObjects ? [`--directory=${house.directory}`] : []),
+        ...(needsObjects ? [`--directory=${fixture.directory}`] : []),
       ]),
     ).toBe(2);
-    expect(said.stderr).toContain(sentence);
+    expect(printed.stderr).toContain(sentence);
   });
 });
 
 describe("drawbridge nodepool status", () => {
-  test("says that nobody looked yet, then what there is, and never a token", async () => {
-    await house.addObjects(makePool());
+  test("says that no controller has reconciled a pool yet, then its state, and never a token", async () => {
+    await fixture.addObjects(makePool());
     expect(await drawbridge.run("drawbridge", ["nodepool", "status", "workers", ...access])).toBe(1);
-    expect(said.stdout).toContain("No controller has looked at it yet.");
-    house.start();
+    expect(printed.stdout).toContain("No controller has looked at it yet.");
+    fixture.start();
     await ready();
-    said.stdout = "";
+    printed.stdout = "";
     expect(await drawbridge.run("drawbridge", ["nodepool", "status", ...access])).toBe(0);
-    expect(said.stdout).toMatch(/clusters\/workers\s+demo\s+4\.18\.0\s+[0-9a-f]{8}\s+ready/);
+    expect(printed.stdout).toMatch(/clusters\/workers\s+demo\s+4\.18\.0\s+[0-9a-f]{8}\s+ready/);
     expect(await drawbridge.run("drawbridge", ["nodepool", "status", "workers", "--output=json", ...access])).toBe(0);
-    const [token] = await house.secrets("token-");
-    expect(said.stdout).toContain(token?.metadata?.name);
-    expect(said.stdout).not.toContain(Buffer.from(token?.data?.token ?? "", "base64").toString());
+    const [token] = await fixture.secrets("token-");
+    expect(printed.stdout).toContain(token?.metadata?.name);
+    expect(printed.stdout).not.toContain(Buffer.from(token?.data?.token ?? "", "base64").toString());
     expect(await drawbridge.run("drawbridge", ["nodepool", "status", "nobody", ...access])).toBe(1);
-    expect(said.stderr).toContain("there is no pool clusters/nobody; there is: clusters/workers");
+    expect(printed.stderr).toContain("there is no pool clusters/nobody; there is: clusters/workers");
   });
 });
 
@@ -145,7 +145,7 @@ describe("drawbridge nodepool install --output yaml", () => {
     expect(
       await drawbridge.run("drawbridge", ["nodepool", "install", "--image=registry.example/d:1", "--output=yaml"]),
     ).toBe(0);
-    const kinds = parseAllDocuments(said.stdout).map((document) => (document.toJS() as { kind: string }).kind);
+    const kinds = parseAllDocuments(printed.stdout).map((document) => (document.toJS() as { kind: string }).kind);
     expect(kinds.slice(0, 2)).toEqual(["Namespace", "CustomResourceDefinition"]);
     expect(kinds.filter((kind) => kind === "Deployment").length).toBe(2);
   });
@@ -153,11 +153,11 @@ describe("drawbridge nodepool install --output yaml", () => {
 
 describe("a directory after a pool was made in it", () => {
   test("holds the Secrets as files", async () => {
-    await house.addObjects(makePool());
-    house.start();
+    await fixture.addObjects(makePool());
+    fixture.start();
     await ready();
-    const [userData] = await house.secrets("user-data-");
-    const text = readFileSync(join(house.directory, `secret_clusters_${userData?.metadata?.name}.yaml`), "utf8");
+    const [userData] = await fixture.secrets("user-data-");
+    const text = readFileSync(join(fixture.directory, `secret_clusters_${userData?.metadata?.name}.yaml`), "utf8");
     expect(text).toContain("kind: Secret");
   });
 });

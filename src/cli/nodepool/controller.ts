@@ -1,4 +1,4 @@
-/** `drawbridge nodepool controller`: the process that looks after pools, until it is told to end. */
+/** `drawbridge nodepool controller`: the controller of pools, which runs until it gets a signal. */
 import { runController } from "../../cluster/nodes/controller/run.js";
 import { IGNITION_CA_SECRET, SERVING_CERTIFICATE_SECRET } from "../../cluster/nodes/objects.js";
 import { yesNo } from "../flags/flag.js";

@@ -41,7 +41,7 @@ const installFlags = {
 
 export default defineCommand({
   purpose: `Brings the NodePool resource, the pools' controller and the CSR approver into a cluster by server-side apply, with the rights
-each needs and no others. It refuses where HyperShift is, whose operator looks after pools itself. With --output yaml it
+each needs and no others. It refuses where HyperShift is, whose operator manages pools itself. With --output yaml it
 prints the objects and asks no cluster. The approver belongs into the cluster that machines join; where that is another
 one, install --components controller here and --components approver there.
 

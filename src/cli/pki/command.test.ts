@@ -31,7 +31,7 @@ async function pki(...argv: string[]) {
 
 const bootstrap = ["init", "--profile=bootstrap", "--ip=192.0.2.1,2001:db8::1"];
 
-test("init makes a set, a second run finds it good, another wish is refused", async () => {
+test("init makes a set, a second run finds it good, other options are refused", async () => {
   const first = await pki(...bootstrap, `--dir=${dir}`);
   expect(first).toMatchObject({ status: 0, stderr: "" });
   expect(first.stdout).toMatch(
@@ -46,7 +46,7 @@ test("init makes a set, a second run finds it good, another wish is refused", as
   );
 });
 
-test("init --replace asks for what was asked before, but for what is said", async () => {
+test("init --replace keeps the options of the former set unless flags change them", async () => {
   await pki(...bootstrap, "--organization=openshift", "--for=2h", "--node=a,b", `--dir=${dir}`);
   const ca = readFileSync(join(dir, "ca.crt"), "utf8");
   const { status, stdout } = await pki("init", "--replace", `--dir=${dir}`, "--node=c", "--output=json");
@@ -96,7 +96,7 @@ test.each([
   [["renew", "--dir=x", "--all", "--new-signers"], /--all and --new-signers are steps of their own/],
   [["inspect"], /name a certificate file or a directory/],
   [["nonsense"], /unknown command: "nonsense"; commands of drawbridge pki are: init, inspect, issue, renew/],
-])("%j is misuse, told in one line", async (argv, sentence) => {
+])("%j is misuse, reported in one line", async (argv, sentence) => {
   const { status, stdout, stderr } = await pki(...argv);
   expect([status, stdout]).toEqual([2, ""]);
   expect(stderr).toMatch(sentence);

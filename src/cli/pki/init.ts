@@ -65,7 +65,7 @@ export default defineCommand({
   },
 });
 
-/** A second run with the same options finds its work done; one with others is told what differs. */
+/** The set that is there, if it is the one asked for. Throws DB_PKI_EXISTS, with the differences, if it is another. */
 async function presentSet(dir: string, { profile, options }: Request): Promise<PkiManifest | undefined> {
   const comparison = await comparePki(dir, profile, options as never);
   if (comparison.state === "absent") return undefined;

@@ -27,7 +27,7 @@ export function checkAdminUrl(admin: string): void {
   const url = URL.canParse(admin) ? new URL(admin) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "")
     throw refused("--admin must be a URL such as http://127.0.0.1:8095, without a user or a password");
-  // The process would refuse it, but not before it, and everybody on the way, had read the token.
+  // The process would refuse it, but only after the token was sent in the clear.
   if (url.protocol === "http:" && !isOurName(url.host, []))
     throw refused("--admin must be https beyond loopback: the token would be sent in the clear");
 }

@@ -5,7 +5,7 @@ import { DrawbridgeError } from "../../base/errors/error.js";
 import agentCommand from "./agent.js";
 import type { AgentProcessConfig } from "./run-agent.js";
 
-// Any files will do: flags only look whether they are there.
+// Any files will do: flags only check that they exist.
 const file = (name: string): string => fileURLToPath(new URL(`../../../${name}`, import.meta.url));
 const [cert, key, ca, token] = [file("README.md"), file("package.json"), file("LICENSE"), file("biome.json")];
 const good = [`--ca-cert=${ca}`];
@@ -169,7 +169,7 @@ describe("refusals, in upstream's words where upstream refuses too", () => {
     expect(() => configOf(flag)).toThrow(message);
   });
 
-  test("a bad selector is refused where it stands", () => {
+  test("a bad label selector is refused where it is read", () => {
     expect(() => configOf("--lease-label-selector==x")).toThrow(
       'invalid argument "=x" for "--lease-label-selector" flag:',
     );

@@ -34,7 +34,7 @@ export function validated<T>(prefix: string, read: () => T): T {
 
 /**
  * Go's sentence for a file that is not there, undefined otherwise; an empty path is not looked at.
- * Any other trouble (no permission, a folder) is reported, as upstream does, by whoever reads the file.
+ * Any other problem (no permission, a folder) is reported, as upstream does, by the code that reads the file.
  */
 export function missingFile(path: string): string | undefined {
   if (path === "") return undefined;

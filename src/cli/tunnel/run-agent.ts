@@ -28,7 +28,7 @@ export interface AgentProcessConfig extends AgentConfig {
 
 /** Resolves to the exit code when the process should end. */
 export async function runAgent(config: AgentProcessConfig, logging: LoggingOptions): Promise<number> {
-  // Later attempts read the files again; a mistake that is there from the start is better told at once.
+  // Later attempts read the files again; a mistake that is there from the start is reported at once.
   readCertificateSet(config.tls);
   let leases: LeaseCount | undefined;
   const agent = new ProxyAgent(config, { program: `drawbridge/${VERSION}`, countServers: () => leases?.count() });
@@ -84,7 +84,7 @@ const IDLE_CHECK_MS = 200;
 async function drained(agent: ProxyAgent, limitMs: number): Promise<number> {
   if (limitMs === 0) return new Promise(() => {});
   const deadline = systemClock.now() + limitMs;
-  // Dials that were on their way before the server heard of the drain still arrive.
+  // Dials that the server sent before it learnt of the drain still arrive.
   do await pause(systemClock, IDLE_CHECK_MS);
   while (!agent.idle && systemClock.now() < deadline);
   return 0;

@@ -49,7 +49,7 @@ export async function runSidecar(config: SidecarConfig, logging: LoggingOptions)
   return code;
 }
 
-/** They are read again for every connection; a mistake that is there from the start is better told at once. */
+/** They are read again for every connection; a mistake that is there from the start is reported at once. */
 function checkCertificates({ listeners }: SidecarConfig): void {
   for (const frontend of listeners.flatMap(({ routing }) => routing.frontends)) {
     if ("tls" in frontend) readCertificateSet(frontend.tls);

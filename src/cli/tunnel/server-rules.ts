@@ -52,7 +52,7 @@ function checkFrontend(flags: ServerFlags, given: ReadonlySet<string>): void {
     throw new Error("server ca cert must be set when in TCP mode (uds-name is empty)");
   }
   if (listener !== "uds") return;
-  // With --listen, a port nobody gave is no second listener, and the TLS files belong to the TCP listeners among them.
+  // With --listen, a port that was not given is no second listener, and the TLS files belong to the TCP listeners among them.
   const isListening = given.has("listen");
   if (serverPort !== 0 && (given.has("server-port") || !isListening)) {
     throw new Error(`server port should be set to 0 not ${serverPort} for UDS`);

@@ -5,7 +5,7 @@ import { DrawbridgeError } from "../../base/errors/error.js";
 import type { ServerProcessConfig } from "./run-server.js";
 import serverCommand from "./server.js";
 
-// Any files will do: flags only look whether they are there.
+// Any files will do: flags only check that they exist.
 const file = (name: string): string => fileURLToPath(new URL(`../../../${name}`, import.meta.url));
 const [cert, key, ca] = [file("README.md"), file("package.json"), file("LICENSE")];
 const cluster = [`--cluster-cert=${cert}`, `--cluster-key=${key}`, `--cluster-ca-cert=${ca}`];
@@ -68,7 +68,7 @@ describe("defaults", () => {
 });
 
 describe("what flags become", () => {
-  test("the TCP door", () => {
+  test("a TCP frontend has the address and the TLS files of its flags", () => {
     const { listeners } = configOf(...tcp, ...cluster, "--mode=http-connect", "--server-bind-address=::1");
     expect(listeners).toEqual([
       {
@@ -165,7 +165,7 @@ describe("what flags become", () => {
 });
 
 describe("connections whose peers are not known yet", () => {
-  test("have ten seconds for their handshake, and are at most 1024, unless told otherwise", () => {
+  test("have ten seconds for their handshake, and are at most 1024 by default", () => {
     expect(configOf(...good).pending).toEqual({ handshakeTimeoutMs: 10_000, maxPending: 1024 });
     expect(configOf(...good, "--handshake-timeout=2m", "--max-pending-connections=7").pending).toEqual({
       handshakeTimeoutMs: 120_000,
@@ -179,7 +179,7 @@ describe("connections whose peers are not known yet", () => {
 });
 
 describe("the watchdog", () => {
-  test("is told its times, or not to watch at all", () => {
+  test("gets its times from flags, and can be switched off", () => {
     const argv = ["--watchdog-interval=5s", "--watchdog-timeout=1s", "--watchdog-failures=2", "--readiness=path"];
     expect(configOf(...good, ...argv)).toMatchObject({
       watchdog: { intervalMs: 5_000, timeoutMs: 1_000, failures: 2 },
@@ -203,12 +203,12 @@ describe("the watchdog", () => {
 describe("several listeners", () => {
   const listen = "--listen=http-connect+uds:/run/h.sock,mode=0660";
 
-  test("--listen alone replaces upstream's single door", () => {
+  test("--listen alone replaces upstream's single listener", () => {
     expect(configOf(...cluster, listen).listeners).toMatchObject([{ transport: "uds", path: "/run/h.sock" }]);
     expect(configOf(...cluster, listen, "--server-port=0").listeners).toHaveLength(1);
   });
 
-  test("upstream's flags add a door when they name one", () => {
+  test("upstream's flags add a listener when they name one", () => {
     expect(configOf(...cluster, listen, "--uds-name=/run/g.sock").listeners).toMatchObject([
       { mode: "grpc", path: "/run/g.sock", fileMode: 0o770 },
       { mode: "http-connect", path: "/run/h.sock", fileMode: 0o660 },
@@ -219,7 +219,7 @@ describe("several listeners", () => {
     ]);
   });
 
-  test("a unix socket and a TCP door with the server's own files", () => {
+  test("a unix socket and a TCP listener with the server's own files", () => {
     const { listeners } = configOf(
       ...good,
       ...tcp,

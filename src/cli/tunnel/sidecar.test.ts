@@ -15,7 +15,7 @@ function configOf(argv: readonly string[], env: Environment = {}): SidecarConfig
 const listenersOf = (...listen: string[]) => configOf(listen.map((text) => `--listen=${text}`)).listeners;
 
 describe("drawbridge sidecar", () => {
-  test("without flags stands where HyperShift's sidecars stand, on loopback", () => {
+  test("without flags listens where HyperShift's sidecars listen, on loopback", () => {
     const { listeners, health, limits } = configOf([], {
       KUBECONFIG: "/k",
       HTTPS_PROXY: "http://p:3128",
@@ -62,7 +62,7 @@ describe("drawbridge sidecar", () => {
       expect(routing.own).toEqual(own);
   });
 
-  test("gives each listener what is special about it, and what is said for all otherwise", () => {
+  test("gives each listener its own options, and the common flags otherwise", () => {
     const { listeners } = configOf([
       "--listen=socks5://127.0.0.1:1",
       "--listen=http://[::1]:2/?resolve=services,local&prefer-ipv4=false&fallback-direct=true&cloud-bypass=true&customer-proxy=false",
@@ -96,7 +96,7 @@ describe("drawbridge sidecar", () => {
     ]);
   });
 
-  test("takes any number of front doors", () => {
+  test("takes any number of frontends", () => {
     const { listeners } = configOf([
       "--frontend=grpc+uds:/run/k.sock",
       "--frontend=http-connect+tcp:[::1]:8090,servername=server,ca=a,cert=b,key=c",

@@ -14,31 +14,31 @@ import {
 import type { Node } from "../../cluster/nodes/objects.js";
 import { NODES_PATH, nodePath } from "../../cluster/nodes/workers/node.js";
 import { drawbridge } from "../commands.js";
-import { captureOutput } from "../testing/said.js";
+import { captureOutput } from "../testing/output.js";
 
-const said = captureOutput();
-let house: PoolFixture;
+const printed = captureOutput();
+let fixture: PoolFixture;
 let state: string;
 let machines: string;
 let access: string[];
 
 beforeEach(() => {
-  house = new PoolFixture();
-  state = join(house.directory, ".workers");
-  machines = join(house.directory, ".machines");
-  access = [`--directory=${house.directory}`, `--namespace=${namespace}`, `--state=${state}`, "--timeout=30s"];
+  fixture = new PoolFixture();
+  state = join(fixture.directory, ".workers");
+  machines = join(fixture.directory, ".machines");
+  access = [`--directory=${fixture.directory}`, `--namespace=${namespace}`, `--state=${state}`, "--timeout=30s"];
 });
 
 afterEach(async () => {
-  await house.close();
+  await fixture.close();
 });
 
 async function putNode(name: string, status = "True"): Promise<void> {
   const node: Node = { apiVersion: "v1", kind: "Node", metadata: { name } };
-  await house.api.create<Node>(NODES_PATH, node);
+  await fixture.api.create<Node>(NODES_PATH, node);
   const conditions = [{ type: "Ready", status, reason: "KubeletReady", message: "" }];
   // Whatever its version is: the controller labels it at the same time.
-  await house.api.update<Node>(`${nodePath(name)}/status`, { ...node, status: { conditions } });
+  await fixture.api.update<Node>(`${nodePath(name)}/status`, { ...node, status: { conditions } });
 }
 
 /** A machine becomes a node as soon as it is made. */
@@ -51,8 +51,8 @@ async function booting<T>(names: readonly string[], command: Promise<T>): Promis
 }
 
 test("goes from a file to nodes, to more, to others, to fewer", async () => {
-  house.start();
-  const file = join(house.directory, ".pool.txt");
+  fixture.start();
+  const file = join(fixture.directory, ".pool.txt");
   const pool = makePool("workers", { nodeLabels: { tier: "front" } });
   writeFileSync(file, [clusterMap, pullSecret, pool].map((object) => stringify(object)).join("---\n"));
   const up = [
@@ -60,85 +60,85 @@ test("goes from a file to nodes, to more, to others, to fewer", async () => {
     ...[`--create-command=cp {userdata} ${machines}-{name}`, `--delete-command=rm ${machines}-{name}`, ...access],
   ];
   expect(await drawbridge.run("drawbridge", ["workers", ...up, "--dry-run"])).toBe(0);
-  expect([said.stdout, existsSync(state)]).toEqual([
+  expect([printed.stdout, existsSync(state)]).toEqual([
     `workers-0 would be made: cp '{userdata}' '${machines}-{name}'\n`,
     false,
   ]);
   expect(await booting(["workers-0"], drawbridge.run("drawbridge", ["workers", ...up]))).toBe(0);
-  expect(said.stdout).toMatch(
+  expect(printed.stdout).toMatch(
     /workers-0 +yes +Ready +yes +- +current\nAll 1 workers of clusters\/workers are at work\.\n$/,
   );
-  expect(said.stderr).toContain("NodePool clusters/workers created\n");
-  expect(said.stderr).toContain("workers-0: its machine is made\n");
+  expect(printed.stderr).toContain("NodePool clusters/workers created\n");
+  expect(printed.stderr).toContain("workers-0: its machine is made\n");
 
-  said.stdout = "";
+  printed.stdout = "";
   const scale = (count: number) =>
     drawbridge.run("drawbridge", ["workers", "scale", "--pool=workers", `--count=${count}`, "--approve", ...access]);
   expect(await booting(["workers-1"], scale(2))).toBe(0);
-  expect(said.stdout).toBe("workers-1 made\n");
+  expect(printed.stdout).toBe("workers-1 made\n");
 
-  said.stdout = "";
+  printed.stdout = "";
   const replace = ["replace", "workers-0", ...access];
   expect(await drawbridge.run("drawbridge", ["workers", ...replace, "--dry-run", "--output=json"])).toBe(0);
-  expect(JSON.parse(said.stdout)).toEqual({
+  expect(JSON.parse(printed.stdout)).toEqual({
     replaced: [{ old: "workers-0", fresh: "workers-2", state: "to be done" }],
     dryRun: true,
   });
   expect(await booting(["workers-2"], drawbridge.run("drawbridge", ["workers", ...replace, "--approve"]))).toBe(0);
   expect(existsSync(`${machines}-workers-0`)).toBe(false);
 
-  said.stdout = "";
+  printed.stdout = "";
   expect(await scale(1)).toBe(0);
   expect(await scale(1)).toBe(0);
-  expect(said.stdout).toBe("workers-2 removed\nThere are 1 workers already.\n");
+  expect(printed.stdout).toBe("workers-2 removed\nThere are 1 workers already.\n");
   const { numbers } = JSON.parse(readFileSync(join(state, "workers.json"), "utf8"));
   expect(numbers).toEqual({ workers: 3 });
 }, 60_000);
 
 test("verifies, and ends with 1 while something is missing", async () => {
-  await house.addObjects(makePool());
-  house.start();
-  await vi.waitFor(async () => expect((await house.pool()).status?.version).toBe("4.18.0"), { timeout: 10_000 });
+  await fixture.addObjects(makePool());
+  fixture.start();
+  await vi.waitFor(async () => expect((await fixture.pool()).status?.version).toBe("4.18.0"), { timeout: 10_000 });
   expect(
     await drawbridge.run("drawbridge", ["workers", "create", "--pool=workers", "--count=2", ...access.slice(0, 3)]),
   ).toBe(0);
   await putNode("workers-0");
   await putNode("workers-1", "False");
-  said.stdout = "";
+  printed.stdout = "";
   const verify = ["verify", "--pool=workers", "--pods=none", ...access];
   expect(await drawbridge.run("drawbridge", ["workers", ...verify, "--timeout=1s"])).toBe(1);
-  expect(said.stdout).toContain("workers-1: its node is not Ready: KubeletReady\n  -> drawbridge workers doctor");
-  expect(said.stdout).toMatch(/1 thing is missing\.\n$/);
+  expect(printed.stdout).toContain("workers-1: its node is not Ready: KubeletReady\n  -> drawbridge workers doctor");
+  expect(printed.stdout).toMatch(/1 thing is missing\.\n$/);
   expect(await drawbridge.run("drawbridge", ["workers", ...verify, "workers-0"])).toBe(0);
   expect(await drawbridge.run("drawbridge", ["workers", ...verify, "workers-9"])).toBe(1);
-  expect(said.stderr).toContain("there is no worker workers-9: there is workers-0, workers-1");
+  expect(printed.stderr).toContain("there is no worker workers-9: there is workers-0, workers-1");
 }, 30_000);
 
 test("begins nothing that cannot be done", async () => {
-  await house.addObjects(makePool());
+  await fixture.addObjects(makePool());
   expect(
     await drawbridge.run("drawbridge", ["workers", "up", "--pool=workers", "--approve", ...access, "--timeout=1s"]),
   ).toBe(1);
-  expect(said.stderr).toContain("waiting for user data of pool workers: 1 s were not enough");
+  expect(printed.stderr).toContain("waiting for user data of pool workers: 1 s were not enough");
   expect(await drawbridge.run("drawbridge", ["workers", "up", "--pool=nobody", "--approve", ...access])).toBe(1);
-  expect(said.stderr).toContain("there is no pool clusters/nobody");
+  expect(printed.stderr).toContain("there is no pool clusters/nobody");
   expect(await drawbridge.run("drawbridge", ["workers", "scale", "--pool=workers", "--count=2", ...access])).toBe(1);
-  expect(said.stderr).toContain("there are no workers of clusters/workers called workers-...");
+  expect(printed.stderr).toContain("there are no workers of clusters/workers called workers-...");
   expect(await drawbridge.run("drawbridge", ["workers", "replace", "workers-0", ...access])).toBe(1);
-  expect(said.stderr).toContain("there is no worker workers-0: none is recorded");
+  expect(printed.stderr).toContain("there is no worker workers-0: none is recorded");
   expect(await drawbridge.run("drawbridge", ["workers", "verify", "--pool=workers", ...access])).toBe(1);
-  expect(said.stderr).toContain("clusters/workers has no workers in");
+  expect(printed.stderr).toContain("clusters/workers has no workers in");
   expect(
     await drawbridge.run("drawbridge", [
       "workers",
       "up",
       "--pool=workers",
       "-f",
-      join(house.directory, "none"),
+      join(fixture.directory, "none"),
       "--approve",
       ...access,
     ]),
   ).toBe(1);
-  expect(said.stderr).toContain("none cannot be read");
+  expect(printed.stderr).toContain("none cannot be read");
   expect(existsSync(state)).toBe(false);
 }, 30_000);

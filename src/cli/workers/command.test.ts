@@ -14,32 +14,32 @@ import { annotation, type Secret } from "../../cluster/nodes/objects.js";
 import { workerTokensOfSecret } from "../../cluster/nodes/serving/worker-tokens.js";
 import { readUserData } from "../../cluster/nodes/token/user-data.js";
 import { drawbridge } from "../commands.js";
-import { captureOutput } from "../testing/said.js";
+import { captureOutput } from "../testing/output.js";
 
-const said = captureOutput();
-let house: PoolFixture;
+const printed = captureOutput();
+let fixture: PoolFixture;
 let state: string;
 let access: string[];
 
 beforeEach(async () => {
-  house = new PoolFixture();
+  fixture = new PoolFixture();
   // Hidden, or the controller would take its files for objects.
-  state = join(house.directory, ".workers");
-  access = [`--directory=${house.directory}`, `--namespace=${namespace}`, `--state=${state}`];
-  await house.addObjects(makePool());
+  state = join(fixture.directory, ".workers");
+  access = [`--directory=${fixture.directory}`, `--namespace=${namespace}`, `--state=${state}`];
+  await fixture.addObjects(makePool());
 });
 
 afterEach(async () => {
-  await house.close();
+  await fixture.close();
 });
 
 async function withPool(): Promise<Secret> {
-  house.start();
+  fixture.start();
   return vi.waitFor(
     async () => {
       // Looked at first: it is written last.
-      expect((await house.pool()).status?.version).toBe("4.18.0");
-      const [secret] = await house.secrets("user-data-");
+      expect((await fixture.pool()).status?.version).toBe("4.18.0");
+      const [secret] = await fixture.secrets("user-data-");
       return secret!;
     },
     { timeout: 10_000, interval: 20 },
@@ -61,8 +61,8 @@ describe("drawbridge workers create", () => {
     expect(readFileSync(file, "utf8")).toContain(token);
     expect(readFileSync(file, "utf8")).toContain("data:,rack-1%0A");
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(said.stdout).toContain(`rack-1 in b user data written: ${file}`);
-    expect(said.stdout).not.toContain(token);
+    expect(printed.stdout).toContain(`rack-1 in b user data written: ${file}`);
+    expect(printed.stdout).not.toContain(token);
     const { pools, workers } = await directoryInventory(join(state, "inventory"))();
     expect([...workers.keys()]).toEqual(["rack-0", "rack-1", "rack-2"]);
     expect(pools.get("clusters/workers")).toEqual({ replicas: 3, workers: 3 });
@@ -74,9 +74,9 @@ describe("drawbridge workers create", () => {
     await withPool();
     await create("--count=2");
     const before = readFileSync(join(state, "workers-0.ign"), "utf8");
-    said.stdout = "";
+    printed.stdout = "";
     expect(await create("--count=3", "--output=json")).toBe(0);
-    expect(JSON.parse(said.stdout).workers.map(({ action }: { action: string }) => action)).toEqual([
+    expect(JSON.parse(printed.stdout).workers.map(({ action }: { action: string }) => action)).toEqual([
       "kept",
       "kept",
       "user data written",
@@ -88,7 +88,7 @@ describe("drawbridge workers create", () => {
     await withPool();
     await create("--count=3");
     expect(await create("--count=2")).toBe(1);
-    expect(said.stderr).toContain("there are 3 workers of clusters/workers called workers-... already, more than 2");
+    expect(printed.stderr).toContain("there are 3 workers of clusters/workers called workers-... already, more than 2");
     expect(await drawbridge.run("drawbridge", ["workers", "delete", "workers-2", ...access])).toBe(0);
     expect(await create("--count=3")).toBe(0);
     expect(await expected()).toEqual(["workers-0", "workers-1", "workers-3"]);
@@ -97,14 +97,14 @@ describe("drawbridge workers create", () => {
   test("publishes the inventory for an approver in the cluster", async () => {
     await withPool();
     expect(await create("--count=2", "--publish")).toBe(0);
-    const { workers } = await configMapInventory(house.api, namespace)();
+    const { workers } = await configMapInventory(fixture.api, namespace)();
     expect([...workers.keys()]).toEqual(["workers-0", "workers-1"]);
   });
 
   test("runs a command for each, remembers how far it came, and goes on from there", async () => {
     await withPool();
-    const made = join(house.directory, "made.txt");
-    const script = join(house.directory, "make.txt");
+    const made = join(fixture.directory, "made.txt");
+    const script = join(fixture.directory, "make.txt");
     const program = (limit: number) =>
       `const fs = require("node:fs"); const [, , name, zone, file] = process.argv;
        if (name === "workers-${limit}") { console.error("no quota"); process.exit(1); }
@@ -115,9 +115,9 @@ describe("drawbridge workers create", () => {
       `--create-command=node ${file} {name} {zone} {userdata}`,
     ];
     expect(await create(...flags(script))).toBe(1);
-    expect(said.stderr).toContain("node failed for workers-1: no quota");
+    expect(printed.stderr).toContain("node failed for workers-1: no quota");
     expect(await expected()).toEqual(["workers-0", "workers-1", "workers-2"]);
-    const corrected = join(house.directory, "corrected.txt");
+    const corrected = join(fixture.directory, "corrected.txt");
     writeFileSync(corrected, program(-1));
     expect(await create(...flags(corrected))).toBe(0);
     expect(readFileSync(made, "utf8")).toBe("workers-0 a true\nworkers-1 a true\nworkers-2 a true\n");
@@ -126,7 +126,7 @@ describe("drawbridge workers create", () => {
   test("gives each worker a token of its own, for our own server knows such, keeps it, and takes it back", async () => {
     await withPool();
     const tokens = async () => {
-      const [secret] = await house.secrets("worker-tokens-");
+      const [secret] = await fixture.secrets("worker-tokens-");
       return new Map(workerTokensOfSecret(secret!).map(({ token, worker }) => [worker, token]));
     };
     expect(await create("--count=2")).toBe(0);
@@ -136,7 +136,7 @@ describe("drawbridge workers create", () => {
     expect(readFileSync(join(state, "workers-1.ign"), "utf8")).toContain(`Bearer ${bearer}`);
     expect(await create("--count=3")).toBe(0);
     expect(await drawbridge.run("drawbridge", ["workers", "userdata", "workers-1", ...access])).toBe(0);
-    expect(said.stdout).toContain(`Bearer ${bearer}`);
+    expect(printed.stdout).toContain(`Bearer ${bearer}`);
     expect(new Set((await tokens()).values()).size).toBe(3);
     expect(await drawbridge.run("drawbridge", ["workers", "delete", "workers-1", ...access])).toBe(0);
     expect([...(await tokens()).keys()]).toEqual(["workers-0", "workers-2"]);
@@ -147,30 +147,30 @@ describe("drawbridge workers create", () => {
     await withPool();
     const flags = ["--provider=gcloud", "--zones=a", "--machine-type=n2", "--image=rhcos", "--disk=100", "--dry-run"];
     expect(await create(...flags)).toBe(0);
-    expect(said.stdout).toBe(
+    expect(printed.stdout).toBe(
       `workers-0 in a would be made: gcloud compute instances create workers-0 --zone=a --machine-type=n2 --image=rhcos --boot-disk-size=100GB --metadata-from-file=user-data=${join(state, "workers-0.ign")} --quiet\n`,
     );
     expect(await create("--dry-run", "--output=json")).toBe(0);
-    expect([existsSync(join(state, "workers.json")), await house.secrets("worker-tokens-")]).toEqual([false, []]);
+    expect([existsSync(join(state, "workers.json")), await fixture.secrets("worker-tokens-")]).toEqual([false, []]);
   });
 
   test("takes the user data of a HyperShift cluster from its control plane's namespace", async () => {
     const secret = await withPool();
     const moved = { ...secret, metadata: { ...secret.metadata, namespace: controllerNamespace } };
-    await house.close(false);
-    await house.api.create(collectionPath("Secret", controllerNamespace), moved);
-    await house.api.delete(namedPath("Secret", { namespace, name: secret.metadata?.name ?? "" }));
+    await fixture.close(false);
+    await fixture.api.create(collectionPath("Secret", controllerNamespace), moved);
+    await fixture.api.delete(namedPath("Secret", { namespace, name: secret.metadata?.name ?? "" }));
     expect(await create()).toBe(0);
     // HyperShift's own server knows only the pool's.
     expect(readFileSync(join(state, "workers-0.ign"), "utf8")).toContain(bearerOf(secret));
-    expect(await house.secrets("worker-tokens-")).toEqual([]);
+    expect(await fixture.secrets("worker-tokens-")).toEqual([]);
   });
 
   test("makes nothing for a pool that is not ready, or not there", async () => {
     expect(await create()).toBe(1);
-    expect(said.stderr).toContain("pool clusters/workers has no configuration yet");
+    expect(printed.stderr).toContain("pool clusters/workers has no configuration yet");
     expect(await drawbridge.run("drawbridge", ["workers", "create", "--pool=nobody", ...access])).toBe(1);
-    expect(said.stderr).toContain("there is no pool clusters/nobody");
+    expect(printed.stderr).toContain("there is no pool clusters/nobody");
     expect(existsSync(state)).toBe(false);
   });
 
@@ -201,7 +201,7 @@ describe("drawbridge workers create", () => {
     [["verify", "--pool=p", "--pods=some"], "must be one of all, one, none"],
   ])("calls %j misuse", async (argv, sentence) => {
     expect(await drawbridge.run("drawbridge", ["workers", ...argv, ...access])).toBe(2);
-    expect(said.stderr).toContain(sentence);
+    expect(printed.stderr).toContain(sentence);
   });
 });
 
@@ -210,19 +210,19 @@ describe("workers that there are", () => {
     await withPool();
     await create("--count=2");
     const newer = { ...clusterMap, data: { ...clusterMap.data, version: "4.18.1" } };
-    await house.api.update(namedPath("ConfigMap", { namespace, name: "demo" }), newer);
-    await vi.waitFor(async () => expect((await house.secrets("token-")).length).toBe(2), { timeout: 10_000 });
+    await fixture.api.update(namedPath("ConfigMap", { namespace, name: "demo" }), newer);
+    await vi.waitFor(async () => expect((await fixture.secrets("token-")).length).toBe(2), { timeout: 10_000 });
     const behind = async () => {
-      said.stdout = "";
+      printed.stdout = "";
       expect(await drawbridge.run("drawbridge", ["workers", "list", "--output=json", ...access])).toBe(0);
-      return JSON.parse(said.stdout).workers.map((worker: { behind?: boolean }) => worker.behind);
+      return JSON.parse(printed.stdout).workers.map((worker: { behind?: boolean }) => worker.behind);
     };
     await vi.waitFor(async () => expect(await behind()).toEqual([true, true]), { timeout: 10_000 });
     expect(await drawbridge.run("drawbridge", ["workers", "userdata", "workers-1", ...access])).toBe(0);
     expect(await behind()).toEqual([true, false]);
-    said.stdout = "";
+    printed.stdout = "";
     expect(await drawbridge.run("drawbridge", ["workers", "list", "--offline", ...access])).toBe(0);
-    expect(said.stdout).toMatch(/workers-1 +clusters\/workers +- +files +yes +- +[0-9a-f]{8} +unknown/);
+    expect(printed.stdout).toMatch(/workers-1 +clusters\/workers +- +files +yes +- +[0-9a-f]{8} +unknown/);
   });
 
   test("get fresh user data, and a new window when asked", async () => {
@@ -232,21 +232,21 @@ describe("workers that there are", () => {
       const { deadline, notBefore } = (await directoryInventory(join(state, "inventory"))()).workers.get("workers-0")!;
       return deadline - notBefore;
     };
-    said.stdout = "";
+    printed.stdout = "";
     expect(
       await drawbridge.run("drawbridge", ["workers", "userdata", "workers-0", "--set-hostname=false", ...access]),
     ).toBe(0);
-    expect(said.stdout).toBe(`${readUserData(secret)}\n`);
+    expect(printed.stdout).toBe(`${readUserData(secret)}\n`);
     expect(await window()).toBe(60_000);
     expect(await drawbridge.run("drawbridge", ["workers", "userdata", "workers-0", "--renew", ...access])).toBe(0);
     expect(await window()).toBe(2 * 60 * 60_000);
     expect(await drawbridge.run("drawbridge", ["workers", "userdata", "workers-9", ...access])).toBe(1);
-    expect(said.stderr).toContain("there is no worker workers-9");
+    expect(printed.stderr).toContain("there is no worker workers-9");
   });
 
   test("are removed from everywhere, with their machine", async () => {
     await withPool();
-    const gone = join(house.directory, "gone.txt");
+    const gone = join(fixture.directory, "gone.txt");
     const remove = `--delete-command=node -e 'require("node:fs").appendFileSync(process.argv[1], process.argv[2])' ${gone} {name}`;
     expect(await create("--count=2", "--provider=command", "--create-command=true", remove)).toBe(0);
     expect(await drawbridge.run("drawbridge", ["workers", "delete", "workers-0", "workers-7", ...access])).toBe(1);
@@ -267,19 +267,19 @@ describe("workers that there are", () => {
     expect(await create("--count=3", ...how)).toBe(0);
     expect([
       await drawbridge.run("drawbridge", ["workers", "delete", "--all", "--publish", ...access]),
-      said.stderr,
+      printed.stderr,
     ]).toEqual([1, expect.stringContaining("sh failed for workers-1")]);
-    const { workers } = await configMapInventory(house.api, namespace)();
+    const { workers } = await configMapInventory(fixture.api, namespace)();
     expect([...workers.keys()]).toEqual(["workers-1", "workers-2"]);
   });
 
   test("get another window where the approver is, too", async () => {
     await withPool();
     await create("--window=1m", "--publish");
-    const published = async () => (await configMapInventory(house.api, namespace)()).workers.get("workers-0")!;
+    const published = async () => (await configMapInventory(fixture.api, namespace)()).workers.get("workers-0")!;
     const before = await published();
     const renew = ["userdata", "workers-0", "--renew", "--window=5m", "--publish", ...access];
-    expect([await drawbridge.run("drawbridge", ["workers", ...renew]), said.stderr]).toEqual([0, ""]);
+    expect([await drawbridge.run("drawbridge", ["workers", ...renew]), printed.stderr]).toEqual([0, ""]);
     const { deadline, notBefore } = await published();
     expect([deadline - notBefore, before.deadline - before.notBefore]).toEqual([300_000, 60_000]);
   });
@@ -290,20 +290,20 @@ describe("workers that there are", () => {
     const put = async (name: string, status: string, hash: string) => {
       const annotations = { [annotation.currentConfigVersion]: hash };
       const node = { apiVersion: "v1", kind: "Node", metadata: { name, annotations } };
-      await house.api.create("/api/v1/nodes", node);
+      await fixture.api.create("/api/v1/nodes", node);
       // Whatever its version is: the controller labels it at the same time.
-      await house.api.update(`/api/v1/nodes/${name}/status`, {
+      await fixture.api.update(`/api/v1/nodes/${name}/status`, {
         ...node,
         status: { conditions: [{ type: "Ready", status }] },
       } as typeof node);
     };
-    const current = (await house.pool()).metadata?.annotations?.[annotation.currentConfigVersion] ?? "";
+    const current = (await fixture.pool()).metadata?.annotations?.[annotation.currentConfigVersion] ?? "";
     await put("workers-0", "True", current);
     await put("workers-1", "False", "01234567");
-    said.stdout = "";
+    printed.stdout = "";
     expect(await drawbridge.run("drawbridge", ["workers", "list", ...access])).toBe(0);
-    expect(said.stdout).toMatch(new RegExp(`workers-0 .* yes +Ready +${current} +current`));
-    expect(said.stdout).toMatch(/workers-1 .* yes +NotReady +01234567 +behind/);
+    expect(printed.stdout).toMatch(new RegExp(`workers-0 .* yes +Ready +${current} +current`));
+    expect(printed.stdout).toMatch(/workers-1 .* yes +NotReady +01234567 +behind/);
   });
 
   test("are not guessed at when the record is broken", async () => {
@@ -311,6 +311,6 @@ describe("workers that there are", () => {
     await create();
     writeFileSync(join(state, "workers.json"), '{"workers": [{"name": "../x"}]}');
     expect(await drawbridge.run("drawbridge", ["workers", "list", "--offline", ...access])).toBe(1);
-    expect(said.stderr).toContain("cannot be used");
+    expect(printed.stderr).toContain("cannot be used");
   });
 });

@@ -6,7 +6,7 @@ import { INVENTORY_LABEL } from "../../cluster/nodes/csr/inventory.js";
 import type { ConfigMap } from "../../cluster/nodes/objects.js";
 import { PoolFixture, TOKEN } from "../../insight/diagnosis/testing/pool-fixture.js";
 import { drawbridge } from "../commands.js";
-import { captureOutput } from "../testing/said.js";
+import { captureOutput } from "../testing/output.js";
 
 const said = captureOutput();
 let fixture: PoolFixture;

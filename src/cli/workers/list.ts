@@ -17,11 +17,11 @@ interface Listed {
   readonly zone: string;
   readonly provider: string;
   readonly made: boolean;
-  /** "" when nobody was asked. */
+  /** "" when no cluster was asked. */
   readonly node: "" | "Ready" | "NotReady" | "missing";
   readonly hash: string;
   readonly configuration: WorkerStatus["configuration"];
-  /** Undefined: nobody was asked, or the pool is gone. */
+  /** Undefined: no cluster was asked, or the pool is gone. */
   readonly behind: boolean | undefined;
   readonly leaving: Worker["leaving"];
 }
@@ -29,7 +29,7 @@ interface Listed {
 interface Seen {
   /** By pool. */
   readonly hashes: ReadonlyMap<string, string>;
-  /** By name; undefined when nobody was asked. */
+  /** By name; undefined when no cluster was asked. */
   readonly nodes: ReadonlyMap<string, Node> | undefined;
 }
 
@@ -41,13 +41,13 @@ itself, or what the machine was given. A worker is behind when its pool has anot
   async run(flags) {
     const workers = await new WorkerStore(flags.state).read();
     const isAsked = !flags.offline && workers.length > 0;
-    const seen = isAsked ? await look(flags, workers) : { hashes: new Map(), nodes: undefined };
+    const seen = isAsked ? await readClusters(flags, workers) : { hashes: new Map(), nodes: undefined };
     return { workers: await Promise.all(workers.map((worker) => listedOf(worker, seen))) };
   },
   show: ({ workers }) => listText(workers),
 });
 
-async function look(flags: WorkersFlags, workers: readonly Worker[]): Promise<Seen> {
+async function readClusters(flags: WorkersFlags, workers: readonly Worker[]): Promise<Seen> {
   return withClusters(flags, async (clusters) => {
     const hashes = new Map<string, string>();
     let isElsewhere = false;

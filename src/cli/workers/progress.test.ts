@@ -6,7 +6,7 @@ function screen(isTTY: boolean) {
   return { isTTY, columns: 20, write: (part: string) => parts.push(part), text: () => parts.join("") };
 }
 
-test("writes each state once where nobody looks", () => {
+test("progress writes each state once where there is no terminal", () => {
   const to = screen(false);
   const progress = showProgress(to);
   for (const line of ["0 of 2", "0 of 2", "1 of 2"]) progress.status(line);
@@ -16,7 +16,7 @@ test("writes each state once where nobody looks", () => {
   expect(to.text()).toBe("0 of 2\n1 of 2\nw-0: said \ufffd[31mred\n");
 });
 
-test("changes one line on a terminal, no longer than it is wide", () => {
+test("progress changes one line on a terminal, no longer than it is wide", () => {
   const to = screen(true);
   const progress = showProgress(to);
   progress.status("waiting for something long");

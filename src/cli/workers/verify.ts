@@ -33,8 +33,8 @@ async function chosen(state: string, pool: string, names: readonly string[]) {
   const store = new WorkerStore(state);
   const all = names.length === 0 ? await store.read() : await knownWorkers(store, names);
   const own = all.filter((worker) => worker.pool === pool);
-  const stranger = names.find((name) => !own.some((worker) => worker.name === name));
-  if (stranger !== undefined) throw new DrawbridgeError("DB_WORKERS", `${stranger} is not a worker of ${pool}`);
+  const foreign = names.find((name) => !own.some((worker) => worker.name === name));
+  if (foreign !== undefined) throw new DrawbridgeError("DB_WORKERS", `${foreign} is not a worker of ${pool}`);
   if (own.length > 0) return own;
   const sentence = `${pool} has no workers in ${state}: drawbridge workers up or create makes some`;
   throw new DrawbridgeError("DB_WORKERS", sentence);

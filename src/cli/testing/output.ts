@@ -6,14 +6,14 @@ export interface CapturedOutput {
   stderr: string;
 }
 
-/** To be called beside the tests; each begins with nothing said. */
+/** To be called beside the tests; each begins with nothing printed. */
 export function captureOutput(): CapturedOutput {
-  const said: CapturedOutput = { stdout: "", stderr: "" };
+  const printed: CapturedOutput = { stdout: "", stderr: "" };
   beforeEach(() => {
     for (const stream of ["stdout", "stderr"] as const) {
-      said[stream] = "";
+      printed[stream] = "";
       vi.spyOn(process[stream], "write").mockImplementation((text) => {
-        said[stream] += text;
+        printed[stream] += text;
         return true;
       });
     }
@@ -21,5 +21,5 @@ export function captureOutput(): CapturedOutput {
   afterEach(() => {
     vi.restoreAllMocks();
   });
-  return said;
+  return printed;
 }
