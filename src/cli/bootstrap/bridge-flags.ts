@@ -22,7 +22,7 @@ export const programFlags = (texts: { kind: string; image: string; network: stri
   }),
 });
 
-/** What keeps the server running, and where its files are. */
+/** Program, socket group and directories of the server. */
 export const hostFlags = (program: string) =>
   inGroup("advanced", {
     "server-program": text(`Executable of the server outside pods. If empty, ${program}.`),
@@ -38,7 +38,7 @@ type ProgramFlags = Values<ReturnType<typeof programFlags>> & Partial<Values<Ret
 
 type GivenOptions = { readonly [Name in keyof Omit<BridgeOptions, "for">]?: NonNullable<BridgeOptions[Name]> };
 
-/** What these flags say about a bridge; those that are empty or were not given are left out. */
+/** Options of a bridge from these flags; those that are empty or were not given are left out. */
 export function bridgeOptionsOf(flags: ProgramFlags, given: ReadonlySet<string>): GivenOptions {
   const { imageKind, image, serverImage, agentImage, protocol, agentNetwork } = flags;
   const { serverProgram, socketGroup, runtimeDirectory, configDirectory, manifestsDirectory } = flags;

@@ -49,7 +49,7 @@ export async function bootstrapTarget(
     : { ...(await accessOf(flags, directory, folder, need)), host: checkedHost(host) };
 }
 
-/** How to get in, the same for every host. The generated key is written once, for as long as this command takes. */
+/** User, port and key, the same for every host. The generated key is kept in a file while the command runs. */
 async function accessOf(
   flags: SshFlags,
   directory: InstallDirectory | undefined,

@@ -28,7 +28,7 @@ import { checkSshFlags, knownTarget, sshFlags } from "./ssh-flags.js";
 const teardownFlags = {
   "for-platform": oneOf(
     topologies,
-    "Kind of control plane that the bridge was for. If empty, as recorded, else as host and cluster look.",
+    "Kind of control plane that the bridge was for. If empty, as recorded, else as found on the host and in the cluster.",
   ),
   dir: text(
     "Install directory of openshift-install on a workstation: cleans the cluster of its auth/kubeconfig and, where it still answers over SSH, the bootstrap host; not this host.",

@@ -1,4 +1,4 @@
-/** What the csr commands have in common: the cluster they ask and the machines they expect. */
+/** Flags and access that the csr commands share: their cluster, the inventory, the rules. */
 
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { type CsrAccess, type RequestsSnapshot, snapshotOf } from "../../cluster/nodes/csr/approver/requests.js";

@@ -9,7 +9,7 @@ import { list, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 
-/** What is known of an OpenShift cluster's network. */
+/** Facts about an OpenShift cluster's network. */
 export const networkFlags = (source: string) => ({
   platform: oneOf(platforms, `Platform of the cluster, which says whose firewall it is. If empty, ${source}.`),
   upi: yesNo("Say that the infrastructure is user-provisioned."),

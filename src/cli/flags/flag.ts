@@ -5,7 +5,7 @@ import { parseBool, parseFloat32, parseInteger, parseList, quote } from "./go-va
 /** The part of --help in which a flag is listed. */
 export type FlagGroup = "common" | "tls" | "kubernetes" | "advanced" | "compatibility";
 
-/** How the text of a flag is read, and how pflag names and shows it in --help. */
+/** A type of flags: how a text is read, and how pflag names and shows it in --help. */
 export interface FlagKind<T> {
   /** The word behind the name in --help; empty for booleans. */
   readonly typeName: string;
@@ -40,7 +40,7 @@ type Camel<Name extends string> = Name extends `${infer Head}-${infer Tail}`
   ? `${Head}${Capitalize<Camel<Tail>>}`
   : Name;
 
-/** What flags hold once they are parsed: --dry-run is `dryRun`. */
+/** Values of parsed flags: --dry-run is `dryRun`. */
 export type Values<F extends Flags> = {
   readonly [Name in keyof F & string as Camel<Name>]: F[Name] extends Flag<infer T> ? T : never;
 };

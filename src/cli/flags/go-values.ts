@@ -14,7 +14,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
-/** Go's `%q`: the way Go programs show a string inside an error. */
+/** A string as Go's `%q` shows it inside an error. */
 export function quote(text: string): string {
   let quoted = '"';
   for (const character of text)
@@ -31,7 +31,7 @@ function escaped(character: string): string {
   return `\\U${code.toString(16).padStart(8, "0")}`;
 }
 
-/** A character the way pflag shows a shorthand letter: `'v'`. pflag looks at one byte only. */
+/** A shorthand letter as pflag shows it: `'v'`. pflag reads one byte only. */
 export function quoteShorthand(shorthands: string): string {
   const [first = 0] = Buffer.from(shorthands.slice(0, 2));
   const character = String.fromCharCode(first);
@@ -68,7 +68,7 @@ export function parseInteger(text: string, base: 0 | 10, bits: 32 | 64): number 
 
 const FLOAT = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
 
-/** Decimal notation only: nobody writes a rate as a hexadecimal float, `inf` or `nan`. */
+/** Decimal notation only; Go also reads hexadecimal floats, `inf` and `nan`, which make no sense for a rate. */
 export function parseFloat32(text: string): number {
   if (!FLOAT.test(text)) throw notANumber("ParseFloat", text);
   const value = Math.fround(Number(text));

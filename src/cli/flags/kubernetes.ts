@@ -13,7 +13,7 @@ export const clusterFlags = (
     context: text("Context of --kubeconfig to use. If empty, its current one."),
   });
 
-/** Of a second cluster: --hosted-kubeconfig and --hosted-context, for the prefix `hosted`. */
+/** Flags of a second cluster: --hosted-kubeconfig and --hosted-context, for the prefix `hosted`. */
 export function secondClusterFlags<Prefix extends string>(prefix: Prefix, cluster: string, otherwise: string) {
   return inGroup("kubernetes", {
     [`${prefix}-kubeconfig`]: text(`Kubeconfig of ${cluster}. If empty, ${otherwise}.`),

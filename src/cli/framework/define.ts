@@ -1,4 +1,4 @@
-/** How every command is declared and run: flags in, a result out, and an exit code. */
+/** The frame of every command: flags in, a result out, and an exit code. */
 import about from "../../../package.json" with { type: "json" };
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { safeJson } from "../../base/text.js";
@@ -16,7 +16,7 @@ export const VERSION = about.version;
 /** drawbridge ends with 1 for failures and with 2 for misuse; upstream's executables end with 1 for both. */
 export const MISUSE = 2;
 
-/** What a command line has beside the values of its flags. */
+/** Everything of a command line besides the values of its flags. */
 export interface Input {
   readonly program: string;
   readonly env: Environment;
@@ -60,7 +60,7 @@ export type Invocation<Config> =
       readonly warnings: readonly string[];
     };
 
-/** What is found by its name: a command, or a family of them. */
+/** A command, or a family of commands. */
 export interface Runnable {
   /** Resolves to the exit code. */
   run(program: string, argv: readonly string[], misuse?: number): Promise<number>;

@@ -6,7 +6,7 @@ import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { replaceFile } from "../../base/files.js";
 
-/** What a file is called in messages; `-` is standard input. */
+/** Name of a file in messages; `-` is standard input. */
 export const inputName = (file: string): string => (file === "-" ? "standard input" : file);
 
 /** A file, or standard input for `-`. Throws an error of this code. */

@@ -1,4 +1,4 @@
-/** What --help prints: purpose, usage, examples, and flags by group, wrapped to the terminal. */
+/** The text of --help: purpose, usage, examples, and flags by group, wrapped to the terminal. */
 import { wrapped } from "../../base/text.js";
 import type { Flag, FlagGroup, Flags } from "../flags/flag.js";
 
@@ -10,7 +10,7 @@ const TITLES: Readonly<Record<FlagGroup, string>> = {
   compatibility: "Flags accepted for compatibility",
 };
 
-/** Where the sentences begin; a longer head has a line of its own. */
+/** Column in which the sentences begin; a longer name has a line of its own. */
 const TEXT_COLUMN = 32;
 const NARROWEST = 60;
 const WIDEST = 120;

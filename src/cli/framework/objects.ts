@@ -1,4 +1,4 @@
-/** Where the Kubernetes objects are that a command works on: in a cluster, or in a directory of YAML files. */
+/** The place of the Kubernetes objects that a command works on: a cluster, or a directory of YAML files. */
 import type { KubeApi } from "../../cluster/kube/port.js";
 import { inGroup, port, restricted, text, type Values } from "../flags/flag.js";
 import { clusterFlags, openCluster } from "../flags/kubernetes.js";
@@ -42,7 +42,7 @@ export async function withObjects<T>(flags: ObjectFlags, use: (api: KubeApi) => 
   return use(api).finally(() => api.close());
 }
 
-/** Where a long-running process serves its health; `when` is a condition such as ", with --watch". */
+/** Health port of a long-running process; `when` is a condition such as ", with --watch". */
 export const healthFlags = (when = "") =>
   inGroup("advanced", {
     "health-bind-address": text(`Address of /healthz, /readyz and /metrics${when}. If empty, all interfaces.`),

@@ -1,4 +1,4 @@
-/** What the hosted commands have in common: the description of a hosted control plane, and its two clusters. */
+/** Flags that the hosted commands share: the description of a hosted control plane, and its two clusters. */
 
 import type { HostedClusters } from "../../cluster/hosted/apply/clusters.js";
 import { type HostedConfig, type Overrides, readHostedConfig } from "../../cluster/hosted/config/config.js";
@@ -80,7 +80,7 @@ export async function withClusters<T>(flags: ClusterFlags, use: (clusters: Hoste
   }
 }
 
-/** Where the value of a flag goes in the description. */
+/** Path of each flag's value in the description. */
 const OVERRIDES = {
   name: "name",
   "control-plane-namespace": "controlPlaneNamespace",

@@ -27,7 +27,7 @@ import { type AdminEndpoint, openAdmin } from "../tunnel/open-admin.js";
 
 export interface ServingConfig {
   readonly api: KubeApi;
-  /** Of the token Secrets. */
+  /** Namespace of the token Secrets. */
   readonly namespace: string;
   /** Whether the objects are those of a cluster. */
   readonly inCluster: boolean;

@@ -70,7 +70,7 @@ interface SimulatedMachine extends Omit<Simulated, "tree"> {
   readonly joined?: Joined;
 }
 
-/** What a simulated machine became; contents are not shown. */
+/** The files and units of a simulated machine, without their contents. */
 function simulatedText({ directories, files, joined, skipped, links, root, units }: SimulatedMachine): string {
   const widest = Math.max(0, ...files.map(({ path }) => path.length));
   return [

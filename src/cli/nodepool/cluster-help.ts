@@ -1,4 +1,4 @@
-/** What a cluster is to its pools, for --help. */
+/** The ConfigMap of a cluster, for --help. */
 export const CLUSTER_HELP = `Pools belong to a cluster. Without HyperShift that is a ConfigMap beside them:
 
   apiVersion: v1

@@ -1,4 +1,4 @@
-/** What the pki commands have in common. */
+/** Flags and texts that the pki commands share. */
 import type { PkiManifest } from "../../tunnel/pki/manifest.js";
 import { lifetime, required, text } from "../flags/flag.js";
 

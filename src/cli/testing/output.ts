@@ -1,4 +1,4 @@
-/** What commands say while a test runs, kept instead of shown. */
+/** Captures what commands print while a test runs. */
 import { afterEach, beforeEach, vi } from "vitest";
 
 export interface CapturedOutput {

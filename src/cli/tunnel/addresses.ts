@@ -49,7 +49,7 @@ export function parseOwner(text: string): SocketOwner {
   return { uid: Number(uid), gid: Number(gid) };
 }
 
-/** What a listener of a server has when its own text does not say. */
+/** Settings of a server's listener whose own text does not have them. */
 export interface ListenerDefaults {
   readonly deleteExisting: boolean;
   readonly fileMode: number;

@@ -20,7 +20,7 @@ export function openAdmin(
   subject: Subject & { remember?(): void },
 ): Promise<RunningHttp> {
   const { tokenFile, profiling = false, tls } = admin;
-  // Without a token nobody can ask, and nothing has to be remembered.
+  // Without a token the API is closed, and nothing has to be remembered.
   if (tokenFile !== "") subject.remember?.();
   return startAdmin(admin, metrics, {
     ...{ source, version: VERSION, subject, tokenFile, profiling },

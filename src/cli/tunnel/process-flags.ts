@@ -6,7 +6,7 @@ import { type Flag, type Flags, inGroup, number, oneOf, text, type Values, yesNo
 import { parseInteger } from "../flags/go-values.js";
 import { refused } from "../flags/parse.js";
 
-/** How a process logs. */
+/** Verbosity and format of a process' log. */
 export interface LoggingOptions {
   /** klog's --v. */
   readonly verbosity: number;
@@ -63,7 +63,7 @@ export function requirePair(owner: string, cert: string, key: string): void {
     throw new Error(`cannot have ${owner} key empty when ${owner} cert is set to "${cert}"`);
 }
 
-/** What opens the admin API, the same for every role. */
+/** Token and certificate of the admin API, the same for every role. */
 export const adminFlags = {
   "admin-token-file": text(
     "File with the bearer token that opens the admin API and the live page. If empty, the admin port serves metrics only.",

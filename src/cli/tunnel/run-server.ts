@@ -82,7 +82,7 @@ async function loadParts(config: ServerProcessConfig): Promise<ServerParts> {
     const { createTokenAuthenticator } = await import("../../tunnel/server/agents/token-auth.js");
     const { kubeTokenReviewer } = await import("../../cluster/membership/token-reviewer.js");
     const { qps, burst } = config.kube;
-    // Reviews have a queue and a rate of their own: agents that nobody knows must not delay the server's own requests.
+    // Reviews have a queue and a rate of their own: unknown agents must not delay the server's own requests.
     const reviewer = kubeTokenReviewer(await openApi({ ...config, kube: { ...config.kube, qps: -1 } }));
     parts.tokens = createTokenAuthenticator(tokenAuth, reviewer, { clock: systemClock, qps, burst });
   }

@@ -1,4 +1,4 @@
-/** What must hold between proxy-server's flags: upstream's rules in upstream's order and words, then ours. */
+/** The rules of proxy-server's flags: upstream's in upstream's order and words, then drawbridge's. */
 import type { StrategyName, TlsPolicy } from "../../tunnel/server/config.js";
 import { formatDuration } from "../flags/flag.js";
 import { quote } from "../flags/go-values.js";

@@ -148,7 +148,7 @@ describe("what flags become", () => {
     expect(invoke([...good, "-v2", "--log-format=json"]).logging).toEqual({ verbosity: 2, format: "json" });
   });
 
-  test("what is accepted but looks like a mistake is answered with a warning", () => {
+  test("a value that is accepted but is probably a mistake gets a warning", () => {
     const argv = [
       ...good,
       "--enable-profiling",

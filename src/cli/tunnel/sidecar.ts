@@ -91,7 +91,7 @@ export function sidecarConfig(
   return { config, logging: loggingOf(flags) };
 }
 
-/** What the process' flags say about every listener's routing. */
+/** The part of every listener's routing that the process' flags set. */
 export function routingTimesOf({ dialTimeout, probeTarget, resolveTimeout }: SidecarProcessFlags) {
   const probe = targetOf(probeTarget);
   return {

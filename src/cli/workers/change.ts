@@ -1,4 +1,4 @@
-/** What commands have in common that wait for workers, bring them in or take them out. */
+/** Flags, context and texts of the commands that change workers or wait for them. */
 
 import { plainText, table } from "../../base/text.js";
 import type { ObjectName } from "../../cluster/nodes/objects.js";
@@ -22,8 +22,8 @@ import {
 
 /** How machines are approved, for --help. */
 export const APPROVAL_HELP = `New machines are admitted by an approver of certificate requests. --approve runs one for as long as the command does, with the
-flags of drawbridge csr approver; otherwise one must be running that knows the inventory (--publish), or somebody else
-approves (--approved-elsewhere).`;
+flags of drawbridge csr approver; otherwise one must be running that knows the inventory (--publish), or requests are
+approved elsewhere (--approved-elsewhere).`;
 
 export const timeoutFlag = (value: string) => ({ timeout: duration(value, "How long to wait in all.", { least: 1 }) });
 

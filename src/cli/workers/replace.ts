@@ -68,7 +68,7 @@ async function behind(context: WorkersContext): Promise<string[]> {
   return workersBehind(context, hash);
 }
 
-/** Of the worker itself, or of the one that has taken its place. */
+/** Pool of the worker, or of the one that has replaced it. */
 async function ownerOf(flags: ReplaceFlags, [first = ""]: readonly string[]): Promise<ObjectName> {
   if (flags.pool !== "") return poolOf(flags);
   const all = await new WorkerStore(flags.state).read();

@@ -1,4 +1,4 @@
-/** What the workers commands have in common: the workers' store, their clusters, and what machines are made of. */
+/** Flags that the workers commands share: the store, the clusters, and the shape of machines. */
 
 import type { ObjectName } from "../../cluster/nodes/objects.js";
 import { publishInventory } from "../../cluster/nodes/workers/approving.js";
@@ -57,7 +57,7 @@ type ApproverFlags = Pick<AccessFlags, "namespace"> &
     readonly approverNamespace: string;
   };
 
-/** Where machines join there need not be a namespace called like their pool's. */
+/** The cluster that machines join need not have the namespace of their pool. */
 export function approverNamespaceOf({ approverNamespace, namespace, ...flags }: ApproverFlags): string {
   if (approverNamespace !== "") return approverNamespace;
   return hostedCluster(flags) === undefined ? namespace : "drawbridge";
@@ -99,7 +99,7 @@ export const windowFlag = inGroup("advanced", {
 
 export const prefixFlag = { "name-prefix": text("Prefix of the workers' names. If empty, the pool's name.") };
 
-/** What workers are made of: for create and up. */
+/** Number, names and machines of new workers, for create and up. */
 export const makingFlags = {
   ...tailoringFlags,
   ...prefixFlag,
