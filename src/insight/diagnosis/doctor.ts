@@ -1,4 +1,4 @@
-/** `drawbridge doctor`: the checks that make sense in each role. */
+/** `drawbridge doctor`: the checks that apply to each role. */
 import type { Finding } from "../../base/finding.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
 import type { Check } from "./check.js";

@@ -1,4 +1,4 @@
-/** The place that doctor looks at: what flags say, completed by what runs and lies on this host. */
+/** The place that doctor diagnoses: the values of flags, completed by the processes and files of this host. */
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { findAddressRecord } from "../../cluster/bootstrap/address/record.js";
@@ -11,7 +11,7 @@ import type { RunningProgram, SidecarSettings } from "./facts.js";
 import { type DoctorHost, processFile, thisHost } from "./host/this-host.js";
 import { type DoctorRole, detectRole, detectTopology, programOf } from "./programs.js";
 
-/** The values of doctor's flags; empty, 0 or undefined: find it out. */
+/** The values of doctor's flags. What is empty, 0 or undefined is found out. */
 export interface DoctorSettings {
   readonly role: DoctorRole | undefined;
   readonly for: Topology | undefined;

@@ -66,7 +66,7 @@ export async function detectRole(host: Pick<DoctorHost, "running">, env: NodeJS.
   if (bootstrapHost.some(existsSync)) return "bootstrap";
   for (const program of programs) if ((await host.running(program)) !== undefined) return program;
   if (isBridgeHost()) return "server";
-  // A pod that runs nothing else is where an agent is, or will be.
+  // A pod without any other program is taken for the place of an agent.
   if (env.KUBERNETES_SERVICE_HOST) return "agent";
   return controlPlane.some(existsSync) ? "server" : "workstation";
 }

@@ -77,7 +77,7 @@ async function judge(
     const judged = gatherAndJudge(check, gatherer, check.cleansUp ? whole : signal);
     return await (check.cleansUp ? judged : Promise.race([aborted(signal), judged]));
   } catch (reason) {
-    // What the check itself found counts, also when the time is over.
+    // A failure that the check itself reports counts, even after the deadline.
     if (reason instanceof CheckFailure) return [failureOf(reason)];
     if (reason instanceof Unavailable) return reason.message === "" ? [] : [skipped(reason.message, reason.remedy)];
     if (whole.aborted) return [calledOff(whole)];

@@ -42,7 +42,7 @@ export const lease = defineCheck({
   },
 });
 
-/** Machines and what is wrong with them are the business of `workers doctor`. */
+/** Only the pools themselves: `workers doctor` diagnoses their machines. */
 export const pools = defineCheck({
   ...{ id: "pools", about: "The conditions of every pool are in order", needs: ["pools"] },
   judge({ pools: { items, namespace } }) {
@@ -55,7 +55,7 @@ export const pools = defineCheck({
           "See the checks lease and health; a controller that leads says in its log why it passes a pool over, a cluster that is missing say.";
         return [{ ...failed(`no controller has handled pool ${subject}`, remedy, "it has no conditions"), subject }];
       }
-      // Whether it has a configuration its conditions say, too.
+      // Its conditions also say whether it has a configuration.
       const { problems } = poolReport(subject, { hash: "any", pool });
       const remedy = `Ask drawbridge workers doctor --namespace ${namespace} --pool ${name.name} for the cause.`;
       return problems.map(({ what }) => ({ ...warning(`pool ${subject}: ${what}`, remedy), subject }));
@@ -82,7 +82,7 @@ function judgeToken(secret: Secret, now: number): Judgement[] {
   const name = `Secret ${secret.metadata?.name}`;
   const whose = pool === undefined ? name : `pool ${pathOf(pool)}`;
   const remedy = `Ask drawbridge workers doctor${pool === undefined ? "" : ` --namespace ${pool.namespace} --pool ${pool.name}`} for the cause and each machine it concerns.`;
-  // A former configuration's, on its way out.
+  // It belongs to a former configuration and has expired.
   if (expiresAt !== undefined && !(expiresAt > now)) return [];
   if (token === undefined)
     return [failed(`${whose} has a token Secret without a token, so machines get 511`, remedy, name)];

@@ -131,7 +131,7 @@ const octal = (mode: number): string => mode.toString(8).padStart(4, "0");
 
 /** The Date header has whole seconds only. */
 const TOLERABLE_MS = 10_000;
-/** Certificates are back-dated by two hours; beyond this something is badly off. */
+/** Certificates are back-dated by two hours; beyond this a clock is wrong. */
 const SERIOUS_MS = 5 * 60_000;
 
 /** Certificates live a day: clocks that disagree end them early or start them late. */

@@ -75,7 +75,7 @@ function concerns({ decision: { node, pool } }: WaitingRequest, { isLimited, poo
   return !isLimited && (pool === undefined || pool === pathOf(own));
 }
 
-/** An approver that runs needs a moment. */
+/** A running approver needs this long to decide. */
 const YOUNG_MS = 5_000;
 
 function judgeRequest({ ageMs, decision }: WaitingRequest, fixes: WorkerFixes | undefined): Judgement {
@@ -123,7 +123,7 @@ export const nodesReady = defineCheck({
   judge: ({ poolState }) => nodesOf(poolState).map(([name, node]) => ({ ...judgeNode(name, node), subject: name })),
 });
 
-/** Workers that are remembered, and nodes with the pool's label. */
+/** Recorded workers, and nodes with the pool's label. */
 function nodesOf({ isLimited, nodes, pool, workers }: PoolState): [string, Node | undefined][] {
   const remembered = workers.map(({ worker }) => worker.name);
   const labelled = [...nodes].filter(([, { metadata }]) => metadata?.labels?.[label.nodePool] === pool.name);

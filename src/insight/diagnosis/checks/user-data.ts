@@ -16,7 +16,7 @@ export const payload = defineCheck({
     const code = "DB_NODE_PAYLOAD" as const;
     const complaints = poolReport(subject, { hash, pool: object })
       .problems.map(({ what }) => what)
-      // Reported in more words below.
+      // Reported below, with more detail.
       .filter((what) => !what.startsWith("ValidGeneratedPayload"));
     if (hash === "" || tokenSecret === undefined) {
       const message =
@@ -75,7 +75,7 @@ function judgePool(state: PoolState): Judgement {
 function judgeWorker(state: PoolState, of: WorkerState, fixes: WorkerFixes | undefined): Judgement {
   const { file, node, userData: text, worker } = of;
   if (node !== undefined) return skipped(`${worker.name} has joined and needs its user data no more`);
-  // Its token was taken from it on purpose.
+  // Its token was revoked on purpose.
   if (worker.leaving !== undefined) return skipped(`${worker.name} is being ${worker.leaving}`);
   if (text === undefined) return skipped(`${worker.name} has no user data in ${file}`);
   const judge = (pointer: UserDataPointer) =>

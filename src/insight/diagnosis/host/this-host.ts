@@ -103,7 +103,7 @@ interface Route {
   readonly dev?: string;
 }
 
-/** No packet leaves: it is the table that is asked. */
+/** Reads the routing table; no packet is sent. */
 async function routesTo(address: string): Promise<string[]> {
   const family = address.includes(":") ? "-6" : "-4";
   const { code, stdout } = await runCommand(["ip", "-j", "-details", family, "route", "show", "match", address]);

@@ -23,7 +23,7 @@ const state = (status: HostedCondition["status"], reason: string, message: strin
   ...{ status, reason, message },
 });
 const AS_EXPECTED = state("True", "AsExpected", "All is well");
-/** The checker stamps every minute. */
+/** The checker writes its time stamp every minute. */
 const STALE_MS = 5 * 60_000;
 
 /** The kubelet's log stream comes back through the tunnel or not at all. */
@@ -56,7 +56,7 @@ async function logsOfAgents(hosted: KubeApi): Promise<ConditionState> {
   return state("False", "LogsAccessFailed", `no log of ${running.length} running agents could be read: ${last}`);
 }
 
-/** The other direction: whether workers reach the kube-apiserver, as a checker among them stamps it. */
+/** The other direction: whether workers reach the kube-apiserver, by the time stamp of a checker that runs on them. */
 export async function controlPlaneConnection(hosted: KubeApi, now = Date.now()): Promise<HostedCondition> {
   const found = (await withoutWorkers(hosted)) ?? (await lastStamp(hosted, now));
   return { type: "ControlPlaneConnectionAvailable", ...found };

@@ -37,7 +37,7 @@ const API_TIMEOUT = { timeoutMs: 10_000 };
 const HEALTH_TIMEOUT_MS = 6_000;
 const FIPS_FILE = "/proc/sys/crypto/fips_enabled";
 
-/** Clients of clusters that are opened on the way are added to `opened`; the caller closes them. */
+/** Clients that are opened while facts are gathered are added to `opened`; the caller closes them. */
 export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
   const { address, agentPort, egressConfig, env, host, model, now, pki, role, socket } = place;
   const kind = programOf(role) ?? "server";
@@ -59,7 +59,7 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
 
     async serverPorts(facts) {
       const { running } = await facts.get("program");
-      // A server that runs here knows better than the bridge it may have nothing to do with.
+      // The flags of a running server take precedence over the bridge's defaults: it may not be the bridge's server.
       const health = running === undefined ? ports.health : (healthPortOf(kind, running)?.port ?? 0);
       const admin = (running && adminPortOf(kind, running)?.port) ?? ports.admin;
       return { agent: agentPort, health: place.healthPort || health, admin: place.adminPort || admin };
@@ -91,7 +91,7 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
       if (!existsSync(pki))
         return unavailable(`${pki} does not exist here`, "Name the directory of the certificates with --pki.");
       const { inspectPath } = await import("../../../tunnel/pki/inspect/inspect.js");
-      // An agent has no certificate of the server's to look at; the handshake shows it.
+      // The server's certificate is not on an agent's host; the handshake shows it.
       const dialled = address === "" || role === "agent" ? {} : { address };
       return inspectPath(pki, { ...dialled, now: now() });
     },
@@ -127,7 +127,7 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
 
     async agentPort() {
       if (address === "") return unavailable("where agents dial the server is not known", "Give it with --address.");
-      // Without a server there is nothing to reach, and the check health says so.
+      // The check health reports a server that does not run.
       if (role !== "agent" && (await host.running("server")) === undefined)
         return unavailable("no proxy-server runs here");
       const file = join(pki, "ca.crt");
@@ -185,7 +185,7 @@ function sidecarFacts({ env, host, sidecarSettings }: DoctorPlace): FactSource {
   };
 }
 
-/** Whoever was named, else the program that runs here, asked on its admin port. */
+/** The answers of an admin port: the one of --admin, else that of the program that runs here. */
 function adminFacts({ admin, caFile, host, tokenFile }: DoctorPlace): FactSource {
   return {
     async adminPort(facts) {
@@ -232,7 +232,7 @@ function adminFacts({ admin, caFile, host, tokenFile }: DoctorPlace): FactSource
   };
 }
 
-/** What up, gather and teardown do. */
+/** The requests of bootstrap up, gather and teardown. */
 function neededPermissions(namespace: string): Readonly<Record<string, string>>[] {
   const inBridge = { namespace };
   return [
@@ -375,7 +375,7 @@ function objectFacts({ address, host, kubeconfig, namespace, role }: DoctorPlace
       if (address !== "") return [address];
       try {
         const { items } = await listed<ConfigMap>(facts, "ConfigMap");
-        // Whoever signed it, it must be for the address.
+        // Which authority signed it does not matter here, so the published authority is left out.
         const maps = items.map(({ data = {}, ...map }) => ({ ...map, data: { ...data, ignitionCA: "" } }));
         const { dnsNames, ipAddresses } = publishedAddresses(maps);
         const names = [...dnsNames, ...ipAddresses];

@@ -50,7 +50,7 @@ export interface AggregatedApi extends KubeObject {
 export interface HostedControlPlane {
   readonly clusters: HostedClusters;
   readonly config: HostedConfig;
-  /** drawbridge's own. */
+  /** The version of drawbridge. */
   readonly version: string;
 }
 
@@ -104,7 +104,7 @@ export function hostedSource({ clusters: { hosted, management }, config, version
   };
 }
 
-/** Those that are called at a Service: by URL they are called directly, past the tunnel. */
+/** The webhooks that are called at a Service: those with a URL are not called through the tunnel. */
 function webhooksOf({ metadata, webhooks = [] }: WebhookConfiguration): HostedWebhook[] {
   return webhooks.flatMap(({ clientConfig: { caBundle, service }, name, sideEffects, ...webhook }) => {
     const { failurePolicy = "Fail", timeoutSeconds = 10 } = webhook;

@@ -38,8 +38,8 @@ import type { Worker } from "../../../cluster/nodes/workers/worker.js";
 import { type FactSource, unavailable } from "../check.js";
 import { fixesOf } from "../workers/fixes.js";
 
-/** How pools are looked at, and with whose rules. */
-export interface RecoveryContext {
+/** The clusters, the records of workers and the rules of the approver by which pools are diagnosed. */
+export interface PoolContext {
   readonly clusters: Clusters;
   /** Whether machines join another cluster than the pool's. */
   readonly isHosted: boolean;
@@ -80,7 +80,7 @@ export interface PoolState {
 export interface IgnitionAnswer {
   /** Its URL, without a login. */
   readonly source: string;
-  /** Whose user data names it. */
+  /** The workers, or the pool, whose user data names it. */
   readonly subjects: readonly string[];
   readonly status?: number;
   readonly error?: unknown;
@@ -102,7 +102,7 @@ export interface NetworkCertificate {
 const NETWORK_CERTIFICATE = "ovn-control-plane-metrics-cert";
 
 /** `names`: only these workers; empty for all of the pool. */
-export function poolSource(context: RecoveryContext, pool: ObjectName, names: readonly string[]): FactSource {
+export function poolSource(context: PoolContext, pool: ObjectName, names: readonly string[]): FactSource {
   const { clusters, isHosted } = context;
   return {
     poolState: () => readPool(context, pool, names),
@@ -133,7 +133,7 @@ export function poolSource(context: RecoveryContext, pool: ObjectName, names: re
 }
 
 async function readPool(
-  { clusters, now, store }: RecoveryContext,
+  { clusters, now, store }: PoolContext,
   pool: ObjectName,
   names: readonly string[],
 ): Promise<PoolState> {
@@ -186,7 +186,7 @@ export interface UserDataPointer {
   readonly hash: string;
 }
 
-/** A sentence when a machine could do nothing with it. */
+/** A sentence when no machine could use it. */
 export function readPointer(text: string): UserDataPointer | string {
   let config: Config;
   try {
@@ -211,7 +211,7 @@ export function readPointer(text: string): UserDataPointer | string {
 const TIMEOUT_MS = 5_000;
 const LARGEST_ANSWER = 64 * 1024;
 
-/** Asks each address once, whoever was given it. */
+/** Asks each address once, however many machines were given it. */
 async function ignitionAnswers({ isLimited, pool, userDataSecret, workers }: PoolState): Promise<IgnitionAnswer[]> {
   const texts: [string, string][] = workers.flatMap(({ node, userData, worker }) =>
     node === undefined && userData !== undefined ? [[worker.name, userData]] : [],

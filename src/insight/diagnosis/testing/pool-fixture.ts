@@ -18,7 +18,7 @@ import { WorkerStore } from "../../../cluster/nodes/workers/store.js";
 import { freshUserData } from "../../../cluster/nodes/workers/user-data.js";
 import type { Worker } from "../../../cluster/nodes/workers/worker.js";
 import { makeRequest } from "../../../tunnel/pki/testing/requests.js";
-import type { RecoveryContext } from "../sources/pool.js";
+import type { PoolContext } from "../sources/pool.js";
 import { examinePool } from "../workers/doctor.js";
 
 export const pool = { namespace: "clusters", name: "workers" };
@@ -58,7 +58,7 @@ export class PoolFixture {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  get context(): RecoveryContext {
+  get context(): PoolContext {
     const nodes = this.isHosted ? this.hosted : this.api;
     return {
       clusters: { pools: this.api, nodes },

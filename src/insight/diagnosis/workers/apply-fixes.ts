@@ -1,4 +1,4 @@
-/** Applies what findings offer, one after the other, and nothing without a record. */
+/** Applies the fixes of findings, one after the other, and logs each of them. */
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { ErrorCode } from "../../../base/errors/catalogue.js";
@@ -18,7 +18,7 @@ export interface AppliedFix {
 export interface FixOptions {
   /** Reports what would be done, and does nothing. */
   readonly dryRun: boolean;
-  /** Every fix is a line of JSON there when it begins and one when it ends. */
+  /** Every fix is logged there as a line of JSON when it begins and when it ends. */
   readonly logFile: string;
   readonly now: () => number;
 }
@@ -28,7 +28,7 @@ export async function applyFixes(findings: readonly Finding[], options: FixOptio
   const fixable = fixableOf(findings);
   if (dryRun || fixable.length === 0)
     return fixable.map(({ entry }) => ({ ...entry, outcome: "would be done", result: "" }));
-  // What keeps the directory from being made keeps the log from being opened.
+  // If the directory cannot be made, the log cannot be opened either, and that error is reported.
   await mkdir(dirname(logFile), { recursive: true, mode: 0o700 }).catch(() => undefined);
   const log = openLineLog("fix log", logFile, "DB_FIX_LOG");
   const done: AppliedFix[] = [];

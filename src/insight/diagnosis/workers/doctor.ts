@@ -7,12 +7,12 @@ import { ignitionServer, networkCertificate, nodesReady, requests } from "../che
 import { payload, userData } from "../checks/user-data.js";
 import { findingsJson, findingsText } from "../report.js";
 import { gathererOf, runChecks } from "../run.js";
-import { poolSource, type RecoveryContext } from "../sources/pool.js";
+import { type PoolContext, poolSource } from "../sources/pool.js";
 import { type AppliedFix, applyFixes, type FixOptions, postponeFixes } from "./apply-fixes.js";
 
 export interface WorkersDoctorOptions {
-  readonly context: RecoveryContext;
-  /** Undefined: those of all workers that are remembered. */
+  readonly context: PoolContext;
+  /** Undefined: the pools of all recorded workers. */
   readonly pool: ObjectName | undefined;
   /** Only these workers; empty for all. */
   readonly names: readonly string[];
@@ -27,12 +27,12 @@ export interface PoolDiagnosis {
   readonly fixes: readonly AppliedFix[];
 }
 
-/** In the order in which a machine meets them. */
+/** In the order in which a machine depends on them. */
 const checks = [payload, userData, ignitionServer, requests, nodesReady, networkCertificate];
 
 /** Rejects when the pool itself cannot be read. */
 export async function examinePool(
-  context: RecoveryContext,
+  context: PoolContext,
   pool: ObjectName,
   names: readonly string[],
 ): Promise<Finding[]> {
@@ -49,7 +49,7 @@ export async function diagnosePools(options: WorkersDoctorOptions): Promise<Pool
     try {
       diagnoses.push(await diagnosePool(options, pool));
     } catch (reason) {
-      // One that is gone must not hide the others.
+      // A pool that is gone must not hide the other pools.
       if (pools.length === 1) throw reason;
       const subject = pathOf(pool);
       const judgement = coded("DB_NODE_UNCHECKED", `pool ${subject} could not be read: ${messageOf(reason)}`);
@@ -84,10 +84,7 @@ async function poolsOf({ context, names, pool }: WorkersDoctorOptions): Promise<
   const paths = workers.filter(({ name }) => names.length === 0 || names.includes(name)).map((worker) => worker.pool);
   const pools = [...new Set(paths)].sort().flatMap((path) => readPath(path) ?? []);
   if (pools.length > 0) return pools;
-  throw new DrawbridgeError(
-    "DB_WORKERS",
-    "no worker is remembered, so it is not clear which pool is meant; give --pool",
-  );
+  throw new DrawbridgeError("DB_WORKERS", "no worker is recorded, so the pool is not known; give --pool");
 }
 
 export function diagnosesText(diagnoses: readonly PoolDiagnosis[], isFixing: boolean): string {

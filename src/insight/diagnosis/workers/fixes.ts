@@ -7,11 +7,11 @@ import { decide, noDecisionLog } from "../../../cluster/nodes/csr/decide.js";
 import { requestName } from "../../../cluster/nodes/csr/signing-request.js";
 import { pathOf, type Secret } from "../../../cluster/nodes/objects.js";
 import { freshUserData } from "../../../cluster/nodes/workers/user-data.js";
-import type { NetworkCertificate, RecoveryContext, WorkerState } from "../sources/pool.js";
+import type { NetworkCertificate, PoolContext, WorkerState } from "../sources/pool.js";
 
 export type WorkerFixes = ReturnType<typeof fixesOf>;
 
-export function fixesOf(context: RecoveryContext) {
+export function fixesOf(context: PoolContext) {
   return {
     rewriteUserData: (worker: WorkerState) => rewriteUserData(context, worker),
     approveRequest: (name: string) => approveRequest(context, name),
@@ -20,7 +20,7 @@ export function fixesOf(context: RecoveryContext) {
 }
 
 /** A file that no machine has booted with yet can be written at any time. */
-function rewriteUserData({ clusters, store }: RecoveryContext, { file, userData, worker }: WorkerState): Fix {
+function rewriteUserData({ clusters, store }: PoolContext, { file, userData, worker }: WorkerState): Fix {
   return {
     what: `write ${file} again, with the pool's token and configuration of now`,
     async apply() {
@@ -35,8 +35,8 @@ function rewriteUserData({ clusters, store }: RecoveryContext, { file, userData,
   };
 }
 
-/** As the approver would: everything is read again, since what was approved before it counts, and remembered first. */
-function approveRequest({ clusters, inventory, memory, now, policy }: RecoveryContext, name: string): Fix {
+/** As the approver does: everything is read again, since earlier approvals count, and the decision is recorded first. */
+function approveRequest({ clusters, inventory, memory, now, policy }: PoolContext, name: string): Fix {
   const api = clusters.nodes;
   return {
     what: `approve ${name}, as drawbridge csr approver would`,
@@ -58,9 +58,9 @@ function approveRequest({ clusters, inventory, memory, now, policy }: RecoveryCo
   };
 }
 
-/** Only what pods mount; annotations would make the other cluster's controllers think that it is theirs. */
+/** Copies only what pods mount: with its annotations, the other cluster's controllers would manage the Secret. */
 function copyCertificate(
-  { clusters }: RecoveryContext,
+  { clusters }: PoolContext,
   { from, to }: NetworkCertificate,
   { data = {}, type = "kubernetes.io/tls" }: Secret,
 ): Fix {

@@ -1,4 +1,4 @@
-/** `workers doctor --watch`: looks again and again, logs what has changed, and serves metrics. */
+/** `workers doctor --watch`: diagnoses at intervals, logs what has changed, and serves metrics. */
 import { pause, systemClock } from "../../../base/clock.js";
 import { messageOf } from "../../../base/errors/error.js";
 import { startServerHealth } from "../../../base/health.js";
@@ -48,7 +48,7 @@ export async function watchWorkers(options: WatchOptions): Promise<number> {
   return 0;
 }
 
-/** Logs each finding when it appears and when it is gone, not at every look. */
+/** Logs each finding when it appears and when it is gone, not every time. */
 class ChangeLog {
   readonly #logger: Logger;
   #known = new Map<string, string>();
