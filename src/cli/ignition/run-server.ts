@@ -105,7 +105,7 @@ export async function runServing(config: ServingConfig): Promise<number> {
   const subject = new IgnitionSubject();
   const admin = config.admin && (await openAdmin(config.admin, metrics.registry, subject, subject));
   if (admin !== undefined) listening.publish({ source: subject, what: "admin", address: admin.address });
-  const parts = { book, recorder: subject.watch(recorder) };
+  const parts = { tokens: book, recorder: subject.watch(recorder) };
   const server = await startIgnitionServer({ ...listen, certificates: await inForce() }, parts);
   subject.up(
     "secretName" in certificates ? `Secret ${certificates.secretName}` : certificates.certFile,

@@ -46,14 +46,14 @@ export interface AddressChoice {
 export async function chooseAddress(input: AddressInput): Promise<AddressChoice> {
   const around = await lookAround(input);
   const considered: Consideration[] = [];
-  for await (const { source, from, address, nothing, isTold } of candidates(input, around)) {
+  for await (const { source, from, address, nothing, isGiven } of candidates(input, around)) {
     const reason = address === undefined ? undefined : unusableBecause(address, around);
-    const is = isTold ? `${from} is ${address}` : `${address} is ${from}`;
+    const is = isGiven ? `${from} is ${address}` : `${address} is ${from}`;
     if (address === undefined) considered.push({ source, outcome: "nothing", detail: `${nothing}.` });
     else if (reason === undefined) {
       considered.push({ source, outcome: "chosen", detail: `${is}.` });
       return choiceOf(source, address, considered, around);
-    } else if (isTold) {
+    } else if (isGiven) {
       // What a person said is used or refused, never replaced by something else.
       throw new DrawbridgeError("DB_ADDRESS_REFUSED", `${from} is ${JSON.stringify(address)}: ${reason}.`);
     } else considered.push({ source, outcome: "refused", detail: `${is}, but ${reason}.` });
@@ -140,7 +140,7 @@ interface Candidate {
   /** Undefined: nothing there, and `nothing` says so. */
   readonly address: string | undefined;
   readonly nothing?: string;
-  readonly isTold?: true;
+  readonly isGiven?: true;
 }
 
 /** Well-known addresses of the wide world; asking for the way to them sends nothing. */
@@ -149,13 +149,13 @@ const FAR_AWAY: Readonly<Record<Family, string>> = { 4: "1.1.1.1", 6: "2001:4860
 /** The one that was told, otherwise those that can be found, best first. */
 async function* candidates({ flag, env, host }: AddressInput, around: Surroundings): AsyncGenerator<Candidate> {
   const [variable] = ADDRESS_VARIABLES.filter((name) => env[name]);
-  if (flag !== undefined) return yield { source: "flag", from: flag.name, address: flag.value, isTold: true };
+  if (flag !== undefined) return yield { source: "flag", from: flag.name, address: flag.value, isGiven: true };
   if (variable !== undefined)
     return yield {
       source: "environment",
       from: `the variable ${variable}`,
       address: env[variable],
-      isTold: true,
+      isGiven: true,
     };
   const { serviceNetworks, machineNetworks, owned } = around;
   const families = searchedFamilies(serviceNetworks, machineNetworks);

@@ -98,8 +98,8 @@ export function showPlan(plan: FirewallPlan): string {
       ["In", plan.where],
       ["Until", "bootstrap is complete"],
     ]),
-    deeds("Who opens it", plan.opened),
-    deeds("Who takes it away", plan.removed),
+    actions("Who opens it", plan.opened),
+    actions("Who takes it away", plan.removed),
     list("Stays behind unless you act", plan.forgotten),
     steps("Open it yourself", plan.open),
     steps("Take it away yourself", plan.remove),
@@ -122,7 +122,7 @@ function table(rows: readonly (readonly [string, string])[]): string {
   return rows.map(([name, value]) => `  ${name.padEnd(width)}   ${value}`).join("\n");
 }
 
-function deeds(title: string, all: readonly PlanAction[]): string {
+function actions(title: string, all: readonly PlanAction[]): string {
   return [`${title}:`, ...all.map(({ by, what }) => `  - ${by}: ${what}.`)].join("\n");
 }
 

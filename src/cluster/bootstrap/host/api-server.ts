@@ -12,61 +12,68 @@ import type { RecordKeeper, SettingMethod } from "./record.js";
 import type { Site, Step } from "./step.js";
 
 /** Whether the manifest names this bridge's egress configuration; undefined without a manifest to look into. */
-export async function isInManifest(host: Host, model: BridgeModel, way: SettingMethod): Promise<boolean | undefined> {
-  if (way.by !== "manifest") return undefined;
-  const text = await host.files.read(way.manifest);
+export async function isInManifest(
+  host: Host,
+  model: BridgeModel,
+  setting: SettingMethod,
+): Promise<boolean | undefined> {
+  if (setting.by !== "manifest") return undefined;
+  const text = await host.files.read(setting.manifest);
   return text === undefined ? undefined : egressFileIn(text) === apiServerFlag(model).value;
 }
 
 /** Brings the change about; whether it has taken effect is for the caller to wait for. */
 export async function makeChange(host: Host, model: BridgeModel, keeper: RecordKeeper): Promise<void> {
-  const way = keeper.record.setting;
-  if (way.by === "manifest") return editManifest(host, model, keeper, way);
-  if (way.by === "command") return runCommand(host, model, way.apply);
+  const setting = keeper.record.setting;
+  if (setting.by === "manifest") return editManifest(host, model, keeper, setting);
+  if (setting.by === "command") return runCommand(host, model, setting.apply);
 }
 
 /** Takes the change back. False when only a person can. */
-export async function undoChange(host: Host, model: BridgeModel, way: SettingMethod): Promise<boolean> {
-  if (way.by === "manifest") {
-    await restoreManifest(host, model, way);
+export async function undoChange(host: Host, model: BridgeModel, setting: SettingMethod): Promise<boolean> {
+  if (setting.by === "manifest") {
+    await restoreManifest(host, model, setting);
     return true;
   }
-  if (way.by !== "command" || way.restore === undefined) return false;
-  await runCommand(host, model, way.restore);
+  if (setting.by !== "command" || setting.restore === undefined) return false;
+  await runCommand(host, model, setting.restore);
   return true;
 }
 
 type ByManifest = Extract<SettingMethod, { by: "manifest" }>;
 
-async function editManifest(host: Host, model: BridgeModel, keeper: RecordKeeper, way: ByManifest): Promise<void> {
+async function editManifest(host: Host, model: BridgeModel, keeper: RecordKeeper, setting: ByManifest): Promise<void> {
   const { files } = host;
-  const original = await files.read(way.manifest);
-  const look = await files.status(way.manifest);
-  if (original === undefined || look === undefined) {
-    throw new DrawbridgeError("DB_API_SERVER_CHANGE", `${way.manifest}, the kube-apiserver's manifest, is not there.`);
+  const original = await files.read(setting.manifest);
+  const status = await files.status(setting.manifest);
+  if (original === undefined || status === undefined) {
+    throw new DrawbridgeError(
+      "DB_API_SERVER_CHANGE",
+      `${setting.manifest}, the kube-apiserver's manifest, is not there.`,
+    );
   }
   const edited = withEgress(original, model);
   if (edited === original) return;
   // Outside the manifests' directory, or the kubelet would run both.
-  const backup = keeper.file(basename(way.manifest));
-  const { mode } = look;
+  const backup = keeper.file(basename(setting.manifest));
+  const { mode } = status;
   await files.write(backup, original, 0o600);
   const edit = { backup, mode, originalSha256: sha256(original), editedSha256: sha256(edited) };
-  await keeper.willChange({ ...way, edit });
-  await files.write(way.manifest, edited, mode);
+  await keeper.willChange({ ...setting, edit });
+  await files.write(setting.manifest, edited, mode);
 }
 
 /** The very bytes of before, unless somebody has changed the manifest since; then only what is ours goes. */
 async function restoreManifest(host: Host, model: BridgeModel, { manifest, edit }: ByManifest): Promise<void> {
   const { files } = host;
   const present = await files.read(manifest);
-  const look = await files.status(manifest);
-  if (present === undefined || look === undefined) return;
+  const status = await files.status(manifest);
+  if (present === undefined || status === undefined) return;
   if (edit !== undefined && sha256(present) === edit.originalSha256) return;
   const backup = edit && sha256(present) === edit.editedSha256 ? await files.read(edit.backup) : undefined;
   const isWhole = backup !== undefined && sha256(backup) === edit?.originalSha256;
   const restored = isWhole ? backup : withoutEgress(present, model);
-  if (restored !== present) await files.write(manifest, restored, edit?.mode ?? look.mode);
+  if (restored !== present) await files.write(manifest, restored, edit?.mode ?? status.mode);
 }
 
 /** For hosts where only their owner knows how a kube-apiserver is started. */
@@ -102,7 +109,7 @@ export interface Instructions {
   readonly files: readonly { readonly name: string; readonly text: string }[];
 }
 
-export function instructionsFor(model: BridgeModel, way: SettingMethod): Instructions {
+export function instructionsFor(model: BridgeModel, setting: SettingMethod): Instructions {
   const { name, value } = apiServerFlag(model);
   const flag = `--${name}=${value}`;
   const files = renderedFiles(model)
@@ -110,7 +117,7 @@ export function instructionsFor(model: BridgeModel, way: SettingMethod): Instruc
     .map(({ name: file, text }) => ({ name: file, text }));
   return {
     flag,
-    text: way.by === "manifest" ? editOf(model, way.manifest, flag) : flagOf(model, flag),
+    text: setting.by === "manifest" ? editOf(model, setting.manifest, flag) : flagOf(model, flag),
     files: model.for === "kubeadm" ? files : [],
   };
 }
@@ -141,9 +148,9 @@ function flagOf({ paths }: BridgeModel, flag: string): string {
 }
 
 /** The reverse. */
-export function undoInstructions(model: BridgeModel, way: SettingMethod): string {
+export function undoInstructions(model: BridgeModel, setting: SettingMethod): string {
   const { name, value } = apiServerFlag(model);
-  const where = way.by === "manifest" ? `in ${way.manifest}` : "from the kube-apiserver's command";
+  const where = setting.by === "manifest" ? `in ${setting.manifest}` : "from the kube-apiserver's command";
   return `Take --${name}=${value} away ${where} and restart the kube-apiserver`;
 }
 
@@ -155,14 +162,14 @@ function indented(text: string): string {
 
 export function apiServerStep(site: Site, apply: boolean): Step {
   const { host, model, keeper, api, timeoutMs } = site;
-  const way = keeper.record.setting;
+  const setting = keeper.record.setting;
   const step: Step = {
     name: "kube-apiserver",
     title: "kube-apiserver uses the bridge",
     makes: async () => createdObjects(model).filter(({ type }) => type === "setting"),
     async check() {
       const { using, others } = await runningApiServers(host, model);
-      const written = await isInManifest(host, model, way);
+      const written = await isInManifest(host, model, setting);
       const [process] = using;
       if (process !== undefined && written !== false) {
         return (await api.localReady())
@@ -176,13 +183,13 @@ export function apiServerStep(site: Site, apply: boolean): Step {
       return { state: "missing", detail: seen };
     },
     async do() {
-      if ((await isInManifest(host, model, way)) !== true) await makeChange(host, model, keeper);
-      const isSo = async () => (await step.check()).state === "done";
-      if (await waitFor(host, host.now() + timeoutMs, isSo, 500)) return;
+      if ((await isInManifest(host, model, setting)) !== true) await makeChange(host, model, keeper);
+      const isDone = async () => (await step.check()).state === "done";
+      if (await waitFor(host, host.now() + timeoutMs, isDone, 500)) return;
       const { detail } = await step.check();
       const sentence = `The kube-apiserver did not take up the bridge within ${timeoutMs / 1000} s: ${detail}.`;
       throw new DrawbridgeError("DB_API_SERVER_WAIT", sentence);
     },
   };
-  return apply ? step : { ...step, byHand: instructionsFor(model, way).text };
+  return apply ? step : { ...step, byHand: instructionsFor(model, setting).text };
 }

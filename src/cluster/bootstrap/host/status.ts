@@ -27,18 +27,18 @@ export interface StatusLine {
 export type BridgeStatus = Awaited<ReturnType<typeof bridgeStatus>>;
 
 /** Throws DB_BRIDGE_ABSENT without a bridge. */
-export async function bridgeStatus(host: Host, wishes: StatusOptions, openApi: OpenApi) {
-  const keeper = await RecordKeeper.find(host, wishes.stateDirectory);
+export async function bridgeStatus(host: Host, options: StatusOptions, openApi: OpenApi) {
+  const keeper = await RecordKeeper.find(host, options.stateDirectory);
   if (keeper === undefined) {
-    throw new DrawbridgeError("DB_BRIDGE_ABSENT", `No bridge is recorded in ${wishes.stateDirectory}.`);
+    throw new DrawbridgeError("DB_BRIDGE_ABSENT", `No bridge is recorded in ${options.stateDirectory}.`);
   }
   const { record, model } = keeper;
-  const api = new ApiAccess(host, openApi, chosenCluster(wishes, record), record.setting);
+  const api = new ApiAccess(host, openApi, chosenCluster(options, record), record.setting);
   try {
     const site: Site = { host, keeper, model, api, timeoutMs: 0 };
-    const choose = () => addressNow(host, { address: undefined, env: wishes.env }, model);
+    const choose = () => addressNow(host, { address: undefined, env: options.env }, model);
     const lines: StatusLine[] = [];
-    for (const { name, title, check } of stepsOf(site, { apply: false, isUp: true, choose })) {
+    for (const { name, title, check } of stepsOf(site, { apply: false, isApiReady: true, choose })) {
       const { state, detail } = await check().catch(wrongBecause);
       lines.push({ name, title, ok: state === "done", detail });
       if (name === "server") lines.push(...(await listeners(site)));

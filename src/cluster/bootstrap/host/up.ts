@@ -37,24 +37,24 @@ export interface UpOptions extends Omit<BridgeOptions, "for" | "serverAddresses"
 
 export type UpResult = Awaited<ReturnType<typeof bringUp>>;
 
-export async function bringUp(host: Host, wishes: UpOptions, openApi: OpenApi, progress: Progress) {
-  const earlier = await RecordKeeper.find(host, wishes.stateDirectory);
-  const choose = () => addressNow(host, wishes, earlier?.model);
-  const draft = earlier === undefined ? await newDraft(host, wishes, await choose()) : draftAgain(earlier, wishes);
+export async function bringUp(host: Host, wanted: UpOptions, openApi: OpenApi, progress: Progress) {
+  const earlier = await RecordKeeper.find(host, wanted.stateDirectory);
+  const choose = () => addressNow(host, wanted, earlier?.model);
+  const draft = earlier === undefined ? await newDraft(host, wanted, await choose()) : draftAgain(earlier, wanted);
   const { options, kubeconfig, context, setting } = draft;
   const api = new ApiAccess(host, openApi, { kubeconfig, context }, setting);
   try {
-    const isUp = await api.clusterReady();
-    if (options.for === "kubeadm" && isUp && !wishes.onlyThisApiServer)
+    const isApiReady = await api.clusterReady();
+    if (options.for === "kubeadm" && isApiReady && !wanted.onlyThisApiServer)
       refuseSeveral(await announcedApiServers(await api.cluster()));
-    const keeper = earlier ?? (await RecordKeeper.begin(host, wishes.stateDirectory, draft));
+    const keeper = earlier ?? (await RecordKeeper.begin(host, wanted.stateDirectory, draft));
     // How it is told may change from one run to the next, as long as nothing was changed yet.
     if (earlier !== undefined && setting.by === "command") await earlier.willChange(setting);
     const { model } = keeper;
     const { warnings } = await choose();
-    const site: Site = { host, keeper, model, api, timeoutMs: wishes.timeoutMs };
-    const apply = wishes.apply || keeper.record.setting.by === "command";
-    const steps = await runSteps(stepsOf(site, { apply, isUp, choose }), keeper, () => host.now(), progress);
+    const site: Site = { host, keeper, model, api, timeoutMs: wanted.timeoutMs };
+    const apply = wanted.apply || keeper.record.setting.by === "command";
+    const steps = await runSteps(stepsOf(site, { apply, isApiReady, choose }), keeper, () => host.now(), progress);
     const isLeft = steps.some(({ outcome }) => outcome === "left to you");
     return {
       for: model.for,
@@ -75,12 +75,12 @@ export async function bringUp(host: Host, wishes: UpOptions, openApi: OpenApi, p
 
 interface Circumstances {
   readonly apply: boolean;
-  readonly isUp: boolean;
+  readonly isApiReady: boolean;
   readonly choose: Parameters<typeof addressStep>[1];
 }
 
 /** In the order in which they are taken; `status` looks at the same ones. */
-export function stepsOf(site: Site, { apply, isUp, choose }: Circumstances): Step[] {
+export function stepsOf(site: Site, { apply, isApiReady, choose }: Circumstances): Step[] {
   const { egressConfig, tmpfiles } = site.model.paths;
   const [agents, setting] = [agentsStep(site), apiServerStep(site, apply)];
   return [
@@ -91,7 +91,7 @@ export function stepsOf(site: Site, { apply, isUp, choose }: Circumstances): Ste
     ...(tmpfiles === undefined ? [] : [fileStep(site, "tmpfiles", "Socket directory after a reboot", tmpfiles)]),
     serverStep(site),
     // From the moment of the change on all calls into the cluster need agents, so these come first where they can.
-    ...(isUp ? [agents, setting] : [setting, agents]),
+    ...(isApiReady ? [agents, setting] : [setting, agents]),
     connectedStep(site),
   ];
 }
@@ -99,47 +99,47 @@ export function stepsOf(site: Site, { apply, isUp, choose }: Circumstances): Ste
 type RecordDraft = Required<Pick<BridgeRecord, "options" | "kubeconfig" | "context" | "setting">>;
 
 /** Of a bridge that was begun before. */
-function draftAgain(keeper: RecordKeeper, wishes: UpOptions): RecordDraft {
-  refuseOtherOptions(keeper, wishes);
+function draftAgain(keeper: RecordKeeper, wanted: UpOptions): RecordDraft {
+  refuseOtherOptions(keeper, wanted);
   const { record } = keeper;
   const { options } = record;
-  return { options, ...chosenCluster(wishes, record), setting: settingOf(options, wishes) };
+  return { options, ...chosenCluster(wanted, record), setting: settingOf(options, wanted) };
 }
 
 /** Of a bridge that is begun now. */
-async function newDraft(host: Host, wishes: UpOptions, { target }: AddressChoice): Promise<RecordDraft> {
-  const options = await newOptions(host, wishes, target);
+async function newDraft(host: Host, wanted: UpOptions, { target }: AddressChoice): Promise<RecordDraft> {
+  const options = await newOptions(host, wanted, target);
   await refuseForeignDirectories(host, bridgeModel(options).paths.ownDirectories);
-  const kubeconfig = await chooseKubeconfig(host, wishes.kubeconfig, wishes.env.KUBECONFIG);
-  return { options, kubeconfig, context: wishes.context, setting: settingOf(options, wishes) };
+  const kubeconfig = await chooseKubeconfig(host, wanted.kubeconfig, wanted.env.KUBECONFIG);
+  return { options, kubeconfig, context: wanted.context, setting: settingOf(options, wanted) };
 }
 
 const DEFAULT_MANIFESTS = "/etc/kubernetes/manifests";
 
-async function newOptions(host: Host, wishes: UpOptions, address: string): Promise<BridgeOptions> {
-  const topology = wishes.for ?? (await detectTopology(host, wishes.manifestsDirectory ?? DEFAULT_MANIFESTS));
+async function newOptions(host: Host, wanted: UpOptions, address: string): Promise<BridgeOptions> {
+  const topology = wanted.for ?? (await detectTopology(host, wanted.manifestsDirectory ?? DEFAULT_MANIFESTS));
   if (topology === "openshift") {
     const sentence = "On OpenShift the bridge comes with the host's own scripts: use drawbridge bootstrap inject.";
     throw new DrawbridgeError("DB_BRIDGE_OPTIONS", sentence);
   }
-  const program = wishes.ownProgram === undefined ? {} : { serverProgram: wishes.ownProgram };
-  return { ...program, ...bridgeOptions(wishes), for: topology, serverAddresses: [address] };
+  const program = wanted.ownProgram === undefined ? {} : { serverProgram: wanted.ownProgram };
+  return { ...program, ...bridgeOptions(wanted), for: topology, serverAddresses: [address] };
 }
 
 /** What was told of the bridge itself. */
-function bridgeOptions(wishes: UpOptions): Partial<BridgeOptions> {
-  const { for: _, address, kubeconfig, context, apply, applyCommand, restoreCommand, ...others } = wishes;
-  const { onlyThisApiServer, ownProgram, stateDirectory, timeoutMs, env, ...told } = others;
-  return Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined));
+function bridgeOptions(wanted: UpOptions): Partial<BridgeOptions> {
+  const { for: _, address, kubeconfig, context, apply, applyCommand, restoreCommand, ...others } = wanted;
+  const { onlyThisApiServer, ownProgram, stateDirectory, timeoutMs, env, ...named } = others;
+  return Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
 }
 
 /**
  * A second run may say less than the first, never something else: half a bridge of one kind and half of another is none.
  * How long it stands was decided when its certificates were made, and a newer drawbridge leaves its image alone.
  */
-function refuseOtherOptions({ record }: RecordKeeper, wishes: UpOptions): void {
+function refuseOtherOptions({ record }: RecordKeeper, wanted: UpOptions): void {
   const before = record.options as unknown as Readonly<Record<string, unknown>>;
-  const now: Record<string, unknown> = { ...bridgeOptions(wishes), ...(wishes.for && { for: wishes.for }) };
+  const now: Record<string, unknown> = { ...bridgeOptions(wanted), ...(wanted.for && { for: wanted.for }) };
   const fixed = ["validForMs", "version"];
   const different = Object.entries(now).filter(
     ([name, value]) => !fixed.includes(name) && !isDeepStrictEqual(before[name], value),
@@ -182,8 +182,8 @@ export async function detectTopology({ files }: Host, manifestsDirectory: string
 }
 
 /** kubeadm's own where nobody says another. */
-export async function chooseKubeconfig(host: Host, told: string, env: string | undefined): Promise<string> {
-  if (told !== "") return told;
+export async function chooseKubeconfig(host: Host, named: string, env: string | undefined): Promise<string> {
+  if (named !== "") return named;
   if (env !== undefined && env !== "") return env;
   if ((await host.files.status(ADMIN_CONFIG)) !== undefined) return host.files.real(ADMIN_CONFIG);
   throw new DrawbridgeError("DB_FLAG_VALUE", "--kubeconfig is missing: a file with an administrator's access.");

@@ -56,8 +56,8 @@ const failing = (reason: Error): RemoteHost => ({
     throw reason;
   },
 });
-const teardown = (bootstrap: RemoteHost | undefined, wishes: Partial<TeardownOptions> = {}): Promise<Receipt> =>
-  bridge.teardown({ kubeconfig: "/admin.conf", elsewhere: { bootstrap }, ...wishes });
+const teardown = (bootstrap: RemoteHost | undefined, options: Partial<TeardownOptions> = {}): Promise<Receipt> =>
+  bridge.teardown({ kubeconfig: "/admin.conf", elsewhere: { bootstrap }, ...options });
 const present = (): string[] =>
   [...files, ...others].filter((path) => far.tree().some((line) => line.startsWith(`${path} `)));
 const stateOf = ({ items }: Receipt, end: string) => items.find(({ name }) => name.endsWith(end))?.state;

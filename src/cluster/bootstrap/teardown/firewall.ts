@@ -21,19 +21,26 @@ export interface FirewallOptions {
 /** From flags first, then from what the cluster says of itself. */
 export async function externalCleanup(
   model: BridgeModel,
-  wishes: FirewallOptions,
+  given: FirewallOptions,
   kube: KubeApi | undefined,
   limit: TeardownLimit,
 ): Promise<ExternalCleanup> {
   const found = kube === undefined ? {} : await clusterFacts(kube, model, limit);
-  const platform = wishes.platform ?? found.platform ?? (model.for === "openshift" ? undefined : "host");
+  const platform = given.platform ?? found.platform ?? (model.for === "openshift" ? undefined : "host");
   const { port } = firewallRule(model);
   if (platform === undefined) return unknown(port, "its platform is not known");
-  const told = wishes.machineNetworks.length > 0 ? wishes.machineNetworks : (found.machineNetworks ?? []);
-  const infraId = wishes.infraId ?? found.infraId;
+  const networks = given.machineNetworks.length > 0 ? given.machineNetworks : (found.machineNetworks ?? []);
+  const infraId = given.infraId ?? found.infraId;
   try {
-    const { upi, byoNetwork } = wishes;
-    const plan = firewallPlan({ rule: firewallRule(model), platform, upi, byoNetwork, infraId, machineNetworks: told });
+    const { upi, byoNetwork } = given;
+    const plan = firewallPlan({
+      rule: firewallRule(model),
+      platform,
+      upi,
+      byoNetwork,
+      infraId,
+      machineNetworks: networks,
+    });
     const { rule, where, removed, forgotten, remove } = plan;
     return { firewall: { platform, rule, where, removed, forgotten, remove }, notes: [] };
   } catch {

@@ -21,30 +21,30 @@ export interface ApiServerRelease extends Removal {
 export interface ReleaseInput {
   readonly host: Host;
   readonly model: BridgeModel;
-  readonly way: SettingMethod;
+  readonly setting: SettingMethod;
   /** Undefined without a kubeconfig. */
   readonly api: ApiAccess | undefined;
   readonly limit: TeardownLimit;
   /** Told at once, since somebody has to act while we wait. */
-  readonly tell: (sentence: string) => void;
+  readonly report: (sentence: string) => void;
 }
 
 export async function releaseApiServer(input: ReleaseInput): Promise<ApiServerRelease> {
-  const { host, model, way } = input;
+  const { host, model, setting } = input;
   if (model.for === "openshift") return releaseOpenShift(host);
-  if (way.by === "manifest") await host.files.removeUnfinished(way.manifest);
+  if (setting.by === "manifest") await host.files.removeUnfinished(setting.manifest);
   const { using, others } = await runningApiServers(host, model);
-  const written = (await isInManifest(host, model, way)) === true;
+  const written = (await isInManifest(host, model, setting)) === true;
   if (using.length > 0 || written) return releaseHere(input);
   if (others.length > 0) return { state: "absent", detail: "the kube-apiserver here runs without it", warnings: [] };
   return elsewhere(input);
 }
 
 async function releaseHere(input: ReleaseInput): Promise<ApiServerRelease> {
-  const { host, model, way, api, limit, tell } = input;
-  const undo = undoInstructions(model, way);
+  const { host, model, setting, api, limit, report } = input;
+  const undo = undoInstructions(model, setting);
   try {
-    if (!(await undoChange(host, model, way))) tell(`${undo}; waiting for it.`);
+    if (!(await undoChange(host, model, setting))) report(`${undo}; waiting for it.`);
   } catch (reason) {
     return { state: "left", detail: messageOf(reason), warnings: [`${undo}, then run the teardown again.`] };
   }
@@ -68,7 +68,7 @@ async function releaseHere(input: ReleaseInput): Promise<ApiServerRelease> {
 }
 
 /** No kube-apiserver is on this host: a workstation, or a control plane that is down. */
-async function elsewhere({ host, model, way, api }: ReleaseInput): Promise<ApiServerRelease> {
+async function elsewhere({ host, model, setting, api }: ReleaseInput): Promise<ApiServerRelease> {
   const { name, value } = apiServerFlag(model);
   const kube = await api?.cluster();
   const user = kube && (await userOf(kube, model));
@@ -79,7 +79,7 @@ async function elsewhere({ host, model, way, api }: ReleaseInput): Promise<ApiSe
   const answered = kube !== undefined && (await api!.clusterReady());
   const knowsBridge = (await host.files.status(model.paths.egressConfig.host)) !== undefined;
   const warnings =
-    !answered && knowsBridge && way.by !== "manifest"
+    !answered && knowsBridge && setting.by !== "manifest"
       ? [`No kube-apiserver runs here. One that still has --${name}=${value} will not start again: take the flag away.`]
       : [];
   return { state: "absent", detail: "no kube-apiserver was seen with it", warnings };

@@ -7,7 +7,7 @@ import { KUBEADM_MANIFEST, openshiftShipped, openshiftStageMarks, type Topology 
 
 export interface TeardownScope {
   readonly model: BridgeModel;
-  readonly way: SettingMethod;
+  readonly setting: SettingMethod;
   /** In the order in which they go: first those of the cluster. */
   readonly objects: readonly CreatedObject[];
   /** Server first, directories after what is in them. */
@@ -27,7 +27,7 @@ export function recordedScope({ record, model, directory }: RecordKeeper): Teard
   const others = recorded.filter(({ type }) => type !== "parent");
   return {
     model,
-    way: record.setting,
+    setting: record.setting,
     objects: distinct([...clusterObjects(model), ...olderLayout]),
     hostThings: distinct([
       ...others.filter(isServer),
@@ -53,7 +53,7 @@ export function unrecordedScope(topology: Topology): TeardownScope {
   const manifest = `/etc/kubernetes/manifests/${KUBEADM_MANIFEST}`;
   return {
     model,
-    way: topology === "kubeadm" ? { by: "manifest", manifest } : { by: "hand" },
+    setting: topology === "kubeadm" ? { by: "manifest", manifest } : { by: "hand" },
     objects: anyObjects(model),
     hostThings: distinct([...made.filter(isServer), { type: "process", socket: model.paths.socket.server }, ...made]),
     opened: new Map(),

@@ -158,7 +158,7 @@ describe("on a bare host", () => {
       await pause(ms);
     };
     const receipt = await bridge.teardown();
-    expect(bridge.told[0]).toBe(
+    expect(bridge.reports[0]).toBe(
       `Take ${bareFlag} away from the kube-apiserver's command and restart the kube-apiserver; waiting for it.`,
     );
     expect(receipt.exitCode).toBe(0);

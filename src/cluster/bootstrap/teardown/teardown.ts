@@ -37,36 +37,41 @@ export interface GatheredFacts {
 }
 
 /** What happens while it happens, one sentence each. */
-export type Tell = (sentence: string) => void;
+export type Report = (sentence: string) => void;
 
-export async function takeDown(host: Host, wishes: TeardownOptions, openApi: OpenApi, tell: Tell): Promise<Receipt> {
+export async function takeDown(
+  host: Host,
+  options: TeardownOptions,
+  openApi: OpenApi,
+  report: Report,
+): Promise<Receipt> {
   const startedAt = new Date(host.now()).toISOString();
-  const limit = new TeardownLimit(host, wishes.timeoutMs);
-  const { elsewhere } = wishes;
-  const keeper = elsewhere === undefined ? await RecordKeeper.find(host, wishes.stateDirectory) : undefined;
-  const cluster = chosenCluster(wishes, keeper?.record);
+  const limit = new TeardownLimit(host, options.timeoutMs);
+  const { elsewhere } = options;
+  const keeper = elsewhere === undefined ? await RecordKeeper.find(host, options.stateDirectory) : undefined;
+  const cluster = chosenCluster(options, keeper?.record);
   const api =
     cluster.kubeconfig === ""
       ? undefined
       : new ApiAccess(host, openApi, cluster, keeper?.record.setting ?? { by: "hand" });
   try {
     // A kubeconfig that cannot be used is a mistake to be told at once, an API that is away is not.
-    const kube = await openedApi(api, wishes.kubeconfig !== "", tell);
-    const scope = await scopeOf(host, wishes, keeper, kube);
-    const { model, way, hostThings } = scope;
+    const kube = await openedApi(api, options.kubeconfig !== "", report);
+    const scope = await scopeOf(host, options, keeper, kube);
+    const { model, setting, hostThings } = scope;
     const side =
       elsewhere === undefined
-        ? thisHostSide({ host, model, way, api: kube && api, limit, tell }, hostThings)
+        ? thisHostSide({ host, model, setting: setting, api: kube && api, limit, report }, hostThings)
         : new RemoteHostSide(elsewhere.bootstrap, model, hostThings, limit);
-    const work = new Teardown({ host, limit, tell, scope, kube, side });
-    const isStopped = !(await work.release()) && !wishes.force;
+    const work = new Teardown({ host, limit, report, scope, kube, side });
+    const isStopped = !(await work.release()) && !options.force;
     if (isStopped) work.leaveAll();
     else await work.removeAll();
     const { items, apiAnswered, warnings } = work;
     const isDirty = items.some(({ state }) => state === "left") || side.isUnknown || apiAnswered === false;
     const exitCode: TeardownExit = isStopped ? 1 : isDirty ? 3 : 0;
-    if (exitCode === 0 && elsewhere === undefined) await host.files.remove(wishes.stateDirectory);
-    const others = await externalCleanup(model, wishes.firewall, apiAnswered === true ? kube : undefined, limit);
+    if (exitCode === 0 && elsewhere === undefined) await host.files.remove(options.stateDirectory);
+    const others = await externalCleanup(model, options.firewall, apiAnswered === true ? kube : undefined, limit);
     return {
       version: 1,
       bridge: {
@@ -102,7 +107,7 @@ async function scopeOf(
     keeper === undefined ? unrecordedScope(topology ?? (await topologyHere(host, kube))) : recordedScope(keeper);
   return restoreCommand === undefined
     ? scope
-    : { ...scope, way: { by: "command", apply: "", restore: restoreCommand } };
+    : { ...scope, setting: { by: "command", apply: "", restore: restoreCommand } };
 }
 
 async function topologyHere(host: Host, kube: KubeApi | undefined): Promise<Topology> {
@@ -114,12 +119,12 @@ async function topologyHere(host: Host, kube: KubeApi | undefined): Promise<Topo
   );
 }
 
-async function openedApi(api: ApiAccess | undefined, isTold: boolean, tell: Tell): Promise<KubeApi | undefined> {
+async function openedApi(api: ApiAccess | undefined, isGiven: boolean, report: Report): Promise<KubeApi | undefined> {
   try {
     return await api?.cluster();
   } catch (reason) {
-    if (isTold || !(reason instanceof DrawbridgeError)) throw reason;
-    tell(`${messageOf(reason)} The recorded kubeconfig is of no use; give another with --kubeconfig.`);
+    if (isGiven || !(reason instanceof DrawbridgeError)) throw reason;
+    report(`${messageOf(reason)} The recorded kubeconfig is of no use; give another with --kubeconfig.`);
     return undefined;
   }
 }
@@ -127,7 +132,7 @@ async function openedApi(api: ApiAccess | undefined, isTold: boolean, tell: Tell
 interface TeardownParts {
   readonly host: Host;
   readonly limit: TeardownLimit;
-  readonly tell: Tell;
+  readonly report: Report;
   readonly scope: TeardownScope;
   readonly kube: KubeApi | undefined;
   readonly side: HostSide;
@@ -171,7 +176,7 @@ class Teardown {
   }
 
   async #removeObjects(): Promise<void> {
-    const { host, kube, scope, limit, tell } = this.#parts;
+    const { host, kube, scope, limit, report } = this.#parts;
     if (kube === undefined) {
       const known = scope.objects.filter((object) => this.#openedAt(object) !== undefined);
       for (const object of known) this.#left(object, "no usable kubeconfig");
@@ -187,7 +192,7 @@ class Teardown {
     this.warnings.push(
       `The Kubernetes API did not answer, so the agents' objects stay in namespace ${scope.model.namespace}; run the teardown again when it does.`,
     );
-    tell("Going on with the host.");
+    report("Going on with the host.");
   }
 
   /** Whatever carries the label and stays, wherever it came from. */
@@ -219,7 +224,7 @@ class Teardown {
     const name = nameOf(thing);
     this.items.push({ name, thing, openedAt: this.#openedAt(thing), state, detail });
     if (state === "absent") return;
-    this.#parts.tell(`${name}: ${state === "going" ? "being removed" : state}${detail === "" ? "" : ` (${detail})`}`);
+    this.#parts.report(`${name}: ${state === "going" ? "being removed" : state}${detail === "" ? "" : ` (${detail})`}`);
   }
 
   #openedAt(thing: BridgeThing): string | undefined {

@@ -26,7 +26,7 @@ describe("the Ignition server", () => {
   let turned: RefusedFetch[];
   /** Every test has a minute of its own, as refusals are counted by the minute. */
   let at = 0;
-  const book = new TokenStore();
+  const tokens = new TokenStore();
   const fetches = new EventEmitter();
 
   const certify = async (commonName: string) => {
@@ -43,15 +43,15 @@ describe("the Ignition server", () => {
     await certify("ignition-server");
     const made = makePayload(CONFIG);
     const payload = () => made;
-    book.admit(TOKEN, { payload, secret: "token-workers-83935368", pool: "clusters/workers" });
-    book.admit("of-one", { payload, secret: "token-workers-83935368", pool: "clusters/workers", worker: "worker-3" });
+    tokens.admit(TOKEN, { payload, secret: "token-workers-83935368", pool: "clusters/workers" });
+    tokens.admit("of-one", { payload, secret: "token-workers-83935368", pool: "clusters/workers", worker: "worker-3" });
     const long = makePayload(JSON.stringify({ ignition: { version: "3.2.0" }, more: "x".repeat(32 * 1024 * 1024) }));
     const announced = () => {
       fetches.emit("long");
       return long;
     };
-    book.admit("of-many-bytes", { payload: announced, secret: "token-long", pool: "clusters/long" });
-    book.admit("broken", { payload: () => makePayload("{}"), secret: "token-broken", pool: "clusters/broken" });
+    tokens.admit("of-many-bytes", { payload: announced, secret: "token-long", pool: "clusters/long" });
+    tokens.admit("broken", { payload: () => makePayload("{}"), secret: "token-broken", pool: "clusters/broken" });
     server = await startIgnitionServer(
       {
         host: "127.0.0.1",
@@ -62,7 +62,7 @@ describe("the Ignition server", () => {
         ),
       },
       {
-        book,
+        tokens,
         recorder: { served: (fetch) => served.push(fetch), refused: (fetch) => turned.push(fetch) },
         now: () => at,
       },

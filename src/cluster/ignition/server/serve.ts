@@ -22,7 +22,7 @@ export interface IgnitionServerConfig {
 }
 
 export interface IgnitionServerParts {
-  readonly book: TokenStore;
+  readonly tokens: TokenStore;
   readonly recorder: FetchRecorder;
   readonly now?: () => number;
 }
@@ -57,7 +57,7 @@ const CLOSE_GRACE_MS = 10_000;
 
 export async function startIgnitionServer(
   config: IgnitionServerConfig,
-  { book, recorder, now = Date.now }: IgnitionServerParts,
+  { tokens, recorder, now = Date.now }: IgnitionServerParts,
 ): Promise<RunningIgnitionServer> {
   const tls = { minVersion: "TLSv1.2" as const, ciphers: AEAD_SUITES, honorCipherOrder: true };
   // Connections that are open keep the certificate they began with.
@@ -75,7 +75,7 @@ export async function startIgnitionServer(
     },
     (request, response) => {
       request.resume();
-      const verdict = judge(request, book);
+      const verdict = judge(request, tokens);
       const about = { at: now(), remote: connectionOf(request.socket)?.remoteHost ?? "", claimed: claimedBy(request) };
       if ("payload" in verdict) {
         const { pool, secret, worker } = verdict.grant;
@@ -196,7 +196,7 @@ const BEARER = "Bearer ";
 /** What a request deserves. The order of the checks and every status are HyperShift's: machines depend on them. */
 function judge(
   { url = "/", headers: { authorization } }: IncomingMessage,
-  book: TokenStore,
+  tokens: TokenStore,
 ): FetchPage | { readonly grant: Grant; readonly payload: Payload } {
   const path = pathOf(url);
   if (path === undefined) return { status: 400, text: "Bad Request" };
@@ -206,7 +206,7 @@ function judge(
   if (!authorization?.startsWith(BEARER)) return { status: 401, text: "Unauthorized", why: "Bad header" };
   const token = decodeBase64(authorization.slice(BEARER.length));
   if (token === undefined) return { status: 401, text: "Unauthorized", why: "Token invalid" };
-  const grant = book.find(token);
+  const grant = tokens.find(token);
   // The machine asks again after every 5xx, as the payload may not be ready yet; this one is no broken server.
   if (grant === undefined) return { status: 511, text: "Token not found", why: "Token not found in cache" };
   const payload = grant.payload();

@@ -201,7 +201,7 @@ describe("a server with its certificate in a Secret", () => {
     const recorder = { served: () => {}, refused: () => {} };
     const server = await startIgnitionServer(
       { host: "127.0.0.1", port: 0, certificates: await held.source() },
-      { book: new TokenStore(), recorder },
+      { tokens: new TokenStore(), recorder },
     );
     const ca = secretText(await stored(IGNITION_CA_SECRET), "tls.crt") ?? "";
     const shown = async () => {

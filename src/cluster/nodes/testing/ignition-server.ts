@@ -48,7 +48,7 @@ export async function startIgnition({ api, book, namespace, secret }: IgnitionFi
   let hours = 0;
   const server = await startIgnitionServer(
     { host: "127.0.0.1", port: 0, certificates: () => ({ current, close: () => {} }) },
-    { book, recorder, now: () => Date.parse("2031-01-01T00:00:00Z") + ++hours * betweenMs },
+    { tokens: book, recorder, now: () => Date.parse("2031-01-01T00:00:00Z") + ++hours * betweenMs },
   );
 
   return {

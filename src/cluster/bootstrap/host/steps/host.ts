@@ -14,7 +14,7 @@ import { type RenderedFile, renderedFiles } from "../../render/render.js";
 import type { Host } from "../host.js";
 import type { Site, Step, StepState } from "../step.js";
 
-export interface ToldAddress {
+export interface GivenAddress {
   /** From the command line. */
   readonly address: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -24,10 +24,10 @@ export interface ToldAddress {
  * Where agents can dial this host as it is now. What was told the first time need not be told again, and an address that
  * still leads here is still good, also when the host has others by now.
  */
-export async function addressNow(host: Host, told: ToldAddress, model?: BridgeModel): Promise<AddressChoice> {
-  const { address, env } = told;
-  const isTold = address !== undefined || ADDRESS_VARIABLES.some((name) => env[name]);
-  const earlier = isTold || model === undefined ? undefined : await earlierAddress(host, model);
+export async function addressNow(host: Host, given: GivenAddress, model?: BridgeModel): Promise<AddressChoice> {
+  const { address, env } = given;
+  const isGiven = address !== undefined || ADDRESS_VARIABLES.some((name) => env[name]);
+  const earlier = isGiven || model === undefined ? undefined : await earlierAddress(host, model);
   const value = address ?? earlier;
   const flag = value === undefined ? undefined : { name: "--address", value };
   return chooseAddress({ flag, env, host: host.network });
@@ -36,9 +36,9 @@ export async function addressNow(host: Host, told: ToldAddress, model?: BridgeMo
 async function earlierAddress(host: Host, model: BridgeModel): Promise<string | undefined> {
   const [address] = model.serverAddresses;
   const kept = await readAddressRecord(host.files.real(addressDirectory(model)));
-  const wasTold = kept?.source === "flag" || kept?.source === "environment";
+  const wasGiven = kept?.source === "flag" || kept?.source === "environment";
   const isOwn = (await host.network.globalAddresses()).some((own) => own.address === address);
-  return wasTold || isOwn ? address : undefined;
+  return wasGiven || isOwn ? address : undefined;
 }
 
 /** `choose` looks at the host as it is now. */
@@ -64,9 +64,9 @@ export function addressStep({ host, model }: Site, choose: () => Promise<Address
   };
 }
 
-function changeOf({ serverAddresses: [told] }: BridgeModel, { target, source }: AddressChoice): string | undefined {
-  if (target === told) return undefined;
-  return `The bridge was made for ${told}, but the address of this host is now ${target} (from ${source})`;
+function changeOf({ serverAddresses: [given] }: BridgeModel, { target, source }: AddressChoice): string | undefined {
+  if (target === given) return undefined;
+  return `The bridge was made for ${given}, but the address of this host is now ${target} (from ${source})`;
 }
 
 export function addressDirectory({ paths }: BridgeModel): string {
@@ -97,18 +97,18 @@ export function directoriesStep({ host, model }: Site): Step {
     },
     async check() {
       for (const { path, mode } of own) {
-        const look = await files.status(path);
-        if (look === undefined) return { state: "missing", detail: `${path} is not there` };
-        if (look.kind !== "directory") return { state: "wrong", detail: `${path} is not a directory` };
-        if (look.mode !== mode)
-          return { state: "wrong", detail: `${path} has mode ${octal(look.mode)}, not ${octal(mode)}` };
+        const status = await files.status(path);
+        if (status === undefined) return { state: "missing", detail: `${path} is not there` };
+        if (status.kind !== "directory") return { state: "wrong", detail: `${path} is not a directory` };
+        if (status.mode !== mode)
+          return { state: "wrong", detail: `${path} has mode ${octal(status.mode)}, not ${octal(mode)}` };
       }
       return { state: "done", detail: own.map(({ path }) => path).join(", ") };
     },
     async do() {
       for (const { path, mode } of own) {
-        const look = await files.status(path);
-        if (look !== undefined && look.kind !== "directory") {
+        const status = await files.status(path);
+        if (status !== undefined && status.kind !== "directory") {
           throw new DrawbridgeError("DB_BRIDGE_EXISTS", `${path} is there already and is not a directory.`);
         }
         for (const parent of await files.missingAbove(path)) await files.makeDirectory(parent, 0o755);
@@ -150,16 +150,16 @@ export async function parentsOf(host: Host, { path }: PlacedFile): Promise<Bridg
 }
 
 export async function checkFile(host: Host, { path, text, mode }: PlacedFile): Promise<StepState> {
-  const look = await host.files.status(path);
-  if (look === undefined) return { state: "missing", detail: `${path} is not there` };
-  if (look.kind !== "file") return { state: "wrong", detail: `${path} is not a file` };
-  const same = look.mode === mode && (await host.files.read(path)) === text;
+  const status = await host.files.status(path);
+  if (status === undefined) return { state: "missing", detail: `${path} is not there` };
+  if (status.kind !== "file") return { state: "wrong", detail: `${path} is not a file` };
+  const same = status.mode === mode && (await host.files.read(path)) === text;
   return same ? { state: "done", detail: path } : { state: "wrong", detail: `${path} is not as it should be` };
 }
 
 export async function putFile(host: Host, { path, text, mode }: PlacedFile): Promise<void> {
-  const look = await host.files.status(path);
-  if (look !== undefined && look.kind !== "file") {
+  const status = await host.files.status(path);
+  if (status !== undefined && status.kind !== "file") {
     throw new DrawbridgeError("DB_BRIDGE_EXISTS", `${path} is there already and is not a file.`);
   }
   for (const parent of await host.files.missingAbove(path)) await host.files.makeDirectory(parent, 0o755);

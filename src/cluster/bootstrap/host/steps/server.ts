@@ -113,8 +113,8 @@ async function notStarted(site: Site): Promise<DrawbridgeError> {
   const { host, model } = site;
   const { detail } = await checkServer(host, model);
   const last = model.server.form === "process" ? lastLine(await host.files.read(serverLog(site))) : "";
-  const said = last === "" ? "" : `; its last words: ${last}`;
-  return new DrawbridgeError("DB_SERVER_START", `The server did not come up (${detail})${said}.`);
+  const log = last === "" ? "" : `; its last words: ${last}`;
+  return new DrawbridgeError("DB_SERVER_START", `The server did not come up (${detail})${log}.`);
 }
 
 function lastLine(log: string | undefined): string {

@@ -16,7 +16,7 @@ export class TestBridge {
   readonly host: FakeHost;
   readonly cluster: FakeCluster;
   /** What `teardown` told while it went. */
-  readonly told: string[] = [];
+  readonly reports: string[] = [];
   /** How `up` told its steps. */
   readonly steps: string[] = [];
 
@@ -38,8 +38,8 @@ export class TestBridge {
     return bridge;
   }
 
-  up(wishes: Partial<UpOptions> = {}, fuse = new Fuse()): Promise<UpResult> {
-    const all = { ...defaults, ...wishes };
+  up(options: Partial<UpOptions> = {}, fuse = new Fuse()): Promise<UpResult> {
+    const all = { ...defaults, ...options };
     return bringUp(fused(this.host, this.host.root, fuse), all, this.openApi(fuse), {
       starts: () => undefined,
       ends: ({ name, outcome }) => this.steps.push(`${name}: ${outcome}`),
@@ -50,10 +50,10 @@ export class TestBridge {
     return bridgeStatus(this.host, { stateDirectory, kubeconfig: "", context: "", env: {} }, this.openApi());
   }
 
-  teardown(wishes: Partial<TeardownOptions> = {}, fuse = new Fuse()): Promise<Receipt> {
-    const all = { ...teardownDefaults, ...wishes };
-    const tell = (sentence: string) => this.told.push(sentence);
-    return takeDown(fused(this.host, this.host.root, fuse), all, this.openApi(fuse), tell);
+  teardown(options: Partial<TeardownOptions> = {}, fuse = new Fuse()): Promise<Receipt> {
+    const all = { ...teardownDefaults, ...options };
+    const report = (sentence: string) => this.reports.push(sentence);
+    return takeDown(fused(this.host, this.host.root, fuse), all, this.openApi(fuse), report);
   }
 
   openApi(fuse = new Fuse()): OpenApi {
