@@ -237,7 +237,7 @@ describe.skipIf(!ready)("a bridge on a bare host", () => {
     const namespace = (JSON.parse(second.stdout) as Receipt).items.find(
       ({ name }) => name === `Namespace ${NAMESPACE}`,
     );
-    expect(namespace).toMatchObject({ state: "going", detail: "it was told to go before and is terminating" });
+    expect(namespace).toMatchObject({ state: "going", detail: "its removal was ordered before and it is terminating" });
     const free = JSON.stringify({ metadata: { finalizers: null } });
     await production.admin.run(["patch", "configmap", "stuck", "-n", NAMESPACE, "--type=merge", "-p", free]);
     await until("everything of the bridge to be gone from the cluster", MINUTES, async () => (await labelled()) === "");

@@ -111,7 +111,7 @@ test("preview shows the tree, diff the difference", async () => {
 });
 
 test.each([
-  [1, ["merge", "karg"], "kernelArguments stands in the way (it came with spec 3.3.0) (DB_IGNITION_EXPRESS"],
+  [1, ["merge", "karg"], "kernelArguments prevents it (it came with spec 3.3.0) (DB_IGNITION_EXPRESS"],
   [
     1,
     ["merge", "parent", "below"],

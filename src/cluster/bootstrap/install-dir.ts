@@ -1,6 +1,6 @@
 /**
  * What a real install directory of openshift-install knows about the machines it made: where the bootstrap host is, the
- * key that opens it, and the way into the cluster. Each is asked for by itself, so that only what is missing and needed
+ * key that opens it, and the administrator's kubeconfig. Each is read by itself, so that only what is missing and needed
  * is refused.
  */
 import { readdir, readFile, stat } from "node:fs/promises";
@@ -114,7 +114,7 @@ const KEY_PAIR = "*tls.BootstrapSSHKeyPair";
 /** A real one is a few megabytes. */
 const LARGEST = 256 * 1024 * 1024;
 
-/** The generated private key; what else stands in the file goes nowhere. */
+/** The generated private key; nothing else of the file is used. */
 export async function bootstrapKey(dir: string): Promise<string> {
   const file = join(dir, ".openshift_install_state.json");
   const pair = (await readState(file))[KEY_PAIR] as { readonly Priv?: unknown } | undefined;
@@ -130,7 +130,7 @@ async function readState(file: string): Promise<Readonly<Record<string, unknown>
     const state: unknown = JSON.parse(await readFile(file, "utf8"));
     if (typeof state === "object" && state !== null) return state as Record<string, unknown>;
   } catch (reason) {
-    // A parser's message may quote what stands in the file, and keys stand in it.
+    // A parser's message may quote the file, which holds keys.
     const why = reason instanceof SyntaxError ? "it is not JSON" : messageOf(reason);
     throw missing(`${file} cannot be read: ${why}`);
   }

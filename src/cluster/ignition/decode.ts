@@ -18,7 +18,7 @@ import { ConfigPlace, type Problem } from "./problems.js";
 
 type Target = Record<string, unknown>;
 
-/** Wrong types are errors; unknown members and members that stand twice are warnings. */
+/** Wrong types are errors; unknown and repeated members are warnings. */
 export function decode(root: JsonNode, shape: Shape, minor: Minor): { fields: Fields; problems: readonly Problem[] } {
   const top = new ConfigPlace();
   return { fields: new Decoder(minor).object(root, shape, top, {}), problems: top.problems };
@@ -31,7 +31,7 @@ class Decoder {
     this.#minor = minor;
   }
 
-  /** Into `target`, because an object that stands twice is filled twice. */
+  /** Into `target`, because a repeated object is filled twice. */
   object(node: JsonNode, shape: Shape, place: ConfigPlace, target: Target): Target {
     if (node.kind === "object") this.#members(node, shape, place, target);
     else if (!isNull(node)) mismatch(place, "an object", node);
@@ -48,7 +48,7 @@ class Decoder {
       const field = fieldNamed(shape, name, this.#minor);
       if (field?.name !== name) place.warning(unknownMember(shape, name, field));
       if (field === undefined) continue;
-      if (seen.has(field.name)) place.warning("the member stands twice; the later one counts");
+      if (seen.has(field.name)) place.warning("the member occurs twice; the later one counts");
       seen.add(field.name);
       this.#field(value, field.type, place, target, field.name);
     }
@@ -106,7 +106,7 @@ function listIn(node: JsonNode, place: ConfigPlace, entry: (item: JsonNode, at: 
 }
 
 function mismatch(place: ConfigPlace, wanted: string, node: JsonNode): undefined {
-  place.error(`${wanted} must stand here, not ${described(node)}`);
+  place.error(`${wanted} is expected here, not ${described(node)}`);
 }
 
 const isNull = (node: JsonNode): boolean => node.kind === "word" && node.spelling === "null";
@@ -144,7 +144,7 @@ function unknownMember({ fields }: Shape, name: string, field: Field | undefined
     : `the member is ignored: it belongs to spec 3.${later.since}.0 and later`;
 }
 
-// Older specs into 3.5: what they left to defaults is said, what they could not say stays absent.
+// Translates older specs to 3.5: their defaults are written out, and what they could not express stays absent.
 
 export function upTranslated(config: Config, minor: Minor): Config {
   const ignition = { ...config.ignition, version: versionOf(NEWEST) };

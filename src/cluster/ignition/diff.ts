@@ -125,7 +125,7 @@ function addIgnition({ ignition }: Config, subjects: Map<string, Aspects>): void
   if (timeouts) subjects.set("timeouts", plainAspects(timeouts));
 }
 
-/** Enough to tell two inline ones apart without saying what is in them. */
+/** Enough to distinguish two inline ones without showing their content. */
 function place({ source = "" }: Resource): string {
   return source.startsWith("data:") ? `in the config, ${source.length} characters` : shownSource(source);
 }

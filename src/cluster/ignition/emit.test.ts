@@ -17,11 +17,8 @@ test("writes 3.2 in Ignition's own order, without what says nothing", () => {
 });
 
 test.each([
-  [{ kernelArguments: { shouldExist: ["a"] } }, "kernelArguments stands in the way (it came with spec 3.3.0)"],
-  [
-    { storage: { filesystems: [{ device: "/dev/a", format: "none" }] } },
-    "storage.filesystems.0.format stands in the way",
-  ],
+  [{ kernelArguments: { shouldExist: ["a"] } }, "kernelArguments prevents it (it came with spec 3.3.0)"],
+  [{ storage: { filesystems: [{ device: "/dev/a", format: "none" }] } }, "storage.filesystems.0.format prevents it"],
   [
     { storage: { files: [{ path: "/a", contents: { source: "arn:aws:s3:::b/o" } }] } },
     "storage.files.0.contents.source",

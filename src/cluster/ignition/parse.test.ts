@@ -49,8 +49,8 @@ test("a list that stands twice counts once, an object is filled twice", () => {
   const reading = readConfig(text);
   expect(reading.ok && reading.config.storage).toEqual({ files: [{ path: "/b" }], directories: [{ path: "/d" }] });
   expect(reading.findings.map(({ message }) => message)).toEqual([
-    "the member stands twice; the later one counts",
-    "the member stands twice; the later one counts",
+    "the member occurs twice; the later one counts",
+    "the member occurs twice; the later one counts",
   ]);
 });
 

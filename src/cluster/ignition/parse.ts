@@ -1,4 +1,4 @@
-/** A config's text into the model, with everything that is to be said about it. */
+/** A config's text into the model, with all its problems. */
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { JsonError, type JsonNode, readJson } from "../../base/located-json.js";
 import { utf8Text } from "../../base/text.js";

@@ -5,7 +5,7 @@ export interface Problem {
   /** Errors make Ignition refuse the config, warnings do not. */
   readonly severity: "error" | "warning";
   readonly path: JsonPath;
-  /** Half a sentence about what stands at the path. */
+  /** Half a sentence about the value at the path. */
   readonly message: string;
 }
 
@@ -85,7 +85,7 @@ export function pathText(path: JsonPath): string {
 }
 
 /**
- * Finds the value at the end of a path or the last one on the way that is really there. Keeps what it learns of each
+ * Finds the value at the end of a path or the last one on the path that exists. Keeps what it learns of each
  * object, so that many questions about a long one cost no more than its length.
  */
 export function finder(root: JsonNode): (path: JsonPath) => JsonNode {

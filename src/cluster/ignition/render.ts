@@ -179,6 +179,6 @@ function emittedField(value: unknown, { type }: Field, minor: Minor, path: JsonP
 }
 
 function inexpressible(path: JsonPath, minor: Minor, why: string): DrawbridgeError {
-  const sentence = `the config cannot be written as spec ${versionOf(minor)}: ${pathText(path)} stands in the way (${why})`;
+  const sentence = `the config cannot be written as spec ${versionOf(minor)}: ${pathText(path)} prevents it (${why})`;
   return new DrawbridgeError("DB_IGNITION_EXPRESS", sentence);
 }

@@ -21,7 +21,7 @@ export function inlineContent(resource: Resource, what: string): Buffer {
   return received(resource, reading.bytes, what);
 }
 
-/** Bytes as they were fetched into what they stand for. Throws DB_IGNITION_RESOURCE. */
+/** Decodes bytes as they were fetched. Throws DB_IGNITION_RESOURCE. */
 export function received(
   { compression, verification }: Resource,
   bytes: Buffer,

@@ -1,5 +1,5 @@
 /**
- * The one address agents dial: told by flag or environment, or found in the host's own routes. Found means validated: a
+ * The one address agents dial: given by flag or environment, or found in the host's own routes. Found means validated: a
  * wrong address costs an hour of bootstrap before anybody notices.
  */
 
@@ -42,7 +42,7 @@ export interface AddressChoice {
   readonly warnings: readonly string[];
 }
 
-/** Throws DB_ADDRESS_REFUSED for an address that was told, DB_ADDRESS_NOT_FOUND when none is told and none can be found. */
+/** Throws DB_ADDRESS_REFUSED for an address that was given, DB_ADDRESS_NOT_FOUND when none is given and none can be found. */
 export async function chooseAddress(input: AddressInput): Promise<AddressChoice> {
   const around = await lookAround(input);
   const considered: Consideration[] = [];
@@ -54,7 +54,7 @@ export async function chooseAddress(input: AddressInput): Promise<AddressChoice>
       considered.push({ source, outcome: "chosen", detail: `${is}.` });
       return choiceOf(source, address, considered, around);
     } else if (isGiven) {
-      // What a person said is used or refused, never replaced by something else.
+      // A given address is used or refused, never replaced by another.
       throw new DrawbridgeError("DB_ADDRESS_REFUSED", `${from} is ${JSON.stringify(address)}: ${reason}.`);
     } else considered.push({ source, outcome: "refused", detail: `${is}, but ${reason}.` });
   }
@@ -135,7 +135,7 @@ export type AddressSource = "flag" | "environment" | "route" | "machine-network"
 /** Where an address can come from; whether it can be used is decided elsewhere. */
 interface Candidate {
   readonly source: AddressSource;
-  /** Behind "is": "the source address of the route to ..."; the flag or variable where it was told. */
+  /** Behind "is": "the source address of the route to ..."; the flag or variable where it was given. */
   readonly from: string;
   /** Undefined: nothing there, and `nothing` says so. */
   readonly address: string | undefined;
@@ -143,10 +143,10 @@ interface Candidate {
   readonly isGiven?: true;
 }
 
-/** Well-known addresses of the wide world; asking for the way to them sends nothing. */
+/** Well-known addresses of the Internet; asking for the route to them sends nothing. */
 const FAR_AWAY: Readonly<Record<Family, string>> = { 4: "1.1.1.1", 6: "2001:4860:4860::8888" };
 
-/** The one that was told, otherwise those that can be found, best first. */
+/** The one that was given, otherwise those that can be found, best first. */
 async function* candidates({ flag, env, host }: AddressInput, around: Surroundings): AsyncGenerator<Candidate> {
   const [variable] = ADDRESS_VARIABLES.filter((name) => env[name]);
   if (flag !== undefined) return yield { source: "flag", from: flag.name, address: flag.value, isGiven: true };
@@ -234,9 +234,9 @@ function unusableBecause(text: string, around: Surroundings): string | undefined
 function notAnAddress(text: string): string {
   if (text.trim() === "" || text === "null") return "it is empty";
   if (text.includes("%")) return "an address with an interface behind it means something on this host only";
-  if (/^\[.*\]$/.test(text)) return "an IPv6 address stands without brackets here";
-  if (text.includes("/")) return "an address stands without a prefix length here";
-  if (/^[\d.]+:\d+$/.test(text)) return "an address stands without a port here";
+  if (/^\[.*\]$/.test(text)) return "an IPv6 address is written without brackets here";
+  if (text.includes("/")) return "an address is written without a prefix length here";
+  if (/^[\d.]+:\d+$/.test(text)) return "an address is written without a port here";
   if (/^[\d.]+$/.test(text) || text.includes(":")) return "it is not an IP address";
   // api-int resolves to a load balancer or VIP whose backends move to the control-plane nodes during bootstrap.
   return "it is a name, and names of load balancers (api, api-int) lead to other hosts before the bridge is taken down";

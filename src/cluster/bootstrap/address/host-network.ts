@@ -1,4 +1,4 @@
-/** What the host's own kernel says about its addresses and routes. Only questions: no packet leaves. */
+/** What the host's own kernel says about its addresses and routes. It only reads: no packet is sent. */
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { type CommandResult, runCommand } from "../../../base/run-command.js";
 import type { Family } from "./ip.js";
@@ -29,7 +29,7 @@ interface ReportedLink {
   readonly addr_info?: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** The network this process sees. `run` is for those who look into another network namespace. */
+/** The network this process sees. `run` may execute in another network namespace. */
 export function hostNetwork(run: typeof runCommand = runCommand): HostNetwork {
   const ask = async (...argv: string[]): Promise<unknown> =>
     parse(argv, await run(["ip", "-j", ...argv], { timeoutMs: 10_000, env: { LC_ALL: "C" } }));

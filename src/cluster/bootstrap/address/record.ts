@@ -34,7 +34,7 @@ export async function readAddressRecord(dir: string): Promise<AddressRecord | un
 /** The first that can be used: `up` keeps it beside its configuration, others beside their certificates. */
 export async function findAddressRecord(dirs: readonly string[]): Promise<AddressRecord | undefined> {
   for (const dir of dirs) {
-    // One that is damaged tells nothing; commands that go by it read it themselves, and refuse it.
+    // A damaged one is ignored here; commands that depend on it read it themselves, and refuse it.
     const record = await readAddressRecord(dir).catch(() => undefined);
     if (record !== undefined) return record;
   }
@@ -42,7 +42,7 @@ export async function findAddressRecord(dirs: readonly string[]): Promise<Addres
 }
 
 /**
- * Keeps the address at the first run and compares at every later one. Throws DB_ADDRESS_CHANGED when agents were told
+ * Keeps the address at the first run and compares at every later one. Throws DB_ADDRESS_CHANGED when agents were given
  * another address. More or fewer other addresses are no change: agents dial only the target.
  */
 export async function keepAddress(dir: string, choice: AddressRecord): Promise<"kept" | "same"> {

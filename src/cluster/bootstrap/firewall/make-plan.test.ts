@@ -103,7 +103,7 @@ test("names of the installer's objects carry the infrastructure ID, or a placeho
   expect(plan({ platform: "gcp" }).open[0]?.text).toContain("lab-x7k2p-bootstrap-in-konnectivity");
   const open = plan({ platform: "gcp", infraId: undefined });
   expect(open.open[0]?.text).toContain("INFRA_ID-bootstrap-in-konnectivity");
-  expect(open.notes.join(" ")).toContain("INFRA_ID stands for");
+  expect(open.notes.join(" ")).toContain("INFRA_ID is a placeholder for");
 });
 
 test.each<[Partial<PlanInput> & Pick<PlanInput, "platform">, string]>([

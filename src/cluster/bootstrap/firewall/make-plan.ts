@@ -37,7 +37,7 @@ export function firewallPlan(input: PlanInput): FirewallPlan {
   };
 }
 
-/** What stands in commands that people paste must be nothing but a name or a prefix. */
+/** Values in commands that people paste must be nothing but names or prefixes. */
 function check(input: PlanInput): void {
   const { platform, infraId, machineNetworks } = input;
   if (infraId !== undefined && !/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(infraId)) {
@@ -73,7 +73,7 @@ const planners: Readonly<Record<Platform, (asked: PlatformPlanInput) => Platform
 
 const INFRA_ID = "INFRA_ID";
 const WHERE_THE_ID_IS =
-  "INFRA_ID stands for the cluster's infrastructure ID: jq -r .infraID metadata.json in the install directory, or give --infra-id or --dir.";
+  "INFRA_ID is a placeholder for the cluster's infrastructure ID: jq -r .infraID metadata.json in the install directory, or give --infra-id or --dir.";
 
 /** Clouds with security groups or tags name nodes by those. */
 function needsNetworks({ platform, upi, byoNetwork }: PlanInput): boolean {
@@ -141,7 +141,7 @@ function unmanagedPlan(asked: PlatformPlanInput): PlatformPlan {
   const traffic = `TCP ${port} from the nodes (${machineNetworks.join(", ")}) to the address of the bootstrap host`;
   const host = hostPlan(asked);
   return {
-    where: guards[platform] ?? "whatever stands between nodes and bootstrap host",
+    where: guards[platform] ?? "whatever is between nodes and bootstrap host",
     sources: machineNetworks,
     opened: [you("no installer opens anything here")],
     removed: [you("no installer removes anything here")],

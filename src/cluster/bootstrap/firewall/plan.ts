@@ -15,7 +15,7 @@ export interface PlanInput {
   readonly upi: boolean;
   /** The installer makes machines in a network that was there before. */
   readonly byoNetwork: boolean;
-  /** Undefined: a placeholder stands for it. */
+  /** Undefined: a placeholder is used. */
   readonly infraId: string | undefined;
   /** Prefixes of the nodes; only some platforms write them into their rules. */
   readonly machineNetworks: readonly string[];

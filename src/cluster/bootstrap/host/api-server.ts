@@ -82,7 +82,7 @@ async function runCommand(host: Host, model: BridgeModel, command: string): Prom
   const env = { EGRESS_FLAG: `--${name}=${value}`, EGRESS_CONFIG_FILE: value };
   const { code, stderr } = await host.run(["sh", "-c", command], { env, timeoutMs: 300_000 });
   if (code === 0) return;
-  const complaint = stderr.trim().split("\n").at(-1) || "it said nothing";
+  const complaint = stderr.trim().split("\n").at(-1) || "it printed nothing";
   const sentence = `The command ${JSON.stringify(command)} ended with ${code}: ${complaint}`;
   throw new DrawbridgeError("DB_API_SERVER_CHANGE", sentence);
 }
@@ -158,7 +158,7 @@ function indented(text: string): string {
   return text.replace(/^(?=.)/gm, "  ");
 }
 
-/** The kube-apiserver is told of the socket: by us when asked to, otherwise by a person. */
+/** The kube-apiserver gets its flag: from us with --apply, otherwise from a person. */
 
 export function apiServerStep(site: Site, apply: boolean): Step {
   const { host, model, keeper, api, timeoutMs } = site;

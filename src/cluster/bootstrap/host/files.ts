@@ -20,7 +20,7 @@ export class HostFiles {
   readonly #root: string;
   readonly #fs: Operations;
 
-  /** `root` stands in front of every path; tests have one of their own. */
+  /** `root` is the prefix of every path; tests have one of their own. */
   constructor(root = "", fs: Operations = nodeFs) {
     this.#root = root;
     this.#fs = fs;

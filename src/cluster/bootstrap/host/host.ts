@@ -1,4 +1,4 @@
-/** The machine a bridge stands on, as far as the bridge's commands have to do with it. */
+/** The machine that a bridge runs on, as far as the bridge's commands use it. */
 
 import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
@@ -110,7 +110,7 @@ async function processes(): Promise<HostProcess[]> {
   return (await Promise.all(found)).filter(({ argv }) => argv.length > 0);
 }
 
-/** Asks the kernel, not the port: a connection would stand in the server's log as a failed handshake. */
+/** Asks the kernel, not the port: a connection would appear in the server's log as a failed handshake. */
 async function listens(port: number): Promise<boolean> {
   const ending = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   const tables = await Promise.all(

@@ -1,5 +1,5 @@
 /**
- * What stands or may stand on this host because of a bridge: written down before it is made. A process killed at any
+ * The record of everything that a bridge makes or may have made on this host, written before it is made. A process killed at any
  * point leaves a record that names at least all it left.
  */
 

@@ -1,4 +1,4 @@
-/** How a bridge stands at this moment. Looks, changes nothing. */
+/** The present state of a bridge. Changes nothing. */
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { runningApiServers } from "./api-server.js";
 import type { Host } from "./host.js";
@@ -101,4 +101,4 @@ function socketText({ kind, mode }: { kind: string; mode: number }): string {
   return kind === "socket" ? `mode ${mode.toString(8).padStart(4, "0")}` : "there is something else in its place";
 }
 
-const readyText = (text: string): string => text.trim() || "it says nothing";
+const readyText = (text: string): string => text.trim() || "it gives no reason";

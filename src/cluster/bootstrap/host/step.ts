@@ -1,4 +1,4 @@
-/** The bridge as an ordered list of small steps, each of which can tell whether it is done and do what is missing. */
+/** The bridge as an ordered list of small steps, each of which checks whether it is done and does what is missing. */
 
 import type { KubeApi } from "../../kube/port.js";
 import type { BridgeThing } from "../model/created.js";

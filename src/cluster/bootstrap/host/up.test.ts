@@ -209,7 +209,7 @@ describe("on a bare host", () => {
     await expect(bridge.up({ ...bare, protocol: "GRPC", agentNetwork: "host" })).rejects.toMatchObject({
       code: "DB_BRIDGE_EXISTS",
       message:
-        'The bridge that stands here was made with protocol "HTTPConnect" instead of "GRPC", agentNetwork the default instead of "host".',
+        'The bridge on this host was made with protocol "HTTPConnect" instead of "GRPC", agentNetwork the default instead of "host".',
     });
     await bridge.up({ validForMs: 60_000 });
   });

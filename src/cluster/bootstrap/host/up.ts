@@ -16,7 +16,7 @@ import { agentsStep, connectedStep } from "./steps/agents.js";
 import { addressNow, addressStep, certificatesEnd, certificatesStep, directoriesStep, fileStep } from "./steps/host.js";
 import { serverStep } from "./steps/server.js";
 
-/** What `up` may be told. Undefined or empty: as before, or the default. */
+/** Options of `up`. Undefined or empty: as before, or the default. */
 export interface UpOptions extends Omit<BridgeOptions, "for" | "serverAddresses"> {
   readonly for: Topology | undefined;
   readonly address: string | undefined;
@@ -48,7 +48,7 @@ export async function bringUp(host: Host, wanted: UpOptions, openApi: OpenApi, p
     if (options.for === "kubeadm" && isApiReady && !wanted.onlyThisApiServer)
       refuseSeveral(await announcedApiServers(await api.cluster()));
     const keeper = earlier ?? (await RecordKeeper.begin(host, wanted.stateDirectory, draft));
-    // How it is told may change from one run to the next, as long as nothing was changed yet.
+    // The method may change from one run to the next, as long as nothing was changed yet.
     if (earlier !== undefined && setting.by === "command") await earlier.willChange(setting);
     const { model } = keeper;
     const { warnings } = await choose();
@@ -126,7 +126,7 @@ async function newOptions(host: Host, wanted: UpOptions, address: string): Promi
   return { ...program, ...bridgeOptions(wanted), for: topology, serverAddresses: [address] };
 }
 
-/** What was told of the bridge itself. */
+/** The options that describe the bridge itself. */
 function bridgeOptions(wanted: UpOptions): Partial<BridgeOptions> {
   const { for: _, address, kubeconfig, context, apply, applyCommand, restoreCommand, ...others } = wanted;
   const { onlyThisApiServer, ownProgram, stateDirectory, timeoutMs, env, ...named } = others;
@@ -135,7 +135,7 @@ function bridgeOptions(wanted: UpOptions): Partial<BridgeOptions> {
 
 /**
  * A second run may say less than the first, never something else: half a bridge of one kind and half of another is none.
- * How long it stands was decided when its certificates were made, and a newer drawbridge leaves its image alone.
+ * How long it lasts was decided when its certificates were made, and a newer drawbridge leaves its image alone.
  */
 function refuseOtherOptions({ record }: RecordKeeper, wanted: UpOptions): void {
   const before = record.options as unknown as Readonly<Record<string, unknown>>;
@@ -146,7 +146,7 @@ function refuseOtherOptions({ record }: RecordKeeper, wanted: UpOptions): void {
   );
   if (different.length === 0) return;
   const words = different.map(([name, value]) => `${name} ${shown(before[name])} instead of ${shown(value)}`);
-  const sentence = `The bridge that stands here was made with ${words.join(", ")}.`;
+  const sentence = `The bridge on this host was made with ${words.join(", ")}.`;
   throw new DrawbridgeError("DB_BRIDGE_EXISTS", sentence);
 }
 
@@ -181,7 +181,7 @@ export async function detectTopology({ files }: Host, manifestsDirectory: string
   return "bare";
 }
 
-/** kubeadm's own where nobody says another. */
+/** kubeadm's own unless another is named. */
 export async function chooseKubeconfig(host: Host, named: string, env: string | undefined): Promise<string> {
   if (named !== "") return named;
   if (env !== undefined && env !== "") return env;

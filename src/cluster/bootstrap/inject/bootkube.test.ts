@@ -82,7 +82,7 @@ test.each(candidates)("a script in which %s stands twice (%s) is refused with th
     older.replace(at, () => `${at}\n${at}`),
     needed.absent,
   );
-  expect(search).toMatchObject({ message: expect.stringContaining(`${id} stands 2 times`) });
+  expect(search).toMatchObject({ message: expect.stringContaining(`${id} occurs 2 times`) });
   expect(() => patch(older.replace(at, () => `${at}\n${at}`))).toThrow(line);
 });
 
@@ -119,7 +119,7 @@ test.each([
     "in the middle of another command",
     (s: string) =>
       s.replace("\nif [ ! -f kube-apiserver-bootstrap.done ]", "\ntrue \\\nif [ ! -f kube-apiserver-bootstrap.done ]"),
-    /setup stands inside a longer command/,
+    /setup is inside a longer command/,
   ],
   [
     "in another order",
@@ -127,7 +127,7 @@ test.each([
       `${s}\n`
         .replace(/^(REQUIRED_PODS="openshift.*)\n/m, "")
         .replace("set -euoE pipefail\n", 'set -euoE pipefail\nREQUIRED_PODS="openshift"\n'),
-    /manifests stands out of order/,
+    /manifests is out of order/,
   ],
   ["with carriage returns", (s: string) => s.replaceAll("\n", "\r\n"), /source is missing/],
 ])("a script with an anchor %s is refused", (_, change, reason) => {

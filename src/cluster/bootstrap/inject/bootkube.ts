@@ -13,7 +13,7 @@ interface Candidate {
 interface Anchor {
   readonly id: AnchorId;
   readonly place: "before" | "after";
-  /** The one that stands in newer releases comes first. */
+  /** The one of newer releases comes first. */
   readonly candidates: readonly [Candidate, ...Candidate[]];
 }
 
@@ -74,13 +74,13 @@ export function findAnchors(
     const found = hits.find((hit) => hit.length > 0) ?? [];
     const [at] = found;
     if (at === undefined || found.length !== 1) {
-      reasons.push(`${id} ${at === undefined ? "is missing" : `stands ${found.length} times`}`);
+      reasons.push(`${id} ${at === undefined ? "is missing" : `occurs ${found.length} times`}`);
       continue;
     }
-    if (at < last) reasons.push(`${id} stands out of order`);
+    if (at < last) reasons.push(`${id} is out of order`);
     last = at;
     const line = place === "after" ? at + 1 : aboveWorkaround(lines, at);
-    if (id !== "flag" && continues(lines[line - 1])) reasons.push(`${id} stands inside a longer command`);
+    if (id !== "flag" && continues(lines[line - 1])) reasons.push(`${id} is inside a longer command`);
     places.set(id, { id, line, indent: /^[ \t]*/.exec(lines[at]!)![0] });
   }
   if (reasons.length === 0) return places;
@@ -133,7 +133,7 @@ const inserted: Readonly<Record<Exclude<AnchorId, "flag">, string>> = {
   cleanup: hooks.cleanup,
 };
 
-/** A script without any hooks needs them all; one that calls upstream's needs what the kube-apiserver is told. */
+/** A script without any hooks needs them all; one that calls upstream's needs the kube-apiserver's configuration. */
 export const needed = {
   absent: anchors.map(({ id }) => id),
   "upstream-off": ["flag", "copy"],
@@ -150,7 +150,7 @@ export function patchBootkube(script: string, wanted: readonly AnchorId[], origi
 }
 
 function linesAt({ id, line, indent }: Place, lines: readonly string[], origin: string): string[] {
-  // No comment can stand inside a continued command: there the flag is its own mark.
+  // No comment is possible inside a continued command: there the flag is its own mark.
   if (id === "flag") return [`${/^[ \t]*/.exec(lines[line] ?? "")![0]}${FLAG_LINE}`];
   const note = id === "copy" ? ` ${origin}` : "";
   return [

@@ -1,4 +1,4 @@
-/** What kind of bootstrap.ign it is, told from the scripts in it. */
+/** Recognises the kind of a bootstrap.ign by the scripts in it. */
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { openshiftHost } from "../model/names.js";
 import { BOOTKUBE, findAnchors, hooks, isPatched, needed, OVERRIDE_FLAG, SOURCE_LINE } from "./bootkube.js";

@@ -50,13 +50,13 @@ function sharedIps(platformStatus: unknown): string[] {
   return [...new Set(addresses.map(canonical))];
 }
 
-// Which release a bootstrap.ign is of. Three places tell, the first that does is believed:
+// Which release a bootstrap.ign is of. Three places say so, and the first that does is used:
 // 1. the ConfigMap openshift-install-manifests, where the installer leaves its own version,
-// 2. the tag of the release image in release-image.sh (released installers name it by digest, which tells nothing),
+// 2. the tag of the release image in release-image.sh (released installers name it by digest, which does not help),
 // 3. the scripts themselves: bootstrap-verify-api-server-urls.sh came with 4.12, bootstrap-cluster-gather.sh with 4.8.
 
 export interface ReleaseGuess {
-  /** "4.12", or a range such as "4.8 to 4.11" where only the scripts told. */
+  /** "4.12", or a range such as "4.8 to 4.11" where only the scripts show it. */
   readonly name: string;
   readonly from: string;
   /** Whether its payload can be expected to have the image of proxy-server and proxy-agent. */
@@ -95,7 +95,7 @@ function fromScripts(config: IgnitionConfig): ReleaseGuess {
   const script = textOf(config, BOOTKUBE) ?? "";
   const from = "the scripts in it";
   if (script.includes("bootstrap-verify-api-server-urls.sh")) return { name: "4.12 or later", from, hasImage: true };
-  // 4.11 would have it, but cannot be told from 4.8 by its scripts.
+  // 4.11 would have it, but cannot be distinguished from 4.8 by its scripts.
   const gathers = script.includes("bootstrap-cluster-gather.sh");
   return { name: gathers ? "4.8 to 4.11" : "before 4.8", from, hasImage: false };
 }

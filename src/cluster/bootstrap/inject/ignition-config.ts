@@ -82,7 +82,7 @@ function read(text: string): JsonNode {
     const repeated = repeatedMember(root);
     if (repeated === undefined) return root;
     // Ignition takes the later one, other readers the first: an edit of one of them could be lost.
-    throw contradiction(`the member ${JSON.stringify(repeated.name)} stands twice in one object`);
+    throw contradiction(`the member ${JSON.stringify(repeated.name)} occurs twice in one object`);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     const code = error.kind === "grammar" ? "DB_IGNITION_FILE" : "DB_IGNITION_CONTENT";
@@ -94,7 +94,7 @@ function filesOf(filesNode: JsonArray | undefined, storage: JsonNode | undefined
   const files = new Map<string, IgnitionFile>();
   const taken = new Set<string>();
   const claim = (path: string) => {
-    if (taken.has(path)) throw contradiction(`the path ${JSON.stringify(path)} stands twice in the config`);
+    if (taken.has(path)) throw contradiction(`the path ${JSON.stringify(path)} occurs twice in the config`);
     taken.add(path);
   };
   for (const node of filesNode?.items ?? []) {
@@ -189,7 +189,7 @@ const contradiction = (message: string) => new DrawbridgeError("DB_IGNITION_CONT
 
 // Changes to the list of files of a config, as edits of its text.
 
-/** Where the entries that ours stand in for are kept, to the byte; the host gets them too, for whoever compares. */
+/** Where the entries that ours replace are kept, to the byte; the host gets them too, for comparison. */
 const ASIDE = "/opt/openshift/drawbridge-replaced";
 
 export const asidePath = (path: string): string => ASIDE + path;

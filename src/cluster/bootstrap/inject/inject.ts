@@ -94,7 +94,7 @@ function fileEdits(config: IgnitionConfig, files: readonly PayloadFile[]): TextE
       asides.push(asideEntry(config, there));
     }
   }
-  // Compressed or oddly escaped, it could not be spelt the same way again: keep it.
+  // Compressed or oddly escaped, it could not be encoded identically again, so it is kept.
   if (!isPlainlySpelt(config, BOOTKUBE)) asides.push(asideEntry(config, config.files.get(BOOTKUBE)!));
   return [...edits, ...appendEntries(config, [...added, ...asides])];
 }

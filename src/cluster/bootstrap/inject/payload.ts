@@ -80,7 +80,7 @@ export function namesImages({ image, serverImage, agentImage, imageKind }: Injec
   return image !== undefined || (serverImage !== undefined && agentImage !== undefined) || imageKind === "upstream";
 }
 
-/** The alphabet of pull specs; anything else would be read by sed, YAML or bash on its way. */
+/** The alphabet of pull specs; anything else could be interpreted by sed, YAML or bash. */
 const PULL_SPEC = /^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/;
 
 function checked(options: InjectOptions): InjectOptions {
@@ -109,7 +109,7 @@ const MARK = "# options: ";
 export const optionsLine = (options: InjectOptions): string =>
   MARK + JSON.stringify(Object.fromEntries(Object.entries(options).sort(([a], [b]) => (a < b ? -1 : 1))));
 
-/** What an earlier run was told; empty when the script says nothing readable about it. */
+/** The options of an earlier run; empty when the script has none that can be read. */
 export function storedOptions(functions: string): InjectOptions {
   const line = functions.split("\n", 10).find((text) => text.startsWith(MARK));
   try {

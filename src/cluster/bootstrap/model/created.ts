@@ -50,7 +50,7 @@ export function createdObjects(model: BridgeModel): BridgeThing[] {
   return [...settings(model), ...clusterObjects(model), ...server(model), ...hostPaths(model)];
 }
 
-/** What stands in the cluster: the part that can be removed from a workstation. */
+/** The objects in the cluster: the part that can be removed from a workstation. */
 export function clusterObjects({ for: topology, namespace, agentNetwork }: BridgeModel): CreatedObject[] {
   const withScc: CreatedObject[] =
     topology === "openshift" && agentNetwork === "host"
@@ -110,7 +110,7 @@ export function firewallRule({ ports }: Pick<BridgeModel, "ports">) {
   return {
     proto: "tcp",
     port: ports.agent,
-    // Agents in the pod network arrive with their node's address, so nodes are the source either way.
+    // Agents in the pod network arrive with their node's address, so nodes are the source in both cases.
     from: ["control-plane", "workers"],
     to: "bootstrap",
     lifetime: "bootstrap",

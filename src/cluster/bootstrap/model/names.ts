@@ -35,7 +35,7 @@ export const ports = {
   agent: 8091,
   health: 2041,
   /**
-   * A host-network agent may stand on the very host of the server (a single node, a kubeadm control plane), where 2041 is
+   * A host-network agent may run on the server's own host (a single node, a kubeadm control plane), where 2041 is
    * taken.
    */
   agentHealthOnHost: 2042,

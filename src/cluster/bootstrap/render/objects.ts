@@ -1,4 +1,4 @@
-/** What stands in the cluster: the agents, one a node, with their certificates in a namespace of their own. */
+/** The objects in the cluster: the agents, one on each node, with their certificates in a namespace of their own. */
 import { AGENT_PKI_DIRECTORY, agentArguments, serverArguments } from "../model/created.js";
 import type { BridgeModel } from "../model/model.js";
 import {
@@ -63,7 +63,7 @@ export function agentDaemonSet(model: BridgeModel) {
           priorityClassName: "system-node-critical",
           // Nodes under construction carry taints of all kinds, and any of them may be the one that has the webhook.
           tolerations: [{ operator: "Exists" }],
-          // An agent that is told to end waits for its tunnels, and upstream's waits longer than any of them takes.
+          // An agent that is terminated waits for its tunnels, and upstream's waits longer than any of them takes.
           terminationGracePeriodSeconds: 10,
           automountServiceAccountToken: false,
           enableServiceLinks: false,

@@ -76,7 +76,7 @@ function commonFiles(model: BridgeModel, certificates: AgentCertificates | undef
   return files;
 }
 
-/** For a control plane that kubeadm builds: two ways to tell it about the socket, of which one is used. */
+/** For a control plane that kubeadm builds: two ways to configure the socket, of which one is used. */
 function kubeadmFiles(model: BridgeModel, certificates?: AgentCertificates): RenderedFile[] {
   return [...commonFiles(model, certificates), ...configurations(model), ...patches(model)];
 }

@@ -42,7 +42,7 @@ export async function wordsOf(pid: number): Promise<string[]> {
 }
 
 /**
- * Undefined when nothing on this host tells. `sockets` are the names the server may know its socket by; unless one of
+ * Undefined when nothing on this host shows it. `sockets` are the names the server may know its socket by; unless one of
  * them was `given`, a host's only server is taken for the one that is meant, so that a wrong socket is noticed.
  */
 export async function serverSettings(

@@ -33,7 +33,7 @@ export class HostScript {
     child.stderr.on("data", (chunk: Buffer) => {
       if (this.#stderr.length < LONGEST_COMPLAINT) this.#stderr += chunk.toString("utf8");
     });
-    // A program that ends without reading is told about by its code.
+    // A program that ends without reading is reported by its exit code.
     child.stdin.on("error", () => undefined);
     child.stdin.end(script);
     const failed = new Promise<never>((_, reject) => child.once("error", reject));
@@ -55,7 +55,7 @@ export class HostScript {
     if (code !== 0) throw new Error(`it ended with ${code}`);
   }
 
-  /** Why it failed, as far as its program or the way there can tell; else with the reason given. */
+  /** Why it failed, as far as the program or ssh explains it; otherwise the reason given. */
   async failure(reason: unknown): Promise<DrawbridgeError> {
     const { over, timeoutMs } = this.#run;
     const trouble = await this.#ended.catch((error: unknown) => error);

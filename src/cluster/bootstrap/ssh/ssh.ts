@@ -1,6 +1,6 @@
 /**
  * The system's ssh, as somebody careful would call it: one key, no questions, no forwarding, host keys remembered. The
- * user's own configuration still counts, because the way in may lead over a bastion.
+ * user's own configuration still counts, because the connection may lead through a bastion.
  */
 import { rmSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -66,7 +66,7 @@ function spelt(path: string): string {
   return `"${path.replaceAll("%", "%%")}"`;
 }
 
-/** The same care on the way there. A shell runs this line. */
+/** The jump host is reached with the same options. A shell runs this line. */
 function jump(target: SshTarget): string {
   const words = ["ssh", ...options(target), "-p", String(target.port), "-W", "[%h]:%p", "--", login(target)];
   return words

@@ -20,7 +20,7 @@ import { isNeededByBootkube } from "./scope.js";
 import library from "./shell/remove.sh?raw";
 
 export interface HostSide {
-  /** Before all else: the kube-apiserver lets go. */
+  /** Before all else: the kube-apiserver stops using the bridge. */
   release(): Promise<ApiServerRelease>;
   /** Server first, directories after what is in them. */
   remove(): AsyncIterable<readonly [BridgeThing, Removal]>;
@@ -148,7 +148,7 @@ export class RemoteHostSide implements HostSide {
   readonly #model: BridgeModel;
   readonly #things: readonly BridgeThing[];
   readonly #limit: TeardownLimit;
-  /** How far bootkube.sh is; undefined when nobody can tell. */
+  /** How far bootkube.sh is; undefined when it is not known. */
   #marks: ReadonlyMap<string, Answer> | undefined;
 
   constructor(host: RemoteHost | undefined, model: BridgeModel, things: readonly BridgeThing[], limit: TeardownLimit) {

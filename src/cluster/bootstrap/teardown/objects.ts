@@ -90,7 +90,7 @@ async function attempt(kube: KubeApi, object: CreatedObject, limit: TeardownLimi
   const live = await find(kube, path, { timeoutMs: limit.requestMs() });
   if (live === undefined) return { state: "absent", detail: "", isUntouched: true };
   if (live.metadata?.deletionTimestamp)
-    return { state: "going", detail: "it was told to go before and is terminating", isUntouched: true };
+    return { state: "going", detail: "its removal was ordered before and it is terminating", isUntouched: true };
   const [[label, value] = ["", ""]] = Object.entries(bootstrapOnlyLabel);
   if (live.metadata?.labels?.[label] !== value && !(await isOfOlderLayout(kube, object))) {
     const detail = `one of that name does not carry the label ${label}, so it is not the bridge's`;
@@ -129,7 +129,7 @@ async function labelled(kube: KubeApi, kind: Kind, limit: TeardownLimit) {
   }));
 }
 
-/** Objects that still carry the bridge's label and are not being removed; `unknown` says why some were not found out. */
+/** Objects that still carry the bridge's label and are not being removed; `unknown` says which could not be listed and why. */
 export async function remainsOf(kube: KubeApi, limit: TeardownLimit) {
   const found: Awaited<ReturnType<typeof labelled>> = [];
   const unknown: string[] = [];

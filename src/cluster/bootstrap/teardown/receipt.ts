@@ -24,7 +24,7 @@ export interface ReceiptItem extends Removal {
   /** One text for each thing. */
   readonly name: string;
   readonly thing: BridgeThing;
-  /** When `up` was about to make it, ISO 8601; undefined when no record tells. */
+  /** When `up` was about to make it, ISO 8601; undefined without a record. */
   readonly openedAt: string | undefined;
 }
 
@@ -42,7 +42,7 @@ export interface Receipt {
   };
   readonly startedAt: string;
   readonly finishedAt: string;
-  /** Nothing was there to begin with, or all of it had been told to go before. */
+  /** Nothing was there to begin with, or all of it was being removed already. */
   readonly nothingToDo: boolean;
   /** Nothing of ours is left. */
   readonly clean: boolean;
@@ -107,11 +107,11 @@ function verdict({ clean, nothingToDo, items, exitCode }: Receipt): string {
   if (nothingToDo) {
     const going = items.filter(({ state }) => state === "going").map(({ name }) => name);
     if (going.length === 0) return "Nothing of a bridge was there. Nothing was changed.";
-    return `Nothing to do: ${going.join(", ")} was told to go before and is terminating. Nothing was changed.`;
+    return `Nothing to do: ${going.join(", ")} was ordered to go before and is terminating. Nothing was changed.`;
   }
   const left = items.filter(({ state }) => state === "left").length;
   if (exitCode === 1) return "**Stopped.** The kube-apiserver still uses the bridge, so what it needs was not removed.";
-  if (clean) return "**Clean.** Everything of the bridge is gone or on its way out.";
+  if (clean) return "**Clean.** Everything of the bridge is gone or being removed.";
   if (left === 0) return "**Not clean.** What is left is not known; the warnings say why.";
   return `**Not clean.** ${left} of ${items.length} things are left; run the teardown again.`;
 }

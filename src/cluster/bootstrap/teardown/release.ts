@@ -1,5 +1,5 @@
 /**
- * First of all the kube-apiserver lets go of the bridge, and is ready without it. Any other order breaks every webhook
+ * First of all the kube-apiserver stops using the bridge, and is ready without it. Any other order breaks every webhook
  * that must answer.
  */
 import { messageOf } from "../../../base/errors/error.js";
@@ -73,7 +73,7 @@ async function elsewhere({ host, model, setting, api }: ReleaseInput): Promise<A
   const kube = await api?.cluster();
   const user = kube && (await userOf(kube, model));
   if (user !== undefined) {
-    const where = "run the teardown on its host first, where it can be told";
+    const where = "run the teardown on its host first, where its flag can be changed";
     return { state: "left", detail: user, warnings: [`${user}; ${where}, or give --force to break its webhooks.`] };
   }
   const answered = kube !== undefined && (await api!.clusterReady());

@@ -243,11 +243,11 @@ describe("on a bare host", () => {
     expect(second).toMatchObject({ exitCode: 0, clean: true, nothingToDo: true });
     expect(item(second, "Namespace drawbridge")).toMatchObject({
       state: "going",
-      detail: "it was told to go before and is terminating",
+      detail: "its removal was ordered before and it is terminating",
     });
     expect(bridge.cluster.stub.calls.slice(calls).filter((call) => !call.startsWith("GET "))).toEqual([]);
     expect(receiptMarkdown(second)).toContain(
-      "Nothing to do: Namespace drawbridge-bootstrap was told to go before and is terminating. Nothing was changed.",
+      "Nothing to do: Namespace drawbridge-bootstrap was ordered to go before and is terminating. Nothing was changed.",
     );
   });
 

@@ -55,7 +55,7 @@ export async function takeDown(
       ? undefined
       : new ApiAccess(host, openApi, cluster, keeper?.record.setting ?? { by: "hand" });
   try {
-    // A kubeconfig that cannot be used is a mistake to be told at once, an API that is away is not.
+    // A kubeconfig that cannot be used is an error at once; an API that does not answer is not.
     const kube = await openedApi(api, options.kubeconfig !== "", report);
     const scope = await scopeOf(host, options, keeper, kube);
     const { model, setting, hostThings } = scope;

@@ -99,7 +99,7 @@ function unitOf({ name, enabled, mask, contents, dropins = [] }: Unit) {
   };
 }
 
-/** What a file or an authority holds, as far as it may be told. */
+/** What a file or an authority holds, as far as it may be shown. */
 export interface Content {
   /** Bytes once unpacked; absent when they are elsewhere or cannot be read. */
   readonly size?: number;

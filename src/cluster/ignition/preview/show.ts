@@ -105,7 +105,7 @@ function userText({ name, keys, groups, hasPassword }: PreviewUser): string {
 /** A payload can hold more lines than a call takes arguments. */
 const widest = (texts: readonly string[]): number => texts.reduce((width, text) => Math.max(width, text.length), 0);
 
-/** Paths as a tree. Folders that only lead to something stand in it without properties. */
+/** Paths as a tree. Folders that only lead to something have no properties. */
 interface Branch<T> {
   readonly children: Map<string, Branch<T>>;
   value?: T;

@@ -6,7 +6,7 @@ export interface ServedFetch {
   readonly pool: string;
   readonly secret: string;
   readonly worker?: string;
-  /** What the machine said of itself; decides nothing, but HyperShift marks the Secret by it. */
+  /** What the machine claims of itself; it decides nothing, but HyperShift marks the Secret by it. */
   readonly claimed: Claimed;
 }
 
@@ -35,7 +35,7 @@ const MINUTE_MS = 60_000;
 /** Addresses remembered at once; beyond that the oldest is forgotten. */
 const MAX_ADDRESSES = 10_000;
 
-/** Decides which refusals are worth a record. The answer to the machine is the same either way. */
+/** Decides which refusals are worth a record. The answer to the machine is the same in both cases. */
 export class RefusalLimit {
   readonly #seen = new Map<string, { count: number; since: number }>();
   #all = { count: 0, since: 0 };

@@ -116,7 +116,7 @@ function claimedBy({ headers }: IncomingMessage): Claimed {
   };
 }
 
-/** Answers under way are finished; machines that linger are sent away. */
+/** Finishes the answers that are being sent; connections that linger are closed. */
 function close(server: Server): Promise<void> {
   return new Promise((resolve) => {
     const force = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS);

@@ -1,8 +1,8 @@
-/** Which token stands for which payload. Kept in memory only: a restart fills it again from the token Secrets. */
+/** The payload that each token opens. Kept in memory only: a restart fills it again from the token Secrets. */
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 
-/** What a token opens, and what is said about whoever comes with it. */
+/** What a token opens, and what is recorded about the machine that presents it. */
 export interface Grant {
   /** Called for each machine that comes: one made for a single machine need not be kept for all of them. */
   readonly payload: () => Payload;

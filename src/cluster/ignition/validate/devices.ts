@@ -34,11 +34,11 @@ function checkDisk({ device, partitions = [] }: Disk, place: ConfigPlace): void 
   refuse(repeated(numbers, 0), "two partitions have this number");
   refuse(overlapping(partitions), "the partition overlaps another");
   if (numbers.includes(0) && partitions.some(({ shouldExist }) => shouldExist === false))
-    place.error("partitions without a number cannot stand beside partitions that should not exist", "partitions");
+    place.error("partitions without a number cannot be combined with partitions that should not exist", "partitions");
   refuse(repeated(labels, undefined), "two partitions have this label");
 }
 
-/** The position of the first value that stood before; `any` may stand often. */
+/** The position of the first value that occurred before; `any` may occur often. */
 function repeated<T>(values: readonly T[], any: T): number | undefined {
   const seen = new Set<T>();
   const index = values.findIndex((value) => (value !== any && seen.has(value)) || !seen.add(value));

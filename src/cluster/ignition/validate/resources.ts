@@ -136,7 +136,7 @@ function schemeLength(url: string): number {
   return 0;
 }
 
-/** The first value of a query's parameter; undefined when it does not stand there in a form that can be read. */
+/** The first value of a query's parameter; undefined when it is not there in a readable form. */
 export function queryValue(query: string, name: string): string | undefined {
   for (const pair of query.split("&")) {
     const [key = "", ...value] = pair.split("=");
@@ -180,6 +180,6 @@ function isHostAndPort(host: string, scheme: string): boolean {
 
 const isPort = (text: string): boolean => text === "" || (text.startsWith(":") && !/[^0-9]/.test(text.slice(1)));
 
-/** Percent escapes stand for bytes outside ASCII only, or for the percent sign. */
+/** Percent escapes are for bytes outside ASCII only, or for the percent sign. */
 const isHost = (host: string): boolean =>
   !/[^A-Za-z0-9\-._~!$&'()*+,;=:[\]<>"%\u0080-\uffff]/.test(host) && !/%(?!25|[89A-Fa-f][0-9A-Fa-f])/.test(host);

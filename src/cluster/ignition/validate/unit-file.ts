@@ -54,7 +54,7 @@ class UnitReader {
     return found;
   }
 
-  /** To the first bracket, whatever stands before it; undefined at the end. */
+  /** To the first bracket, whatever is before it; undefined at the end. */
   #skipToSection(): string | undefined {
     for (;;) {
       this.#checkLine();
@@ -74,7 +74,7 @@ class UnitReader {
 
   #restOfHeading(): void {
     this.#checkLine();
-    if (!isBlank(this.#line())) throw new Refusal("something stands behind a section's name");
+    if (!isBlank(this.#line())) throw new Refusal("there is text behind a section's name");
   }
 
   /** To the next section, whose name it returns; undefined at the end. */

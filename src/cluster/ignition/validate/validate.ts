@@ -47,7 +47,7 @@ function checkDuplicates(fields: Fields, shape: Shape, minor: Minor, place: Conf
     if (type.kind !== "texts" && type.kind !== "objects") continue;
     const seen = shape.rivals?.includes(name) ? rivals : new Set<string>();
     for (const [key, one] of place.entries(name, type.appended ? [] : keysOf(field, value as readonly unknown[]))) {
-      if (seen.has(key)) one.error("an entry of the same key stands before this one");
+      if (seen.has(key)) one.error("an earlier entry has the same key");
       seen.add(key);
     }
     if (type.kind !== "objects") continue;

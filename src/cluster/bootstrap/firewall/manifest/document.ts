@@ -22,7 +22,7 @@ export type Path = readonly (string | number)[];
 
 export interface Item {
   readonly value: Readonly<Record<string, unknown>>;
-  /** What stands in the line above it, if that is a comment. */
+  /** The line above it, if that is a comment. */
   readonly comment: string | undefined;
 }
 

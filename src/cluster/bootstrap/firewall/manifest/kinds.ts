@@ -169,7 +169,7 @@ function ibmCluster(
       const isAllowed = action === "allow" && direction === "inbound" && source?.protocol === "tcp";
       return isAllowed && minimumPort <= port && port <= maximumPort;
     },
-    // Such rules have no name; the comment above tells ours from the installer's.
+    // Such rules have no name; the comment above distinguishes ours from the installer's.
     isOurs(rule, comment, _cluster, port) {
       return comment === COMMENT && this.admits(rule, port);
     },

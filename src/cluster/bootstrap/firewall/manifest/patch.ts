@@ -102,7 +102,7 @@ async function findManifest(dir: string, kind: string): Promise<{ file: string; 
   for (const name of names.filter((candidate) => /\.ya?ml$/.test(candidate)).sort()) {
     const file = join(folder, name);
     const text = await readFile(file, "utf8");
-    // A cheap look first: other files of the folder are none of our business, whatever is in them.
+    // A cheap test first: other files of the folder do not matter, whatever they hold.
     if (!new RegExp(`^kind: *["']?${kind}["']? *$`, "m").test(text) || !text.includes(GROUP)) continue;
     found.push({ file, text, manifest: parse(file, text) });
   }

@@ -55,7 +55,7 @@ function installerProvisioned({ infraId, platform, port }: PlatformPlanInput): P
     open: [createRule(rule, [AZURE_SOURCE])],
     remove: [deleteByPort(rule)],
     notes: [
-      `The default rule AllowVnetInBound already lets nodes reach TCP ${port} unless a rule that denies stands before it; this one makes it certain.`,
+      `The default rule AllowVnetInBound already lets nodes reach TCP ${port} unless a rule before it denies that; this one makes it certain.`,
       `If the cluster lives in a resource group of your own, write its name for ${rule.group}.`,
     ],
   };

@@ -53,7 +53,7 @@ export function powerVsPlan({ infraId, upi, byoNetwork, port }: PlatformPlanInpu
     forgotten: [`The rule for port ${port} on ${group}, open to anywhere for the life of the cluster.`],
     ...commands(group, vpc, "0.0.0.0/0", port),
     notes: [
-      "The VPC's security groups guard the load balancers and machines of the VPC; whether they are also in the way between two Power machines depends on the workspace's network.",
+      "The VPC's security groups guard the load balancers and machines of the VPC; whether they also filter between two Power machines depends on the workspace's network.",
     ],
   };
 }

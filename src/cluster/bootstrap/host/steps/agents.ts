@@ -169,7 +169,7 @@ function isTrue({ status }: Conditioned): boolean {
   return status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false;
 }
 
-/** Whether everything that is wanted stands in an object, whatever else an API server has added to it. */
+/** Whether an object has everything that is wanted, whatever else an API server has added to it. */
 export function includes(live: unknown, wanted: unknown): boolean {
   if (Array.isArray(wanted)) {
     return Array.isArray(live) && live.length === wanted.length && wanted.every((item, i) => includes(live[i], item));

@@ -21,7 +21,7 @@ export interface GivenAddress {
 }
 
 /**
- * Where agents can dial this host as it is now. What was told the first time need not be told again, and an address that
+ * Where agents can dial this host as it is now. What was given the first time need not be given again, and an address that
  * still leads here is still good, also when the host has others by now.
  */
 export async function addressNow(host: Host, given: GivenAddress, model?: BridgeModel): Promise<AddressChoice> {
@@ -166,7 +166,7 @@ export async function putFile(host: Host, { path, text, mode }: PlacedFile): Pro
   await host.files.write(path, text, mode);
 }
 
-// Signer, server and agents: made once, for as long as the bridge may stand.
+// The certificates of signer, server and agents: made once, for the whole life of the bridge.
 
 export function certificatesStep(site: Site): Step {
   const { host, model } = site;
