@@ -21,7 +21,7 @@ function putState(platform: object): void {
   writeFileSync(join(dir, ".openshift_install_state.json"), JSON.stringify(state));
 }
 
-test("after create manifests the state file tells everything", async () => {
+test("after create manifests the state file has all facts", async () => {
   putState({ aws: { region: "us-east-2" } });
   expect(await readInstallDir(dir)).toEqual({
     infraId: "state-x7k2p",
@@ -30,7 +30,7 @@ test("after create manifests the state file tells everything", async () => {
   });
 });
 
-test("after create ignition-configs metadata.json goes first", async () => {
+test("after create ignition-configs metadata.json comes first", async () => {
   putState({ azure: {} });
   writeFileSync(
     join(dir, "metadata.json"),
@@ -39,7 +39,7 @@ test("after create ignition-configs metadata.json goes first", async () => {
   expect(await readInstallDir(dir)).toMatchObject({ infraId: "meta-x7k2p", platform: "azurestack" });
 });
 
-test("the rendered install configuration is enough", async () => {
+test("the rendered install configuration is enough for the facts", async () => {
   mkdirSync(join(dir, "manifests"));
   const config = stringify({ networking, platform: { powervc: {}, openstack: {} } });
   writeFileSync(

@@ -74,7 +74,7 @@ describe("an install directory", () => {
   });
 });
 
-describe("what is missing is named in one sentence", () => {
+describe("an install directory names what is missing in one sentence", () => {
   const refused = { code: "DB_INSTALL_DIR" };
 
   test("the directory itself", async () => {

@@ -10,14 +10,14 @@ beforeAll(async () => {
 
 const parsed = (text: string) => requireConfig(text, "x");
 
-test("texts are compared line by line", () => {
+test("diff compares texts line by line", () => {
   const changes = compare(parsed(payload.text()), parsed(payload.text({ motd: "hello\nmoon\n" })));
   expect(showChanges(changes)).toBe(
     "~ /etc/motd\n    contents:\n       hello\n      -world\n      +moon\n       \n\n0 added, 0 removed, 1 changed.\n",
   );
 });
 
-test("secrets are compared but never shown", () => {
+test("diff compares secrets but never shows them", () => {
   const changes = compare(parsed(payload.text()), parsed(payload.text({ secret: "NEW" })));
   expect(changes.map(({ subject, aspects }) => [subject, aspects.map(({ name, hidden }) => [name, hidden])])).toEqual([
     ["/etc/kubernetes/kubeconfig", [["contents", "kubeconfig"]]],
@@ -32,7 +32,7 @@ test("secrets are compared but never shown", () => {
   }
 });
 
-test("what is added, removed, moved to another kind or set differently is named", () => {
+test("diff names what is added, removed, of another kind or set differently", () => {
   const config = (storage: object, version = "3.2.0") => parsed(JSON.stringify({ ignition: { version }, storage }));
   const before = config({ files: [{ path: "/a", mode: 420 }, { path: "/b" }], directories: [{ path: "/c" }] });
   const after = config(
@@ -62,7 +62,7 @@ test("what is added, removed, moved to another kind or set differently is named"
   );
 });
 
-test("the same in other words is the same", () => {
+test("diff finds no difference in another spelling of the same config", () => {
   const text = payload.text();
   const other = JSON.stringify(
     { ...JSON.parse(text), ignition: { ...JSON.parse(text).ignition, version: "3.4.0" } },

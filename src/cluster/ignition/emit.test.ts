@@ -8,7 +8,7 @@ const config = (body: object, version = "3.5.0") =>
     "x",
   );
 
-test("writes 3.2 in Ignition's own order, without what says nothing", () => {
+test("emit writes 3.2 in Ignition's own order, without empty objects", () => {
   const text = `{"systemd":{"units":[]},"storage":{"files":[{"mode":420,"path":"/a","contents":{"verification":{},
     "source":"data:,a"},"user":{}}]},"ignition":{"version":"3.5.0","security":{"tls":{}}}}`;
   expect(JSON.stringify(emit(requireConfig(text, "x")))).toBe(
@@ -32,7 +32,7 @@ test.each([
   expect(emit(config(body), 5)).toMatchObject(body);
 });
 
-test("what came as 3.0 goes as 3.2", () => {
+test("emit writes a config that was 3.0 as 3.2", () => {
   const body = {
     storage: { links: [{ path: "/l", target: "/t" }], raid: [{ name: "r", level: "1", devices: ["/dev/a"] }] },
   };

@@ -26,7 +26,7 @@ test("findings name place, line and column, in reading order", () => {
   ]);
 });
 
-test("a config of any version comes out as 3.5, with what older versions left unsaid", () => {
+test("a config of any version comes out as 3.5, with the defaults of older versions written out", () => {
   const body = {
     storage: {
       links: [{ path: "/l" }],
@@ -43,7 +43,7 @@ test("a config of any version comes out as 3.5, with what older versions left un
   expect(readConfig(written("3.3.0")).ok).toBe(false);
 });
 
-test("a list that stands twice counts once, an object is filled twice", () => {
+test("a repeated list counts once, a repeated object is filled twice", () => {
   const text = `{"ignition":{"version":"3.5.0"},"storage":{"files":[{"path":"/a"}],"files":[{"path":"/b"}]},
     "storage":{"directories":[{"path":"/d"}]}}`;
   const reading = readConfig(text);

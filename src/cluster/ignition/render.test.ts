@@ -12,7 +12,7 @@ const files = (mode: number, ...paths: string[]) => ({ storage: { files: paths.m
 const inline: FetchConfig = (resource, _, what) => inlineContent(resource, what);
 const modes = ({ storage }: Config) => storage?.files?.map(({ path, mode }) => [path, mode]);
 
-test("merges depth first, in order, each over what is there", async () => {
+test("render merges depth first, in order, each config over the result so far", async () => {
   const inner = dataUrlOf(text(files(3, "/a", "/c")));
   const first = dataUrlOf(text(files(2, "/a", "/b"), { config: { merge: [{ source: inner }] } }));
   const second = dataUrlOf(text(files(4, "/b")));
@@ -27,13 +27,13 @@ test("merges depth first, in order, each over what is there", async () => {
   expect(result.ignition).toEqual({ version: "3.5.0" });
 });
 
-test("replace wins over merge and over the config itself", async () => {
+test("render lets replace win over merge and over the config itself", async () => {
   const replacement = { source: dataUrlOf(text(files(2, "/r"))) };
   const top = config(files(1, "/a"), { config: { replace: replacement, merge: [{ source: "https://a.example" }] } });
   expect(modes(await render(top, inline))).toEqual([["/r", 2]]);
 });
 
-test("a fetch goes by the settings of the configs around it, a child's own included", async () => {
+test("render fetches with the settings of the configs around it, a child's own included", async () => {
   const proxies: (string | undefined)[] = [];
   const served: Record<string, string> = {
     "https://a.example/1": text(

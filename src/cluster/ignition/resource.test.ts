@@ -21,7 +21,7 @@ test.each([
   expect(inlineContent(resource, "it").equals(text)).toBe(true);
 });
 
-test("is empty without a source", () => {
+test("a resource without a source is empty", () => {
   expect(inlineContent({}, "it")).toHaveLength(0);
 });
 

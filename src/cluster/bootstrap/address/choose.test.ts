@@ -11,7 +11,7 @@ const eth0v6 = own("eth0", "fd00:1::5/64");
 const choose = (host: FakeHost, rest: Partial<AddressInput> = {}) => chooseAddress({ env: {}, host, ...rest });
 const flag = (value: string) => ({ flag: { name: "--address", value } });
 
-describe("an address that was told", () => {
+describe("an address that was given", () => {
   test("by flag wins over everything, and no route is asked", async () => {
     const host = new FakeHost([eth0], { [FAR4]: "10.0.0.5" });
     const env = { DRAWBRIDGE_BOOTSTRAP_NODE_IP: "10.0.0.7" };
@@ -143,7 +143,7 @@ describe("an address that has to be found", () => {
     expect(choice.considered.map(({ outcome }) => outcome)).toEqual(["nothing", "chosen"]);
   });
 
-  test("outside the machine networks gives way to the route into them", async () => {
+  test("outside the machine networks is replaced by the route into them", async () => {
     const host = new FakeHost([own("eth0", "192.0.2.7/24"), own("eth1", "10.0.0.5/24")], {
       [FAR4]: "192.0.2.7",
       "10.0.0.1": "10.0.0.5",
@@ -187,7 +187,7 @@ describe("an address that has to be found", () => {
     );
   });
 
-  test("is refused with the whole story when there is none", async () => {
+  test("is refused with every reason when there is none", async () => {
     const host = new FakeHost([], { [FAR4]: "169.254.1.1" });
     const message =
       "This host has no address that agents could dial: 169.254.1.1 is the source address of the IPv4 route to 1.1.1.1, " +
@@ -196,7 +196,7 @@ describe("an address that has to be found", () => {
     await expect(choose(host, { machineNetworks: ["10.0.0.0/16"] })).rejects.toThrow(message);
   });
 
-  test("never is an address that passes: privacy, deprecated, tentative ones stay out of the certificate", async () => {
+  test("is never short-lived: privacy, deprecated and tentative ones stay out of the certificate", async () => {
     const passing = ["temporary", "deprecated", "tentative", "dadfailed"];
     const host = new FakeHost([eth0, ...passing.map((mark, i) => own("eth0", `fd00:1::${i + 1}/64`, [mark])), eth0v6], {
       [FAR4]: "10.0.0.5",

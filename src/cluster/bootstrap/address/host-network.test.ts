@@ -64,7 +64,7 @@ test.each([
   [[1, "", 'ip: unrecognized option "j"\nmore'] as const, 'ip: unrecognized option "j"'],
   [[0, "1: lo: <LOOPBACK,UP>"] as const, "its answer is not JSON"],
   [[2, "", "Cannot open netlink socket"] as const, "Cannot open netlink socket"],
-])("an ip that cannot answer is told apart from a host without addresses: %j", async (answer, why) => {
+])("an ip command that fails is distinguished from a host without addresses: %j", async (answer, why) => {
   const asked = answering({ "ip -j address show": answer }).globalAddresses();
   await expect(asked).rejects.toMatchObject({
     code: "DB_ADDRESS_LOOKUP",
@@ -72,7 +72,7 @@ test.each([
   });
 });
 
-test("a missing ip is one sentence", async () => {
+test("a missing ip command gives one sentence", async () => {
   const path = process.env.PATH;
   process.env.PATH = "/nowhere";
   try {

@@ -31,7 +31,7 @@ const everyPlan: [string, FirewallPlan][] = platforms.flatMap((platform) =>
 const shellSteps = ({ open, remove }: FirewallPlan): PlanStep[] =>
   [...open, ...remove].filter(({ language }) => language === "shell");
 
-describe.each(everyPlan)("%s", (_, found) => {
+describe.each(everyPlan)("the plan for %s", (_, found) => {
   test("says who opens and who removes, from where, and how to do both by hand", () => {
     for (const part of [found.opened, found.removed, found.open, found.remove, found.sources])
       expect(part).not.toEqual([]);
@@ -76,7 +76,7 @@ test("shellcheck has nothing against any command", ({ skip }) => {
   expect(checked.stdout).toBe("");
 });
 
-describe("what installers forget is named", () => {
+describe("the plan names what installers forget", () => {
   test.each<[Partial<PlanInput> & Pick<PlanInput, "platform">, RegExp]>([
     [{ platform: "azure" }, /konnectivity_in.*looks for another name than it created/],
     [{ platform: "powervs" }, /open to anywhere for the life of the cluster/],

@@ -16,7 +16,7 @@ const failing = (name: "open" | "rename" | "rm", code: string): HostFiles => {
   return new HostFiles(host.root, { ...nodeFs, [name]: fail });
 };
 
-describe("write", () => {
+describe("HostFiles.write", () => {
   test("puts the text there with exactly that mode, also over an older one", async () => {
     host.put("/a/b", "old", 0o600);
     await host.files.write("/a/b", "new", 0o664);
@@ -47,7 +47,7 @@ describe("write", () => {
   });
 });
 
-describe("directories", () => {
+describe("directories of HostFiles", () => {
   test("that are missing above a path are named from the outside in", async () => {
     host.put("/there/file", "");
     expect(await host.files.missingAbove("/there/a/b/c")).toEqual(["/there/a", "/there/a/b"]);

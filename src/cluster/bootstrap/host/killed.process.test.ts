@@ -140,7 +140,7 @@ class FullDisk extends Fuse {
   }
 }
 
-test("a disk that is full at any file is told in one sentence, and with room up completes", async () => {
+test("a disk that is full at any file is reported in one sentence, and up completes once there is space", async () => {
   const [kubeadm] = cases;
   let files = 0;
   for (let at = 1; ; at++) {

@@ -16,7 +16,7 @@ async function bringUp(): Promise<void> {
   await bridge.host.openSocket("/run/drawbridge-bootstrap/konnectivity-server.socket");
 }
 
-test("shows every part of a bridge that stands, and changes nothing", async () => {
+test("status shows every part of a bridge that is up, and changes nothing", async () => {
   await bringUp();
   const [tree, calls] = [bridge.host.tree(), bridge.cluster.stub.calls.length];
   bridge.host.advance(30 * 60_000);
@@ -35,7 +35,7 @@ test("shows every part of a bridge that stands, and changes nothing", async () =
   expect(bridge.cluster.stub.calls.slice(calls).filter((call) => !call.startsWith("GET "))).toEqual([]);
 });
 
-test("names each part that is lost", async () => {
+test("status names each part that is lost", async () => {
   await bringUp();
   await bridge.host.files.remove("/etc/kubernetes/manifests/konnectivity-server-pod.yaml");
   await bridge.host.files.remove("/run/drawbridge-bootstrap/konnectivity-server.socket");
@@ -52,7 +52,7 @@ test("names each part that is lost", async () => {
   expect((await bridge.status()).nodes?.[1]).toEqual({ node: "n2", isReady: true, isConnected: false });
 });
 
-test("says that certificates have ended, that files were changed and that something else is in the socket's place", async () => {
+test("status says that certificates have ended, that files were changed and that something else is in the socket's place", async () => {
   await bringUp();
   bridge.host.advance(3 * 60 * 60_000);
   await bridge.host.files.remove("/run/drawbridge-bootstrap/konnectivity-server.socket");
@@ -65,7 +65,7 @@ test("says that certificates have ended, that files were changed and that someth
   ]);
 });
 
-test("works while the API is away", async () => {
+test("status works while the API does not answer", async () => {
   await bringUp();
   bridge.cluster.intercept = (_, response) => {
     response.destroy();
@@ -80,7 +80,7 @@ test("works while the API is away", async () => {
   ]);
 });
 
-test("finds no fault with a server that has no agent yet while nobody calls it", async () => {
+test("status accepts a server without an agent while no kube-apiserver uses it", async () => {
   await bridge.up();
   for (const node of ["n1", "n2"]) {
     bridge.cluster.put(`/api/v1/nodes/${node}`, { status: { conditions: [] } });
@@ -93,6 +93,6 @@ test("finds no fault with a server that has no agent yet while nobody calls it",
   });
 });
 
-test("says that there is no bridge", async () => {
+test("status says that there is no bridge", async () => {
   await expect(bridge.status()).rejects.toMatchObject({ code: "DB_BRIDGE_ABSENT" });
 });

@@ -13,7 +13,7 @@ const flag = "--egress-selector-config-file=/etc/drawbridge-bootstrap/egress-sel
 const bare = { for: "bare", kubeconfig: "/admin.conf", serverForm: "process" } as const;
 const outcomes = (): string[] => bridge.steps.splice(0);
 
-describe("on a host that kubeadm made", () => {
+describe("up on a host that kubeadm made", () => {
   beforeEach(async () => {
     bridge = await TestBridge.prepare("kubeadm");
   });
@@ -50,7 +50,7 @@ describe("on a host that kubeadm made", () => {
     expect(bridge.host.tree().join("\n")).not.toContain("ca.key");
   });
 
-  test("finds everything so the second time and changes nothing", async () => {
+  test("finds everything done the second time and changes nothing", async () => {
     await bridge.up({ apply: true });
     const [tree, calls] = [bridge.host.tree(), bridge.cluster.stub.calls.length];
     outcomes();
@@ -143,7 +143,7 @@ describe("on a host that kubeadm made", () => {
   });
 });
 
-describe("on a bare host", () => {
+describe("up on a bare host", () => {
   beforeEach(async () => {
     bridge = await TestBridge.prepare("bare");
   });
@@ -177,7 +177,7 @@ describe("on a bare host", () => {
     await expect(bridge.up({ ...bare, apply: true })).rejects.toMatchObject({ code: "DB_FLAG_VALUE" });
   });
 
-  test("keeps the server with systemd unless told otherwise", async () => {
+  test("runs the server with systemd unless another form is chosen", async () => {
     await bridge.up({ ...bare, serverForm: undefined });
     expect(bridge.host.commands).toEqual([
       ["systemctl", "daemon-reload"],
@@ -225,7 +225,7 @@ describe("on a bare host", () => {
     expect(lines.find(({ name }) => name === "address")).toMatchObject({ ok: false });
   });
 
-  test("keeps an address that still leads here, and one that it was told, without being told again", async () => {
+  test("keeps an address that still leads here, and one that was given before", async () => {
     await bridge.up(bare);
     const both = [own("eth0", `${address}/24`), own("eth1", "198.51.100.7/24")];
     bridge.host.network = new FakeNetwork(both, { "1.1.1.1": "198.51.100.7" });

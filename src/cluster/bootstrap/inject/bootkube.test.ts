@@ -75,7 +75,7 @@ test("the cleanup goes above the comment that belongs to the last line", () => {
 
 const candidates = anchors.flatMap(({ id, candidates }) => candidates.map(({ line }) => [id, line] as const));
 
-test.each(candidates)("a script in which %s stands twice (%s) is refused with the list of anchors", (id, line) => {
+test.each(candidates)("a script in which %s occurs twice (%s) is refused with the list of anchors", (id, line) => {
   const older = id === "source" || id === "manifests" ? withoutNewer(id, line) : newest;
   const at = older.split("\n").find((text) => text.trim().startsWith(line))!;
   const search = findAnchors(
@@ -96,7 +96,7 @@ function withoutNewer(id: AnchorId, line: string): string {
     .join("\n");
 }
 
-test.each(candidates)("%s can hang on `%s` when the newer lines are not there", (id, line) => {
+test.each(candidates)("%s is anchored to `%s` when the newer lines are not there", (id, line) => {
   const script = withoutNewer(id, line);
   const places = findAnchors(script, needed.absent) as ReadonlyMap<AnchorId, Place>;
   const lines = script.split("\n");

@@ -53,7 +53,7 @@ describe("G3: what a bootstrap.ign is", () => {
   });
 });
 
-describe("what is neither one nor the other is refused", () => {
+describe("a bootstrap.ign of an unknown kind is refused", () => {
   const half = (change: (script: string) => string) => bootstrapIgnition(shapes["4.23 off"], { script: change });
   const on = bootstrapIgnition(shapes["4.23 on"], { script: (s) => s.replace(/^\t*--config-override.*\n/m, "") });
   test.each([
@@ -84,7 +84,7 @@ describe("what is neither one nor the other is refused", () => {
   });
 });
 
-describe("which release it is", () => {
+describe("the release of a bootstrap.ign", () => {
   const { version, ...unnamed } = shapes["4.11"];
   const release = (text: string) => releaseOf(parseIgnition(text));
 

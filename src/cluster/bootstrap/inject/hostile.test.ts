@@ -21,7 +21,7 @@ const withBootkube = (source: string, more: object = {}) => {
 };
 const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024)).toString("base64");
 
-describe("refused with a reason and a remedy, unchanged:", () => {
+describe("a hostile bootstrap.ign is refused with a reason and a remedy, unchanged:", () => {
   test.each([
     ["cut off", good.slice(0, good.length / 2), "DB_IGNITION_FILE", /ends in the middle/],
     ["empty object", "{}", "DB_IGNITION_FILE", /no ignition.version/],
@@ -30,12 +30,12 @@ describe("refused with a reason and a remedy, unchanged:", () => {
     ["a byte order mark", `\ufeff${good}`, "DB_IGNITION_FILE", /not JSON/],
     ["spec 2", good.replace('"3.2.0"', '"2.2.0"'), "DB_IGNITION_SPEC", /spec 2.2.0/],
     ["spec 4", good.replace('"3.2.0"', '"4.0.0"'), "DB_IGNITION_SPEC", /spec 4.0.0/],
-    ["a path twice", withFiles({ path: "/a" }, { path: "/a" }), "DB_IGNITION_CONTENT", /"\/a" stands twice/],
+    ["a path twice", withFiles({ path: "/a" }, { path: "/a" }), "DB_IGNITION_CONTENT", /"\/a" occurs twice/],
     [
       "bootkube.sh twice",
       withFiles(file("/usr/local/bin/bootkube.sh", 0o555, "")),
       "DB_IGNITION_CONTENT",
-      /stands twice/,
+      /occurs twice/,
     ],
     [
       "a path up and out",
@@ -62,13 +62,13 @@ describe("refused with a reason and a remedy, unchanged:", () => {
       "a member twice",
       good.replace('"passwd":', '"storage":{"files":[]},"passwd":'),
       "DB_IGNITION_CONTENT",
-      /"storage" stands twice/,
+      /"storage" occurs twice/,
     ],
     [
       "a member twice but for its case, as Go's decoder sees it",
       good.replace('"passwd":', '"Storage":{"files":[]},"passwd":'),
       "DB_IGNITION_CONTENT",
-      /"storage" stands twice/i,
+      /"storage" occurs twice/i,
     ],
     ["broken base64", withBootkube("data:;base64,a"), "DB_IGNITION_CONTENT", /bootkube.sh .* its base64 is broken/],
     ["base64 with escapes", withBootkube("data:;base64,YQ%3D%3D"), "DB_IGNITION_CONTENT", /its base64 is broken/],
@@ -114,7 +114,7 @@ test("a directory or link under a file's path is as much a contradiction", () =>
       ...config,
       storage: { ...config.storage, [kind]: [{ path: "/usr/local/bin/bootkube.sh" }] },
     });
-    expect(() => inject(text, {})).toThrow(/stands twice/);
+    expect(() => inject(text, {})).toThrow(/occurs twice/);
   }
 });
 

@@ -103,7 +103,7 @@ describe("G4: the kube-apiserver's rendered configuration", () => {
   });
 });
 
-describe("spelling", () => {
+describe("the spelling of a bootstrap.ign", () => {
   const spellings: [string, Spelling][] = [
     ["percent-encoded", { encoding: "percent" }],
     ["barely percent-encoded", { encoding: "percent, as few as possible", mediaType: "text/x-shellscript;a=b" }],
@@ -175,7 +175,7 @@ describe("spelling", () => {
   });
 });
 
-describe("options", () => {
+describe("options of inject", () => {
   const text = bootstrapIgnition(shapes["4.14"]);
   const yaml = ({ text: after }: Injection, name: string) =>
     textOf(parseIgnition(after), `/opt/openshift/${name}.yaml`)!;

@@ -3,7 +3,7 @@ import { agentArguments, clusterObjects, createdObjects, firewallRule, serverArg
 import { type BridgeOptions, bridgeModel } from "./model.js";
 import { placeholders, topologies } from "./names.js";
 
-describe("paths", () => {
+describe("paths of a bridge", () => {
   test("on OpenShift server and kube-apiserver name one socket differently", () => {
     const { socket, egressConfig } = bridgeModel({ for: "openshift" }).paths;
     expect(socket).toEqual({
@@ -26,7 +26,7 @@ describe("paths", () => {
   });
 });
 
-describe("images", () => {
+describe("images of a bridge", () => {
   test.each([
     [{ for: "openshift" }, "/usr/bin/proxy-server", placeholders.image, "50Mi"],
     [
@@ -43,7 +43,7 @@ describe("images", () => {
   });
 });
 
-describe("flags", () => {
+describe("flags of server and agent", () => {
   test("those that only our programs know are for our images alone", () => {
     const own = ["--drain-timeout=8s", "--time-boxed"];
     expect(agentArguments(bridgeModel({ for: "bare" }))).toEqual(expect.arrayContaining(own));
@@ -62,7 +62,7 @@ describe("flags", () => {
   });
 });
 
-describe("several servers", () => {
+describe("a bridge with several servers", () => {
   const addresses = ["10.0.0.1", "fd00::2", "10.0.0.1"];
 
   test("our agents connect to each, and the servers know how many there are", () => {
@@ -105,7 +105,7 @@ test("a socket's path that no system takes is refused", () => {
   );
 });
 
-describe("teardown", () => {
+describe("the teardown list", () => {
   const order = (options: BridgeOptions): string[] =>
     createdObjects(bridgeModel(options)).map((entry) => (entry.type === "object" ? entry.kind : entry.type));
 

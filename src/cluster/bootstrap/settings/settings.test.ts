@@ -38,7 +38,7 @@ function host(): { model: BridgeModel; at: (path: string, text: string) => void 
   return { model: { ...base, paths }, at: (path, text) => writeFileSync(join(root, path), text) };
 }
 
-describe("command lines", () => {
+describe("a command line", () => {
   test("flags in every spelling", () => {
     const { flags } = commandLine("x", ["prog", "--a=b=c", "--d", "e", "--on", "--last", "-v=2", "word"]);
     expect([...flags]).toEqual([
@@ -73,7 +73,7 @@ describe("command lines", () => {
 describe("the server", () => {
   const words = (socket: string) => ["/usr/bin/proxy-server", `--uds-name=${socket}`, "--mode=http-connect"];
 
-  test("is told from others by its socket, and the running one wins over files", async () => {
+  test("is distinguished from others by its socket, and the running one wins over files", async () => {
     const { model } = host();
     writeFileSync(model.paths.staticPod, stringify(serverPod(model)));
     const running = async () => [["sleep", "1"], words("/other.sock"), words("/mine.sock")];

@@ -60,7 +60,7 @@ function intercept(commands: readonly string[], before: string, after = ""): Nod
 
 const contents = () => readdirSync(tlsDir).map((name) => readFileSync(join(tlsDir, name), "utf8"));
 
-describe("its arguments", () => {
+describe("the arguments of certs.sh", () => {
   test.each([
     [[], /no address given/],
     [[""], /address is missing \(got ""\)/],
@@ -210,7 +210,7 @@ describe.skipIf(!opensslAvailable())("killed", () => {
   );
 });
 
-describe("its text", () => {
+describe("the text of certs.sh", () => {
   test("pleases shellcheck", () => {
     const { status, stdout, error } = spawnSync("shellcheck", ["--shell=bash", script], { encoding: "utf8" });
     if (error) {

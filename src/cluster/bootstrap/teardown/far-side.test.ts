@@ -62,7 +62,7 @@ const present = (): string[] =>
   [...files, ...others].filter((path) => far.tree().some((line) => line.startsWith(`${path} `)));
 const stateOf = ({ items }: Receipt, end: string) => items.find(({ name }) => name.endsWith(end))?.state;
 
-describe("a bootstrap host that answers", () => {
+describe("teardown over SSH: a bootstrap host that answers", () => {
   test("is cleaned with the cluster, and this host is left alone", async () => {
     bridge.host.put("/opt/openshift/tls/konnectivity/server.key", "not the bridge's");
     bridge.host.put("/var/lib/drawbridge-bootstrap/bridge.json", "another bridge's");
@@ -78,14 +78,14 @@ describe("a bootstrap host that answers", () => {
     expect(bridge.host.tree()).toEqual(before);
   });
 
-  test("gives its scripts away when bootkube is through, and a second run does nothing", async () => {
+  test("loses its scripts when bootkube is done, and a second run does nothing", async () => {
     far.put(`${assets}/.bootkube.done`, "");
     await teardown(reached());
     expect(present()).toEqual(others);
     expect(await teardown(reached())).toMatchObject({ exitCode: 0, nothingToDo: true });
   });
 
-  test("stops all of it while cluster-bootstrap is at work, unless forced", async () => {
+  test("stops the teardown while cluster-bootstrap is at work, unless forced", async () => {
     await far.files.remove(`${assets}/cb-bootstrap.done`);
     const receipt = await teardown(reached());
     expect(receipt.exitCode).toBe(1);
@@ -96,7 +96,7 @@ describe("a bootstrap host that answers", () => {
     expect(present()).toEqual([script, ...others]);
   });
 
-  test("says that a server does not end", async () => {
+  test("reports a server that does not end", async () => {
     far.put("/proc/77/cmdline", ["/usr/bin/proxy-server", `--uds-name=${socket}`, ""].join("\0"));
     const receipt = await teardown(reached(), { timeoutMs: 1_000 });
     expect(receipt.exitCode).toBe(3);
@@ -109,7 +109,7 @@ describe("a bootstrap host that answers", () => {
     expect((await teardown(reached(), { timeoutMs: 1_000 })).exitCode).toBe(0);
   });
 
-  test("believes only what it is told", async () => {
+  test("is believed only where it gives an answer", async () => {
     const silent: RemoteHost = {
       name: "x",
       run: async () => `${assets}\tthere\t\n${assets}/cb-bootstrap.done\tthere\t\n`,
@@ -120,8 +120,8 @@ describe("a bootstrap host that answers", () => {
   });
 });
 
-describe("a bootstrap host that does not answer", () => {
-  test("is taken for gone: the cluster is cleaned, and who may look is told", async () => {
+describe("teardown over SSH: a bootstrap host that does not answer", () => {
+  test("is taken for gone: the cluster is cleaned, and a note says so", async () => {
     const receipt = await teardown(failing(new SshFailure("192.0.2.50 cannot be used over SSH: no route.", true)));
     expect(receipt).toMatchObject({ exitCode: 0, clean: true, warnings: [] });
     expect(bridge.cluster.labelled).toEqual([]);
@@ -131,7 +131,7 @@ describe("a bootstrap host that does not answer", () => {
     expect(present()).toEqual([...files, ...others]);
   });
 
-  test("is not, when it answers somebody else: not clean, and the way out is named", async () => {
+  test("is not taken for gone when another host answers: the remedy is named", async () => {
     const receipt = await teardown(failing(new SshFailure("192.0.2.50 shows another host key.", false)));
     expect(receipt).toMatchObject({ exitCode: 3, clean: false, nothingToDo: false });
     expect(receipt.warnings.join()).toMatch(
@@ -148,7 +148,7 @@ describe("a bootstrap host that does not answer", () => {
   });
 });
 
-test("pleases shellcheck", ({ skip }) => {
+test("the removal script passes shellcheck", ({ skip }) => {
   const path = fileURLToPath(new URL("./shell/remove.sh", import.meta.url));
   const { status, stdout, error } = spawnSync("shellcheck", [path], { encoding: "utf8" });
   if (error !== undefined) return skip("shellcheck is missing: run .ci/install-packages.");

@@ -5,7 +5,7 @@ import { receiptMarkdown } from "./receipt.js";
 let bridge: TestBridge;
 afterEach(() => bridge.close());
 
-test("tells what was opened, what became of it and who must still act", async () => {
+test("the Markdown receipt says what was opened, what became of it and who must still act", async () => {
   bridge = await TestBridge.prepare("kubeadm");
   await bridge.up({ apply: true });
   const text = receiptMarkdown(await bridge.teardown());
@@ -22,7 +22,7 @@ test("tells what was opened, what became of it and who must still act", async ()
   expect(text).not.toContain("## Warnings");
 });
 
-test("says what is left, and why it stopped", async () => {
+test("the Markdown receipt says what is left, and why it stopped", async () => {
   bridge = await TestBridge.prepare("bare");
   await bridge.up({ for: "bare", kubeconfig: "/admin.conf", serverForm: "process" });
   bridge.cluster.put("/api/v1/namespaces/x/secrets/y", {
@@ -38,7 +38,7 @@ test("says what is left, and why it stopped", async () => {
   expect(stopped).toContain("## Warnings");
 });
 
-test("says that nothing was there", async () => {
+test("the Markdown receipt says that nothing was there", async () => {
   bridge = await TestBridge.prepare("bare");
   const text = receiptMarkdown(await bridge.teardown({ kubeconfig: "/admin.conf" }));
   expect(text).toContain("Nothing of a bridge was there. Nothing was changed.");

@@ -27,7 +27,7 @@ const apiIsAway = (): void => {
   };
 };
 
-describe("on a host that kubeadm made", () => {
+describe("teardown on a host that kubeadm made", () => {
   beforeEach(async () => {
     bridge = await TestBridge.prepare("kubeadm");
   });
@@ -139,7 +139,7 @@ describe("on a host that kubeadm made", () => {
   });
 });
 
-describe("on a bare host", () => {
+describe("teardown on a bare host", () => {
   beforeEach(async () => {
     bridge = await TestBridge.prepare("bare");
   });
@@ -185,7 +185,7 @@ describe("on a bare host", () => {
     expect(commands).toEqual(["on", "broken", "off"]);
   });
 
-  test("makes a server end that does not want to", async () => {
+  test("kills a server that ignores SIGTERM", async () => {
     await bridge.up(bare);
     bridge.host.stubborn = true;
     expect((await bridge.teardown()).exitCode).toBe(0);
@@ -269,7 +269,7 @@ describe("on a bare host", () => {
     ]);
   });
 
-  test("calls removed whatever went, also what lay in a directory of the bridge", async () => {
+  test("reports everything that went as removed, also files in a directory of the bridge", async () => {
     await bridge.up(bare);
     const receipt = await bridge.teardown();
     expect(item(receipt, "file /etc/drawbridge-bootstrap/egress-selector-config.yaml").state).toBe("removed");
@@ -298,7 +298,7 @@ describe("on a bare host", () => {
     expect(item(receipt, "Secret kube-system/other")).toMatchObject({ state: "left" });
   });
 
-  test("does not call it clean when it may not look", async () => {
+  test("does not report a clean state when it may not list objects", async () => {
     await bridge.up(bare);
     bridge.cluster.intercept = ({ path }, response) => {
       if (path === "/api/v1/secrets") response.writeHead(403).end('{"message":"secrets is forbidden"}');
@@ -449,7 +449,7 @@ describe("on a bare host", () => {
   });
 });
 
-describe("from a workstation", () => {
+describe("teardown from a workstation", () => {
   const openshift = "/api/v1/namespaces/openshift-bootstrap-konnectivity";
   const apps = "/apis/apps/v1/namespaces";
 
@@ -531,7 +531,7 @@ describe("from a workstation", () => {
   });
 });
 
-describe("on an OpenShift bootstrap host", () => {
+describe("teardown on an OpenShift bootstrap host", () => {
   const assets = "/opt/openshift";
   const files = [
     ...["/etc/kubernetes/manifests/konnectivity-server-pod.yaml", `${assets}/tls/konnectivity/server.key`],

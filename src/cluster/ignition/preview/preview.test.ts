@@ -14,7 +14,7 @@ beforeAll(async () => {
 const shown = (daysLater: number) =>
   showPreview(preview(requireConfig(payload.text(), "x")), new Date(made.getTime() + daysLater * day));
 
-test("shows files, units, users and what is fetched", () => {
+test("preview shows files, units, users and what is fetched", () => {
   const text = shown(10);
   for (const line of [
     "merge https://[hidden]@ign.example/ignition?... with Authorization: (hidden), NodePool: clusters/workers",
@@ -34,11 +34,11 @@ test("shows files, units, users and what is fetched", () => {
     expect(text).toContain(line);
 });
 
-test("says when a certificate has ended", () => {
+test("preview says when a certificate has ended", () => {
   expect(shown(95)).toContain("certificate CN=payload-test, EXPIRED 5 d ago (2026-04-01)");
 });
 
-test("hides every secret, in text and in JSON", () => {
+test("preview hides every secret, in text and in JSON", () => {
   const json = JSON.stringify(preview(requireConfig(payload.text(), "x")));
   for (const secret of [...SECRETS, payload.keyLine]) {
     expect(shown(1)).not.toContain(secret);

@@ -13,6 +13,6 @@ test("a payload from a template is as long as its parts, has an ETag of its own 
   expect([one.etag === template("abc").etag, one.etag === other.etag]).toEqual([true, false]);
 });
 
-test.each(["", "{}", "[", '{"ignition":{}}'])("%j is nothing for a machine", (wrong) => {
+test.each(["", "{}", "[", '{"ignition":{}}'])("%j is no payload for a machine", (wrong) => {
   expect([makePayload(wrong).usable, payloadTemplate(wrong, "")("").usable]).toEqual([false, false]);
 });

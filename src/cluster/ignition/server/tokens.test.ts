@@ -8,7 +8,7 @@ const grant = (secret: string): Grant => ({
   payload: () => ready,
 });
 
-test("a token is good for its life and not a moment longer", () => {
+test("a token is valid for its lifetime and not longer", () => {
   let now = 1_000;
   const tokens = new TokenStore(() => now);
   tokens.admit("a", grant("token-a"));
@@ -19,13 +19,13 @@ test("a token is good for its life and not a moment longer", () => {
   expect(tokens.size).toBe(0);
 });
 
-test("nobody comes in with an empty token", () => {
+test("an empty token is never admitted", () => {
   const tokens = new TokenStore();
   tokens.admit("", grant("token-a"));
   expect(tokens.find("")).toBeUndefined();
 });
 
-test("a Secret that goes takes all its tokens along, and no other's", () => {
+test("a deleted Secret revokes all its tokens, and no other's", () => {
   const tokens = new TokenStore();
   tokens.admit("new", grant("token-a"));
   tokens.admit("old", grant("token-a"));
@@ -38,7 +38,7 @@ test("a Secret that goes takes all its tokens along, and no other's", () => {
   ]);
 });
 
-test("what has run out is forgotten without being asked for", () => {
+test("a sweep forgets tokens that have expired", () => {
   let now = 0;
   const tokens = new TokenStore(() => now);
   tokens.admit("a", grant("token-a"), 10);
@@ -50,7 +50,7 @@ test("what has run out is forgotten without being asked for", () => {
   expect(tokens.size).toBe(0);
 });
 
-test("only the tokens that are named stay, of those that are meant", () => {
+test("revokeOthers keeps only the tokens that are named", () => {
   const tokens = new TokenStore();
   for (const token of ["first", "second", "third"]) tokens.admit(token, grant("token-a"));
   tokens.admit("of-one", { ...grant("token-a"), worker: "worker-1" });

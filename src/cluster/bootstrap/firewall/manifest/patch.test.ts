@@ -91,7 +91,7 @@ describe.each(kinds)("the %s manifest %s", (platform, name, original) => {
   });
 });
 
-describe("AWS", () => {
+describe("the manifest of AWS", () => {
   test("the rule names both roles and carries the text that every installer removes by", async () => {
     put("02_infra-cluster.yaml", awsCluster());
     await open("aws");
@@ -147,7 +147,7 @@ describe("AWS", () => {
   });
 });
 
-describe("Azure", () => {
+describe("the manifest of Azure", () => {
   const rulesIn = (name: string): { name: string; priority: number; source: string }[][] =>
     parse(read(name)).spec.networkSpec.subnets.map(
       (subnet: { securityGroup: { securityRules: object[] } }) => subnet.securityGroup.securityRules,
@@ -186,7 +186,7 @@ describe("Azure", () => {
   });
 });
 
-describe("IBM", () => {
+describe("the manifest of IBM Cloud", () => {
   test("only the bootstrap group is opened, for the cluster-wide group", async () => {
     put("01_ibmcloud-cluster.yaml", ibmVpcCluster());
     await open("ibmcloud");

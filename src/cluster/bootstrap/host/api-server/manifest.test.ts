@@ -75,7 +75,7 @@ describe("a manifest as kubeadm writes it", () => {
   });
 });
 
-describe("other manifests", () => {
+describe("a manifest that kubeadm did not write", () => {
   test("with program and flags apart get the flag among the flags, written in two words or one", () => {
     const apart = kubeadmManifest.replace(
       /command:\n {4}- kube-apiserver\n/,
