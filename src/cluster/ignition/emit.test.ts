@@ -25,7 +25,7 @@ test.each([
   ],
   [{ storage: { luks: [{ name: "v", device: "/dev/a", cex: { enabled: true } }] } }, "storage.luks.0.cex"],
   [{ storage: { luks: [{ name: "v", device: "/dev/a", discard: false }] } }, "storage.luks.0.discard"],
-])("refuses what 3.2 cannot say: %j", (body, place) => {
+])("emit refuses what 3.2 cannot express: %j", (body, place) => {
   expect(() => emit(config(body))).toThrow(
     expect.objectContaining({ code: "DB_IGNITION_EXPRESS", message: expect.stringContaining(place) }),
   );

@@ -79,7 +79,7 @@ test.each([
     "DB_IGNITION_RESOURCE",
     "more than 100 configs refer to each other",
   ],
-])("refuses %s", async (_, top, fetch, code, sentence) => {
+])("render refuses %s", async (_, top, fetch, code, sentence) => {
   await expect(render(top, fetch)).rejects.toThrow(
     expect.objectContaining({ code, message: expect.stringContaining(sentence) }),
   );

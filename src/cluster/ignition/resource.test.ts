@@ -17,7 +17,7 @@ test.each([
     "a hash in capitals",
     { source: dataUrlOf(text), verification: { hash: `sha256-${hash("sha256", text).slice(7).toUpperCase()}` } },
   ],
-])("gives the bytes of %s", (_, resource) => {
+])("inlineContent gives the bytes of %s", (_, resource) => {
   expect(inlineContent(resource, "it").equals(text)).toBe(true);
 });
 
@@ -40,7 +40,7 @@ test.each([
   ],
   ["what is elsewhere", { source: "https://a.example" }, "it is not in the config but has to be fetched"],
   ["a broken data URL", { source: "data:;base64,x" }, "it cannot be read: its base64 is broken"],
-])("refuses %s", (_, resource, sentence) => {
+])("inlineContent refuses %s", (_, resource, sentence) => {
   expect(() => inlineContent(resource, "it")).toThrow(
     expect.objectContaining({ code: "DB_IGNITION_RESOURCE", message: expect.stringContaining(sentence) }),
   );

@@ -14,6 +14,6 @@ test.each([
   [{ list: ["x", { a: 1 }] }, false],
   [{ kind: { name: "a" } }, false],
   [{ kind: ["Secret"] }, false],
-])("%j stands in it: %s", (wanted, isSo) => {
+])("includes finds %j in the object: %s", (wanted, isSo) => {
   expect(includes(live, wanted)).toBe(isSo);
 });

@@ -12,7 +12,7 @@ afterEach(async () => {
 
 interface Case {
   readonly topology: "kubeadm" | "bare";
-  readonly wishes: Partial<UpOptions>;
+  readonly options: Partial<UpOptions>;
 }
 
 const bareWishes = {
@@ -22,9 +22,9 @@ const bareWishes = {
   restoreCommand: "restore",
 } as const;
 const cases: readonly Case[] = [
-  { topology: "kubeadm", wishes: { apply: true, configDirectory: "/srv/new/drawbridge" } },
-  { topology: "bare", wishes: { ...bareWishes, serverForm: "process" } },
-  { topology: "bare", wishes: { ...bareWishes, serverForm: "systemd" } },
+  { topology: "kubeadm", options: { apply: true, configDirectory: "/srv/new/drawbridge" } },
+  { topology: "bare", options: { ...bareWishes, serverForm: "process" } },
+  { topology: "bare", options: { ...bareWishes, serverForm: "systemd" } },
 ];
 
 /** Each case takes every third change; a write is three or four of them, so that together the cases take all kinds. */
@@ -55,25 +55,25 @@ const hasFlag = async ({ host }: TestBridge): Promise<boolean> =>
 async function changesOf(each: Case): Promise<{ up: number; teardown: number }> {
   const bridge = await prepare(each);
   const [up, teardown] = [new Fuse(), new Fuse()];
-  await bridge.up(each.wishes, up);
+  await bridge.up(each.options, up);
   await bridge.teardown({}, teardown);
   return { up: up.changes, teardown: teardown.changes };
 }
 
 test.each(cases)(
-  "up for $topology, $wishes.serverForm, killed anywhere: the next up completes it",
+  "up for $topology, $options.serverForm, killed anywhere: the next up completes it",
   async (each) => {
     const { up } = await changesOf(each);
     expect(up).toBeGreaterThan(25);
     for (const at of share(each, up)) {
       const bridge = await prepare(each);
       const before = await traces(bridge);
-      await bridge.up(each.wishes, new Fuse(at)).then(
+      await bridge.up(each.options, new Fuse(at)).then(
         // The last change of all is followed by nothing that could fail.
         () => expect(at).toBe(up),
         () => undefined,
       );
-      await bridge.up(each.wishes);
+      await bridge.up(each.options);
       const wrong = (await bridge.status()).lines.filter(({ ok, name }) => !ok && name !== "socket");
       expect({ at, wrong }).toEqual({ at, wrong: [] });
       expect({ at, exit: (await bridge.teardown()).exitCode }).toEqual({ at, exit: 0 });
@@ -85,13 +85,13 @@ test.each(cases)(
 );
 
 test.each(cases)(
-  "up for $topology, $wishes.serverForm, killed anywhere: teardown leaves nothing",
+  "up for $topology, $options.serverForm, killed anywhere: teardown leaves nothing",
   async (each) => {
     const { up } = await changesOf(each);
     for (const at of share(each, up)) {
       const bridge = await prepare(each);
       const before = await traces(bridge);
-      await bridge.up(each.wishes, new Fuse(at)).catch(() => undefined);
+      await bridge.up(each.options, new Fuse(at)).catch(() => undefined);
       expect({ at, exit: (await bridge.teardown({ kubeconfig: "/admin.conf" })).exitCode }).toEqual({ at, exit: 0 });
       expect({ at, ...(await traces(bridge)) }).toEqual({ at, ...before });
       await open.pop()?.close();
@@ -101,14 +101,14 @@ test.each(cases)(
 );
 
 test.each(cases)(
-  "teardown for $topology, $wishes.serverForm, killed anywhere: the next finishes it",
+  "teardown for $topology, $options.serverForm, killed anywhere: the next finishes it",
   async (each) => {
     const { teardown } = await changesOf(each);
     expect(teardown).toBeGreaterThan(8);
     for (const at of share(each, teardown)) {
       const bridge = await prepare(each);
       const before = await traces(bridge);
-      await bridge.up(each.wishes);
+      await bridge.up(each.options);
       await bridge.teardown({}, new Fuse(at)).catch(() => undefined);
       // Whatever happened: who still uses the bridge still has it.
       if (await hasFlag(bridge)) expect({ at, hasAgents: bridge.cluster.hasAgents }).toEqual({ at, hasAgents: true });
@@ -146,7 +146,7 @@ test("a disk that is full at any file is reported in one sentence, and up comple
   for (let at = 1; ; at++) {
     const bridge = await prepare(kubeadm!);
     const disk = new FullDisk(at);
-    const failure = await bridge.up(kubeadm!.wishes, disk).then(
+    const failure = await bridge.up(kubeadm!.options, disk).then(
       () => undefined,
       (reason: DrawbridgeError) => reason,
     );
@@ -154,7 +154,7 @@ test("a disk that is full at any file is reported in one sentence, and up comple
     files++;
     expect(["DB_HOST_FILE", "DB_BRIDGE_RECORD"]).toContain(failure?.code);
     expect(failure?.message).toMatch(/^[^\n]+ cannot be written: the disk is full\.$/);
-    await bridge.up(kubeadm!.wishes);
+    await bridge.up(kubeadm!.options);
     await open.pop()?.close();
   }
   expect(files).toBeGreaterThan(8);

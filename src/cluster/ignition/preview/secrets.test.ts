@@ -27,7 +27,7 @@ test.each([
   [undefined, "/etc/a.yaml", "kind: SecretProviderClass\n"],
   [undefined, "/etc/a", encoded("nothing to hide")],
   [undefined, "/etc/motd", "hello"],
-])("%s: %s %j", (kind, path, content) => {
+])("secretIn: %s in %s: %j", (kind, path, content) => {
   expect(secretIn(path, Buffer.from(content))).toBe(kind);
 });
 
@@ -39,7 +39,7 @@ test.each([
   ["Bearer abc", "Bearer [removed]"],
   ["ExecStart=/usr/bin/kubelet --v=2", "ExecStart=/usr/bin/kubelet --v=2"],
   ["y".repeat(600), `${"y".repeat(500)}...`],
-])("%j is shown as %j", (text, shown) => {
+])("withoutSecrets shows %j as %j", (text, shown) => {
   expect(withoutSecrets(text)).toBe(shown);
 });
 
