@@ -180,7 +180,7 @@ describe("drawbridge workers create", () => {
     [["create", "--pool=p", "--provider=command"], "needs --create-command"],
     [["create", "--pool=p", "--create-command=a"], "go with --provider command"],
     [["create", "--pool=p", "--provider=command", "--create-command=a {x}"], "is not known"],
-    [["create", "--pool=p", "--disk=big"], "not a number of GB"],
+    [["create", "--pool=p", "--disk=big"], "must be a number of GB"],
     [["create", "--pool=p", "--window=1s"], '"--window" flag: must be at least 1m'],
     [["userdata"], "the worker's name is missing"],
     [["userdata", "a", "--window=5m"], "--window goes with --renew"],

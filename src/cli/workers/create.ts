@@ -4,14 +4,11 @@ import { poolUserData } from "../../cluster/nodes/workers/user-data.js";
 import { yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import {
-  checkMaking,
-  groupOf,
   makingFlags,
+  makingOf,
   PROVIDERS_HELP,
-  poolOf,
   publisher,
   publishingFlags,
-  templateOf,
   withClusters,
   withState,
   workersFlags,
@@ -34,15 +31,13 @@ ${PROVIDERS_HELP}
     "dry-run": yesNo("Say which workers would be made, by which commands, and change nothing."),
   },
   async run(flags) {
-    checkMaking(flags);
-    const pool = poolOf(flags);
-    const { dryRun, window: joinWithinMs, zones } = flags;
+    const making = makingOf(flags);
+    const { dryRun, window: joinWithinMs } = flags;
     return withState(flags.state, (store) =>
       withClusters(flags, async (clusters) => {
         const workers = await createWorkers({
-          ...{ store, clusters, pool, now: Date.now(), dryRun, joinWithinMs, publish: publisher(flags, clusters) },
-          ...{ group: { ...groupOf(flags), zones }, template: templateOf(flags) },
-          userData: await poolUserData(clusters.pools, pool),
+          ...{ ...making, store, clusters, now: Date.now(), dryRun, joinWithinMs, publish: publisher(flags, clusters) },
+          userData: await poolUserData(clusters.pools, making.pool),
         });
         return { workers, inventory: store.inventoryDirectory };
       }),

@@ -6,7 +6,20 @@ import { type MachineTemplate, PLACEHOLDERS_TEXT, splitCommand } from "../../clu
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import { exclusively, WorkerStore } from "../../cluster/nodes/workers/store.js";
 import type { Worker, WorkerGroup } from "../../cluster/nodes/workers/worker.js";
-import { duration, inGroup, list, maybe, number, oneOf, required, text, type Values, yesNo } from "../flags/flag.js";
+import {
+  duration,
+  type Flag,
+  inGroup,
+  list,
+  maybe,
+  number,
+  oneOf,
+  required,
+  restricted,
+  text,
+  type Values,
+  yesNo,
+} from "../flags/flag.js";
 import { hostedCluster, openCluster, secondClusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { type AccessFlags, accessFlags, openObjects } from "../framework/objects.js";
@@ -99,6 +112,13 @@ export const windowFlag = inGroup("advanced", {
 
 export const prefixFlag = { "name-prefix": text("Prefix of the workers' names. If empty, the pool's name.") };
 
+/** A command line, as its words. */
+const command = (usage: string): Flag<readonly string[]> => ({
+  kind: { typeName: "string", read: splitCommand, showDefault: () => undefined },
+  value: [],
+  usage,
+});
+
 /** Number, names and machines of new workers, for create and up. */
 export const makingFlags = {
   ...tailoringFlags,
@@ -106,12 +126,16 @@ export const makingFlags = {
   ...windowFlag,
   ...poolFlag,
   count: number(1, "How many workers of this prefix there should be.", { least: 1 }),
-  zones: list("Zones in which machines are made, filled evenly."),
+  zones: restricted(list("Zones in which machines are made, filled evenly."), (zones) =>
+    zones.some((zone) => zone.trim() === "") ? "must not have an empty name" : undefined,
+  ),
   provider: oneOf(["files", "command", "gcloud"], "What makes the machines.", "files"),
-  "create-command": text("Command that makes one machine, for --provider command."),
-  "delete-command": text("Command that removes one machine, for --provider command."),
+  "create-command": command("Command that makes one machine, for --provider command."),
+  "delete-command": command("Command that removes one machine, for --provider command."),
   "machine-type": text("Type of the machines, such as n2-standard-4."),
-  disk: text("Size of the machines' boot disk in GB."),
+  disk: restricted(text("Size of the machines' boot disk in GB."), (size) =>
+    /^([1-9]\d{0,5})?$/.test(size) ? undefined : "must be a number of GB",
+  ),
   subnet: text("Subnet of the machines."),
   image: text("Boot image of the machines."),
   "image-project": text("Project that the boot image is in, for --provider gcloud."),
@@ -128,12 +152,20 @@ export const PROVIDERS_HELP = `Providers: files writes user data and leaves the 
 a shell, in which these are replaced: ${PLACEHOLDERS_TEXT}; gcloud runs
 gcloud compute instances create. After a kill a command may be run once more for the same worker: it must then do nothing.`;
 
-export function checkMaking(flags: MakingFlags): void {
-  poolOf(flags);
-  templateOf(flags);
-  const { disk, zones } = flags;
-  if (zones.some((zone) => zone.trim() === "")) throw refused("--zones has an empty name");
-  if (disk !== "" && !/^[1-9]\d{0,5}$/.test(disk)) throw refused(`--disk "${disk}" is not a number of GB`);
+/** The pool, the workers and the machines that these flags describe. */
+export function makingOf(flags: MakingFlags) {
+  const { createCommand, deleteCommand, ignitionAddress, ownToken, provider, setHostname, zones } = flags;
+  const isCommand = provider === "command";
+  if (isCommand && createCommand.length === 0) throw refused("--provider command needs --create-command");
+  if (!isCommand && createCommand.length + deleteCommand.length > 0) {
+    throw refused("--create-command and --delete-command go with --provider command");
+  }
+  const { disk: diskGb, image, imageProject, machineType, project, subnet } = flags;
+  const shape = { machineType, diskGb, subnet, image, imageProject, project };
+  const template: MachineTemplate = {
+    ...{ provider, ownToken, setHostname, ignitionAddress, createCommand, deleteCommand, shape },
+  };
+  return { pool: poolOf(flags), group: { ...groupOf(flags), zones }, template };
 }
 
 export function groupOf(
@@ -141,38 +173,4 @@ export function groupOf(
 ): Omit<WorkerGroup, "zones"> {
   const { name, namespace } = poolOf(flags);
   return { pool: `${namespace}/${name}`, prefix: flags.namePrefix || name, count: flags.count };
-}
-
-export function templateOf(flags: MakingFlags): MachineTemplate {
-  const { createCommand, deleteCommand, provider } = flags;
-  const isCommand = provider === "command";
-  if (isCommand && createCommand === "") throw refused("--provider command needs --create-command");
-  if (!isCommand && createCommand + deleteCommand !== "") {
-    throw refused("--create-command and --delete-command go with --provider command");
-  }
-  const {
-    disk: diskGb,
-    ignitionAddress,
-    image,
-    imageProject,
-    machineType,
-    ownToken,
-    project,
-    setHostname,
-    subnet,
-  } = flags;
-  return {
-    ...{ provider, ownToken, setHostname, ignitionAddress },
-    createCommand: commandWords("create-command", createCommand),
-    deleteCommand: commandWords("delete-command", deleteCommand),
-    shape: { machineType, diskGb, subnet, image, imageProject, project },
-  };
-}
-
-function commandWords(flag: string, command: string): string[] {
-  try {
-    return command === "" ? [] : splitCommand(command);
-  } catch (reason) {
-    throw refused(`--${flag}: ${(reason as Error).message}`);
-  }
 }

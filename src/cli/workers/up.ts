@@ -10,7 +10,7 @@ import { text, type Values, yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { inputName, readInput } from "../framework/files.js";
 import { APPROVAL_HELP, changeFlags, podFlags, podOf, verdictText, withWorkers } from "./change.js";
-import { checkMaking, groupOf, makingFlags, PROVIDERS_HELP, poolOf, templateOf } from "./shared.js";
+import { makingFlags, makingOf, PROVIDERS_HELP } from "./shared.js";
 
 const upFlags = {
   ...changeFlags,
@@ -36,15 +36,11 @@ ${PROVIDERS_HELP}`,
   examples: ["drawbridge workers up -f pool.yaml --pool demo --count 3 --approve"],
   flags: upFlags,
   async run(flags): Promise<UpResult | Rehearsal> {
-    checkMaking(flags);
+    const { pool, ...making } = makingOf(flags);
     const pod = podOf(flags);
     if (flags.dryRun) return rehearse(flags);
-    const pool = poolOf(flags);
-    const group = { ...groupOf(flags), zones: flags.zones };
     const objects = await objectsOf(flags);
-    return withWorkers(flags, pool, (context) =>
-      bringUp(context, { objects, group, template: templateOf(flags), pod }),
-    );
+    return withWorkers(flags, pool, (context) => bringUp(context, { ...making, objects, pod }));
   },
   show: (result, flags) => ("dryRun" in result ? rehearsalText(result, flags) : upText(result)),
   exitCode: (result) => ("dryRun" in result || result.verdict.ok ? 0 : 1),
@@ -64,12 +60,11 @@ interface Rehearsal {
 /** The pool may not be there yet, and need not be. */
 async function rehearse(flags: UpFlags): Promise<Rehearsal> {
   const store = new WorkerStore(flags.state);
-  const group = { ...groupOf(flags), zones: flags.zones };
+  const { group } = makingOf(flags);
   return { workers: planWorkers(await store.read(), group, await store.numbers()), dryRun: true };
 }
 
-function rehearsalText({ workers }: Rehearsal, flags: UpFlags): string {
-  const { createCommand } = templateOf(flags);
+function rehearsalText({ workers }: Rehearsal, { createCommand }: UpFlags): string {
   const how = createCommand.length === 0 ? "" : `: ${shellText(createCommand)}`;
   const lines = workers.map(({ name, zone }) => `${name}${zone === "" ? "" : ` in ${zone}`} would be made${how}\n`);
   return lines.join("") || "All workers are there; what is unfinished would be finished.\n";
