@@ -15,7 +15,7 @@ import { inGroup, port, text, type Values } from "../flags/flag.js";
 import { clusterFlags, hostedCluster } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, VERSION } from "../framework/define.js";
-import { objectFlags, openObjects } from "../framework/objects.js";
+import { namespaceFlag, objectFlags, openObjects } from "../framework/objects.js";
 import { print } from "../framework/output.js";
 import { approverNamespaceFlag, approverNamespaceOf, workersFlags } from "../workers/shared.js";
 
@@ -27,8 +27,8 @@ const pageFlags = {
     directory: objectFlags.directory,
     "hosted-kubeconfig": workersFlags["hosted-kubeconfig"],
     "hosted-context": workersFlags["hosted-context"],
-    namespace: text("Namespace of the pools and their Secrets.", "drawbridge"),
   }),
+  ...namespaceFlag("Namespace of the pools and their Secrets."),
   inventory: text("Directory with the inventory and its claims. If empty, ConfigMaps of the namespace."),
   "decision-log": text("The approver's decision log, if it is a file of this host."),
   "state-dir": text("State directory of bootstrap up. If empty, no bridge is shown."),
@@ -43,7 +43,7 @@ type PageFlags = Values<typeof pageFlags>;
 export default defineCommand({
   purpose: `Serves the live page on loopback for what no single process knows: with --state-dir the steps of the bootstrap bridge
 on this host, with --kubeconfig or --directory pools, claims and the decisions about certificate requests. Changes
-nothing, and asks only while somebody looks. Ends with Ctrl-C.
+nothing, and asks only while a browser shows the page. Ends with Ctrl-C.
 
 The flags of csr approver say by which rules a request that is still pending would be judged.
 
