@@ -221,7 +221,8 @@ function stopSignal({ timeout, deployTestWebhook }: VerifyFlags): AbortSignal {
 
 /** A kubeconfig that cannot be used is reported as a finding: much can be checked without the API. */
 async function openApi(cluster: ClusterValues): Promise<BridgeApi> {
-  if (cluster.kubeconfig === "") return { api: undefined, problem: undefined };
+  if (cluster.kubeconfig === "")
+    return { api: undefined, problem: cluster.context === "" ? undefined : "--context is given without a kubeconfig" };
   try {
     return { api: await openCluster(cluster, { qps: 50, burst: 100 }), kubeconfig: cluster.kubeconfig };
   } catch (reason) {

@@ -13,8 +13,11 @@ import { runChecks } from "./run.js";
 
 /** Causes before their consequences; within one likelihood findings keep this order. */
 const ofHost: readonly Check[] = [
-  ...[...serviceChecks, serverCrashes, serverStarted],
-  ...[...certificateChecks, egressAgreement],
+  ...serviceChecks,
+  serverCrashes,
+  serverStarted,
+  ...certificateChecks,
+  egressAgreement,
 ];
 
 const all: readonly Check[] = [...ofHost, ...agentChecks, serverBecomesReady, agentAvailable];

@@ -8,7 +8,7 @@ import { AGENT_NAME, openshiftHost, ports, SERVER_NAME, SERVER_UNIT, topologies 
 export type Call = readonly [string, ...string[]];
 
 export interface HostPlan {
-  /** Further logs that only the caller knows of, by the name of their program. */
+  /** Further logs, by the name of their program. */
   readonly logs: readonly { readonly name: string; readonly file: string }[];
   /** Further directories with certificates. */
   readonly pki: readonly string[];
@@ -21,10 +21,10 @@ export interface HostPlan {
 
 export const nothingFurther: HostPlan = { logs: [], pki: [] };
 
-/** Beside the units named here the installer's own records tell which one failed. */
-const units = ["bootkube.service", "kubelet.service", "crio.service", "release-image.service", SERVER_UNIT];
+/** Beside the units named here the installer's own records show which one failed. */
+const UNITS = ["bootkube.service", "kubelet.service", "crio.service", "release-image.service", SERVER_UNIT];
 /** Certificates, and records that drawbridge writes beside them; never keys. */
-const publicFiles = ["*.crt", "pki.json", "bridge-address.json"];
+const PUBLIC_FILES = ["*.crt", "pki.json", "bridge-address.json"];
 
 export function bootstrapCalls(plan: HostPlan = nothingFurther): Call[] {
   const { healthPort = ports.health, adminPort = ports.admin } = plan;
@@ -32,7 +32,7 @@ export function bootstrapCalls(plan: HostPlan = nothingFurther): Call[] {
     ...plan.logs.map(({ name, file }): Call => ["file", file, `bootstrap/containers/${name}-given.log`]),
     ...plan.pki.flatMap((directory) => publicOf(directory, "bootstrap/pki")),
     ["files", "/var/log/openshift", "*.json", "bootstrap/services"],
-    ...units.map((unit): Call => ["journal", unit, "bootstrap"]),
+    ...UNITS.map((unit): Call => ["journal", unit, "bootstrap"]),
     ["containers", "bootstrap", SERVER_NAME, "kube-apiserver"],
     ...networkCalls("bootstrap"),
     ["answer", `http://127.0.0.1:${healthPort}/readyz`, "bootstrap/health/readyz.txt"],
@@ -105,7 +105,7 @@ function placeCalls({ for: topology, paths }: BridgeModel): Call[] {
 }
 
 function publicOf(directory: string, target: string): Call[] {
-  return publicFiles.map((pattern): Call => ["files", directory, pattern, target]);
+  return PUBLIC_FILES.map((pattern): Call => ["files", directory, pattern, target]);
 }
 
 /** Whether this is a host where a bridge is, was or should have been. */
