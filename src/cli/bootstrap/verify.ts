@@ -180,7 +180,7 @@ async function verifyHere(config: VerifyConfig, stop: AbortSignal): Promise<Find
   return verified({ ...config, cluster: chosenCluster(cluster, record), bridge: { ...bridge, recorded } }, stop);
 }
 
-/** What can be seen from a workstation that has the install directory. */
+/** The findings from a workstation that has the install directory. */
 async function verifyFrom(config: VerifyConfig, stop: AbortSignal): Promise<Finding[]> {
   const { hostEntries } = await import("../../cluster/bootstrap/gather/host.js");
   const directory = await openInstallDirectory(config.flags.dir);

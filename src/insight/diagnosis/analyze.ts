@@ -22,7 +22,7 @@ const ofHost: readonly Check[] = [
 
 const all: readonly Check[] = [...ofHost, ...agentChecks, serverBecomesReady, agentAvailable];
 
-/** What is wrong, the most likely cause first. */
+/** The failed findings, the most likely cause first. */
 async function causes(checks: readonly Check[], bundle: Bundle): Promise<Finding[]> {
   const findings = await runChecks(checks, bundleSource(bundle));
   return sorted(findings.filter(({ state }) => state === "failed"));
@@ -31,7 +31,7 @@ async function causes(checks: readonly Check[], bundle: Bundle): Promise<Finding
 export interface Analysis {
   readonly kind: "openshift-install" | "drawbridge";
   readonly findings: readonly Finding[];
-  /** What is neither right nor wrong but helps to read the rest; one sentence each. */
+  /** Sentences about the state of the bridge that are neither ok nor failed but help to read the findings. */
   readonly observations: readonly string[];
 }
 
@@ -41,7 +41,7 @@ export async function analyze(path: string): Promise<Analysis> {
   return { kind: bundle.kind!, findings: await causes(all, bundle), observations: observationsOf(bundle) };
 }
 
-/** What is wrong by the files of a bootstrap host, without its cluster and its agents. */
+/** The causes that the files of a bootstrap host show, without its cluster and its agents. */
 export const analyzeHost = (bundle: Bundle): Promise<Finding[]> => causes([...ofHost, serverBecomesReady], bundle);
 
 function observationsOf(bundle: Bundle): string[] {

@@ -1,4 +1,4 @@
-/** The bridge to verify: what flags say about it, completed from what is on this host. */
+/** The bridge to verify: as flags describe it, completed from the files and processes of this host. */
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { findAddressRecord } from "../../cluster/bootstrap/address/record.js";
@@ -16,7 +16,7 @@ import type { KubeApi } from "../../cluster/kube/port.js";
 import type { Frontend, FrontendProtocol, FrontendTls } from "../../tunnel/client/index.js";
 import type { ServiceRoute } from "./rehearsal/service-call.js";
 
-/** What flags say; empty or undefined: find it. */
+/** A bridge as flags describe it. What is empty or undefined is found on the host. */
 export interface BridgeDescription {
   /** As `up` recorded it on this host; it has the settings that no flag gives. */
   readonly recorded?: BridgeModel | undefined;

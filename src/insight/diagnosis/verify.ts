@@ -25,7 +25,7 @@ import { type BridgeApi, bridgeClusterSource, bridgeSource } from "./sources/bri
 export interface GatheredHost {
   /** Its address. */
   readonly name: string;
-  /** What a gather would take from it. Throws DB_SSH. */
+  /** The files that a gather would take from it. Throws DB_SSH. */
   files(timeoutMs: number): AsyncIterable<TarEntry>;
 }
 

@@ -1,4 +1,4 @@
-/** What a cluster reports about a bridge: pods, logs and metrics of agents, events, nodes, webhooks. Secrets are not asked for. */
+/** The part of an archive that comes from a cluster: pods, logs and metrics of agents, events, nodes, webhooks. Secrets are not asked for. */
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { collectionPath, type Kind, namedPath } from "../../kube/paths.js";
 import type { Pod } from "../../kube/pods.js";

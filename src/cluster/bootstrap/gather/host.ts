@@ -16,7 +16,7 @@ function quoted(word: string): string {
   return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-/** What one host may send; its script stays far below. */
+/** Limits on the archive of one host, far above what its script sends. */
 const LIMITS = { bytes: 1024 ** 3, members: 10_000 };
 
 /** The files of a host, as they arrive. Throws DB_SSH or DB_GATHER. */

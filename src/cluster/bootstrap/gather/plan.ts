@@ -1,4 +1,4 @@
-/** What is collected on a host: words for collect.sh, from the same model that put the files there. */
+/** The calls of collect.sh for a host, from the same model that put the files there. */
 import { existsSync } from "node:fs";
 import { DEFAULT_STATE_DIRECTORY } from "../host/record.js";
 import { type BridgeModel, bridgeModel } from "../model/model.js";
@@ -12,7 +12,7 @@ export interface HostPlan {
   readonly logs: readonly { readonly name: string; readonly file: string }[];
   /** Further directories with certificates. */
   readonly pki: readonly string[];
-  /** Ports of a server that does not use ours. */
+  /** Ports of a server that does not have the usual ones. */
   readonly healthPort?: number | undefined;
   readonly adminPort?: number | undefined;
   /** A bridge in directories of its own, as `up` recorded it. */

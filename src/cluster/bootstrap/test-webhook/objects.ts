@@ -28,10 +28,10 @@ export const testProbe = (namespace: string, id: string): AdmissionProbe => ({
   ...{ name: `drawbridge-verify-${id}`, label: TEST_LABEL, id, namespace },
 });
 
-/** Finds what an earlier test left behind. */
+/** Selects objects of every test, also of an earlier one that was killed. */
 export const testSelector = `${TEST_LABEL},${BOOTSTRAP_ONLY_SELECTOR}`;
 
-/** Collections, in the order in which their objects go: first what makes the kube-apiserver call. */
+/** Collections in the order of removal: first the configuration, so that the kube-apiserver calls no more. */
 export const testCollections = (namespace: string): string[] => [
   collectionPath("MutatingWebhookConfiguration"),
   ...(["Pod", "Service", "Secret"] as const).map((kind) => collectionPath(kind, namespace)),

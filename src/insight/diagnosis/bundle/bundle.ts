@@ -90,7 +90,7 @@ export class Bundle {
   kind: "openshift-install" | "drawbridge" | undefined = undefined;
   /** When it was made, by the clock of the host it was made on. */
   gatheredAt: Date | undefined = undefined;
-  /** What is neither right nor wrong but helps to read the rest; one sentence each. */
+  /** Sentences that are neither ok nor failed but help to read the findings. */
   readonly observations: string[] = [];
   /** Services of the bootstrap host. */
   readonly services = new Map<string, ServiceRecord>();

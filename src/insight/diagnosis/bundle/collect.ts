@@ -126,7 +126,7 @@ function logReader(bundle: Bundle, file: string): ((text: string, line: number) 
 /** How upstream's agent and ours say that an attempt to connect failed. */
 const FAILED = /cannot connect once|cannot connect to server/;
 const CONNECTED = /successfully connected to|"Connect to server"|\bconnected to server\b/;
-/** What both print when they end at once. */
+/** Lines that both print when they end at once. */
 const AGENT_REFUSAL = /^(?:\S+ std(?:err|out) F )?Error: (?!.*cannot connect)|main\.go:\d+\] error: /;
 
 /** The texts of Go and of Node; more specific ones first. */

@@ -82,7 +82,7 @@ export async function wholeText(entry: TarEntry, largest: number): Promise<strin
   return Buffer.concat(pieces).toString("utf8");
 }
 
-/** The longest line that is looked at; what follows in it is passed over. */
+/** The bytes of a line that are read; the rest of a longer line is ignored. */
 const LONGEST_LINE = 16 * 1024;
 
 export async function* linesOf(

@@ -24,7 +24,7 @@ function itemsOf<T>(text: string): readonly T[] {
 /** The line of a text as JSON spells it. */
 const lineOf = (text: string, value: string): number => lineWith(text, JSON.stringify(value).slice(1, -1));
 
-/** Of a pod, or of what makes pods. */
+/** The containers of a pod, or of the template of an object that makes pods. */
 const containersOf = (object: unknown): PodContainer[] =>
   listOf(at(object, "spec", "containers") ?? at(object, "spec", "template", "spec", "containers")).filter(isRecord);
 
@@ -106,7 +106,7 @@ interface Inspection {
   readonly info?: { readonly runtimeSpec?: { readonly process?: { readonly args?: readonly string[] } } };
 }
 
-/** What `crictl inspect` prints. */
+/** Reads the output of `crictl inspect`. */
 export function readInspection(bundle: Bundle, file: string, text: string): void {
   const inspection = parsed<Inspection>(text);
   const { metadata, state = "", exitCode, reason = "" } = inspection?.status ?? {};

@@ -1,4 +1,4 @@
-/** What systemd services of a bootstrap host recorded about themselves, judged as the installer judges it. */
+/** The records of systemd services of a bootstrap host, read as the installer reads them. */
 import { type Bundle, evidence } from "./bundle.js";
 
 export interface ServiceRecord {
@@ -21,7 +21,7 @@ interface Entry {
   readonly phase?: unknown;
   readonly result?: unknown;
   readonly stage?: unknown;
-  /** What installers up to 4.22 looked for instead of `stage`. */
+  /** The key that installers up to 4.22 read instead of `stage`. */
   readonly string?: unknown;
   readonly errorLine?: unknown;
   readonly errorMessage?: unknown;

@@ -1,4 +1,4 @@
-/** `drawbridge bootstrap inject --check`: what can be known of a bridge from its bootstrap.ign alone. */
+/** `drawbridge bootstrap inject --check`: the checks of a bridge that need only its bootstrap.ign. */
 import { at, listOf } from "../../../base/at.js";
 import { messageOf } from "../../../base/errors/error.js";
 import { type Finding, failed, ok } from "../../../base/finding.js";

@@ -1,4 +1,4 @@
-/** What the services of the bootstrap host recorded: which stage failed, and with what. */
+/** Checks of the service records of the bootstrap host: which stage failed, and with which error. */
 import { cause, type Likelihood } from "../../../base/finding.js";
 import { type Bundle, bundleCheck, evidence } from "../bundle/bundle.js";
 import type { ServiceRecord } from "../bundle/service-records.js";
@@ -85,7 +85,7 @@ function lastLine(text: string): string {
 
 export const serviceChecks = [serviceRecords, servicesStarted, stagesSucceeded];
 
-/** What is neither right nor wrong. */
+/** Sentences about services that have ended or are in a stage. */
 export function serviceObservations({ services }: Bundle): string[] {
   return [...services.values()].flatMap(({ name, openStage, starts, successful }) => {
     if (successful) return [`${name} ended successfully.`];

@@ -1,4 +1,4 @@
-/** What agents say about the server's certificate, and what the certificates in a bundle are and are for. */
+/** Checks of the bridge's certificates and addresses, by the agents' logs and the certificates in a bundle. */
 import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { basename } from "node:path";

@@ -24,7 +24,7 @@ export async function listApiServices(api: KubeApi, signal: AbortSignal): Promis
   return items.filter(({ spec }) => spec?.service != null).map(rehearsalOf);
 }
 
-/** What a kube-apiserver gives its own availability check. */
+/** The timeout of a kube-apiserver's own availability check. */
 const WAIT_MS = 5_000;
 
 function rehearsalOf({ metadata, spec = {}, status: { conditions = [] } = {} }: ApiService): Rehearsal {

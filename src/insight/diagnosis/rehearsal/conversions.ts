@@ -39,7 +39,7 @@ export async function listConversions(api: KubeApi, signal: AbortSignal): Promis
   }
 }
 
-/** What a kube-apiserver gives such a webhook; it cannot be configured. */
+/** The timeout of a kube-apiserver for such a webhook; it cannot be configured. */
 const TIMEOUT_SECONDS = 30;
 
 function rehearsalOf({ metadata, spec = {} }: Definition): Rehearsal[] {
@@ -83,7 +83,7 @@ function rehearsalOf({ metadata, spec = {} }: Definition): Rehearsal[] {
       });
       const objection = readConversion(request, reply!, service);
       const what = `${group}/${from} to ${to}`;
-      // A made-up object has nothing of what a real one must have, so a refusal is an answer like another.
+      // An empty object lacks the fields of a real one, so a refusal proves as well that the webhook answers.
       const answer =
         objection === undefined
           ? `converts ${what}`

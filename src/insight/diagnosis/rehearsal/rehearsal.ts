@@ -53,7 +53,7 @@ export interface Caller {
 interface RehearsalKind {
   readonly id: string;
   readonly about: string;
-  /** What a user must be allowed to list. */
+  /** The objects that a user must be allowed to list. */
   readonly lists: string;
   list(api: KubeApi, signal: AbortSignal): Promise<readonly Rehearsal[]>;
   /** The names that were asked for; undefined: all of them. */
@@ -150,7 +150,7 @@ function checkOf(rehearsal: Rehearsal, route: ServiceRoute, api: KubeApi): Check
 const isApiItself = ({ namespace, name, port = 443 }: ServiceReference): boolean =>
   namespace === "default" && name === "kubernetes" && port === 443;
 
-/** Without what a URL may carry: a password or a token. */
+/** The URL without its login and its query, which may hold a password or a token. */
 function plainUrl(url = ""): string {
   if (!URL.canParse(url)) return "its URL";
   const { protocol, host, pathname } = new URL(url);

@@ -28,7 +28,7 @@ export type BridgeApi =
 const API_REMEDY =
   "Give a kubeconfig of this host's kube-apiserver that may read nodes and webhooks with --kubeconfig.";
 
-/** What can be asked from anywhere. */
+/** The facts that can be gathered from everywhere. */
 export function bridgeClusterSource(bridge: Bridge, access: BridgeApi): FactSource {
   const { namespace, address, agentPort } = bridge;
   const withApi =
@@ -75,7 +75,7 @@ function stateOf(pod: Pod): string {
   return `${pod.metadata?.name} is ${reason ?? phase}`;
 }
 
-/** The same with what only the server's own host can tell. */
+/** The same, and the facts that only the server's own host has. */
 export function bridgeSource(bridge: Bridge, access: BridgeApi): FactSource {
   const { address, agentPort, apiServer, egress, frontend, health, model, pki, server } = bridge;
   return {
