@@ -1,10 +1,10 @@
 /** Many tunnels on one connection to a gRPC frontend: no new socket and, over TCP, no new TLS handshake per dial. */
 
 import { joinHostPort } from "../../base/address.js";
-import { type OpenSession, openSession, type Stream } from "../link/open.js";
+import { type OpenSession, openSession } from "../link/open.js";
 import type { Dialer } from "./dial.js";
 import { type DialOptions, frontendLost, step, withinBounds } from "./errors.js";
-import { canonicalTarget, describeFrontend, type Frontend, parseTarget } from "./frontend.js";
+import { canonicalTarget, describeFrontend, type Frontend } from "./frontend.js";
 import { ProxyCall } from "./proxy-call.js";
 import { connectFrontend } from "./transport.js";
 import type { TunnelSocket } from "./tunnel-socket.js";
@@ -31,7 +31,7 @@ export class GrpcTunnelPool implements Dialer {
       const open = await this.#join(stop);
       const onOver = (): void => this.#use(open, -1);
       // One tunnel's wish to let the process go cannot be granted while others share the connection.
-      return await dialOnSession({ open, frontend: this.#frontend, address, onOver, setRef: () => {} }, stop);
+      return await new ProxyCall({ open, frontend: this.#frontend, address, onOver, setRef: () => {} }).dial(stop);
     });
   }
 
@@ -99,33 +99,12 @@ export class GrpcTunnelPool implements Dialer {
   }
 }
 
-export async function openGrpcSession(frontend: Frontend, stop: AbortSignal): Promise<OpenSession> {
+async function openGrpcSession(frontend: Frontend, stop: AbortSignal): Promise<OpenSession> {
   const socket = await connectFrontend(frontend, { alpn: ["h2"], allowHalfOpen: false }, stop);
   // Servers do not read the authority; a socket's path would not be allowed in it.
   return "uds" in frontend
     ? openSession(socket, "localhost", "http")
     : openSession(socket, joinHostPort(frontend.host, frontend.port), "https");
-}
-
-export interface SessionDial {
-  readonly open: OpenSession;
-  readonly frontend: Frontend;
-  readonly address: string;
-  readonly onOver: () => void;
-  readonly setRef: (on: boolean) => void;
-}
-
-export async function dialOnSession(dial: SessionDial, stop: AbortSignal): Promise<TunnelSocket> {
-  const { open, frontend, address, onOver, setRef } = dial;
-  const where = describeFrontend(frontend);
-  let stream: Stream;
-  try {
-    stream = open.call("/ProxyService/Proxy", {});
-  } catch (reason) {
-    onOver();
-    throw frontendLost(where, reason);
-  }
-  return await new ProxyCall({ stream, where, address, target: parseTarget(address), onOver, setRef }).dial(stop);
 }
 
 /** A dial on a session of its own, as kube-apiserver does it. */
@@ -139,5 +118,5 @@ export async function dialGrpc(
   onFrontend?.();
   const { session } = open;
   const setRef = (on: boolean): void => (on ? session.ref() : session.unref());
-  return await dialOnSession({ open, frontend, address, onOver: () => session.destroy(), setRef }, stop);
+  return await new ProxyCall({ open, frontend, address, onOver: () => session.destroy(), setRef }).dial(stop);
 }

@@ -1,20 +1,19 @@
 /** One Proxy stream at a gRPC frontend: one dial, one connection, then nothing more. */
 import { randomBytes } from "node:crypto";
 import { decodeGrpcMessage, GrpcStatus, goCodeName } from "../link/grpc-status.js";
-import { type Headers, NOT_HTTP2, type Stream } from "../link/open.js";
+import { type Headers, NOT_HTTP2, type OpenSession } from "../link/open.js";
 import { SegmentCounters } from "../link/packet-meter.js";
 import { PacketStream, type StreamEnd, type StreamOwner } from "../link/packet-stream.js";
 import type { ConnectId, ControlPacket, DialId } from "../wire/packet.js";
 import { agentGaveUp, badAnswer, DialRefusedError, frontendLost, step } from "./errors.js";
+import { describeFrontend, type Frontend, parseTarget } from "./frontend.js";
 import { type FarSide, TunnelDuplex } from "./tunnel-socket.js";
 
 export interface ProxyCallOptions {
-  /** The stream of a `/ProxyService/Proxy` call, just opened. */
-  readonly stream: Stream;
-  /** Where the frontend is, for people. */
-  readonly where: string;
+  /** The connection to the frontend, on which the call is made. */
+  readonly open: OpenSession;
+  readonly frontend: Frontend;
   readonly address: string;
-  readonly target: { readonly host: string; readonly port: number };
   /** The stream is gone: nothing of this call is left. */
   readonly onOver: () => void;
   /** Whether the connection below keeps the process alive. */
@@ -29,6 +28,8 @@ const CLOSE_WAIT_MS = 10_000;
 
 export class ProxyCall implements StreamOwner, FarSide {
   readonly #options: ProxyCallOptions;
+  /** Where the frontend is, for people. */
+  readonly #where: string;
   readonly #stream: PacketStream;
   readonly #dialId: DialId = randomBytes(8).readBigUInt64BE() >> 1n;
   readonly #counters = new SegmentCounters();
@@ -42,8 +43,10 @@ export class ProxyCall implements StreamOwner, FarSide {
 
   constructor(options: ProxyCallOptions) {
     this.#options = options;
-    this.#stream = new PacketStream(options.stream, this, { received: this.#counters, sent: this.#counters });
-    options.stream.once("headers", this.#onHeaders);
+    this.#where = describeFrontend(options.frontend);
+    const stream = options.open.call("/ProxyService/Proxy", {});
+    this.#stream = new PacketStream(stream, this, { received: this.#counters, sent: this.#counters });
+    stream.once("headers", this.#onHeaders);
   }
 
   async dial(stop: AbortSignal): Promise<TunnelDuplex> {
@@ -51,12 +54,8 @@ export class ProxyCall implements StreamOwner, FarSide {
       const socket = await step<TunnelDuplex>(stop, (resolve, reject) => {
         this.#answered = { resolve, reject };
         if (this.#stream.closed) reject(this.#lost("it hung up"));
-        this.#stream.control({
-          type: "DIAL_REQ",
-          protocol: "tcp",
-          address: this.#options.address,
-          random: this.#dialId,
-        });
+        const { address } = this.#options;
+        this.#stream.control({ type: "DIAL_REQ", protocol: "tcp", address, random: this.#dialId });
         return () => {
           this.#answered = undefined;
         };
@@ -120,15 +119,15 @@ export class ProxyCall implements StreamOwner, FarSide {
 
   #onDialAnswer({ random, error, connectId }: { random: DialId; error: string; connectId: ConnectId }): void {
     if (this.#state !== "dialing") return;
-    const { where, address, target } = this.#options;
-    if (random !== this.#dialId) this.#refuse(badAnswer(where, "it belongs to another dial"));
+    const { address } = this.#options;
+    if (random !== this.#dialId) this.#refuse(badAnswer(this.#where, "it belongs to another dial"));
     else if (error !== "") this.#refuse(new DialRefusedError(address, error));
-    else if (connectId === 0) this.#refuse(badAnswer(where, "the connection has no number"));
+    else if (connectId === 0) this.#refuse(badAnswer(this.#where, "the connection has no number"));
     else {
       this.#state = "open";
       this.#connectId = connectId;
       // Here and not later: the endpoint's first bytes may come in the same breath.
-      this.#socket = new TunnelDuplex(this, target);
+      this.#socket = new TunnelDuplex(this, parseTarget(address));
       this.#socket.on("error", () => {});
       this.#answered?.resolve(this.#socket);
     }
@@ -146,7 +145,7 @@ export class ProxyCall implements StreamOwner, FarSide {
     this.#endStream();
     // A server that has forgotten the connection says so in answer to our CLOSE_REQ, too; then it is closed all the same.
     if (error === "" || asked) this.#socket?.farEnded();
-    else this.#socket?.destroy(badAnswer(this.#options.where, `it closed the tunnel with: ${error}`));
+    else this.#socket?.destroy(badAnswer(this.#where, `it closed the tunnel with: ${error}`));
   }
 
   onSettle(): void {}
@@ -180,10 +179,9 @@ export class ProxyCall implements StreamOwner, FarSide {
   };
 
   #lost(why: string): Error {
-    const { where } = this.#options;
     return why === NOT_HTTP2
-      ? badAnswer(where, "it is not HTTP/2, so this may be an http-connect frontend")
-      : frontendLost(where, why);
+      ? badAnswer(this.#where, "it is not HTTP/2, so this may be an http-connect frontend")
+      : frontendLost(this.#where, why);
   }
 
   // ---- the end -----------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ export type ConnectRequest =
   | { readonly kind: "other-method"; readonly keepAlive: boolean; readonly headBytes: number }
   | { readonly kind: "malformed" };
 
-/** Far more than any caller of ours sends; Go would take a megabyte. */
+/** Far more than any caller or server sends; Go would take a megabyte. */
 const MAX_HEAD_BYTES = 64 * 1024;
 
 const REQUEST_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+) (\S+) HTTP\/1\.(\d)$/;
@@ -68,6 +68,41 @@ function readHeaders(text: string): Map<string, string> {
     if (colon > 0) headers.set(line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim());
   }
   return headers;
+}
+
+/** The answer to a CONNECT request, as pure text. */
+export type ConnectAnswer =
+  | {
+      readonly kind: "answer";
+      readonly status: number;
+      /** Undefined: the body ends with the connection. */
+      readonly bodyBytes: number | undefined;
+      /** Where the head ends; what follows is the body, or the first bytes from the endpoint. */
+      readonly headBytes: number;
+    }
+  | { readonly kind: "malformed" };
+
+const ANSWER_START = "HTTP/1.";
+const STATUS_LINE = /^HTTP\/1\.[01] (\d{3})(?: |\r?$)/;
+const CONTENT_LENGTH = /^content-length:[ \t]*(\d{1,15})[ \t]*\r?$/im;
+
+/** Undefined: the head is not complete yet. */
+export function parseConnectAnswer(bytes: Buffer): ConnectAnswer | undefined {
+  // Said at once, so that a server that speaks something else is not waited for.
+  const start = bytes.toString("latin1", 0, ANSWER_START.length);
+  if (!ANSWER_START.startsWith(start)) return { kind: "malformed" };
+  const end = endOfHead(bytes, 0);
+  if (end === undefined) return bytes.length > MAX_HEAD_BYTES ? { kind: "malformed" } : undefined;
+  const head = bytes.toString("latin1", 0, end);
+  const status = STATUS_LINE.exec(head.slice(0, head.indexOf("\n")))?.[1];
+  if (status === undefined) return { kind: "malformed" };
+  const length = CONTENT_LENGTH.exec(head)?.[1];
+  return {
+    kind: "answer",
+    status: Number(status),
+    bodyBytes: length === undefined ? undefined : Number(length),
+    headBytes: end,
+  };
 }
 
 /** The status line alone: kube-apiserver refuses the connection when anything is buffered behind it. */

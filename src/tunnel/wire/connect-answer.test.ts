@@ -1,8 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { dialFailed, ESTABLISHED, gatewayTrouble, methodNotAllowed, noTunnels } from "../wire/connect.js";
-import { parseConnectAnswer } from "./connect-dial.js";
-
+import { dialFailed, ESTABLISHED, gatewayTrouble, methodNotAllowed, noTunnels, parseConnectAnswer } from "./connect.js";
 const parse = (text: string) => parseConnectAnswer(Buffer.from(text, "latin1"));
 
 describe("the answer to CONNECT", () => {
