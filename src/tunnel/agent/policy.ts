@@ -15,6 +15,7 @@ import { isIPv4 } from "node:net";
 import ipaddr from "ipaddr.js";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { canonicalAddress, type Host, judgedHost } from "../wire/destination.js";
+import { type Address, covers, type Prefix, parsePrefix, wholeLength } from "../wire/prefix.js";
 
 /**
  * AWS, Azure, GCP and OpenStack; AWS, GCP and OpenStack over IPv6; Azure's wire server; AWS's credentials of containers
@@ -25,13 +26,11 @@ const METADATA = new Set([
   ...["169.254.170.2", "169.254.170.23", "fd00:ec2::23"],
 ]);
 
-type Address = ipaddr.IPv4 | ipaddr.IPv6;
-
 interface Rule {
   readonly text: string;
   readonly ports: readonly [number, number];
   /** One of the two: a prefix of addresses, or a pattern of names, of which only `*` alone covers addresses, too. */
-  readonly prefix?: readonly [Address, number];
+  readonly prefix?: Prefix;
   readonly name?: RegExp | "any";
 }
 
@@ -74,18 +73,15 @@ export class DestinationPolicy {
 function matches(rule: Rule, name: string | undefined, target: Address, port: number): boolean {
   if (port < rule.ports[0] || port > rule.ports[1]) return false;
   if (rule.name !== undefined) return rule.name === "any" || (name !== undefined && rule.name.test(name));
-  const [network, length] = rule.prefix!;
-  if (network.kind() !== target.kind()) return false;
-  const covers = (address: Address): boolean => (address as ipaddr.IPv4).match(network as ipaddr.IPv4, length);
-  return covers(target) || (target.toString() === "127.0.0.1" && covers(UNSPECIFIED));
+  const prefix = rule.prefix!;
+  return covers(prefix, target) || (target.toString() === "127.0.0.1" && covers(prefix, UNSPECIFIED));
 }
 
 /** Dialled as 127.0.0.1, so that a prefix around it covers that, too. (:: needs no such care: any prefix around it has ::1.) */
 const UNSPECIFIED = ipaddr.IPv4.parse("0.0.0.0");
 
 function namesExactly(rule: Rule, target: Address, port: number): boolean {
-  const whole = target.kind() === "ipv4" ? 32 : 128;
-  return rule.prefix?.[1] === whole && matches(rule, undefined, target, port);
+  return rule.prefix?.length === wholeLength(target) && matches(rule, undefined, target, port);
 }
 
 /** Prefixes of IPv6 addresses with an IPv4 address in them that routers translate or tunnel to, and where it begins. */
@@ -118,7 +114,7 @@ function parseRule(flag: string, text: string): Rule {
   if (last > 65_535 || first > last) return bad("ports go from 0 to 65535, the smaller one first");
   const ports = [first, last] as const;
   if (host === "") return bad("it names no destination; use * for any");
-  const prefix = parsePrefix(host);
+  const prefix = prefixOf(host);
   if (prefix !== undefined) return { text, ports, prefix };
   if (host.includes("/") || host.includes(":")) return bad(`${host} is not an address prefix`);
   if (host === "*") return { text, ports, name: "any" };
@@ -130,17 +126,7 @@ function parseRule(flag: string, text: string): Rule {
   return { text, ports, name: new RegExp(`^${pattern}$`) };
 }
 
-function parsePrefix(text: string): readonly [Address, number] | undefined {
-  const [host = "", bits, more] = text.split("/");
-  const canonical = canonicalAddress(host);
-  if (more !== undefined || canonical === undefined) return undefined;
-  if (bits === undefined) {
-    const address = ipaddr.parse(judgedHost(canonical));
-    return [address, address.kind() === "ipv4" ? 32 : 128];
-  }
-  if (!/^\d{1,3}$/.test(bits)) return undefined;
-  // An IPv4 network written as IPv6 counts from the 96th bit on.
-  const address = ipaddr.process(host);
-  const length = Number(bits) - (address.kind() === "ipv4" && host.includes(":") ? 96 : 0);
-  return length >= 0 && length <= (address.kind() === "ipv4" ? 32 : 128) ? [address, length] : undefined;
+/** 0.0.0.0 and :: alone are the loopback addresses that the system connects to for them. */
+function prefixOf(host: string): Prefix | undefined {
+  return parsePrefix(host.includes("/") ? host : judgedHost(canonicalAddress(host) ?? host));
 }

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { dialFailed, ESTABLISHED, gatewayTrouble, methodNotAllowed, noTunnels, parseConnectAnswer } from "./connect.js";
+
 const parse = (text: string) => parseConnectAnswer(Buffer.from(text, "latin1"));
 
 describe("the answer to CONNECT", () => {

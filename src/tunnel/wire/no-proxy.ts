@@ -3,8 +3,8 @@
  * proxy, we do too. A test compares the two.
  */
 import { domainToASCII } from "node:url";
-import ipaddr from "ipaddr.js";
 import { splitHostPort } from "../../base/address.js";
+import { type Address, covers, parseAddress, parsePrefix } from "./prefix.js";
 
 /** Whether a connection to that host, given without brackets, and port goes past the proxy. */
 export function bypassesProxy(noProxy: string, host: string, port: number): boolean {
@@ -24,15 +24,14 @@ export function noProxyRules(noProxy: string): (host: string, port: number) => b
   };
 }
 
-type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Asked = { readonly name: string; readonly address: Address | undefined; readonly port: string };
 type Rule = (asked: Asked) => boolean;
 
 const everything: Rule = () => true;
 
 function ruleOf(entry: string): Rule[] {
-  const prefix = prefixIn(entry);
-  if (prefix !== undefined) return [({ address }) => address !== undefined && prefix(address)];
+  const prefix = entry.includes("/") && !entry.includes("%") ? parsePrefix(entry) : undefined;
+  if (prefix !== undefined) return [({ address }) => address !== undefined && covers(prefix, address)];
   const split = splitHostPort(entry);
   const { host, port: only } = "error" in split ? { host: entry, port: "" } : split;
   if (host === "") return [];
@@ -51,21 +50,9 @@ function ruleOf(entry: string): Rule[] {
   ];
 }
 
-/** Addresses only in the forms that Go takes: no octal, no short forms. IPv4 inside IPv6 counts as IPv4. */
+/** Go's takes no zones. */
 function addressIn(text: string): Address | undefined {
-  if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
-  if (!text.includes(":") || text.includes("%") || !ipaddr.IPv6.isValid(text)) return undefined;
-  return ipaddr.process(text);
-}
-
-function prefixIn(entry: string): ((address: Address) => boolean) | undefined {
-  const [, network = "", length = ""] = /^([^/]+)\/(\d{1,3})$/.exec(entry) ?? [];
-  const base = addressIn(network);
-  if (base === undefined) return undefined;
-  // An IPv4 network written as IPv6 counts from the 96th bit on.
-  const bits = Number(length) - (base.kind() === "ipv4" && network.includes(":") ? 96 : 0);
-  if (bits < 0 || bits > (base.kind() === "ipv4" ? 32 : 128)) return undefined;
-  return (address) => address.kind() === base.kind() && (address as ipaddr.IPv4).match(base as ipaddr.IPv4, bits);
+  return text.includes("%") ? undefined : parseAddress(text);
 }
 
 /** As it is when it has no ASCII form. */

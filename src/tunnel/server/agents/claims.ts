@@ -16,13 +16,12 @@
  */
 
 import { readFileSync } from "node:fs";
-import type ipaddr from "ipaddr.js";
 import { parse } from "yaml";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { FollowedFiles, type FollowOptions } from "../../pki/followed-files.js";
 import { judgedHost } from "../../wire/destination.js";
 import type { Identifiers } from "../../wire/identifiers.js";
-import { parseAddress } from "./strategies.js";
+import { covers, parsePrefix } from "../../wire/prefix.js";
 
 /** Whom the peer's certificate or token names. */
 export interface Principal {
@@ -54,7 +53,7 @@ export class ClaimRules {
   refusal(principal: Principal, identifiers: Identifiers): string | undefined {
     const rule = this.#ruleOf(principal);
     if (rule === undefined) return "no claim rule matches this agent's certificate or service account";
-    const refused = claimsOf(identifiers).find((claim) => !rule.mayClaim.some((allowed) => covers(allowed, claim)));
+    const refused = claimsOf(identifiers).find((claim) => !rule.mayClaim.some((allowed) => allows(allowed, claim)));
     return refused === undefined ? undefined : `this agent may not claim ${refused}`;
   }
 
@@ -97,7 +96,7 @@ function claimsOf(identifiers: Identifiers): string[] {
 }
 
 /** Addresses and prefixes may lie inside an allowed prefix; names match with `*`. */
-function covers(allowed: string, claim: string): boolean {
+function allows(allowed: string, claim: string): boolean {
   if (allowed === claim) return true;
   const [allowedKey, allowedValue = ""] = split(allowed);
   const [key, value = ""] = split(claim);
@@ -111,21 +110,8 @@ function split(claim: string): [string, string?] {
 }
 
 function prefixCovers(allowed: string, claimed: string): boolean {
-  const outer = parsePrefix(allowed);
-  const inner = parsePrefix(claimed);
-  if (outer === undefined || inner === undefined || outer.address.kind() !== inner.address.kind()) return false;
-  return inner.length >= outer.length && inner.address.match(outer.address, outer.length);
-}
-
-function parsePrefix(text: string): { address: ipaddr.IPv4 & ipaddr.IPv6; length: number } | undefined {
-  const [host = "", bits] = text.split("/");
-  const address = parseAddress(host);
-  if (address === undefined) return undefined;
-  const most = address.kind() === "ipv4" ? 32 : 128;
-  if (bits !== undefined && !/^\d{1,3}$/.test(bits)) return undefined;
-  const length = bits === undefined ? most : Number(bits);
-  if (length > most) return undefined;
-  return { address: address as ipaddr.IPv4 & ipaddr.IPv6, length };
+  const [outer, inner] = [parsePrefix(allowed), parsePrefix(claimed)];
+  return outer !== undefined && inner !== undefined && inner.length >= outer.length && covers(outer, inner.address);
 }
 
 /** As names are: in any case, with or without a last dot. */

@@ -12,7 +12,7 @@
 import type { Clock } from "../../../base/clock.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { RateLimit } from "../../../base/rate-limit.js";
-import { parseAddress } from "./strategies.js";
+import { parseAddress } from "../../wire/prefix.js";
 
 /** Who wants its token reviewed. */
 export interface TokenSender {

@@ -1,6 +1,6 @@
 /** The indexes of agents that strategies look destinations up in. Each keeps its own; an agent may be in several. */
-import ipaddr from "ipaddr.js";
 import { judgedHost, parseHost } from "../../wire/destination.js";
+import { type Address, parseAddress, parsePrefix } from "../../wire/prefix.js";
 import type { StrategyName } from "../config.js";
 import type { AgentLink } from "./agent-link.js";
 import type { AgentCandidate, AgentGroup } from "./choice.js";
@@ -216,14 +216,6 @@ class ByPrefix implements Strategy {
   }
 }
 
-type Address = ReturnType<typeof ipaddr.process>;
-
-/** IPv4 in IPv6 clothes counts as IPv4. */
-export function parseAddress(text: string): Address | undefined {
-  if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
-  return text.includes(":") && ipaddr.IPv6.isValid(text) ? ipaddr.process(text) : undefined;
-}
-
 function prefixKey(address: Address, length: number): string {
   const bytes = address.toByteArray();
   let key = `${address.kind()}/${length}:`;
@@ -234,15 +226,12 @@ function prefixKey(address: Address, length: number): string {
   return key;
 }
 
+/** Upstream never validated these; one that is no prefix matches nothing. */
 function prefixesOf({ identity }: AgentLink): { family: "ipv4" | "ipv6"; key: string; length: number }[] {
   return identity.identifiers.cidr.flatMap((text) => {
-    const slash = text.lastIndexOf("/");
-    const address = parseAddress(text.slice(0, slash));
-    const digits = text.slice(slash + 1);
-    const length = Number(digits);
-    // Upstream never validated these; one that is no prefix matches nothing.
-    if (slash < 0 || address === undefined || !/^\d{1,3}$/.test(digits)) return [];
-    if (length > (address.kind() === "ipv4" ? 32 : 128)) return [];
+    const prefix = text.includes("/") ? parsePrefix(text) : undefined;
+    if (prefix === undefined) return [];
+    const { address, length } = prefix;
     return [{ family: address.kind(), key: prefixKey(address, length), length }];
   });
 }
