@@ -2,6 +2,7 @@
  * Finds names with values in text of any kind (YAML, JSON, INI, environments, command lines, headers, XML, logs) and takes
  * the values of secret names out. Every character is looked at a bounded number of times.
  */
+import { type Cut, endOfLine, withCuts } from "./cuts.js";
 import { isCredentialHeader, isPasswordName, isPlainValue, isSecretName, REMOVED } from "./names.js";
 
 /** Every secret name has one of these in it. */
@@ -18,8 +19,7 @@ const isNameCode = (code: number): boolean =>
 export function withoutSecretValues(text: string): string {
   const part = new RegExp(PART_OF_NAME);
   const lines = new Lines(text);
-  let out = "";
-  let kept = 0;
+  const cuts: Cut[] = [];
   let from = 0;
   for (;;) {
     part.lastIndex = from;
@@ -32,17 +32,10 @@ export function withoutSecretValues(text: string): string {
     from = end;
     const value = secretValue(lines, start, end);
     if (value === undefined) continue;
-    out += text.slice(kept, value.from) + value.instead;
-    kept = from = Math.max(value.to, end);
+    cuts.push(value);
+    from = Math.max(value.to, end);
   }
-  return kept === 0 ? text : out + text.slice(kept);
-}
-
-/** A place in the text and what stands there instead. */
-interface Cut {
-  readonly from: number;
-  readonly to: number;
-  readonly instead: string;
+  return withCuts(text, cuts);
 }
 
 /** The line that a place is in, found once for all places in it. Places come in the order of the text. */
@@ -272,11 +265,6 @@ function indentOf(text: string, lineStart: number): number {
   let at = lineStart;
   while (text[at] === " " || text[at] === "\t") at++;
   return at - lineStart;
-}
-
-function endOfLine(text: string, from: number): number {
-  const at = text.indexOf("\n", from);
-  return at === -1 ? text.length : at;
 }
 
 function trimmedEnd(text: string, from: number, end: number): number {

@@ -1,8 +1,9 @@
 /** Text within text: base64, packed or not, percent-encoding and hexadecimal. What is inside is judged as any other text. */
 import { createPublicKey, X509Certificate } from "node:crypto";
 import { gunzipSync, gzipSync } from "node:zlib";
+import { type Cut, type Span, withCuts } from "./cuts.js";
 import { looksRandom, REMOVED, SHORTEST_RANDOM } from "./names.js";
-import { publicSpans, type Span } from "./shapes.js";
+import { publicSpans } from "./shapes.js";
 
 /** Judges a text that was found in another one; undefined when it lies too deep or is too much. */
 export type JudgeInner = (text: string) => string | undefined;
@@ -135,10 +136,10 @@ const ENDS_URL = /[\s"'<>\\`{}|^]/;
 /** Whole stretches without spaces, so that a name and its value are seen together. */
 function withoutPercent(text: string, inner: JudgeInner): string {
   const sign = new RegExp(PERCENT);
-  let out = "";
-  let kept = 0;
+  const cuts: Cut[] = [];
   for (let found = sign.exec(text); found !== null; found = sign.exec(text)) {
     let from = found.index;
+    const kept = cuts.at(-1)?.to ?? 0;
     while (from > kept && !ENDS_URL.test(text[from - 1] as string)) from--;
     let to = sign.lastIndex;
     while (to < text.length && !ENDS_URL.test(text[to] as string)) to++;
@@ -148,11 +149,10 @@ function withoutPercent(text: string, inner: JudgeInner): string {
     const prefix = /^[^%]{0,200}?data:[^,%]{0,200},/.exec(stretch)?.[0] ?? "";
     const plain = decodedPercent(stretch.slice(prefix.length));
     const clean = plain === stretch ? plain : inner(plain);
-    out +=
-      text.slice(kept, from) + (clean === plain ? stretch : prefix + (clean === undefined ? REMOVED : percent(clean)));
-    kept = to;
+    const instead = clean === plain ? stretch : prefix + (clean === undefined ? REMOVED : percent(clean));
+    cuts.push({ from, to, instead });
   }
-  return out + text.slice(kept);
+  return withCuts(text, cuts);
 }
 
 function decodedPercent(text: string): string {

@@ -1,7 +1,7 @@
 /** Takes out of a file what must not leave the host. What cannot be judged is left out, and said. */
 import { gzipSync } from "node:zlib";
 import { asText, fromText, unpacked } from "./encoded.js";
-import { Redactor } from "./redact.js";
+import { redact } from "./redact.js";
 import { withoutYamlSecrets } from "./yaml-structure.js";
 
 export type Redacted =
@@ -29,15 +29,10 @@ export function redactFile(path: string, content: Buffer): Redacted {
   if (form === undefined) return { state: "left-out", why: "it is not text" };
   if (longestLine(form.text) > LONGEST_LINE)
     return { state: "left-out", why: "a line in it is too long to be searched" };
-  const clean = redactedText(form.text);
+  const clean = redact(form.text, [withoutYamlSecrets]);
   if (clean === form.text) return { state: "kept", content, changed: false };
   const bytes = fromText({ ...form, text: clean });
   return { state: "kept", content: isPacked ? gzipSync(bytes) : bytes, changed: true };
-}
-
-/** A whole text, YAML too. */
-export function redactedText(text: string): string {
-  return new Redactor([withoutYamlSecrets]).redact(text);
 }
 
 function asLatin(bytes: Buffer) {

@@ -22,42 +22,26 @@ const SHORTEST = 6;
 const MAY_HOLD =
   /pass|pwd|pw\b|secret|token|cred|user|login|key|auth|cookie|bearer|basic|jwt|psk|otp|sig|mnemonic|sas|sess|[\w+/-]{14}|[@%$]|-[paPwuU]|:\d\d+:|\{S/i;
 
-export class Redactor {
-  readonly #structures: readonly StructurePass[];
-  #innerChars = 0;
-
-  constructor(structures: readonly StructurePass[] = []) {
-    this.#structures = structures;
-  }
-
-  redact(text: string): string {
-    return this.#clean(text, 0);
-  }
-
-  #clean(text: string, depth: number): string {
-    if (text.length < SHORTEST || !MAY_HOLD.test(text)) return text;
-    const inner = (within: string): string => this.#inner(within, depth) ?? REMOVED;
-    let clean = withoutKeys(text);
-    clean = this.#byStructure(clean, inner) ?? withoutObjects(clean, inner);
-    clean = withoutSecretValues(clean);
-    clean = withoutShapes(clean);
-    return withoutEncodedSecrets(clean, (within) => this.#inner(within, depth));
-  }
-
-  #byStructure(text: string, inner: (text: string) => string): string | undefined {
-    for (const pass of [wholeJson, ...this.#structures]) {
-      const clean = pass(text, inner);
-      if (clean !== undefined) return clean;
-    }
-    return undefined;
-  }
-
-  /** Undefined when it lies too deep, or there is too much of it: then nobody can say what it is. */
-  #inner(text: string, depth: number): string | undefined {
-    this.#innerChars += text.length;
-    if (depth >= DEEPEST || this.#innerChars > MOST_INNER_CHARS) return undefined;
-    return this.#clean(text, depth + 1);
-  }
+/**
+ * One text that a program or a peer wrote, for logs and answers, without its secrets. `byStructure` are further structures
+ * that a whole text may have.
+ */
+export function redact(text: string, byStructure: readonly StructurePass[] = []): string {
+  let innerChars = 0;
+  const redacted = (outer: string, depth: number): string => {
+    if (outer.length < SHORTEST || !MAY_HOLD.test(outer)) return outer;
+    // Undefined when it lies too deep, or there is too much of it: then nobody can say what it is.
+    const judge = (within: string): string | undefined => {
+      innerChars += within.length;
+      return depth >= DEEPEST || innerChars > MOST_INNER_CHARS ? undefined : redacted(within, depth + 1);
+    };
+    const inner = (within: string): string => judge(within) ?? REMOVED;
+    const keyless = withoutKeys(outer);
+    let clean: string | undefined;
+    for (const pass of [wholeJson, ...byStructure, withoutObjects]) clean ??= pass(keyless, inner);
+    return withoutEncodedSecrets(withoutShapes(withoutSecretValues(clean!)), judge);
+  };
+  return redacted(text, 0);
 }
 
 const wholeJson: StructurePass = (text, inner) => (/^\s*[{[]/.test(text) ? withoutJsonSecrets(text, inner) : undefined);
@@ -66,11 +50,6 @@ const wholeJson: StructurePass = (text, inner) => (/^\s*[{[]/.test(text) ? witho
 export function redactField(name: string, value: string): string {
   const isSecret = /^key(?:pem)?$/i.test(name) || (isSecretName(name) && !isPlainValue(value, isPasswordName(name)));
   return isSecret ? REMOVED : redact(value);
-}
-
-/** For logs and answers: one text that a program or a peer wrote. */
-export function redact(text: string): string {
-  return new Redactor().redact(text);
 }
 
 /** A header of a peer may have tens of kilobytes; nobody reads them, and every reader of the stream would get them. */

@@ -1,4 +1,5 @@
 /** Secrets that show what they are wherever they stand. Every repetition is bounded or has nothing to go back for. */
+import { endOfLine, type Span, withCuts } from "./cuts.js";
 import { REMOVED } from "./names.js";
 
 const USERINFO = `[^\\s/@"'<>\\\\]`;
@@ -86,11 +87,6 @@ const LONGEST_KEY = 64 * 1024;
 /** Characters of a line that are looked at. */
 const LONGEST_LINE = 4096;
 
-export interface Span {
-  readonly from: number;
-  readonly to: number;
-}
-
 interface Mark extends Span {
   readonly begins: boolean;
   readonly label: string;
@@ -98,18 +94,10 @@ interface Mark extends Span {
 
 export function withoutKeys(text: string): string {
   if (!text.includes("----") && !text.includes("PuTTY")) return text;
-  const spans = [...keySpans(text), ...puttySpans(text)].sort((a, b) => a.from - b.from);
-  let out = "";
-  let kept = 0;
-  for (const { from, to } of spans) {
-    if (from < kept) {
-      kept = Math.max(kept, to);
-      continue;
-    }
-    out += text.slice(kept, from) + KEY_REMOVED;
-    kept = to;
-  }
-  return out + text.slice(kept);
+  return withCuts(
+    text,
+    [...keySpans(text), ...puttySpans(text)].map((span) => ({ ...span, instead: KEY_REMOVED })),
+  );
 }
 
 /** Where certificates, requests and public keys stand: random to look at, and meant for everybody. */
@@ -208,9 +196,4 @@ function* puttySpans(text: string): Generator<Span> {
     last = endOfLine(text, mac === -1 ? Math.min(text.length, index + LONGEST_KEY) : index + mac);
     yield { from: index, to: last };
   }
-}
-
-function endOfLine(text: string, from: number, limit = text.length): number {
-  const at = text.slice(from, limit).indexOf("\n");
-  return at === -1 ? limit : from + at;
 }

@@ -1,5 +1,6 @@
 /** YAML by its structure. Only what has to go is changed; all else stays as it was written. */
 import { isAlias, isMap, isScalar, isSeq, type Node, parseAllDocuments, Scalar, type YAMLMap } from "yaml";
+import { type Cut, withCuts } from "./cuts.js";
 import { isSecretName, REMOVED } from "./names.js";
 import { announcesSecret, type Context, cleanScalar, memberContext } from "./structure.js";
 
@@ -8,12 +9,6 @@ const LONGEST = 512 * 1024;
 const FIRST_LINE = /^(?:[ \t]*(?:#.*|---.*|%.*)?\r?\n)*[ \t]*(?:- +)*(?:["'\w][\w./"' -]{0,200}:(?:\s|$)|- )/;
 const DEEPEST = 200;
 
-interface Change {
-  readonly from: number;
-  readonly to: number;
-  readonly instead: string;
-}
-
 export function withoutYamlSecrets(source: string, inner: (text: string) => string): string | undefined {
   if (source.length > LONGEST || !FIRST_LINE.test(source)) return undefined;
   try {
@@ -21,7 +16,7 @@ export function withoutYamlSecrets(source: string, inner: (text: string) => stri
     if (!Array.isArray(documents) || documents.some(({ errors }) => errors.length > 0)) return undefined;
     const walker = new Walker(source, inner);
     for (const { contents } of documents) walker.walk(contents, "", {}, 0);
-    return walker.changes.length === 0 ? source : applied(source, walker.changes);
+    return withCuts(source, walker.cuts);
   } catch {
     // Too deep for the parser: then it is judged by its lines.
     return undefined;
@@ -29,7 +24,7 @@ export function withoutYamlSecrets(source: string, inner: (text: string) => stri
 }
 
 class Walker {
-  readonly changes: Change[] = [];
+  readonly cuts: Cut[] = [];
   readonly #source: string;
   readonly #inner: (text: string) => string;
 
@@ -71,7 +66,7 @@ class Walker {
   #replace(node: Node, instead: string): void {
     const [from, to] = node.range ?? [0, 0, 0];
     const end = /\r?\n$/.exec(this.#source.slice(from, to))?.[0] ?? "";
-    this.changes.push({ from, to, instead: instead.endsWith("\n") ? instead : instead + end });
+    this.cuts.push({ from, to, instead: instead.endsWith("\n") ? instead : instead + end });
   }
 
   /** Lines stay lines. */
@@ -85,14 +80,3 @@ class Walker {
 }
 
 const plain = (node: Node | null): unknown => (isScalar(node) ? node.value : undefined);
-
-function applied(source: string, changes: readonly Change[]): string {
-  let out = "";
-  let kept = 0;
-  for (const { from, to, instead } of [...changes].sort((one, other) => one.from - other.from)) {
-    if (from < kept) continue;
-    out += source.slice(kept, from) + instead;
-    kept = to;
-  }
-  return out + source.slice(kept);
-}
