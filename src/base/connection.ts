@@ -1,6 +1,7 @@
 /** One connection that a listener accepted, and the listener with what it may hold. */
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
 import type { Server, Socket } from "node:net";
+import type { Connections } from "./connections.js";
 
 export interface ListenerLimits {
   /** For the TLS handshake. Default 10 s. */
@@ -31,18 +32,16 @@ export interface ClosedConnection {
   readonly reason: CloseReason;
 }
 
-const DEFAULT_HANDSHAKE_TIMEOUT_MS = 10_000;
 export const DEFAULT_MAX_PENDING = 1024;
-/** Go's own limit for a request's head. */
-const REQUEST_TIMEOUT_MS = 60_000;
-
-/** What listeners share. */
-interface SharedLimits {
-  /** Sockets that listeners accepted and that are open. */
-  held: number;
-  deadlineIn(ms: number): number;
-  report(closed: ClosedConnection): void;
-}
+const DEFAULT_LIMITS: Required<ListenerLimits> = {
+  handshakeTimeoutMs: 10_000,
+  // Go's own limit for a request's head.
+  requestTimeoutMs: 60_000,
+  maxPending: DEFAULT_MAX_PENDING,
+  maxConnections: Number.POSITIVE_INFINITY,
+  clientCertificates: false,
+  isEssential: false,
+};
 
 const CONNECTION = Symbol("connection");
 type Tracked = Socket & { [CONNECTION]?: Connection };
@@ -124,7 +123,7 @@ export class Connection implements ListItem<Connection> {
     this.isHandshaking = false;
     if (this.list === undefined) return;
     this.deadline = this.#listener.requestDeadline();
-    if (this.#listener.clientCertificates) this.#listener.known.append(this);
+    if (this.#listener.limits.clientCertificates) this.#listener.known.append(this);
   }
 
   /** It is closed. */
@@ -185,11 +184,7 @@ export class Listener {
   readonly name: string;
   readonly isTls: boolean;
   readonly isUnix: boolean;
-  readonly clientCertificates: boolean;
-  readonly isEssential: boolean;
-  readonly maxPending: number;
-  readonly maxConnections: number;
-  readonly handshakeTimeoutMs: number;
+  readonly limits: Required<ListenerLimits>;
   readonly closed: Partial<Record<CloseReason, number>> = {};
   /** By age. */
   readonly pending = new LinkedList<Connection>();
@@ -198,24 +193,19 @@ export class Listener {
   /** With an HTTP request under way; the first came first. */
   readonly busy = new LinkedList<Connection>();
   open = 0;
-  readonly #requestTimeoutMs: number;
-  readonly #all: SharedLimits;
+  readonly #all: Connections;
 
-  constructor(all: SharedLimits, server: Server, name: string, isUnix: boolean, limits: ListenerLimits) {
+  constructor(all: Connections, server: Server, name: string, isUnix: boolean, limits: ListenerLimits) {
     this.#all = all;
     this.name = name;
     this.isUnix = isUnix;
     this.isTls = "setSecureContext" in server;
-    this.clientCertificates = limits.clientCertificates ?? false;
-    this.isEssential = limits.isEssential ?? false;
-    this.maxPending = limits.maxPending ?? DEFAULT_MAX_PENDING;
-    this.maxConnections = limits.maxConnections ?? Number.POSITIVE_INFINITY;
-    this.handshakeTimeoutMs = limits.handshakeTimeoutMs ?? DEFAULT_HANDSHAKE_TIMEOUT_MS;
-    this.#requestTimeoutMs = limits.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
+    this.limits = { ...DEFAULT_LIMITS, ...limits };
   }
 
   requestDeadline(): number {
-    return this.#requestTimeoutMs === 0 ? Number.POSITIVE_INFINITY : this.#all.deadlineIn(this.#requestTimeoutMs);
+    const { requestTimeoutMs } = this.limits;
+    return requestTimeoutMs === 0 ? Number.POSITIVE_INFINITY : this.#all.deadlineIn(requestTimeoutMs);
   }
 
   left(): void {

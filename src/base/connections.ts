@@ -131,7 +131,9 @@ export class Connections {
     const connection = track(socket, listener, this.#clock.now());
     listener.open++;
     this.held++;
-    connection.deadline = listener.isTls ? this.deadlineIn(listener.handshakeTimeoutMs) : listener.requestDeadline();
+    connection.deadline = listener.isTls
+      ? this.deadlineIn(listener.limits.handshakeTimeoutMs)
+      : listener.requestDeadline();
     listener.pending.append(connection);
     this.#makeRoom(listener, connection);
   }
@@ -146,39 +148,39 @@ export class Connections {
   /** Closes the oldest that is pending wherever there is one too many; the newcomer itself only when nobody else is. */
   #makeRoom(listener: Listener, newcomer: Connection): void {
     const { pending } = listener;
-    if (pending.size > listener.maxPending) pending.first?.close("pending-limit");
-    if (listener.open > listener.maxConnections) this.#dispensable(listener, newcomer).close("connection-limit");
-    if (!listener.isEssential && this.#pendingInAll() > this.#maxPendingInAll()) this.#oldest()?.close("pending-limit");
-    if (!newcomer.isOpen || this.#free() >= (listener.isEssential ? this.#reserve / 4 : this.#reserve)) return;
-    const isOwn = listener.isEssential && pending.first !== newcomer;
+    const { maxPending, maxConnections, isEssential } = listener.limits;
+    if (pending.size > maxPending) pending.first?.close("pending-limit");
+    if (listener.open > maxConnections) this.#dispensable(listener, newcomer).close("connection-limit");
+    if (!isEssential && this.#pendingInAll() > this.#maxPendingInAll()) this.#oldest()?.close("pending-limit");
+    if (!newcomer.isOpen || this.#free() >= (isEssential ? this.#reserve / 4 : this.#reserve)) return;
+    const isOwn = isEssential && pending.first !== newcomer;
     ((isOwn ? pending.first : this.#oldest()) ?? newcomer).close("descriptor-limit");
   }
 
   /** Health is asked for by whoever comes last; elsewhere a request that is under way is worth more than a newcomer. */
-  #dispensable({ isEssential, pending, busy }: Listener, newcomer: Connection): Connection {
+  #dispensable({ limits, pending, busy }: Listener, newcomer: Connection): Connection {
     if (pending.first !== undefined && pending.first !== newcomer) return pending.first;
-    return (isEssential ? busy.first : undefined) ?? newcomer;
+    return (limits.isEssential ? busy.first : undefined) ?? newcomer;
   }
 
   #pendingInAll(): number {
     let sum = 0;
-    for (const { isEssential, pending } of this.#listeners) if (!isEssential) sum += pending.size;
+    for (const { limits, pending } of this.#listeners) if (!limits.isEssential) sum += pending.size;
     return sum;
   }
 
   /** Twice what one listener may have. */
   #maxPendingInAll(): number {
     let largest = 0;
-    for (const { isEssential, maxPending } of this.#listeners)
-      if (!isEssential) largest = Math.max(largest, maxPending);
+    for (const { limits } of this.#listeners) if (!limits.isEssential) largest = Math.max(largest, limits.maxPending);
     return 2 * largest;
   }
 
   #oldest(): Connection | undefined {
     let oldest: Connection | undefined;
-    for (const { isEssential, pending } of this.#listeners) {
+    for (const { limits, pending } of this.#listeners) {
       const { first } = pending;
-      if (isEssential || first === undefined) continue;
+      if (limits.isEssential || first === undefined) continue;
       if (oldest === undefined || first.acceptedAt < oldest.acceptedAt) oldest = first;
     }
     return oldest;

@@ -267,15 +267,11 @@ function numberAt(block: Buffer, offset: number, length: number): number {
 class ByteSource {
   readonly #chunks: AsyncIterator<Buffer>;
   #rest: Buffer = Buffer.alloc(0);
-  #taken = 0;
+  /** How many bytes were handed out. */
+  taken = 0;
 
   constructor(stream: AsyncIterable<Buffer>) {
     this.#chunks = stream[Symbol.asyncIterator]();
-  }
-
-  /** How many bytes were handed out. */
-  get taken(): number {
-    return this.#taken;
   }
 
   /** Exactly so many bytes, or fewer when the stream ends. */
@@ -295,7 +291,7 @@ class ByteSource {
       }
       const piece = this.#rest.subarray(0, wanted);
       this.#rest = this.#rest.subarray(piece.length);
-      this.#taken += piece.length;
+      this.taken += piece.length;
       wanted -= piece.length;
       yield piece;
     }

@@ -28,9 +28,9 @@ export interface AgentParts {
 
 export class ProxyAgent {
   readonly config: AgentConfig;
-  readonly #clock: Clock;
+  readonly clock: Clock;
   readonly #budget: Budget;
-  readonly #policy: DestinationPolicy;
+  readonly policy: DestinationPolicy;
   readonly resolver: Resolver;
   readonly #received = new SegmentCounters();
   readonly #sent = new SegmentCounters();
@@ -39,7 +39,7 @@ export class ProxyAgent {
   readonly #links = new Set<ServerLink>();
   #connectIds = 0;
   #connections = 0;
-  #draining = false;
+  draining = false;
   #running: Promise<void> | undefined;
   /** The last packets of every link; undefined: nobody remembers them. */
   readonly flights: FlightHistory | undefined;
@@ -49,10 +49,10 @@ export class ProxyAgent {
     this.config = config;
     // The system's files are read at once: later there may be no descriptor left to read them with.
     this.resolver = resolver.prepare();
-    this.#clock = clock;
+    this.clock = clock;
     this.flights = config.flightRecorder === false ? undefined : new FlightHistory(clock);
     this.#budget = new Budget(config.limits);
-    this.#policy = new DestinationPolicy(config.allow, config.deny);
+    this.policy = new DestinationPolicy(config.allow, config.deny);
     this.#servers = new ServerSet({
       source: this,
       config,
@@ -62,18 +62,6 @@ export class ProxyAgent {
       adopt: (connection, address) => this.#adopt(connection, address),
       ...(config.timeBoxed ? { pauseReason: () => pauseReason(config.tls.certFile) } : {}),
     });
-  }
-
-  get clock(): Clock {
-    return this.#clock;
-  }
-
-  get policy(): DestinationPolicy {
-    return this.#policy;
-  }
-
-  get draining(): boolean {
-    return this.#draining;
   }
 
   /** All with tunnels, those of servers that are going away included. */
@@ -106,7 +94,7 @@ export class ProxyAgent {
 
   /** Asks the servers to prefer other agents; everything goes on as it was. */
   drain(): void {
-    this.#draining = true;
+    this.draining = true;
     this.#servers.drain();
     for (const link of this.#links) link.drain();
     agentDraining.publish({ source: this });
@@ -124,7 +112,7 @@ export class ProxyAgent {
     const number = ++this.#connections;
     const link = new ServerLink({
       ...{ source: this, number, serverId, address, echo },
-      ...{ budget: this.#budget, clock: this.#clock, policy: this.#policy, resolver: this.resolver },
+      ...{ budget: this.#budget, clock: this.clock, policy: this.policy, resolver: this.resolver },
       nextConnectId: () => ++this.#connectIds,
       openStream: (owner) =>
         new PacketStream(stream, owner, {
@@ -169,7 +157,7 @@ export class ProxyAgent {
   #timeBox(link: ServerLink): () => void {
     const end = this.config.timeBoxed ? certificateEnd(this.config.tls.certFile) : undefined;
     if (end === undefined) return () => {};
-    return untilDate(this.#clock, end, () => link.cancel("this agent's certificate has ended"));
+    return untilDate(this.clock, end, () => link.cancel("this agent's certificate has ended"));
   }
 
   readings(): AgentReadings {

@@ -49,7 +49,8 @@ export class EndpointDial {
   #socket: Socket | undefined;
   #cancelTimer: () => void = () => {};
   #cancelLookup: () => void = () => {};
-  #over = false;
+  /** Answered or given up: there is nothing left to cancel. */
+  over = false;
 
   constructor(protocol: string, address: string, { policy, resolver, clock }: DialRules, result: DialResult) {
     this.#address = address;
@@ -66,14 +67,9 @@ export class EndpointDial {
       });
   }
 
-  /** Answered or given up: there is nothing left to cancel. */
-  get over(): boolean {
-    return this.#over;
-  }
-
   /** Nobody wants the connection any more. */
   cancel(): void {
-    if (this.#over) return;
+    if (this.over) return;
     this.#end();
     this.#socket?.destroy();
     this.#result.onCancelled();
@@ -140,7 +136,7 @@ export class EndpointDial {
     const giveUp = (failure: DialFailure): void => {
       cancelShare();
       socket.destroy();
-      if (this.#over) return;
+      if (this.over) return;
       this.#lastFailure = failure;
       this.#tryNext();
     };
@@ -153,7 +149,7 @@ export class EndpointDial {
     socket.once("connect", () => {
       cancelShare();
       socket.off("error", onError);
-      if (this.#over) {
+      if (this.over) {
         socket.destroy();
         return;
       }
@@ -173,13 +169,13 @@ export class EndpointDial {
   }
 
   #fail(failure: DialFailure): void {
-    if (this.#over) return;
+    if (this.over) return;
     this.#end();
     this.#result.onFailed(failure);
   }
 
   #end(): void {
-    this.#over = true;
+    this.over = true;
     this.#cancelTimer();
     this.#cancelLookup();
   }

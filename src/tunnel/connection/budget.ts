@@ -19,43 +19,36 @@ export class Budget {
   readonly limits: MemoryLimits;
   /** Last known queue of each tunnel whose far side knows no window. */
   readonly #queues = new Map<QueueHolder, number>();
-  #queuedBytes = 0;
-  #creditTaken = 0;
+  queuedBytes = 0;
+  /** Credit handed out beyond the first windows. */
+  creditTaken = 0;
 
   constructor(limits: MemoryLimits = DEFAULT_LIMITS) {
     this.limits = limits;
   }
 
-  get creditTaken(): number {
-    return this.#creditTaken;
-  }
-
-  get queuedBytes(): number {
-    return this.#queuedBytes;
-  }
-
   takeCredit(bytes: number): boolean {
-    if (this.#creditTaken + bytes > this.limits.creditBudgetBytes) return false;
-    this.#creditTaken += bytes;
+    if (this.creditTaken + bytes > this.limits.creditBudgetBytes) return false;
+    this.creditTaken += bytes;
     return true;
   }
 
   returnCredit(bytes: number): void {
-    this.#creditTaken -= bytes;
+    this.creditTaken -= bytes;
   }
 
   /** Books what a holder has queued now; 0 forgets it. */
   setQueued(holder: QueueHolder, bytes: number): void {
-    this.#queuedBytes += bytes - (this.#queues.get(holder) ?? 0);
+    this.queuedBytes += bytes - (this.#queues.get(holder) ?? 0);
     if (bytes === 0) this.#queues.delete(holder);
     else this.#queues.set(holder, bytes);
   }
 
   /** Figures between two bookings are stale, so before the bound is believed everyone is asked again. */
   overfull(): boolean {
-    if (this.#queuedBytes <= this.limits.processQueueBytes) return false;
+    if (this.queuedBytes <= this.limits.processQueueBytes) return false;
     for (const holder of [...this.#queues.keys()]) this.setQueued(holder, holder.queuedNow);
-    return this.#queuedBytes > this.limits.processQueueBytes;
+    return this.queuedBytes > this.limits.processQueueBytes;
   }
 
   /** Holds back whoever has the most waiting and is not held back yet. */

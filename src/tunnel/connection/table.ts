@@ -25,7 +25,8 @@ export class TunnelTable {
   readonly #options: TableOptions;
   readonly #tunnels = new ShortLivedMap<ConnectId, Tunnel>();
   readonly #overflow: Overflow;
-  #probes = 0;
+  /** Tunnels of the watchdog. */
+  probes = 0;
   /** Of tunnels that have ended. */
   #pastToFar = 0;
   #pastToNear = 0;
@@ -42,12 +43,7 @@ export class TunnelTable {
 
   /** Tunnels, those of the watchdog not counted. */
   get size(): number {
-    return this.#tunnels.size - this.#probes;
-  }
-
-  /** Tunnels of the watchdog. */
-  get probes(): number {
-    return this.#probes;
+    return this.#tunnels.size - this.probes;
   }
 
   /** Whether a slow reader holds up anybody else when this link is not read. */
@@ -82,7 +78,7 @@ export class TunnelTable {
   add(connectId: ConnectId, port: Port, info: TunnelInfo): Tunnel {
     const tunnel = new Tunnel(connectId, port, info, this, this.#options.closeWith);
     this.#tunnels.set(connectId, tunnel);
-    if (info.isProbe === true) this.#probes++;
+    if (info.isProbe === true) this.probes++;
     return tunnel;
   }
 
@@ -143,7 +139,7 @@ export class TunnelTable {
 
   finished(tunnel: Tunnel, reason: string): void {
     this.#tunnels.delete(tunnel.connectId);
-    if (tunnel.info.isProbe === true) this.#probes--;
+    if (tunnel.info.isProbe === true) this.probes--;
     else {
       this.#pastToFar += tunnel.bytesToFar;
       this.#pastToNear += tunnel.bytesToNear;

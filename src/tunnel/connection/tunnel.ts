@@ -66,10 +66,11 @@ export class Tunnel implements NearEvents, QueueHolder {
   readonly #send: SendWindow | undefined;
   readonly #receive: ReceiveWindow | undefined;
   #queueBooked = false;
-  #paused = false;
+  /** The near end is not read at present. */
+  paused = false;
   #nearEnded = false;
   #farEnded = false;
-  #closed = false;
+  closed = false;
   #cancelSilence: (() => void) | undefined;
 
   constructor(
@@ -92,15 +93,6 @@ export class Tunnel implements NearEvents, QueueHolder {
     }
   }
 
-  get closed(): boolean {
-    return this.#closed;
-  }
-
-  /** The near end is not read at present. */
-  get paused(): boolean {
-    return this.#paused;
-  }
-
   /** What may still be sent before the far end grants more; undefined when it knows no window. */
   get sendWindow(): number | undefined {
     return this.#send?.left;
@@ -118,7 +110,7 @@ export class Tunnel implements NearEvents, QueueHolder {
   // ---- near end -> far end -----------------------------------------------------------------------------------------
 
   onNearData(chunk: Uint8Array): void {
-    if (this.#closed) return;
+    if (this.closed) return;
     if (this.bytesToFar === 0) this.firstToFarAt = this.#table.clock.now();
     this.bytesToFar += chunk.length;
     this.#send?.sent(chunk.length);
@@ -127,7 +119,7 @@ export class Tunnel implements NearEvents, QueueHolder {
   }
 
   onNearEnd(): void {
-    if (this.#closed || this.#nearEnded) return;
+    if (this.closed || this.#nearEnded) return;
     this.#nearEnded = true;
     this.nearEndedAt = this.#table.clock.now();
     if (!this.#carrier.extended) this.close("the near end closed");
@@ -143,8 +135,8 @@ export class Tunnel implements NearEvents, QueueHolder {
   }
 
   #pauseNear(): void {
-    if (!this.#paused) {
-      this.#paused = true;
+    if (!this.paused) {
+      this.paused = true;
       this.port.pause();
     }
     if (this.#carrier.congested) this.#table.blocked(this);
@@ -152,10 +144,10 @@ export class Tunnel implements NearEvents, QueueHolder {
 
   /** The link drained, or credit came: go on if neither holds us back. */
   resumeNear(): void {
-    if (!this.#paused || this.#closed) return;
+    if (!this.paused || this.closed) return;
     if (this.#carrier.congested) this.#table.blocked(this);
     else if (this.#send?.open !== false) {
-      this.#paused = false;
+      this.paused = false;
       this.port.resume();
     }
   }
@@ -163,7 +155,7 @@ export class Tunnel implements NearEvents, QueueHolder {
   // ---- far end -> near end -----------------------------------------------------------------------------------------
 
   onFarData(chunk: Buffer): void {
-    if (this.#closed || this.#farEnded) return;
+    if (this.closed || this.#farEnded) return;
     if (this.bytesToNear === 0) this.firstToNearAt = this.#table.clock.now();
     this.bytesToNear += chunk.length;
     this.port.write(chunk);
@@ -173,13 +165,13 @@ export class Tunnel implements NearEvents, QueueHolder {
 
   /** End of the turn in which bytes came. */
   settle(): void {
-    if (this.#closed) return;
+    if (this.closed) return;
     this.port.flush();
     this.#account();
   }
 
   onNearDrained(): void {
-    if (!this.#closed) this.#account();
+    if (!this.closed) this.#account();
   }
 
   onFarCredit(bytes: number): void {
@@ -188,7 +180,7 @@ export class Tunnel implements NearEvents, QueueHolder {
   }
 
   onFarEnd(): void {
-    if (this.#closed || this.#farEnded) return;
+    if (this.closed || this.#farEnded) return;
     this.#farEnded = true;
     this.farEndedAt = this.#table.clock.now();
     if (!this.port.canHalfClose) this.close("the far end closed");
@@ -241,14 +233,14 @@ export class Tunnel implements NearEvents, QueueHolder {
 
   /** Closes both ends: the far end is told, the near end gets what is queued. */
   close(reason: string): void {
-    if (this.#closed) return;
+    if (this.closed) return;
     this.#carrier.control(this.#closePacket);
     this.#finish(reason, "close");
   }
 
   /** Closes both ends and drops what is queued: the near end does not take it. */
   cut(reason: string): void {
-    if (this.#closed) return;
+    if (this.closed) return;
     this.#carrier.control(this.#closePacket);
     this.#finish(reason, "destroy");
   }
@@ -259,8 +251,8 @@ export class Tunnel implements NearEvents, QueueHolder {
   }
 
   #finish(reason: string, how: "close" | "destroy"): void {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (this.closed) return;
+    this.closed = true;
     this.#cancelSilence?.();
     this.#receive?.close();
     if (this.#queueBooked) this.#table.budget.setQueued(this, 0);

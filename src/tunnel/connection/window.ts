@@ -29,28 +29,24 @@ export const LEAST_ROOM_BYTES = 32 * 1024;
 const PATIENCE = 4;
 
 export class SendWindow {
-  #left = FIRST_WINDOW_BYTES;
-
-  get left(): number {
-    return this.#left;
-  }
+  left = FIRST_WINDOW_BYTES;
 
   get open(): boolean {
-    return this.#left >= LEAST_ROOM_BYTES;
+    return this.left >= LEAST_ROOM_BYTES;
   }
 
   sent(bytes: number): void {
-    this.#left -= bytes;
+    this.left -= bytes;
   }
 
   granted(bytes: number): void {
-    this.#left += bytes;
+    this.left += bytes;
   }
 }
 
 export class ReceiveWindow {
   readonly #budget: Budget;
-  #size = FIRST_WINDOW_BYTES;
+  size = FIRST_WINDOW_BYTES;
   /** Bytes that came and for which no credit was returned yet. */
   #owed = 0;
   #takenSinceWider = 0;
@@ -59,34 +55,30 @@ export class ReceiveWindow {
     this.#budget = budget;
   }
 
-  get size(): number {
-    return this.#size;
-  }
-
   /** False when the sender went beyond what it was granted. */
   received(bytes: number): boolean {
     this.#owed += bytes;
-    return this.#owed <= this.#size + OVERSHOOT_BYTES;
+    return this.#owed <= this.size + OVERSHOOT_BYTES;
   }
 
   /** Credit to return now that all but `queued` bytes were taken by the reader; 0 while it is not worth a packet. */
   toGrant(queued: number): number {
     const taken = this.#owed - queued;
-    if (taken < this.#size / 4) return 0;
+    if (taken < this.size / 4) return 0;
     this.#owed -= taken;
     this.#takenSinceWider += taken;
-    return taken + (queued === 0 && this.#takenSinceWider >= PATIENCE * this.#size ? this.#widen() : 0);
+    return taken + (queued === 0 && this.#takenSinceWider >= PATIENCE * this.size ? this.#widen() : 0);
   }
 
   close(): void {
-    this.#budget.returnCredit(this.#size - FIRST_WINDOW_BYTES);
-    this.#size = FIRST_WINDOW_BYTES;
+    this.#budget.returnCredit(this.size - FIRST_WINDOW_BYTES);
+    this.size = FIRST_WINDOW_BYTES;
   }
 
   #widen(): number {
-    const more = Math.min(this.#size, MAX_WINDOW_BYTES - this.#size);
+    const more = Math.min(this.size, MAX_WINDOW_BYTES - this.size);
     if (more === 0 || !this.#budget.takeCredit(more)) return 0;
-    this.#size += more;
+    this.size += more;
     this.#takenSinceWider = 0;
     return more;
   }

@@ -26,16 +26,12 @@ export class FlightRecorder implements PacketObserver {
   #time: number;
   #sentBytes = 0;
   #receivedBytes = 0;
-  #count = 0;
+  /** All there ever were. */
+  count = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#time = clock.now();
-  }
-
-  /** All there ever were. */
-  get count(): number {
-    return this.#count;
   }
 
   turn(): void {
@@ -55,7 +51,7 @@ export class FlightRecorder implements PacketObserver {
 
   /** Answers the place of what else is known about it. */
   #note(direction: Direction, index: number, connectId: ConnectId): number {
-    const at = this.#count++ & (KEPT - 1);
+    const at = this.count++ & (KEPT - 1);
     const sent = direction === "sent";
     this.#times[at] = this.#time;
     this.#connectIds[at] = typeof connectId === "number" ? connectId : Number(connectId);
@@ -66,7 +62,7 @@ export class FlightRecorder implements PacketObserver {
 
   /** The last ones, oldest first, as they are seen at `now`. */
   *last(now: number): Iterable<FlightPacket> {
-    for (let each = Math.max(0, this.#count - KEPT); each < this.#count; each++) {
+    for (let each = Math.max(0, this.count - KEPT); each < this.count; each++) {
       const at = each & (KEPT - 1);
       const kind = this.#kinds[at]!;
       const type = PACKET_NAMES[kind & ~SENT]!;

@@ -48,7 +48,7 @@ export class PacketStream {
   readonly #outbox: Outbox;
   readonly #reader: PacketReader;
   #settleScheduled = false;
-  #closed = false;
+  closed = false;
   #ending = false;
   #full = false;
   #end: StreamEnd | undefined;
@@ -74,7 +74,7 @@ export class PacketStream {
     stream.onData = this.#onBytes;
     stream.on("trailers", (trailers) => this.#onTrailers(trailers));
     stream.on("end", () => {
-      if (!this.#closed) owner.onRemoteEnd();
+      if (!this.closed) owner.onRemoteEnd();
     });
     stream.on("close", () => this.#finish(this.#end ?? this.#endFromReset()));
   }
@@ -91,10 +91,6 @@ export class PacketStream {
 
   get congested(): boolean {
     return this.#outbox.congested;
-  }
-
-  get closed(): boolean {
-    return this.#closed;
   }
 
   /** Copies the payload. Returns false when the source should pause until onDrain. */
@@ -128,13 +124,13 @@ export class PacketStream {
   }
 
   #endIfSent(): void {
-    if (!this.#ending || this.#closed || this.#outbox.queuedBytes > 0) return;
+    if (!this.#ending || this.closed || this.#outbox.queuedBytes > 0) return;
     this.#stream.end(this.#stream.isServer ? { "grpc-status": "0", "grpc-message": "" } : {});
   }
 
   /** Ends the stream with a gRPC status; what was not sent yet is lost. For servers: the peer reads status and text. */
   fail(status: number, message: string): void {
-    if (this.#closed) return;
+    if (this.closed) return;
     this.#end ??= { status, reason: message };
     this.#outbox.close();
     const stream = this.#stream;
@@ -145,7 +141,7 @@ export class PacketStream {
 
   /** Drops the stream at once. */
   cancel(reason: string): void {
-    if (this.#closed) return;
+    if (this.closed) return;
     this.#end ??= { status: GrpcStatus.CANCELLED, reason };
     this.#stream.close(ErrorCode.CANCEL);
     this.#finish(this.#end);
@@ -164,7 +160,7 @@ export class PacketStream {
   };
 
   readonly #onBytes = (chunk: Buffer): void => {
-    if (this.#closed) return;
+    if (this.closed) return;
     if (!this.#settleScheduled) {
       this.#settleScheduled = true;
       this.received.turn();
@@ -206,8 +202,8 @@ export class PacketStream {
   }
 
   #finish(end: StreamEnd): void {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (this.closed) return;
+    this.closed = true;
     this.#outbox.close();
     this.#owner.onClosed(end);
   }

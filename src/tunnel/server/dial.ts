@@ -36,7 +36,8 @@ export class Dial implements PendingDial {
   dialledAt = 0;
   readonly #board: Switchboard;
   readonly #tried: AgentLink[] = [];
-  #link: AgentLink | undefined;
+  /** The agent that was asked last. */
+  link: AgentLink | undefined;
   /** The caller's own ID unless that is taken on the agent's link. */
   #dialId: DialId;
   #cancelTimer: (() => void) | undefined;
@@ -68,11 +69,6 @@ export class Dial implements PendingDial {
     return undefined;
   }
 
-  /** The agent that was asked last. */
-  get link(): AgentLink | undefined {
-    return this.#link;
-  }
-
   get asked(): DialFacts {
     return {
       id: this.id,
@@ -86,7 +82,7 @@ export class Dial implements PendingDial {
   /** The caller hung up, or said it no longer wants it. */
   cancel(): void {
     if (this.#over) return;
-    this.#link?.cancelDial(this.#dialId);
+    this.link?.cancelDial(this.#dialId);
     this.#finish("frontend_close", "the caller gave up");
   }
 
@@ -97,7 +93,7 @@ export class Dial implements PendingDial {
     const link = this.#board.registry.choose(this.address, this.#tried);
     if (link === undefined) return false;
     this.#tried.push(link);
-    this.#link = link;
+    this.link = link;
     const { protocol } = this.caller;
     this.dialledAt = this.#board.clock.now();
     while (!link.dial(this.#dialId, protocol, this.address, this)) this.#dialId = newDialId();
@@ -120,7 +116,7 @@ export class Dial implements PendingDial {
   }
 
   readonly #onTimeout = (): void => {
-    const silent = this.#link!;
+    const silent = this.link!;
     const silentId = this.#dialId;
     this.#board.registry.demote(silent);
     if (this.#board.clock.now() >= this.#deadline) {
@@ -181,7 +177,7 @@ export class Dial implements PendingDial {
   #finish(outcome: ServerDialOutcome, error: string, connectId?: ConnectId, referenceId?: string): void {
     this.#over = true;
     this.#cancelTimer?.();
-    this.#board.dialEnded(this, this.#link, outcome, error, connectId, referenceId);
+    this.#board.dialEnded(this, this.link, outcome, error, connectId, referenceId);
   }
 }
 

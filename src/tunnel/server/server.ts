@@ -54,7 +54,7 @@ export class ProxyServer {
   readonly #agents: AgentListener;
   readonly #claims: ReturnType<NonNullable<ServerParts["claims"]>> | undefined;
   #agentListener: GrpcListener | undefined;
-  #draining = false;
+  draining = false;
 
   constructor(config: ServerConfig, parts: ServerParts = {}) {
     this.config = config;
@@ -103,17 +103,13 @@ export class ProxyServer {
 
   /** Not while it drains: whoever balances between servers should choose another. */
   get ready(): boolean {
-    if (this.#draining || !this.board.registry.ready) return false;
+    if (this.draining || !this.board.registry.ready) return false;
     return this.config.readiness !== "path" || this.watchdog?.path().state === "ok";
-  }
-
-  get draining(): boolean {
-    return this.#draining;
   }
 
   /** Why it is not ready, where there is more to say than that no agent is connected. */
   get unreadyReason(): string | undefined {
-    if (this.#draining) return "shutting down";
+    if (this.draining) return "shutting down";
     if (this.ready || !this.board.registry.ready) return undefined;
     return "agents are connected, but the path of none is known to work";
   }
@@ -194,7 +190,7 @@ export class ProxyServer {
    * Agents that can are told to look for this server's successor meanwhile.
    */
   async drain(limitMs: number): Promise<boolean> {
-    this.#draining = true;
+    this.draining = true;
     this.watchdog?.stop();
     for (const frontend of this.#frontends) frontend.drain();
     this.#agentListener?.server.close();

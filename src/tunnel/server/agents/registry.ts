@@ -32,7 +32,8 @@ export class AgentRegistry {
   readonly #clock: Clock;
   readonly #random: () => number;
   readonly #isReserved: (host: string) => boolean;
-  #lastChanged = 0;
+  /** What upstream's deprecated gauge shows: the keys of the strategy that changed last. */
+  lastReadyBackends = 0;
 
   constructor(
     strategies: readonly StrategyName[],
@@ -65,13 +66,9 @@ export class AgentRegistry {
     return (this.#strategies[0]?.keys ?? 0) > 0;
   }
 
-  /** Keys per strategy, and the figure upstream's deprecated gauge shows: that of the strategy that changed last. */
+  /** Keys per strategy. */
   *readyBackends(): Iterable<[string, number]> {
     for (const strategy of this.#strategies) yield [strategy.name, strategy.keys];
-  }
-
-  get lastReadyBackends(): number {
-    return this.#lastChanged;
   }
 
   add(link: AgentLink): void {
@@ -93,7 +90,7 @@ export class AgentRegistry {
   }
 
   #noteChange(): void {
-    this.#lastChanged = this.#strategies.at(-1)?.keys ?? 0;
+    this.lastReadyBackends = this.#strategies.at(-1)?.keys ?? 0;
   }
 
   /**
