@@ -7,6 +7,7 @@ import { joinHostPort } from "../../base/address.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { proxyLogin } from "../../base/http-connect.js";
 import { exchangeConnect } from "../client/connect-dial.js";
+import { connected } from "../client/transport.js";
 import { FEATURES_KEY, type Features, featureHeader, featuresIn, OUR_FEATURES } from "../link/features.js";
 import { GrpcStatus } from "../link/grpc-status.js";
 import {
@@ -137,7 +138,7 @@ export async function connectToServer(
       minVersion: "TLSv1.2",
       ALPNProtocols: [...files.alpn, "h2"],
     }),
-    `${joinHostPort(server.host, server.port)}`,
+    describe(server),
     reach.deadline,
   );
 }
@@ -175,12 +176,11 @@ async function dial(where: { host: string; port: number }, { resolver, deadline 
   return await settle(socket, "connect", describe(where), deadline);
 }
 
-function secure(socket: TLSSocket, where: string, deadline: AbortSignal): Promise<TLSSocket> {
-  return settle(socket, "secureConnect", where, deadline).then((connected) => {
-    if (connected.alpnProtocol) return connected;
-    connected.destroy();
-    throw new Error(`${where} offers no HTTP/2 (ALPN negotiated nothing); is this the proxy-server's agent port?`);
-  });
+async function secure(socket: TLSSocket, where: string, deadline: AbortSignal): Promise<TLSSocket> {
+  await settle(socket, "secureConnect", where, deadline);
+  if (socket.alpnProtocol) return socket;
+  socket.destroy();
+  throw new Error(`${where} offers no HTTP/2 (ALPN negotiated nothing); is this the proxy-server's agent port?`);
 }
 
 /** Asks an HTTP proxy for a connection to the server. */
@@ -216,24 +216,18 @@ async function dialThrough(proxy: URL, server: { host: string; port: number }, r
   }
 }
 
-function settle<T extends Socket>(socket: T, event: string, where: string, deadline: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const fail = (reason: unknown): void => {
-      deadline.removeEventListener("abort", onAbort);
-      socket.destroy();
-      reject(new Error(`cannot connect to ${where}: ${messageOf(reason)}`, { cause: reason }));
-    };
-    const onAbort = (): void => fail(NO_ANSWER);
-    deadline.addEventListener("abort", onAbort);
-    socket.once("error", fail);
-    socket.once(event, () => {
-      deadline.removeEventListener("abort", onAbort);
-      socket.off("error", fail);
-      // From here on the HTTP/2 session hears of errors; one in between must not end the process.
-      socket.on("error", () => {});
-      resolve(socket);
-    });
-  });
+async function settle<T extends Socket>(
+  socket: T,
+  event: "connect" | "secureConnect",
+  where: string,
+  deadline: AbortSignal,
+): Promise<T> {
+  const failure = (why: unknown): Error => new Error(`cannot connect to ${where}: ${messageOf(why)}`, { cause: why });
+  try {
+    return await connected(socket, event, deadline, failure);
+  } catch (reason) {
+    throw deadline.aborted ? failure(NO_ANSWER) : reason;
+  }
 }
 
 function describe({ host, port }: { host: string; port: number }): string {

@@ -29,6 +29,6 @@ export async function dialThrough(
   });
 }
 
-export function dialerOf(way: Frontend | Dialer): Dialer {
-  return "dial" in way ? way : { dial: (address, options) => dialThrough(way, address, options) };
+export function dialerOf(route: Frontend | Dialer): Dialer {
+  return "dial" in route ? route : { dial: (address, options) => dialThrough(route, address, options) };
 }

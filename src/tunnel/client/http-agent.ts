@@ -5,6 +5,7 @@ import type { Duplex } from "node:stream";
 import { joinHostPort } from "../../base/address.js";
 import { type Dialer, dialerOf } from "./dial.js";
 import type { Frontend } from "./frontend.js";
+import type { TunnelSocket } from "./tunnel-socket.js";
 
 export type HttpAgentOptions = http.AgentOptions & {
   /** For each dial. Default 30 s. */
@@ -15,82 +16,48 @@ export type HttpsAgentOptions = https.AgentOptions & Pick<HttpAgentOptions, "dia
 type OnConnection = (error: Error | null, socket: Duplex) => void;
 
 /** For `http://` targets. */
-export function createHttpAgent(way: Frontend | Dialer, options: HttpAgentOptions = {}): http.Agent {
-  return new TunnelHttpAgent(new TunnelSource(way, options.dialTimeoutMs), options);
+export function createHttpAgent(route: Frontend | Dialer, options: HttpAgentOptions = {}): http.Agent {
+  return tunnelled(new http.Agent(options), route, options.dialTimeoutMs, 80, (tunnel) => tunnel);
 }
 
 /** For `https://` targets: `options` may carry `ca`, `cert`, `key` for the target itself. */
-export function createHttpsAgent(way: Frontend | Dialer, options: HttpsAgentOptions = {}): https.Agent {
-  return new TunnelHttpsAgent(new TunnelSource(way, options.dialTimeoutMs), options);
+export function createHttpsAgent(route: Frontend | Dialer, options: HttpsAgentOptions = {}): https.Agent {
+  const agent = new https.Agent(options);
+  // Node's own method does the TLS, session tickets included, on the socket it is given.
+  const secure = agent.createConnection.bind(agent);
+  return tunnelled(agent, route, options.dialTimeoutMs, 443, (socket, request) =>
+    secure({ ...request, socket } as RequestOptions),
+  );
 }
 
-/** Dials for an agent, as long as the agent lives. */
-class TunnelSource {
-  readonly #dialer: Dialer;
-  readonly #timeoutMs: number | undefined;
-  #life = new AbortController();
-
-  constructor(way: Frontend | Dialer, timeoutMs: number | undefined) {
-    this.#dialer = dialerOf(way);
-    this.#timeoutMs = timeoutMs;
-  }
-
-  dial({ host, port }: ClientRequestArgs, defaultPort: number, done: OnConnection): void {
-    const address = joinHostPort(host ?? "localhost", port ?? defaultPort);
-    this.#dialer.dial(address, { signal: this.#life.signal, timeoutMs: this.#timeoutMs }).then(
-      (socket) => done(null, socket),
-      // Node reads the error first and takes no socket then, whatever the types say.
-      (reason: Error) => done(reason, undefined as unknown as Duplex),
-    );
-  }
-
-  /** Dials under way fail; as with Node's own agents, later requests work again. */
-  destroy(): void {
-    this.#life.abort(new Error("the agent was destroyed"));
-    this.#life = new AbortController();
-  }
-}
-
-class TunnelHttpAgent extends http.Agent {
-  readonly #source: TunnelSource;
-
-  constructor(source: TunnelSource, options: http.AgentOptions) {
-    super(options);
-    this.#source = source;
-  }
-
-  override createConnection(options: ClientRequestArgs, done: OnConnection): undefined {
-    this.#source.dial(options, 80, done);
-  }
-
-  override destroy(): void {
-    this.#source.destroy();
-    super.destroy();
-  }
-}
-
-class TunnelHttpsAgent extends https.Agent {
-  readonly #source: TunnelSource;
-
-  constructor(source: TunnelSource, options: https.AgentOptions) {
-    super(options);
-    this.#source = source;
-  }
-
-  override createConnection(options: RequestOptions, done: OnConnection): undefined {
-    this.#source.dial(options, 443, (error, tunnel) => {
-      if (error !== null) {
-        done(error, tunnel);
-        return;
-      }
-      // Node's own method does the TLS, session tickets included, on the socket it is given.
-      const secured = super.createConnection({ ...options, socket: tunnel } as RequestOptions);
-      if (secured) done(null, secured);
-    });
-  }
-
-  override destroy(): void {
-    this.#source.destroy();
-    super.destroy();
-  }
+/** The agent with tunnels for its connections; `finish` makes a connection of a tunnel. */
+function tunnelled<Agent extends http.Agent>(
+  agent: Agent,
+  route: Frontend | Dialer,
+  timeoutMs: number | undefined,
+  defaultPort: number,
+  finish: (tunnel: TunnelSocket, request: ClientRequestArgs & RequestOptions) => Duplex | null | undefined,
+): Agent {
+  const dialer = dialerOf(route);
+  const destroyAgent = agent.destroy.bind(agent);
+  let life = new AbortController();
+  return Object.assign(agent, {
+    createConnection(request: ClientRequestArgs & RequestOptions, done: OnConnection): undefined {
+      const address = joinHostPort(request.host ?? "localhost", request.port ?? defaultPort);
+      dialer.dial(address, { signal: life.signal, timeoutMs }).then(
+        (tunnel) => {
+          const connection = finish(tunnel, request);
+          if (connection) done(null, connection);
+        },
+        // Node reads the error first and takes no socket then, whatever the types say.
+        (reason: Error) => done(reason, undefined as unknown as Duplex),
+      );
+    },
+    /** Dials under way fail; as with Node's own agents, later requests work again. */
+    destroy(): void {
+      life.abort(new Error("the agent was destroyed"));
+      life = new AbortController();
+      destroyAgent();
+    },
+  });
 }

@@ -227,24 +227,18 @@ async function askWithin(
   type: AddressType,
   stop: AbortSignal,
 ): Promise<DnsAnswer | string> {
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort("timeout"), timeoutMs);
-  const onStop = (): void => late.abort(stop.reason);
-  stop.addEventListener("abort", onStop);
+  const late = AbortSignal.timeout(timeoutMs);
   try {
     stop.throwIfAborted();
-    const answer = await askServer(server, name, type, late.signal);
+    const answer = await askServer(server, name, type, AbortSignal.any([stop, late]));
     const { rcode } = answer;
     return rcode === 0 || rcode === NO_SUCH_NAME ? answer : `error ${rcode}`;
   } catch (reason) {
     stop.throwIfAborted();
-    if (reason === "timeout") return reason;
+    if (late.aborted) return "timeout";
     const { code = "", message } = reason as NodeJS.ErrnoException;
     if (code === "EMFILE" || code === "ENFILE") throw reason;
     return code || message;
-  } finally {
-    clearTimeout(timer);
-    stop.removeEventListener("abort", onStop);
   }
 }
 

@@ -137,10 +137,7 @@ export class Dial implements PendingDial {
       this.#finish("send_rsp", "the caller was gone when the dial succeeded", connectId);
       return;
     }
-    const { id, address, startedAt: askedAt, dialledAt } = this;
-    const { frontend } = this.caller;
-    const openedAt = this.#board.clock.now();
-    const tunnel = link.tunnels.add(connectId, port, { id, address, askedAt, dialledAt, openedAt, frontend });
+    const tunnel = link.tunnels.add(connectId, port, { ...this.asked, openedAt: this.#board.clock.now() });
     this.#finish("established", "", connectId);
     tunnel.start();
   }
