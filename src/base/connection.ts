@@ -53,8 +53,9 @@ export function connectionOf(socket: Socket): Connection | undefined {
   return own ?? (socket as unknown as { _parent?: Tracked | null })._parent?.[CONNECTION];
 }
 
-export class Connection implements ListItem<Connection> {
-  list: LinkedList<Connection> | undefined;
+export class Connection {
+  /** Kept by the list it is in, like its neighbours there. */
+  list: ConnectionList | undefined;
   before: Connection | undefined;
   after: Connection | undefined;
   /** Without its port; undefined for Unix sockets. */
@@ -187,11 +188,11 @@ export class Listener {
   readonly limits: Required<ListenerLimits>;
   readonly closed: Partial<Record<CloseReason, number>> = {};
   /** By age. */
-  readonly pending = new LinkedList<Connection>();
+  readonly pending = new ConnectionList();
   /** Whose certificate is good, but who have not asked for anything yet. */
-  readonly known = new LinkedList<Connection>();
+  readonly known = new ConnectionList();
   /** With an HTTP request under way; the first came first. */
-  readonly busy = new LinkedList<Connection>();
+  readonly busy = new ConnectionList();
   open = 0;
   readonly #all: Connections;
 
@@ -219,22 +220,17 @@ export class Listener {
   }
 }
 
-/** A list in which what was added can be found by itself: the first, the next and the removal cost the same for any length. */
-export interface ListItem<Item extends ListItem<Item>> {
-  /** Kept by the list it is in. */
-  list: LinkedList<Item> | undefined;
-  before: Item | undefined;
-  after: Item | undefined;
-}
-
-/** Items are in at most one list. */
-export class LinkedList<Item extends ListItem<Item>> {
+/**
+ * Connections in the order in which they were added, each in at most one list: the first, the next and the removal cost the
+ * same for any length.
+ */
+export class ConnectionList {
   size = 0;
-  first: Item | undefined;
-  #last: Item | undefined;
+  first: Connection | undefined;
+  #last: Connection | undefined;
 
   /** Behind all others; whatever list it was in before lets it go. */
-  append(item: Item): void {
+  append(item: Connection): void {
     item.list?.remove(item);
     item.list = this;
     item.before = this.#last;
@@ -244,7 +240,7 @@ export class LinkedList<Item extends ListItem<Item>> {
     this.size++;
   }
 
-  remove(item: Item): void {
+  remove(item: Connection): void {
     if (item.list !== this) return;
     if (item.before === undefined) this.first = item.after;
     else item.before.after = item.after;

@@ -45,34 +45,25 @@ export interface Finding extends Judgement {
   readonly durationMs?: number;
 }
 
-export const ok = (message: string, ...evidence: string[]): Judgement => ({
-  ...{ state: "ok", message, evidence, remedy: "" },
-});
-export const skipped = (message: string, remedy = ""): Judgement => ({
-  ...{ state: "skipped", message, evidence: [], remedy },
-});
-export const warning = (message: string, remedy: string, ...evidence: string[]): Judgement => ({
-  ...{ state: "warning", message, evidence, remedy },
-});
-export const failed = (message: string, remedy: string, ...evidence: string[]): Judgement => ({
-  ...{ state: "failed", message, evidence, remedy },
-});
+const judgement =
+  (state: FindingState) =>
+  (message: string, remedy: string, ...evidence: string[]): Judgement => ({ state, message, evidence, remedy });
+
+export const warning = judgement("warning");
+export const failed = judgement("failed");
+export const ok = (message: string, ...evidence: string[]): Judgement => judgement("ok")(message, "", ...evidence);
+export const skipped = (message: string, remedy = ""): Judgement => judgement("skipped")(message, remedy);
 
 /** A failure with a code, and the remedy of the catalogue. */
 export const coded = (code: ErrorCode, message: string, ...evidence: string[]): Judgement => ({
-  ...{ ...failed(message, remedies[code], ...evidence), code },
+  ...failed(message, remedies[code], ...evidence),
+  code,
 });
 
 /** A failed finding that may explain others. */
-export const cause = (
-  likelihood: Likelihood,
-  message: string,
-  remedy: string,
-  evidence: readonly string[],
-): Judgement => ({
-  ...failed(message, remedy, ...evidence),
-  likelihood,
-});
+export function cause(likelihood: Likelihood, message: string, remedy: string, evidence: readonly string[]): Judgement {
+  return { ...failed(message, remedy, ...evidence), likelihood };
+}
 
 /** Thrown where a check cannot go on: a message together with its remedy. */
 export class CheckFailure extends Error {

@@ -40,10 +40,10 @@ export function openRequest(url: string | URL, options: RequestOptions, body?: s
 }
 
 /** Rejects, and closes the connection, when the body is longer than `maxBytes` or breaks off. */
-export async function answerBody(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
+export async function answerBody(response: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
+  for await (const chunk of response) {
     length += chunk.length;
     if (length > maxBytes) throw new Error(`the answer is longer than ${sizeText(maxBytes)}`);
     chunks.push(chunk);

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import type { AddressInfo } from "node:net";
 import type { SecureContextOptions } from "node:tls";
 import { joinHostPort } from "./address.js";
+import { answerBody } from "./http-get.js";
 import { listenOn } from "./listen.js";
 
 export interface Endpoint {
@@ -121,19 +122,12 @@ async function answer(routes: Routes, message: IncomingMessage, response: Server
 
 /** The whole body as text; undefined when it has more than so many bytes, or does not come. */
 export async function readBody(message: IncomingMessage, maxBytes: number): Promise<string | undefined> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
   try {
-    // Whoever sends too much still gets an answer.
-    for await (const chunk of message.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      if (bytes > maxBytes) return undefined;
-      chunks.push(chunk);
-    }
+    // A client that sends too much still gets an answer.
+    return (await answerBody(message.iterator({ destroyOnReturn: false }), maxBytes)).toString("utf8");
   } catch {
     return undefined;
   }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 export function sendText(

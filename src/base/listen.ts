@@ -44,27 +44,21 @@ function nameOf(where: Where): string {
   return `${host.includes(":") ? `[${host}]` : host}:${where.port}`;
 }
 
-/** What the listener's people are told when `address` cannot be used. */
-export function listenError(what: string, address: string, reason: unknown): DrawbridgeError {
-  const code = (reason as NodeJS.ErrnoException | null)?.code;
-  if (code === "EADDRINUSE" || code === "EEXIST") {
-    return new DrawbridgeError(
-      "DB_LISTEN_IN_USE",
-      `The ${what} listener cannot open ${address}: it is already in use.`,
-      {
-        cause: reason,
-      },
-    );
-  }
-  const why =
-    code === "EACCES"
-      ? "this user may not use it"
-      : code === "EADDRNOTAVAIL"
-        ? "it is not an address of this host"
-        : code === "ENOENT"
-          ? "its directory does not exist"
-          : messageOf(reason);
-  return new DrawbridgeError("DB_LISTEN", `The ${what} listener cannot open ${address}: ${why}.`, { cause: reason });
+const LISTEN_FAILURES: Readonly<Record<string, string>> = {
+  EADDRINUSE: "it is already in use",
+  EEXIST: "it is already in use",
+  EACCES: "this user may not use it",
+  EADDRNOTAVAIL: "it is not an address of this host",
+  ENOENT: "its directory does not exist",
+};
+
+/** Why the listener cannot use `address`, for people. */
+function listenError(what: string, address: string, cause: unknown): DrawbridgeError {
+  const known = LISTEN_FAILURES[(cause as NodeJS.ErrnoException | null)?.code ?? ""];
+  const code = known === LISTEN_FAILURES.EEXIST ? "DB_LISTEN_IN_USE" : "DB_LISTEN";
+  return new DrawbridgeError(code, `The ${what} listener cannot open ${address}: ${known ?? messageOf(cause)}.`, {
+    cause,
+  });
 }
 
 /**

@@ -2,9 +2,9 @@
  * The process itself, under the names that Go's collectors and Node's customary ones share. Everything is read at scrape
  * time: an event-loop monitor would wake an idle process a hundred times a second.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
-import { type Connections, processConnections } from "../connections.js";
+import { type Connections, processConnections, processDescriptors } from "../connections.js";
 import type { MetricsRegistry, Sample } from "./registry.js";
 
 export function processMetrics(registry: MetricsRegistry): void {
@@ -22,8 +22,8 @@ export function processMetrics(registry: MetricsRegistry): void {
   gauge("process_resident_memory_bytes", "Resident memory size in bytes.", () => process.memoryUsage.rss());
   if (process.platform === "linux") {
     gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.", virtualMemory);
-    gauge("process_open_fds", "Number of open file descriptors.", () => readdirSync("/proc/self/fd").length - 1);
-    gauge("process_max_fds", "Maximum number of open file descriptors.", maxFileDescriptors);
+    gauge("process_open_fds", "Number of open file descriptors.", () => processDescriptors.count() ?? Number.NaN);
+    gauge("process_max_fds", "Maximum number of open file descriptors.", () => processDescriptors.limit);
   }
 
   connectionMetrics(registry);
@@ -59,11 +59,6 @@ function orNotKnown(read: () => number): number {
 function virtualMemory(): number {
   const kilobytes = /^VmSize:\s+(\d+) kB/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
   return Number(kilobytes) * 1024;
-}
-
-function maxFileDescriptors(): number {
-  const limit = /^Max open files\s+(\d+|unlimited)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
-  return limit === "unlimited" ? Number.POSITIVE_INFINITY : Number(limit);
 }
 
 /** The connections that the process's listeners hold, in every role. */

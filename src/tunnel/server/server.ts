@@ -18,7 +18,7 @@ import { AgentListener } from "./agents/agent-listener.js";
 import type { ClaimRules, ClaimRulesFile } from "./agents/claims.js";
 import { AgentRegistry } from "./agents/registry.js";
 import type { TokenAuthenticator } from "./agents/token-auth.js";
-import { type WatchedCertificates, watchCertificates } from "./certificates.js";
+import { WatchedCertificates } from "./certificates.js";
 import type { FrontendMode, ServerConfig, TlsFiles, WatchdogConfig } from "./config.js";
 import { createFrontend, type FrontendListener, openFrontend } from "./frontends/frontend.js";
 import { Switchboard } from "./switchboard.js";
@@ -162,7 +162,7 @@ export class ProxyServer {
   }
 
   #watch(use: string, files: TlsFiles): WatchedCertificates {
-    const watched = watchCertificates(this, files, this.config.tlsPolicy);
+    const watched = new WatchedCertificates(this, files, this.config.tlsPolicy);
     this.#certificates.push({ use, watched });
     return watched;
   }

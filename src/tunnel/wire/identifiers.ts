@@ -52,16 +52,7 @@ function parseGoQuery(query: string): Map<string, string[]> {
 function unescapeGo(text: string): string {
   const bad = /%(?![0-9a-fA-F]{2}).{0,2}/s.exec(text);
   if (bad !== null) throw new Error(`invalid URL escape ${JSON.stringify(bad[0])}`);
-  if (!text.includes("%")) return text.replaceAll("+", " ");
-  const bytes = Buffer.from(
-    text
-      .replaceAll("+", " ")
-      .replace(/%([0-9a-fA-F]{2})|([^%]+)/gs, (_whole, hex: string | undefined, plain: string) =>
-        hex === undefined
-          ? Buffer.from(plain, "utf8").toString("latin1")
-          : String.fromCharCode(Number.parseInt(hex, 16)),
-      ),
-    "latin1",
-  );
-  return bytes.toString("utf8");
+  return text
+    .replaceAll("+", " ")
+    .replace(/(?:%[0-9a-fA-F]{2})+/g, (escapes) => Buffer.from(escapes.replaceAll("%", ""), "hex").toString());
 }
