@@ -132,7 +132,7 @@ describe("a handshake", () => {
 });
 
 describe("pending connections", () => {
-  test("make way for new ones, the oldest first, when a listener has too many", async () => {
+  test("are closed for new ones, the oldest first, when a listener has too many", async () => {
     const stage = new Stage();
     const port = await stage.listen(net.createServer(), "agent", { maxPending: 2 });
     const peers = [await stage.connect(port), await stage.connect(port), await stage.connect(port)];
@@ -143,7 +143,7 @@ describe("pending connections", () => {
     expect(stage.connections.full).toBeUndefined();
   });
 
-  test("do not make way once their peers are known", async () => {
+  test("are not closed for new ones once their peers are known", async () => {
     const stage = new Stage();
     const port = await stage.listen(net.createServer(), "agent", { maxPending: 1 });
     const first = await stage.connect(port);
@@ -171,7 +171,7 @@ describe("when descriptors run out", () => {
   /** 32 of 256 are kept back, 50 are used by something else. */
   const scarce = (stage: () => Stage): Descriptors => ({ limit: 256, count: () => 50 + stage().connections.held });
 
-  test("the oldest pending connection makes way, and health is still served", async () => {
+  test("the oldest pending connection is closed, and health is still served", async () => {
     const stage: Stage = new Stage(scarce(() => stage));
     const port = await stage.listen(net.createServer(), "agent", {});
     const health = await stage.listen(net.createServer(), "health", { isEssential: true });
@@ -199,7 +199,7 @@ describe("when descriptors run out", () => {
 });
 
 describe("connections of an HTTP server", () => {
-  test("make way between two requests, not during one", async () => {
+  test("are closed for new ones between two requests, not during one", async () => {
     const stage = new Stage();
     const answers: http.ServerResponse[] = [];
     const server = http.createServer((_request, response) => answers.push(response));
@@ -226,7 +226,7 @@ describe("connections of an HTTP server", () => {
 });
 
 test.each(["http", "https"])(
-  "forgets an %s connection that is gone before its request was answered",
+  "an %s connection is forgotten that is gone before its request was answered",
   async (scheme) => {
     const stage = new Stage();
     let asked = 0;
@@ -248,7 +248,7 @@ test.each(["http", "https"])(
   },
 );
 
-test("remembers where a connection came from when it is gone", async () => {
+test("the remote address of a connection is known after the connection is gone", async () => {
   const stage = new Stage();
   const port = await stage.listen(tls.createServer(certificate), "agent", {});
   const { socket } = await stage.connect(port);

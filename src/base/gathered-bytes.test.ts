@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { GatheredBytes } from "./byte-queue.js";
 
-test("holds what came, in order, in little more memory than that, however small the pieces were", () => {
+test("gathered bytes are what came, in order, in little more memory than that, however small the pieces were", () => {
   const gathered = new GatheredBytes();
   const sent = Buffer.from(Array.from({ length: 50_000 }, (_, at) => at % 251));
   for (const byte of sent) gathered.append(Buffer.from([byte]));
@@ -9,7 +9,7 @@ test("holds what came, in order, in little more memory than that, however small 
   expect(gathered.bytes.buffer.byteLength).toBeLessThanOrEqual(2 * sent.length);
 });
 
-test("forgets what was dropped and goes on behind the rest", () => {
+test("gathered bytes that were dropped are forgotten, and later ones follow the rest", () => {
   const gathered = new GatheredBytes();
   gathered.append(Buffer.from("head and body"));
   gathered.drop(5);
@@ -21,7 +21,7 @@ test("forgets what was dropped and goes on behind the rest", () => {
   expect(String(gathered.bytes)).toBe("next");
 });
 
-test("does not write into a piece that it was given", () => {
+test("gathering bytes does not write into the pieces that were given", () => {
   const slab = Buffer.from("abcdef");
   const gathered = new GatheredBytes();
   gathered.append(slab.subarray(0, 3));

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { aroundChanges, lineDiff } from "./line-diff.js";
 
-test("leads from one text to the other", () => {
+test("a line diff leads from one text to the other", () => {
   const text = fc.array(fc.constantFrom("a", "b", "c", ""), { maxLength: 12 }).map((lines) => lines.join("\n"));
   fc.assert(
     fc.property(text, text, (before, after) => {
@@ -17,7 +17,7 @@ test("leads from one text to the other", () => {
   );
 });
 
-test("finds the shortest way and shows only what is around it", () => {
+test("a line diff is the shortest, and only the lines around changes are shown", () => {
   const before = Array.from({ length: 20 }, (_, index) => `line ${index}`);
   const after = before.with(10, "new").toSpliced(2, 0, "more");
   const shown = aroundChanges(lineDiff(before.join("\n"), after.join("\n"))!);
@@ -37,7 +37,7 @@ test("finds the shortest way and shows only what is around it", () => {
   ]);
 });
 
-test("gives up on texts that have thousands of different lines", () => {
+test("a line diff is not made of texts that have thousands of different lines", () => {
   const lines = (word: string) => Array.from({ length: 3000 }, (_, index) => `${word} ${index}`).join("\n");
   expect(lineDiff(lines("a"), lines("b"))).toBeUndefined();
 });

@@ -13,7 +13,7 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
-test("listens on all interfaces where no host is named", async () => {
+test("a listener without a host listens on all interfaces", async () => {
   const server = fresh();
   await listenOn(server, "test", { host: "", port: 0 }, {});
   expect(server.address()).toMatchObject({ address: expect.stringMatching(/^(::|0\.0\.0\.0)$/) });
@@ -27,7 +27,7 @@ test.each([
   await expect(listenOn(fresh(), "test", where, {})).rejects.toThrow(`The test listener cannot open ${sentence}`);
 });
 
-test("does not let a connection that cannot be accepted end the process", async () => {
+test("a connection that cannot be accepted does not end the process", async () => {
   const server = fresh();
   await listenOn(server, "test", { host: "127.0.0.1", port: 0 }, {});
   expect(() => server.emit("error", new Error("accept EMFILE"))).not.toThrow();

@@ -8,7 +8,7 @@ function plain(node: JsonNode): unknown {
   return node.kind === "string" ? node.value : JSON.parse(node.spelling);
 }
 
-test("reads what JSON.parse reads, however it is spaced", () => {
+test("readJson reads what JSON.parse reads, however it is spaced", () => {
   const json = fc.jsonValue({ stringUnit: "grapheme" }).filter((value) => !JSON.stringify(value).includes("__proto__"));
   fc.assert(
     fc.property(json, fc.constantFrom("", " ", "\n\t"), (value, space) => {
@@ -18,7 +18,7 @@ test("reads what JSON.parse reads, however it is spaced", () => {
   );
 });
 
-test("knows where things stand, and keeps the spelling of numbers", () => {
+test("readJson reports the offset of every value and keeps the spelling of numbers", () => {
   const text = '{\n  "a": [1, 2.50],\n  "a": "x\\"y"\n}';
   const root = readJson(text);
   const positions = positionReader(text);
@@ -67,7 +67,7 @@ describe("what is no JSON", () => {
   });
 });
 
-test("each value stands where its offsets say", () => {
+test("each value is at its offsets", () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom(undefined, 1, "\t"), (value, indent) => {
       const text = ` ${JSON.stringify(value, undefined, indent)}\n`;

@@ -22,14 +22,10 @@ export class PacedLog {
   readonly #logger: Logger;
   readonly #clock: Clock;
   readonly #kinds = new Map<string, Kind>();
-  readonly #warn: Write;
-  readonly #error: Write;
 
   constructor(logger: Logger, clock: Clock = systemClock) {
     this.#logger = logger;
     this.#clock = clock;
-    this.#warn = (message, fields) => logger.warn(message, fields);
-    this.#error = (message, fields) => logger.error(message, fields);
   }
 
   /** `kind` is for messages that are not always the same: there must be few kinds. */
@@ -39,11 +35,11 @@ export class PacedLog {
   }
 
   warn(message: string, fields: Fields, kind = message): void {
-    this.#line(this.#warn, message, fields, kind);
+    this.#line((text, more) => this.#logger.warn(text, more), message, fields, kind);
   }
 
   error(message: string, fields: Fields, kind = message): void {
-    this.#line(this.#error, message, fields, kind);
+    this.#line((text, more) => this.#logger.error(text, more), message, fields, kind);
   }
 
   close(): void {

@@ -85,7 +85,7 @@ describe("an endpoint that answers", () => {
 });
 
 describe("errors in Go's words", () => {
-  test("refused", async () => {
+  test("a port on which nobody listens: connection refused", async () => {
     const closed = await freePort();
     const { failure } = await dial(`127.0.0.1:${closed}`).outcome;
     expect(failure).toEqual({ outcome: "unknown", error: `dial tcp 127.0.0.1:${closed}: connect: connection refused` });
@@ -118,9 +118,9 @@ describe("errors in Go's words", () => {
   });
 });
 
-describe("time", () => {
+describe("the deadline of a dial", () => {
   /** A listener whose queue is never emptied would do, but a dial whose connect event was not delivered yet is enough. */
-  test("five seconds, then i/o timeout and no connection", async () => {
+  test("passes after five seconds: the dial fails with i/o timeout and leaves no connection", async () => {
     const { outcome, outcomes } = dial(`127.0.0.1:${port}`);
     clock.advance(5_000);
     const { failure } = await outcome;
@@ -130,7 +130,7 @@ describe("time", () => {
     expect(outcomes).toHaveLength(1);
   });
 
-  test("not before", async () => {
+  test("does not pass earlier", async () => {
     const { outcome } = dial(`127.0.0.1:${port}`);
     clock.advance(4_999);
     const { socket } = await outcome;
@@ -139,7 +139,7 @@ describe("time", () => {
   });
 });
 
-describe("cancel", () => {
+describe("a dial that is cancelled", () => {
   test("reports nothing and leaves no connection", async () => {
     const { attempt, outcomes } = dial(`127.0.0.1:${port}`);
     attempt.cancel();
@@ -154,7 +154,7 @@ describe("cancel", () => {
       .toBe(0);
   });
 
-  test("while the name is looked up: nothing is dialled afterwards", async () => {
+  test("dials nothing afterwards when its name was still being looked up", async () => {
     const { attempt, outcomes } = dial(`localhost:${port}`);
     attempt.cancel();
     await dial(`localhost:${port}`).outcome.then(({ socket }) => socket?.destroy());
@@ -163,7 +163,7 @@ describe("cancel", () => {
   });
 });
 
-describe("policy", () => {
+describe("the policy", () => {
   test("is asked about the resolved address, and the refusal names the rule", async () => {
     const policy = new DestinationPolicy([], ["127.0.0.0/8", "::1"]);
     const { failure } = await dial(`localhost:${port}`, { policy }).outcome;

@@ -60,7 +60,7 @@ function linkTo(echo: boolean) {
 
 const dial = (random: bigint) => ({ type: "DIAL_REQ", protocol: "tcp", address: ECHO_ADDRESS, random }) as const;
 
-test("sends back what it gets, and is nobody's tunnel, dial or packet", () => {
+test("the echo sends back what it gets, and is nobody's tunnel, dial or packet", () => {
   const { link, packets, data, events, receive, receiveData, counted } = linkTo(true);
   receive(dial(5n));
   expect(packets.splice(0)).toEqual([{ type: "DIAL_RSP", error: "", connectId: 1, random: 5n }]);
@@ -74,7 +74,7 @@ test("sends back what it gets, and is nobody's tunnel, dial or packet", () => {
   expect(counted().every((count) => count === 0)).toBe(true);
 });
 
-test("has room for four", () => {
+test("the echo has at most four connections", () => {
   const { packets, receive } = linkTo(true);
   for (let random = 1n; random <= 5n; random++) receive(dial(random));
   expect(packets.map((packet) => packet.type === "DIAL_RSP" && packet.error)).toEqual([
@@ -82,7 +82,7 @@ test("has room for four", () => {
   ]);
 });
 
-test("is not there for a server that did not agree on it, and no resolver is asked for its name", async () => {
+test("the echo is not there for a server that did not agree on it, and no resolver is asked for its name", async () => {
   const { packets, events, receive } = linkTo(false);
   receive(dial(5n));
   await expect.poll(() => packets.length).toBe(1);
@@ -92,7 +92,7 @@ test("is not there for a server that did not agree on it, and no resolver is ask
   expect(events).toEqual(["unknown"]);
 });
 
-test("holds back what the link does not take, and passes an end on behind it", () => {
+test("the echo holds back what the link does not take, and passes an end on behind it", () => {
   const port = new EchoPort();
   const told: string[] = [];
   port.attach({

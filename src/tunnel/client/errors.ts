@@ -2,12 +2,6 @@
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 
-/** The agent tried and the endpoint, or the way to it, said no. */
-const ENDPOINT_FAILED: ErrorCode = "DB_DIAL_FAILED";
-
-/** The proxy-server itself cannot be reached or hung up. */
-const FRONTEND_FAILED: ErrorCode = "DB_FRONTEND";
-
 /** A dial that was answered, with no. */
 export class DialRefusedError extends DrawbridgeError {
   /** The HTTP status of the answer; undefined on gRPC frontends, which have none. */
@@ -31,12 +25,16 @@ function codeOf(answer: string, status: number | undefined): ErrorCode {
   if (/destination policy/i.test(answer)) return "DB_DIAL_DENIED";
   if (status === 504 || /timeout|timed out|deadline exceeded/i.test(answer)) return "DB_DIAL_TIMEOUT";
   if (/backend context error|failed to tunnel dial request/i.test(answer)) return "DB_AGENT_LOST";
-  return ENDPOINT_FAILED;
+  // The agent tried, and the endpoint or the network before it refused.
+  return "DB_DIAL_FAILED";
 }
 
 /** An address that no agent could dial; it is not even sent. */
 export function badAddress(address: string, why: string): DrawbridgeError {
-  return new DrawbridgeError(ENDPOINT_FAILED, `${JSON.stringify(address)} cannot be dialled: ${why}; write host:port.`);
+  return new DrawbridgeError(
+    "DB_DIAL_FAILED",
+    `${JSON.stringify(address)} cannot be dialled: ${why}; write host:port.`,
+  );
 }
 
 export function dialTimeout(address: string, timeoutMs: number): DrawbridgeError {
@@ -48,19 +46,18 @@ export function agentGaveUp(address: string): DrawbridgeError {
 }
 
 export function frontendUnreachable(where: string, cause: unknown): DrawbridgeError {
-  const message = `the proxy-server at ${where} cannot be reached: ${wordsOf(cause)}.`;
-  return new DrawbridgeError(FRONTEND_FAILED, message, { cause });
+  return frontendError(`the proxy-server at ${where} cannot be reached`, cause);
 }
 
 export function frontendLost(where: string, cause: unknown): DrawbridgeError {
-  const message = `the connection to the proxy-server at ${where} was lost: ${wordsOf(cause)}.`;
-  return new DrawbridgeError(FRONTEND_FAILED, message, { cause });
+  return frontendError(`the connection to the proxy-server at ${where} was lost`, cause);
 }
 
-/** OpenSSL's messages carry its source lines; the reason alone says it. */
-function wordsOf(cause: unknown): string {
+function frontendError(what: string, cause: unknown): DrawbridgeError {
+  // OpenSSL's messages carry its source lines; its reason alone is for people.
   const { reason } = (cause ?? {}) as { reason?: unknown };
-  return typeof reason === "string" ? reason : messageOf(cause);
+  const why = typeof reason === "string" ? reason : messageOf(cause);
+  return new DrawbridgeError("DB_FRONTEND", `${what}: ${why}.`, { cause });
 }
 
 export function badAnswer(where: string, why: string): DrawbridgeError {

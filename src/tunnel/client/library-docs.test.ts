@@ -57,12 +57,12 @@ const exampleWith = (text: string): string => {
   return found[0]!;
 };
 
-test("has a socket that echoes", async () => {
+test("the example of a socket in library.md prints the echo", async () => {
   const env = { FRONTEND_SOCKET: socketOf(fixture.frontends["connect-uds"]), TARGET: echo.address };
   expect(await run(exampleWith("TARGET,"), env)).toBe("hello through the tunnel\n");
 });
 
-test("has a web request", async () => {
+test("the example of a web request in library.md prints the answer", async () => {
   const files = { cert: readFileSync(fixture.files.endpoint), key: readFileSync(fixture.files.endpointKey) };
   const site = https.createServer(files, (_request, response) => response.end("from behind the tunnel"));
   await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
@@ -75,7 +75,7 @@ test("has a web request", async () => {
   site.close();
 });
 
-test("has a refusal", async () => {
+test("the example of a refusal in library.md prints code, status and answer", async () => {
   const address = `127.0.0.1:${await freePort()}`;
   const env = { FRONTEND_SOCKET: socketOf(fixture.frontends["connect-uds"]), CLOSED_PORT: address };
   expect(await run(exampleWith("CLOSED_PORT"), env)).toMatch(/^DB_\w+ 502 dial tcp .*: connect: connection refused\n$/);

@@ -157,7 +157,7 @@ describe("packets that an outbox sends", () => {
 });
 
 describe("the water marks of an outbox", () => {
-  test("sources are told to pause at the high mark and to go on at the low one, once", async () => {
+  test("make sources pause at the high mark and go on at the low one, once", async () => {
     const transport = new SlowTransport();
     const events: string[] = [];
     const outbox = open(

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { PACKET_INDEX, PACKET_NAMES } from "../wire/packet.js";
 import { PacketMeter, SegmentCounters } from "./packet-meter.js";
 
-test("counts every packet but those of the one connection that is nobody's traffic; an observer sees all", () => {
+test("a packet meter counts every packet but those of the one connection that is nobody's traffic; an observer sees all", () => {
   const counters = new SegmentCounters();
   const seen: unknown[] = [];
   const meter = new PacketMeter(counters, "sent", {

@@ -127,26 +127,26 @@ describe("a name", () => {
   );
 });
 
-describe("what goes wrong, in Go's words", () => {
-  test("there is no such host", async () => {
+describe("a lookup that fails, in Go's words,", () => {
+  test("says no such host when there is none", async () => {
     const { resolver } = await resolverFor(zoneOf({}));
     expect((await failureOf(resolver.find("gone.example", NEVER))).message).toBe("lookup gone.example: no such host");
   });
 
-  test("the server cannot say", async () => {
+  test("says server misbehaving when the server reports an error", async () => {
     const { resolver } = await resolverFor(() => ({ rcode: 2 }));
     const { message, code } = await failureOf(resolver.find("a.example", NEVER));
     expect([code, message]).toEqual(["ESERVFAIL", "lookup a.example: server misbehaving (error 2)"]);
   });
 
-  test("nobody listens there", async () => {
+  test("says so when nothing listens at the server's address", async () => {
     const resolver = new Resolver(systemFiles([await freePort()]));
     expect((await failureOf(resolver.find("a.example", NEVER))).message).toMatch(
       /: server misbehaving \(ECONNREFUSED\)$/,
     );
   });
 
-  test("no server answers", async () => {
+  test("says i/o timeout when no server answers", async () => {
     const { server, resolver } = await resolverFor(
       silent,
       "options timeout:1 attempts:1\nsearch one.example two.example",
@@ -156,7 +156,7 @@ describe("what goes wrong, in Go's words", () => {
     expect(server.asked).toHaveLength(2);
   });
 
-  test("an answer to another question is not believed", async () => {
+  test("ignores an answer to another question", async () => {
     const { resolver } = await resolverFor(({ type }) => ({
       records: [{ type: "A", name: "b.example", seconds: 5, address: "10.6.6.6" }],
       rcode: type === "A" ? 0 : 3,
@@ -165,7 +165,7 @@ describe("what goes wrong, in Go's words", () => {
   });
 });
 
-describe("several servers", () => {
+describe("of several DNS servers", () => {
   test("the second is asked when the first is silent, refuses or cannot say", async () => {
     for (const first of [silent, () => ({ rcode: 5 }), () => ({ rcode: 2 })] satisfies Zone[]) {
       const servers = [await dnsServer(first), await dnsServer(zoneOf({ "a.example": ["10.0.0.1"] }))];

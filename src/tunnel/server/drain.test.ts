@@ -44,7 +44,7 @@ async function echoes(socket: Socket, text: string): Promise<boolean> {
   return String(await readExactly(socket, text.length)) === text;
 }
 
-test("a server that drains is not ready, lets no agent in, and its tunnels go on", async () => {
+test("a server that drains is not ready, admits no agent, and its tunnels go on", async () => {
   await open();
   const echo = await startEcho();
   endings.push(() => echo.close());

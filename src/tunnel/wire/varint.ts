@@ -69,12 +69,11 @@ export function int64Length(value: ConnectId): number {
 }
 
 /**
- * Reads varints one after the other. The result of a read is in `value` (or `int64` for full precision) and `at` stands
- * behind it; `ok` is false when the bytes ended first or the varint is longer than it may be.
+ * Reads varints one after the other. The result of a read is in `value`, and `at` is the offset behind it. A read is false
+ * when the bytes ended first or the varint is longer than it may be.
  */
 export class VarintReader {
   at = 0;
-  ok = true;
   value = 0;
 
   /** For lengths and tags: anything beyond 2^53 is refused as no message can be that long. */
@@ -87,12 +86,10 @@ export class VarintReader {
       if (byte < 0x80) {
         this.value = result;
         this.at = index + 1;
-        this.ok = result <= Number.MAX_SAFE_INTEGER;
-        return this.ok;
+        return result <= Number.MAX_SAFE_INTEGER;
       }
       scale *= 128;
     }
-    this.ok = false;
     return false;
   }
 }

@@ -31,7 +31,7 @@ describe("several strategies", () => {
     expect(board.registry.choose("db:5432", [])).toBe(host);
   });
 
-  test("DRAIN moves an agent behind the others and is told once", () => {
+  test("DRAIN moves an agent behind the others and is published once", () => {
     const { board, agent } = makeBoard();
     const leaving = agent("leaving").link;
     const staying = agent("staying").link;
