@@ -29,7 +29,7 @@ interface Piece {
 }
 
 export class ByteQueue {
-  /** Bytes that wait. */
+  /** Bytes in the queue. */
   length = 0;
   /** A piece that is alone is kept as it is, for it may be taken at once. */
   #only: Buffer | undefined;
@@ -194,10 +194,9 @@ export class ByteQueue {
   }
 }
 
-// Bytes that come in pieces and are wanted in one: however small the pieces are, each byte is copied a few times at most.
-
 const SMALLEST = 1024;
 
+/** Bytes that come in pieces and are wanted in one: however small the pieces, each byte is copied a few times at most. */
 export class GatheredBytes {
   length = 0;
   #room: Buffer = Buffer.alloc(0);

@@ -30,7 +30,7 @@ const CHECK_INTERVAL_MS = 500;
  */
 const LONGEST_STEP_MS = 2 * CHECK_INTERVAL_MS;
 
-/** For this long after a connection was closed for want of room the process calls itself full. */
+/** For this long after a connection was closed because there were too many, the process reports itself as full. */
 const FULL_FOR_MS = 10_000;
 
 /** How often the open descriptors are counted, at most. */
@@ -104,7 +104,7 @@ export class Connections {
     return [...sums.values()];
   }
 
-  /** A sentence's end that says what there is too much of; undefined when there is room. */
+  /** What there is too much of, as the end of a sentence; undefined when there is nothing. */
   get full(): string | undefined {
     return this.#clock.now() - this.#fullAt < FULL_FOR_MS ? this.#fullBecause : undefined;
   }

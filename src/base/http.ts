@@ -50,7 +50,7 @@ export interface RunningHttp {
 const MAX_HEADER_BYTES = 16 * 1024;
 /** Upstream's. */
 const HEADER_TIMEOUT_MS = 60_000;
-/** Probes, scrapers and people; the oldest that asks for nothing makes way. */
+/** Probes, scrapers and people; the oldest without a request is closed for a new one. */
 const MAX_CONNECTIONS = 256;
 /** Ours: long enough for a scraper to keep its connection between two scrapes. */
 const KEEP_ALIVE_MS = 75_000;
@@ -81,11 +81,11 @@ async function secure(tls: HttpTls, limits: object, onRequest: RequestListener):
   const least = { minVersion: "TLSv1.2" } as const;
   const followed = tls({
     onChange: (next) => server.setSecureContext({ ...least, ...next }),
-    // The old one stays in use; whoever opened it tells.
+    // The old one stays in use; its owner reports the problem.
     onProblem: () => {},
   });
   const server = https.createServer({ ...limits, ...least, ...followed.current }, onRequest);
-  // Somebody who does not speak TLS is not our trouble.
+  // A peer that does not speak TLS is no error of this server.
   server.on("tlsClientError", () => {});
   server.once("close", () => followed.close());
   return server as unknown as Server;

@@ -7,10 +7,10 @@ import type { ListenerLimits } from "./connection.js";
 import { type Connections, processConnections } from "./connections.js";
 import { DrawbridgeError, messageOf } from "./errors/error.js";
 
-/** Peers come in bursts, when a kube-apiserver starts or a data centre boots; the kernel's default would turn some away. */
+/** Peers come in bursts, when a kube-apiserver starts or a data centre boots; the kernel's default would refuse some. */
 const BACKLOG = 4096;
 
-/** A host that is empty or missing stands for all interfaces. */
+/** A host that is empty or missing means all interfaces. */
 export type Where = { readonly host?: string; readonly port: number } | { readonly path: string };
 
 /** Resolves once the server accepts connections, which then are among `connections`. `what` names it for people. */
@@ -61,17 +61,12 @@ function listenError(what: string, address: string, cause: unknown): DrawbridgeE
   });
 }
 
-/**
- * Listens on a Unix socket. The socket is made in a folder that nobody else can enter, gets its mode and owner there, and
- * is then moved to its place: nobody can connect before both are right, nobody can have a link in the way when they are
- * set, and the place is never empty when one process follows another.
- */
 export interface SocketFile {
   readonly path: string;
   readonly fileMode: number;
   /** Undefined: what the process has. */
   readonly owner?: { readonly uid: number; readonly gid: number } | undefined;
-  /** Whether a socket that is there already makes way. */
+  /** Whether a socket that is there already is replaced. */
   readonly replace: boolean;
 }
 
@@ -79,8 +74,10 @@ export interface SocketFile {
 const MAX_PATH_BYTES = 107;
 
 /**
- * Resolves once the server accepts connections to a function that removes the socket, unless another is
- * in its place; it is to be called before the server is closed.
+ * Listens on a Unix socket. The socket is made in a folder that nobody else can enter, gets its mode and owner there, and
+ * is then moved to its path: nobody can connect before both are right, nobody can place a link there when they are set, and
+ * the path is never empty when one process follows another. Resolves, once the server accepts connections, to a function
+ * that removes the socket unless another is in its place; it is to be called before the server is closed.
  */
 export async function listenOnSocketFile(
   server: Server,

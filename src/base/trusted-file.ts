@@ -52,7 +52,7 @@ async function requireTrustedAbove(path: string): Promise<void> {
   }
 }
 
-/** Throws DB_RECORD_UNTRUSTED when the way to a file leads over a link that somebody else made. */
+/** Throws DB_RECORD_UNTRUSTED when the path of a file leads over a link that somebody else made. */
 export async function requireNoForeignLink(path: string): Promise<void> {
   for (const above of allAbove(path)) {
     const status = await lstat(above);

@@ -15,11 +15,11 @@ const explanation = {
   host: EVIL,
   agentsConnected: 1,
   strategies: [{ name: EVIL, keys: 1, matches: 0 }],
-  considered: [{ agentId: EVIL, stream: 1, identifiers: EVIL, standing: EVIL, load: 0, passedOver: EVIL }],
+  considered: [{ agentId: EVIL, stream: 1, identifiers: EVIL, status: EVIL, load: 0, passedOver: EVIL }],
 };
 
 test("a forecast has no control characters of a peer's texts", () => {
-  const candidates = [{ key: 1, id: EVIL, standing: EVIL as "ready", load: 0 }];
+  const candidates = [{ key: 1, id: EVIL, status: EVIL as "ready", load: 0 }];
   const text = forecastText({ target: EVIL, possible: true, why: EVIL, strategy: EVIL, candidates });
   harmless(text);
   expect(text).toContain("evil");

@@ -1,6 +1,6 @@
 /**
  * Families of samples as Prometheus text. Ours, because of the usual library only this was used while all of it was in
- * memory; and because Go's way is the contract: families by name, none before its first sample.
+ * memory; and because Go's output is the contract: families by name, none before its first sample.
  */
 
 import { DurationHistogram } from "./histogram.js";

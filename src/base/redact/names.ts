@@ -84,14 +84,13 @@ export function isCredentialHeader(name: string): boolean {
   return words.includes("authorization") || words.includes("cookie");
 }
 
-// Values that stand behind a secret's name and are no secret.
-
 const NOTHING =
   /^(?:true|false|null|nil|none|undefined|yes|no|on|off|~|\*+|x+|<[\w -]*>|\[[\w ]*removed\]|Bearer|Basic)?$/i;
 const DIGEST = /^sha(?:1|224|256|384|512)[:-][0-9a-fA-F]{32,}$/;
 const PATH = /^(?:file:\/\/)?(?:\/[\w.@~-]+){2,}\/?$/;
 const SMALL_NUMBER = /^-?\d{1,5}(?:\.\d{1,3})?(?:ms|s|m|h)?$/;
 
+/** Whether a value behind a secret's name is no secret. */
 export function isPlainValue(value: string, ofPassword: boolean): boolean {
   const text = value.trim();
   if (NOTHING.test(text)) return true;
@@ -99,11 +98,10 @@ export function isPlainValue(value: string, ofPassword: boolean): boolean {
   return DIGEST.test(text) || SMALL_NUMBER.test(text) || (PATH.test(text) && !looksRandom(text));
 }
 
-/** What stands where a secret stood. */
+/** The replacement of a secret. */
 export const REMOVED = "[removed]";
 
-// What a machine drew at random, told from names, paths, numbers and words.
-
+/** Nothing shorter counts as drawn at random. */
 export const SHORTEST_RANDOM = 20;
 
 /** What is long and random and no secret, within longer texts too. */

@@ -1,4 +1,4 @@
-/** Secrets that show what they are wherever they stand. Every repetition is bounded or has nothing to go back for. */
+/** Secrets that can be recognised by their form. Every repetition is bounded or has nothing to go back for. */
 import { endOfLine, type Span, withCuts } from "./cuts.js";
 import { REMOVED } from "./names.js";
 
@@ -76,8 +76,6 @@ export function withoutShapes(text: string): string {
   return shapes.reduce((rest, [needs, form, instead]) => (needs.test(rest) ? rest.replace(form, instead) : rest), text);
 }
 
-// Private keys in armour: PEM, OpenSSH, PGP and PuTTY, whole or cut off, in logs with prefixes, in one line of JSON.
-
 const KEY_REMOVED = "[private key removed]";
 const ARMOUR = /-----(BEGIN|END) ([A-Z0-9 ]{0,60})-----|---- (BEGIN|END) ([A-Z0-9 ]{0,60}) ----/g;
 const PUTTY = /PuTTY-User-Key-File-\d{1,2}:/g;
@@ -92,6 +90,7 @@ interface Mark extends Span {
   readonly label: string;
 }
 
+/** Takes out private keys in armour: PEM, OpenSSH, PGP and PuTTY, whole or cut off, in logs with prefixes, in one line of JSON. */
 export function withoutKeys(text: string): string {
   if (!text.includes("----") && !text.includes("PuTTY")) return text;
   return withCuts(
@@ -100,7 +99,7 @@ export function withoutKeys(text: string): string {
   );
 }
 
-/** Where certificates, requests and public keys stand: random to look at, and meant for everybody. */
+/** Where certificates, requests and public keys are: random to look at, and meant for everybody. */
 export function publicSpans(text: string): Span[] {
   if (!text.includes("-----BEGIN ")) return [];
   const marks = marksIn(text);

@@ -1,7 +1,7 @@
 /** Redaction of values whose structure is known: Kubernetes objects, kubeconfigs, Ignition configs, lists of arguments. */
 import { isPasswordName, isPlainValue, isSecretName, REMOVED } from "./names.js";
 
-/** What a value stands in; each says something about the names and values below. */
+/** What surrounds a value; each says something about the names and values below. */
 export interface Context {
   /** Everything below is secret: a Secret's data, the key of an encrypted disk. */
   readonly all?: boolean;
@@ -35,7 +35,7 @@ function isSecretPair(beside: (name: string) => unknown): boolean {
   });
 }
 
-/** Whether the text itself is a secret, by where it stands. */
+/** Whether the text itself is a secret, by its context. */
 function isSecretValue(text: string, name: string, context: Context): boolean {
   if (context.all) return text !== "" && text !== REMOVED;
   return context.named === true && !isPlainValue(text, isPasswordName(name));
@@ -100,8 +100,6 @@ export function withoutJsonSecrets(json: string, text: (text: string) => string)
   return JSON.stringify(clean, null, indent) + end;
 }
 
-// Objects in the midst of other text, as logs have them: JSON in a line, and Secrets over several lines.
-
 const SECRET_REMOVED = "[a Secret removed]";
 const SECRET_IN_LINE =
   /\\{0,8}"kind\\{0,8}"[ \t]{0,9}:[ \t]{0,9}\\{0,8}"Secret(?:List)?\\{0,8}"|\bkind:[ \t]?Secret(?:List)?\b.{0,2000}\bdata:/;
@@ -111,6 +109,7 @@ const OBJECT_LINE = /^(?:\S{1,64}[ \t]+){0,6}[ \t]*(?:- +)?["\w./-]{1,253}:(?:[ 
 /** No Secret is larger than a mebibyte; of these lines most are short. */
 const MOST_LINES = 4000;
 
+/** Redacts objects in the midst of other text, as logs have them: JSON in a line, and Secrets over several lines. */
 export function withoutObjects(text: string, inner: (text: string) => string): string {
   if (!text.includes('{"') && !text.includes("Secret")) return text;
   const lines = text.split("\n");

@@ -30,10 +30,10 @@ export function forecastText({
   const lines = [`${plainText(target)}: ${plainText(why)}`];
   if (strategy !== undefined)
     lines.push(
-      `strategy ${plainText(strategy)}; of two random agents in the best state, the less loaded one is chosen:`,
+      `strategy ${plainText(strategy)}; of two random agents in the best status, the less loaded one is chosen:`,
     );
-  for (const { id, standing, load } of candidates)
-    lines.push(`  ${plainText(id)}  ${plainText(standing)}, ${load} tunnels`);
+  for (const { id, status, load } of candidates)
+    lines.push(`  ${plainText(id)}  ${plainText(status)}, ${load} tunnels`);
   if (candidatesLeftOut) lines.push(`  and ${candidatesLeftOut} more`);
   if (candidates.length === 0) lines.push(...choiceLines(explanation));
   return `${lines.join("\n")}\n`;

@@ -19,7 +19,7 @@ import { ServerSet } from "./server-set.js";
 
 export interface AgentParts {
   readonly clock?: Clock;
-  /** What servers are told that the program is. */
+  /** The program's name and version, which servers see as its user agent. */
   readonly program?: string;
   readonly resolver?: Resolver;
   /** Servers as counted by other means than what servers say, e.g. by their leases; undefined until that is known. */

@@ -107,7 +107,7 @@ function readToken(file: string): string {
   return token;
 }
 
-/** A TLS connection to a proxy-server's agent port, through the proxy of the environment where one is set. */
+/** The variables that name a proxy: HTTPS_PROXY and NO_PROXY, in either case. */
 export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
 
 const NO_ANSWER = "no answer in time";
@@ -115,7 +115,10 @@ const NO_ANSWER = "no answer in time";
 /** gRPC gives a connection attempt at least this long. */
 const CONNECT_TIMEOUT_MS = 20_000;
 
-/** Certificates are read again for every connection, so replaced files are used without a restart. */
+/**
+ * A TLS connection to a proxy-server's agent port, through the proxy of the environment where one is set. Certificates are
+ * read again for every connection, so replaced files are used without a restart.
+ */
 export async function connectToServer(
   server: { readonly host: string; readonly port: number },
   files: AgentConfig["tls"],
@@ -245,9 +248,6 @@ export function pingInterval(configuredMs: number, extended: boolean): number {
   return Math.min(SLOWEST_PING_MS, Math.max(configuredMs, extended ? FASTEST_PING_MS : SAFE_PING_MS));
 }
 
-// For a bridge with an end: an agent whose own certificate has ended is not admitted any more, so it neither keeps its
-// streams nor asks its servers until it gets a new one. It does not exit, since whatever runs it would start it again.
-
 /** When the certificate in the file ends; undefined while the file cannot be read, which the next attempt will tell. */
 export function certificateEnd(certFile: string): Date | undefined {
   try {
@@ -257,7 +257,10 @@ export function certificateEnd(certFile: string): Date | undefined {
   }
 }
 
-/** Why no server is asked for now; undefined while there is a reason to try. */
+/**
+ * Why no server is asked now; undefined while there is a reason to try. An agent whose certificate has ended is not admitted
+ * any more, so a time-boxed one waits for a new certificate; it does not exit, since whatever runs it would start it again.
+ */
 export function pauseReason(certFile: string, now: number = Date.now()): string | undefined {
   const end = certificateEnd(certFile);
   if (end === undefined || end.getTime() > now) return undefined;

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { readToEnd } from "../../../test/support/callers/bytes.js";
-import { dialFailed, ESTABLISHED, gatewayTrouble, methodNotAllowed, noTunnels } from "../wire/connect.js";
+import { dialFailed, ESTABLISHED, gatewayError, methodNotAllowed, noTunnels } from "../wire/connect.js";
 import { dialThrough } from "./dial.js";
 import type { DialRefusedError } from "./errors.js";
 
@@ -100,19 +100,19 @@ describe("a CONNECT dial", () => {
   test.each([
     [noTunnels("No agent available"), 500, "DB_NO_AGENT", "currently no tunnels available: No agent available"],
     [
-      gatewayTrouble(502, "Backend context error: context canceled"),
+      gatewayError(502, "Backend context error: context canceled"),
       502,
       "DB_AGENT_LOST",
       "Backend context error: context canceled",
     ],
     [
-      gatewayTrouble(504, "Backend dial timeout: timed out waiting for backend dial"),
+      gatewayError(504, "Backend dial timeout: timed out waiting for backend dial"),
       504,
       "DB_DIAL_TIMEOUT",
       "Backend dial timeout: timed out waiting for backend dial",
     ],
     [
-      gatewayTrouble(504, "Failed to tunnel dial request: timed out waiting for backend dial"),
+      gatewayError(504, "Failed to tunnel dial request: timed out waiting for backend dial"),
       504,
       "DB_DIAL_TIMEOUT",
       "Failed to tunnel dial request: timed out waiting for backend dial",

@@ -14,7 +14,7 @@ const CONNECT_TIMEOUT_MS = 30_000;
 
 export class GrpcTunnelPool implements Dialer {
   readonly #frontend: Frontend & { readonly mode: "grpc" };
-  /** Connections that stand. There is more than one only while the server takes no more tunnels on the others. */
+  /** Open connections. There is more than one only while the server takes no more tunnels on the others. */
   #sessions: OpenSession[] = [];
   #connecting: Promise<OpenSession> | undefined;
   /** Dials and tunnels on each session; one without any keeps no process alive. */

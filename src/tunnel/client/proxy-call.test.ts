@@ -228,7 +228,7 @@ describe("a gRPC tunnel", () => {
     expect((await ending).error?.message).toContain(words);
   });
 
-  test("is no tunnel when it fails in the same breath as it is answered", async () => {
+  test("is no tunnel when it fails in the same turn as it is answered", async () => {
     const frontend = await startFrontend((stream, packet) => {
       accepting(stream, packet);
       stream.control({ type: "CLOSE_RSP", connectId: ID, error: "mismatched connection IDs" });

@@ -60,7 +60,7 @@ export class ProxyCall implements StreamOwner, FarSide {
           this.#answered = undefined;
         };
       });
-      // Lost in the same breath: nobody could have heard of it.
+      // Lost in the same turn, before anybody could listen to the socket.
       if (socket.errored !== null) throw socket.errored;
       return socket;
     } catch (reason) {
@@ -126,7 +126,7 @@ export class ProxyCall implements StreamOwner, FarSide {
     else {
       this.#state = "open";
       this.#connectId = connectId;
-      // Here and not later: the endpoint's first bytes may come in the same breath.
+      // Here and not later: the endpoint's first bytes may come in the same turn.
       this.#socket = new TunnelDuplex(this, parseTarget(address));
       this.#socket.on("error", () => {});
       this.#answered?.resolve(this.#socket);

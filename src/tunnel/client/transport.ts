@@ -74,7 +74,7 @@ interface Ready {
   brokenSince: number | undefined;
 }
 
-/** By the caller's own object, which lives as long as it dials that way. */
+/** By the caller's own object, which lives as long as it dials with it. */
 const made = new WeakMap<FrontendTls, Ready>();
 
 /** Throws a DrawbridgeError that names the file at fault. */

@@ -21,7 +21,7 @@ export interface TunnelSocket extends Duplex {
 
 /** The far side of a stand-in. */
 export interface FarSide {
-  /** False: no more until the socket is told `drained`. */
+  /** False: no more until `drained` is called. */
   send(bytes: Uint8Array): boolean;
   pause(): void;
   resume(): void;
@@ -54,7 +54,7 @@ export class TunnelDuplex extends Duplex implements TunnelSocket {
     this.remotePort = target.port;
   }
 
-  // ---- told by the far side ----------------------------------------------------------------------------------------
+  // ---- events of the far side ----------------------------------------------------------------------------------------
 
   received(bytes: Buffer): void {
     if (this.destroyed) return;

@@ -6,7 +6,7 @@ export const DEFAULT_LIMITS: MemoryLimits = {
   creditBudgetBytes: 128 * 1024 * 1024,
 };
 
-/** Someone with bytes waiting for a reader; tells its present figure when asked. */
+/** An object with bytes that wait for a reader. */
 export interface QueueHolder {
   readonly queuedNow: number;
   /** Its source is held back already: nothing more to ask of it. */
@@ -37,14 +37,14 @@ export class Budget {
     this.creditTaken -= bytes;
   }
 
-  /** Books what a holder has queued now; 0 forgets it. */
+  /** Records what a holder has queued now; 0 forgets it. */
   setQueued(holder: QueueHolder, bytes: number): void {
     this.queuedBytes += bytes - (this.#queues.get(holder) ?? 0);
     if (bytes === 0) this.#queues.delete(holder);
     else this.#queues.set(holder, bytes);
   }
 
-  /** Figures between two bookings are stale, so before the bound is believed everyone is asked again. */
+  /** Recorded figures may be stale, so every holder is asked again before the bound counts as exceeded. */
   overfull(): boolean {
     if (this.queuedBytes <= this.limits.processQueueBytes) return false;
     for (const holder of [...this.#queues.keys()]) this.setQueued(holder, holder.queuedNow);

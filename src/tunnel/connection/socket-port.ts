@@ -3,7 +3,7 @@ import { ByteQueue } from "../../base/byte-queue.js";
 import type { Clock } from "../../base/clock.js";
 import type { NearEvents, Port } from "./tunnel.js";
 
-/** What is needed of a `net.Socket`; spelled out because this room opens no sockets. */
+/** What is needed of a `net.Socket`; spelled out because this folder opens no sockets. */
 export interface SocketLike {
   readonly writableLength: number;
   readonly destroyed: boolean;
@@ -65,7 +65,7 @@ export class SocketPort implements Port {
     return this.#socket.writableLength + (this.#first?.length ?? 0) + this.#queue.length;
   }
 
-  /** May be called again to hand the socket on: whoever came last is told. */
+  /** May be called again to hand the socket on: only the last one gets its events. */
   attach(near: NearEvents): void {
     const socket = this.#socket;
     const first = this.#near === undefined;

@@ -1,4 +1,4 @@
-/** The tunnels of one link, by connection number, and the link's turn: who was written to, who waits for room. */
+/** The tunnels of one link, by connection number, and what the link's turn is about: tunnels that were written to, and those that wait for room. */
 
 import type { Clock } from "../../base/clock.js";
 import { ShortLivedMap } from "../../base/short-lived.js";

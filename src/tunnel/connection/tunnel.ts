@@ -65,7 +65,7 @@ export class Tunnel implements NearEvents, QueueHolder {
   readonly #closePacket: ControlPacket;
   readonly #send: SendWindow | undefined;
   readonly #receive: ReceiveWindow | undefined;
-  #queueBooked = false;
+  #isQueueCounted = false;
   /** The near end is not read at present. */
   paused = false;
   #nearEnded = false;
@@ -196,7 +196,7 @@ export class Tunnel implements NearEvents, QueueHolder {
     this.#finish(reason, "close");
   }
 
-  /** Returns credit, or keeps the books of what waits for a reader without a window. */
+  /** Returns credit, or accounts for the bytes that wait for a reader without a window. */
   #account(): void {
     const queued = this.port.queuedBytes;
     if (this.#receive !== undefined) {
@@ -204,10 +204,10 @@ export class Tunnel implements NearEvents, QueueHolder {
       if (bytes > 0) this.#carrier.control({ type: "CREDIT", connectId: this.connectId, bytes });
       return;
     }
-    if (queued === 0 && !this.#queueBooked) return;
+    if (queued === 0 && !this.#isQueueCounted) return;
     const budget = this.#table.budget;
     budget.setQueued(this, queued);
-    this.#queueBooked = queued > 0;
+    this.#isQueueCounted = queued > 0;
     if (queued > budget.limits.tunnelQueueBytes) this.overflow();
     else if (budget.overfull()) budget.relieve();
   }
@@ -231,7 +231,7 @@ export class Tunnel implements NearEvents, QueueHolder {
 
   // ---- the end -----------------------------------------------------------------------------------------------------
 
-  /** Closes both ends: the far end is told, the near end gets what is queued. */
+  /** Closes both ends: the far end gets a packet, the near end what is queued. */
   close(reason: string): void {
     if (this.closed) return;
     this.#carrier.control(this.#closePacket);
@@ -245,7 +245,7 @@ export class Tunnel implements NearEvents, QueueHolder {
     this.#finish(reason, "destroy");
   }
 
-  /** The link is gone: nobody to tell. */
+  /** The link is gone, so no packet is sent. */
   linkLost(reason: string): void {
     this.#finish(reason, "close");
   }
@@ -255,7 +255,7 @@ export class Tunnel implements NearEvents, QueueHolder {
     this.closed = true;
     this.#cancelSilence?.();
     this.#receive?.close();
-    if (this.#queueBooked) this.#table.budget.setQueued(this, 0);
+    if (this.#isQueueCounted) this.#table.budget.setQueued(this, 0);
     if (how === "close") this.port.close();
     else this.port.destroy();
     this.#table.finished(this, reason);

@@ -24,7 +24,7 @@ export interface ChoiceExplanation {
     /** The agent's key. */
     readonly stream: number;
     readonly identifiers: string;
-    readonly standing: string;
+    readonly status: string;
     readonly load: number;
     readonly passedOver: string;
   }[];

@@ -13,7 +13,7 @@ const ECHO = "echo";
 export interface Features {
   /** Credit and end of stream. */
   readonly extended: boolean;
-  /** The agent answers at ECHO_ADDRESS (wire/echo.ts). */
+  /** The agent answers at ECHO_ADDRESS (wire/destination.ts). */
   readonly echo: boolean;
 }
 

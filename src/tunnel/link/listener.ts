@@ -43,7 +43,7 @@ export interface GrpcListener {
   readonly server: Server;
   /** For connections from now on; calls on older ones are refused if their peers were verified against other authorities. */
   setSecureContext(options: SecureContextOptions): void;
-  /** No new sessions; peers are asked to go away, streams under way may finish. */
+  /** No new sessions; peers get a GOAWAY, and open streams may finish. */
   drain(): void;
   /** Ends everything at once. */
   destroy(): void;
@@ -93,7 +93,7 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
     server.on("tlsClientError", (error: NodeJS.ErrnoException, socket: TLSSocket) => {
       const untrusted = socket.authorizationError as unknown as string | null | undefined;
       if (untrusted) onTlsError(`its certificate is not trusted: ${untrusted}`, remoteOf(socket));
-      // A port scan or a load balancer's probe that hangs up without a word is nobody's fault.
+      // A port scan or a load balancer's probe that hangs up at once is no error.
       else if (error.code !== "ECONNRESET") onTlsError(transportFailure(error), remoteOf(socket));
     });
   }

@@ -18,8 +18,8 @@ export interface OpenSession {
 }
 
 /**
- * Speaks HTTP/2 on a connected socket. `authority` is what the peer sees as `:authority`, `program` what it is told that
- * we are.
+ * Speaks HTTP/2 on a connected socket. `authority` is what the peer sees as `:authority`, `program` what it
+ * sees as our user agent.
  */
 export function openSession(
   socket: Duplex,

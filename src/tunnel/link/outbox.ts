@@ -1,6 +1,6 @@
 /**
  * What waits to be sent on one stream. Packets are encoded straight into staging buffers, as the payload of HTTP/2 DATA
- * frames; one buffer at a time is in the transport's hands; the rest of a turn's packets gather behind it and leave
+ * frames; the transport has one buffer at a time; the rest of a turn's packets gather behind it and leave
  * together.
  */
 import { controlBound, encodePacket, MAX_DATA_HEADER_BYTES, writeControl, writeDataHeader } from "../wire/encode.js";

@@ -10,7 +10,7 @@ import type { Headers, Stream } from "./h2/stream.js";
 import { Outbox } from "./outbox.js";
 import { PacketMeter, type PacketObserver, type SegmentCounters } from "./packet-meter.js";
 
-/** What the owner of a stream is told. */
+/** Events of a stream, for its owner. */
 export interface StreamOwner extends PacketHandler {
   /** Once per turn after packets came in: time to let corked destinations go. */
   onSettle(): void;
@@ -152,7 +152,7 @@ export class PacketStream {
     this.#stream.session.destroy();
   }
 
-  /** Whoever sends the packet that is one too many need not expect the stream's end. */
+  /** Later, so that the sender of the packet that was one too many need not expect the stream's end. */
   readonly #onFull = (): void => {
     if (this.#full) return;
     this.#full = true;

@@ -53,13 +53,11 @@ function askByUdp(server: NameServer, name: string, type: AddressType, stop: Abo
   });
 }
 
-// Asks a DNS server on one TCP connection for both families at once (RFC 7766).
-
 /** Answers to questions that nobody asked; a server that sends more of them is not listened to. */
 const MAX_STRAYS = 4;
 
 /**
- * What the server said about each type, until it has said everything or hung up. Rejects when the connection fails
+ * Asks a DNS server on one TCP connection for several types at once (RFC 7766): its answer for each type, until all have come or it hung up. Rejects when the connection fails
  * before the first answer, or when what comes is not DNS. The stream is used up.
  */
 export async function exchangeDns(

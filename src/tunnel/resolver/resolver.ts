@@ -70,7 +70,7 @@ export class Resolver {
 
   /**
    * Calls `done` once, later, with the addresses in the order in which to try them, unless the returned function is called
-   * before. Whoever asks sets the deadline in this way. The name is in its one form (wire/destination.ts); equal names are
+   * before. So the caller sets the deadline. The name is in its one form (wire/destination.ts); equal names are
    * looked up together. When too many are pending, the one that has waited longest fails: quick names always get through.
    */
   lookup(name: string, done: LookupDone): () => void {
@@ -251,10 +251,8 @@ function notFound(name: string): LookupError {
   return new LookupError(name, "ENOTFOUND", "no such host");
 }
 
-// Which of a name's addresses is tried first: the gist of RFC 6724.
-
 /**
- * IPv6 first where this host has an address of the same kind (global, unique local, link-local, loopback) to come from,
+ * The order in which a name's addresses are tried, the gist of RFC 6724: IPv6 first where this host has an address of the same kind (global, unique local, link-local, loopback) to come from,
  * then IPv4, then the IPv6 addresses that it has not. Within a family as they were found.
  */
 export function ordered(addresses: readonly string[], own: () => readonly string[] = ownAddresses): readonly string[] {

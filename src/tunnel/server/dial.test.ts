@@ -204,16 +204,16 @@ describe("one broken agent of three", () => {
   test("each further failure keeps it away twice as long, a success ends it", () => {
     const { board, agent, clock } = makeBoard();
     const only = agent("only");
-    const standingFor = () => {
+    const demotionFor = () => {
       board.dial(new FakeCaller());
       only.fail(TIMEOUT);
       return only.link.demotedUntil - clock.now();
     };
-    expect([standingFor(), standingFor(), standingFor()]).toEqual([15_000, 30_000, 60_000]);
+    expect([demotionFor(), demotionFor(), demotionFor()]).toEqual([15_000, 30_000, 60_000]);
     board.dial(new FakeCaller());
     only.answer(1);
     expect(only.link.demotedUntil).toBe(0);
-    expect(standingFor()).toBe(15_000);
+    expect(demotionFor()).toBe(15_000);
   });
 });
 

@@ -187,7 +187,7 @@ export class ProxyServer {
 
   /**
    * Refuses new callers and agents and waits until the last tunnel is done, at most `limitMs`. True when all were.
-   * Agents that can are told to look for this server's successor meanwhile.
+   * Agents that understand it are asked to look for this server's successor meanwhile.
    */
   async drain(limitMs: number): Promise<boolean> {
     this.draining = true;

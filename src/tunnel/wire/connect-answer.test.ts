@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { dialFailed, ESTABLISHED, gatewayTrouble, methodNotAllowed, noTunnels, parseConnectAnswer } from "./connect.js";
+import { dialFailed, ESTABLISHED, gatewayError, methodNotAllowed, noTunnels, parseConnectAnswer } from "./connect.js";
 
 const parse = (text: string) => parseConnectAnswer(Buffer.from(text, "latin1"));
 
@@ -10,7 +10,7 @@ describe("the answer to CONNECT", () => {
     ["HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n", 200],
     ["HTTP/1.0 200\n\n", 200],
     [noTunnels("No agent available").split("currently")[0]!, 500],
-    [gatewayTrouble(504, "").slice(0, -2), 504],
+    [gatewayError(504, "").slice(0, -2), 504],
     [dialFailed(502, ""), 502],
   ])("is read up to its empty line and no further: %j", (head, status) => {
     expect(parse(`${head}and more`)).toEqual({ kind: "answer", status, bodyBytes: undefined, headBytes: head.length });

@@ -125,8 +125,8 @@ export function noTunnels(error: string): string {
   return `HTTP/1.1 500 ${REASON[500]}\r\nContent-Type: text/plain\r\n\r\ncurrently no tunnels available: ${error}`;
 }
 
-/** The server's own trouble with the agent: the text ends with a line break. */
-export function gatewayTrouble(status: 502 | 504, text: string): string {
+/** The server failed to reach the agent: the text ends with a line break. */
+export function gatewayError(status: 502 | 504, text: string): string {
   return `HTTP/1.1 ${status} ${REASON[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n${text}\r\n`;
 }
 

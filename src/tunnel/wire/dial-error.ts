@@ -10,7 +10,7 @@ export function statusOfDialError(text: string): 502 | 503 | 504 {
 
 /**
  * Whether an agent failed for a reason of its own, so that another agent may well succeed: its network did not answer or
- * had no way there, or it ran out of descriptors or has too many dials pending. A refusal or a name that does not exist is the endpoint's own answer.
+ * had no route there, or it ran out of descriptors or has too many dials pending. A refusal or a name that does not exist is the endpoint's own answer.
  */
 export function isAgentsOwnFault(text: string): boolean {
   return /timeout|deadline exceeded|no route to host|network is unreachable|too many open files|too many dials/i.test(

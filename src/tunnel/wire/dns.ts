@@ -176,13 +176,11 @@ export function addressesFor(name: string, type: AddressType, answer: DnsAnswer)
   return { addresses, seconds, end };
 }
 
-// Domain names inside DNS messages (RFC 1035 §3.1, §4.1.4), as lower-case text without the final dot.
-
 const MAX_LABEL = 63;
 /** On the wire, length bytes and the root included. */
 const MAX_NAME = 255;
 
-/** Undefined: it cannot be a domain name. Any printable ASCII may stand in a label, as in DNS. */
+/** A domain name as messages have it (RFC 1035 §3.1). Undefined: it cannot be one. Any printable ASCII may stand in a label, as in DNS. */
 export function encodeName(name: string): Buffer | undefined {
   const labels = name.replace(/\.$/, "").split(".");
   const parts: Buffer[] = [];
@@ -197,7 +195,7 @@ export function encodeName(name: string): Buffer | undefined {
 }
 
 /**
- * Reads the name at `at`; `next` is where the message goes on. Undefined: malformed. Pointers may only lead back, each
+ * Reads the name at `at` (RFC 1035 §4.1.4), as lower-case text without the final dot; `next` is where the message goes on. Undefined: malformed. Pointers may only lead back, each
  * further than the one before, so that no message can send us round in circles.
  */
 export function decodeName(message: Buffer, at: number): { readonly name: string; readonly next: number } | undefined {

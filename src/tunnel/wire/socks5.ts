@@ -63,7 +63,7 @@ export function parseSocks5Request(bytes: Uint8Array): Socks5Request | undefined
   return { kind: "connect", host, port, bytes: span.end + 2 };
 }
 
-/** Where the address stands in the request. Undefined: not known before the next byte. */
+/** Where the address is in the request. Undefined: not known before the next byte. */
 function addressSpan(type: number, nameBytes: number | undefined) {
   if (type === ADDRESS_TYPE.ipv4) return { start: 4, end: 8 };
   if (type === ADDRESS_TYPE.ipv6) return { start: 4, end: 20 };

@@ -94,7 +94,7 @@ export class VarintReader {
   }
 }
 
-/** A full int64 in the same way: `value` is a number while that is exact and not negative, else a bigint. */
+/** Reads a full int64 likewise: `value` is a number while that is exact and not negative, else a bigint. */
 export class Int64Reader {
   at = 0;
   value: ConnectId = 0;
@@ -127,13 +127,12 @@ function joined(low: number, middle: number, high: number): bigint {
   return whole[0]!;
 }
 
-// The fields of one protobuf message, one after the other, without an object for each.
-
 const MAX_FIELD_NUMBER = 2 ** 29 - 1;
 
 const varint = new VarintReader();
 const int64 = new Int64Reader();
 
+/** Reads the fields of one protobuf message, one after the other, without an object for each. */
 export class FieldReader {
   /** Of the present field. */
   number = 0;

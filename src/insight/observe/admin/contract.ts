@@ -238,7 +238,7 @@ export interface Candidate {
   readonly key: number;
   readonly id: string;
   /** `ready` ones are taken first, `demoted` ones next, `draining` ones last. */
-  readonly standing: "ready" | "demoted" | "draining";
+  readonly status: "ready" | "demoted" | "draining";
   /** Open tunnels and pending dials: of two picked at random the less loaded one is taken. */
   readonly load: number;
 }

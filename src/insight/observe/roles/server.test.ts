@@ -228,7 +228,7 @@ describe("a question about a target", () => {
   test("is answered with who would be asked, and at the agent with what its policy says", async () => {
     const forecast = await get<Forecast>("server", `explain?target=${echo.address}`);
     expect(forecast).toMatchObject({
-      ...{ possible: true, strategy: "default", candidates: [{ id: "agent-1", standing: "ready", load: 0 }] },
+      ...{ possible: true, strategy: "default", candidates: [{ id: "agent-1", status: "ready", load: 0 }] },
       explanation: { agentsConnected: 1, considered: [{ agentId: "agent-1", passedOver: "it matches" }] },
     });
     expect(await get("agent", `explain?target=${echo.address}`)).toMatchObject({ possible: true });

@@ -4,7 +4,7 @@ import { shown } from "../../../base/redact/redact.js";
 import { serverDialEnded, serverTunnelClosed } from "../../../tunnel/events/channels.js";
 import type { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
 import type { AgentLink } from "../../../tunnel/server/agents/agent-link.js";
-import { preferredOf, STANDINGS, standingOf } from "../../../tunnel/server/agents/choice.js";
+import { AGENT_STATUSES, preferredOf, statusOf } from "../../../tunnel/server/agents/choice.js";
 import type { ProxyServer } from "../../../tunnel/server/server.js";
 import { parseDestination } from "../../../tunnel/wire/destination.js";
 import { CertificateReader } from "../admin/certificates.js";
@@ -142,9 +142,11 @@ export class ServerSubject implements Subject {
       .map(({ links }) => {
         const link = preferredOf(links, clock.now())!;
         const { id } = this.#textsOf(link);
-        return { key: link.number, id, standing: standingOf(link, clock.now()), load: link.load };
+        return { key: link.number, id, status: statusOf(link, clock.now()), load: link.load };
       })
-      .sort((one, two) => STANDINGS.indexOf(one.standing) - STANDINGS.indexOf(two.standing) || one.load - two.load);
+      .sort(
+        (one, two) => AGENT_STATUSES.indexOf(one.status) - AGENT_STATUSES.indexOf(two.status) || one.load - two.load,
+      );
     return {
       target,
       possible: true,

@@ -1,6 +1,6 @@
 /**
- * Frames other than DATA on their way to the peer. One write of them at a time is in the transport's hands, and the
- * next ones gather behind it, so that what waits for a peer that does not read costs its bytes and no more.
+ * Frames other than DATA on their way to the peer. The transport has one write of them at a time, and the next
+ * ones gather behind it, so that what waits for a peer that does not read costs its bytes and no more.
  */
 import type { Writable } from "node:stream";
 import { ByteQueue } from "../../../base/byte-queue.js";
@@ -15,7 +15,7 @@ export class ControlQueue {
   readonly #transport: Writable;
   readonly #onFull: () => void;
   readonly #gathered = new ByteQueue();
-  /** Bytes gathered and bytes in the transport's hands. */
+  /** Bytes gathered, and bytes that the transport has not sent yet. */
   #waiting = 0;
   #writes = 0;
 

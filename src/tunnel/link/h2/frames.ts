@@ -110,10 +110,7 @@ export function bare(payload: Buffer, flags: number): Buffer {
   return payload.subarray(from, to);
 }
 
-/**
- * A byte stream to HTTP/2 frames, for any split of the bytes. DATA is handed on while its frame still arrives; all other
- * frames are small and gathered whole.
- */
+/** What a FrameReader reports. */
 export interface FrameHandler {
   /** A DATA frame of this length, padding included, begins. */
   beginData(streamId: number, length: number): void;
@@ -126,11 +123,15 @@ export interface FrameHandler {
   onFrame(type: number, flags: number, streamId: number, payload: Buffer): void;
 }
 
-/** What we say of a peer that speaks something else. */
+/** The failure of a peer that speaks something else. */
 export const NOT_HTTP2 = "this is not HTTP/2";
 
 const EMPTY = Buffer.alloc(0);
 
+/**
+ * A byte stream to HTTP/2 frames, for any split of the bytes. DATA is passed on while its frame still arrives; all other
+ * frames are small and gathered whole.
+ */
 export class FrameReader {
   readonly #handler: FrameHandler;
   /** Bytes of a client's preface that have not come yet. */

@@ -24,7 +24,7 @@ const STATIC: readonly Header[] = (
 const TABLE_BYTES = 4096;
 const ENTRY_OVERHEAD = 32;
 
-/** More than any peer of ours sends; peers are told. */
+/** More than any peer of ours sends; it is announced to peers. */
 export const MAX_LIST_BYTES = 64 * 1024;
 
 function bad(what: string): never {
@@ -145,10 +145,8 @@ function encodeString(text: string): Buffer {
   return Buffer.concat([Buffer.from(length), bytes]);
 }
 
-// HPACK's Huffman code (RFC 7541, appendix B), read only: we send header values as they are.
-
 /**
- * The length of each symbol's code in base 36, symbols 0 to 255 and the end marker. The code is canonical: within a
+ * HPACK's Huffman code (RFC 7541, appendix B), read only: we send header values as they are. The length of each symbol's code in base 36, symbols 0 to 255 and the end marker. The code is canonical: within a
  * length, codes count up in the order of the symbols, so the lengths are all there is to know.
  */
 const LENGTHS =

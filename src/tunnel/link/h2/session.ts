@@ -42,7 +42,7 @@ export interface SessionOptions {
 }
 
 interface SessionEvents {
-  /** The peer asks us to go elsewhere; streams that stand go on. */
+  /** The peer asks us to go elsewhere; open streams go on. */
   goaway: [code: number];
   close: [];
 }
@@ -52,7 +52,7 @@ const MAX_HEADER_BLOCK_BYTES = 64 * 1024;
 const LEAST_DATA_BYTES = 5;
 /** A peer may not have read our settings yet; one that goes on for so many times the bound does not mean to. */
 const MAX_REFUSALS = 10;
-/** How long the last words may take to leave. */
+/** How long the last frames may take to be sent. */
 const LINGER_MS = 1000;
 
 export class Session extends EventEmitter<SessionEvents> implements FrameHandler {
@@ -88,7 +88,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   #nextStreamId = 1;
   #lastPeerStream = 0;
   #received = 0;
-  #toldToGo = false;
+  #goawayReceived = false;
   #pings = new Map<bigint, () => void>();
   #pingCount = 0n;
 
@@ -175,7 +175,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   close(): void {
     if (this.closed) return;
     this.closing = true;
-    this.#sayGoodbye(ErrorCode.NO_ERROR);
+    this.#sendGoaway(ErrorCode.NO_ERROR);
     if (this.#streams.size === 0) this.#leave();
   }
 
@@ -222,7 +222,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     if (this.closing && this.#streams.size === 0) this.#leave();
   }
 
-  #sayGoodbye(code: number, why = ""): void {
+  #sendGoaway(code: number, why = ""): void {
     const payload = Buffer.concat([uint32s(this.#lastPeerStream, code), Buffer.from(why, "latin1")]);
     this.#control.flush();
     this.socket.write(frame(FrameType.GOAWAY, 0, 0, payload));
@@ -243,7 +243,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   #fail(error: SessionError): void {
     if (this.destroyed) return;
     this.failure = error.message;
-    this.#sayGoodbye(error.code, error.message);
+    this.#sendGoaway(error.code, error.message);
     this.#leave();
   }
 
@@ -331,7 +331,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
         this.#onWindowUpdate(streamId, payload.readUInt32BE(0) & 0x7fff_ffff);
         break;
       case FrameType.PUSH_PROMISE:
-        throw new SessionError(ErrorCode.PROTOCOL_ERROR, "nobody asked for a push");
+        throw new SessionError(ErrorCode.PROTOCOL_ERROR, "pushes were not allowed");
       default:
         // PRIORITY, and whatever extensions there are.
         break;
@@ -340,8 +340,8 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
 
   #onGoaway(code: number): void {
     this.closing = true;
-    if (!this.#toldToGo) this.emit("goaway", code);
-    this.#toldToGo = true;
+    if (!this.#goawayReceived) this.emit("goaway", code);
+    this.#goawayReceived = true;
     if (this.#streams.size === 0) this.#leave();
   }
 
@@ -448,7 +448,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
 
 const EMPTY = Buffer.alloc(0);
 
-/** What is said before anything was heard. */
+/** The first bytes of a connection: preface, settings and the session's window. */
 function greeting({ isServer, maxStreams, streamWindowBytes, sessionWindowBytes }: SessionOptions): Buffer {
   const more = sessionWindowBytes - DEFAULT_WINDOW_BYTES;
   return Buffer.concat([

@@ -152,7 +152,7 @@ export class Stream extends EventEmitter<StreamEvents> {
     if (fields.length > 0) {
       this.#sendHeaders(this.headersSent ? fields : [[":status", "200"], ...fields], true);
     } else this.session.send(frame(FrameType.DATA, Flag.END_STREAM, this.id, Buffer.alloc(0)));
-    // A server that has spoken its last word does not wait for the caller's: gRPC's own way to end a call early.
+    // A server that has sent its trailers does not wait for the end of the caller's side: so gRPC ends a call early.
     if (this.isServer && !this.#remoteEnded) this.close(ErrorCode.NO_ERROR);
     else this.#closeIfEnded();
   }

@@ -248,7 +248,7 @@ export class AgentLink implements StreamOwner {
 /** Enough for the connections that can have bytes in flight; older ones are answered as unknown again, which is safe. */
 const KEPT = 4096;
 
-/** Connection numbers that were closed here and whose last packets may still be under way: nothing to complain about. */
+/** Connection numbers that were closed here and whose last packets may still arrive: they are no protocol errors. */
 export class RecentIds {
   readonly #ids = new Set<ConnectId>();
 

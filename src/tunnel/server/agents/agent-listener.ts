@@ -97,7 +97,7 @@ export class AgentListener {
 
   /**
    * Our agents look for another server and let their tunnels here finish. Upstream's take a GOAWAY for the end and drop
-   * their tunnels, so they are told nothing.
+   * their tunnels, so they get none.
    */
   askToLeave(): void {
     for (const { stream } of this.#extended) stream.session.close();
@@ -117,7 +117,7 @@ export class AgentListener {
     serverAgentRejected.publish({ source: this.#options.board.source, remote, error });
   }
 
-  /** The peer is told the message alone: a cause may name what is no stranger's business. */
+  /** The peer gets the message alone: a cause may name what strangers should not see. */
   #reject(call: IncomingCall, reason: unknown): void {
     const agentId = call.metadata("agentid")[0];
     const message = messageOf(reason);

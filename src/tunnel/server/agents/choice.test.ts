@@ -41,7 +41,7 @@ describe("the choice of the agent that takes a dial", () => {
     expect(fromThree.has(middle)).toBe(true);
   });
 
-  test("an agent in good standing before one demoted before one draining", () => {
+  test("an agent that is ready before one demoted before one draining", () => {
     const ready = link("ready", { load: 100 });
     const demoted = link("demoted", { demotedUntil: NOW + 1 });
     const draining = link("draining", { draining: true });

@@ -1,9 +1,9 @@
 /** Which of the agents that match takes the dial, and on which of its streams. */
 import type { AgentLink } from "./agent-link.js";
 
-/** Why an agent would rather not be used; the earlier in the list the better. */
-export type Standing = "ready" | "demoted" | "draining";
-export const STANDINGS: readonly Standing[] = ["ready", "demoted", "draining"];
+/** Whether an agent should be used; the earlier in the list the better. */
+export type AgentStatus = "ready" | "demoted" | "draining";
+export const AGENT_STATUSES: readonly AgentStatus[] = ["ready", "demoted", "draining"];
 
 /** One agent that matches, with those of its streams that do, the oldest first; never none. */
 export interface AgentCandidate {
@@ -15,20 +15,20 @@ export interface AgentCandidate {
 const MAX_DRAWS = 4;
 
 /** As the choice among agents sees it. */
-export function standingOf(link: AgentLink, now: number): Standing {
-  return STANDINGS[Math.max(rankOf(link, now), link.group.demotedUntil > now ? 1 : 0)]!;
+export function statusOf(link: AgentLink, now: number): AgentStatus {
+  return AGENT_STATUSES[Math.max(rankOf(link, now), link.group.demotedUntil > now ? 1 : 0)]!;
 }
 
-/** Its own place in STANDINGS, whatever the agent's other streams did. */
+/** Its own place in AGENT_STATUSES, whatever the agent's other streams did. */
 function rankOf(link: AgentLink, now: number): number {
   if (link.draining) return 2;
   return link.demotedUntil > now || link.unconfirmed ? 1 : 0;
 }
 
-/** Of one agent's streams the oldest in the best standing, as upstream has it: a newcomer does not displace it. */
+/** Of one agent's streams the oldest in the best status, as upstream has it: a newcomer does not displace it. */
 export function preferredOf(links: readonly AgentLink[], now: number): AgentLink | undefined {
   let preferred: AgentLink | undefined;
-  let best = STANDINGS.length;
+  let best = AGENT_STATUSES.length;
   for (const link of links) {
     const rank = rankOf(link, now);
     if (rank >= best) continue;
@@ -40,8 +40,8 @@ export function preferredOf(links: readonly AgentLink[], now: number): AgentLink
 }
 
 /**
- * Two agents at random, the less loaded of them; only among those of the best standing there is, and not one that was
- * tried while there is another. Two looks are enough to avoid the herd that always picks the emptiest.
+ * Two agents at random, the less loaded of them; only among those of the best status there is, and not one that was
+ * tried while there is another. Two draws are enough to keep all dials from going to the emptiest agent at once.
  */
 export function chooseAmong(
   candidates: readonly AgentCandidate[],
@@ -69,14 +69,14 @@ export function chooseAmong(
 function drawReady(candidates: readonly AgentCandidate[], now: number, random: () => number): AgentLink | undefined {
   for (let draw = 0; draw < MAX_DRAWS && candidates.length > 0; draw++) {
     const link = preferredOf(at(candidates, random).links, now);
-    if (link !== undefined && standingOf(link, now) === "ready") return link;
+    if (link !== undefined && statusOf(link, now) === "ready") return link;
   }
   return undefined;
 }
 
 function drawBest(links: readonly AgentLink[], now: number, random: () => number): AgentLink | undefined {
-  for (const standing of STANDINGS) {
-    const peers = links.filter((link) => standingOf(link, now) === standing);
+  for (const status of AGENT_STATUSES) {
+    const peers = links.filter((link) => statusOf(link, now) === status);
     if (peers.length > 0) return lessLoaded(at(peers, random), at(peers, random));
   }
   return undefined;

@@ -81,7 +81,7 @@ function reaches(allowed: string, host: string): boolean {
   return key === "host" ? hostMatches(value, host) : prefixCovers(value, host);
 }
 
-/** A prefix that does not parse would silently allow nothing; better told when the file is read. */
+/** A prefix that does not parse would silently allow nothing; it is better refused when the file is read. */
 function isClaim(text: string): boolean {
   if (!CLAIM.test(text)) return false;
   const [key, value = ""] = split(text);
@@ -153,8 +153,6 @@ export function parseClaimRules(document: unknown, file: string): ClaimRules {
   );
 }
 
-// Claim rules in a file, read again when it changes.
-
 /** Half a file may be good YAML with fewer rules, and those would send agents away. */
 const QUIET_MS = 1000;
 
@@ -163,7 +161,7 @@ interface ReadRules {
   readonly rules: ClaimRules;
 }
 
-/** YAML or JSON. Throws when the file cannot be used at first; later the last good rules stay in force. */
+/** Claim rules in a file of YAML or JSON, read again when it changes. Throws when the file cannot be used at first; later the last good rules stay in force. */
 export class ClaimRulesFile {
   readonly #followed: FollowedFiles<ReadRules>;
 

@@ -1,6 +1,6 @@
 import type { ChoiceExplanation } from "../../events/facts.js";
 import type { AgentLink } from "./agent-link.js";
-import { standingOf } from "./choice.js";
+import { statusOf } from "./choice.js";
 import type { AgentRegistry } from "./registry.js";
 
 /** More would make a log line nobody reads. */
@@ -35,7 +35,7 @@ export function explainChoice(
       agentId: link.identity.agentId,
       stream: link.number,
       identifiers: link.identity.identifierText,
-      standing: standingOf(link, now),
+      status: statusOf(link, now),
       load: link.load,
       passedOver: passedOver(link),
     })),

@@ -88,7 +88,7 @@ describe("the explanation of a refusal", () => {
       host: "web",
       agentsConnected: 1,
       strategies: [{ name: "destHost", keys: 1, matches: 0 }],
-      considered: [{ agentId: "secret-agent", standing: "ready", passedOver: expect.stringContaining("no strategy") }],
+      considered: [{ agentId: "secret-agent", status: "ready", passedOver: expect.stringContaining("no strategy") }],
     });
   });
 });

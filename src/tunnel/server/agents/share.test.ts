@@ -136,7 +136,7 @@ describe("an agent that comes back before its old stream is known to be dead", (
     const old = join("a", { connection: silentConnection() });
     const back = join("a");
     board.registry.demote(old.link);
-    expect(board.explainChoice("x:1", []).considered.map(({ standing }) => standing)).toEqual(["demoted", "ready"]);
+    expect(board.explainChoice("x:1", []).considered.map(({ status }) => status)).toEqual(["demoted", "ready"]);
     board.registry.demote(back.link);
     expect(back.link.group.demotedUntil).toBeGreaterThan(0);
   });

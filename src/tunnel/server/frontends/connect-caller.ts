@@ -10,7 +10,7 @@ import {
   BAD_REQUEST,
   dialFailed,
   ESTABLISHED,
-  gatewayTrouble,
+  gatewayError,
   methodNotAllowed,
   noTunnels,
   parseConnectRequest,
@@ -132,9 +132,9 @@ function answerTo(refusal: Exclude<DialRefusal, { kind: "closed-by-agent" }>): s
     case "no-agent":
       return noTunnels(refusal.text);
     case "agent-lost":
-      return gatewayTrouble(502, "Backend context error: context canceled");
+      return gatewayError(502, "Backend context error: context canceled");
     case "timeout":
-      return gatewayTrouble(504, "Backend dial timeout: timed out waiting for backend dial");
+      return gatewayError(504, "Backend dial timeout: timed out waiting for backend dial");
     case "dial-error":
       return dialFailed(statusOfDialError(refusal.text), Buffer.from(refusal.text, "utf8").toString("latin1"));
   }

@@ -13,7 +13,7 @@ import type { ConnectId, DialId } from "../../wire/packet.js";
 import { newDialId } from "../dial.js";
 
 const NONCE_BYTES = 16;
-/** Dials that were given up, whose answers may still come when a link thaws. */
+/** Dials that were given up, whose answers may still come when a link works again. */
 const GIVEN_UP_KEPT = 64;
 
 interface Probe {
@@ -170,7 +170,7 @@ export class ProbePort implements Port {
     this.#onOver = onOver;
   }
 
-  /** What a watchdog that has lost patience can say. */
+  /** How far the probe has come, for the message of one that is given up. */
   get progress(): string {
     return `the agent's echo sent back ${this.#returned} of ${this.#nonce.length} bytes`;
   }

@@ -77,7 +77,7 @@ export class Watchdog {
     const { registry, clock, config } = this.#parts;
     const now = clock.now();
     // If this very process was suspended, the agents are not to blame for answers that wait to be read.
-    const stoodStill = Math.max(0, now - this.#lastTick - 2 * this.#tickMs);
+    const suspendedMs = Math.max(0, now - this.#lastTick - 2 * this.#tickMs);
     this.#lastTick = now;
     let burst = Math.max(LEAST_BURST, Math.ceil((2 * registry.size * this.#tickMs) / config.intervalMs));
     for (const link of [...registry.links()]) {
@@ -85,7 +85,7 @@ export class Watchdog {
       if (probe === undefined) continue;
       if (probe.nextAt === 0) probe.nextAt = now + this.#random() * Math.min(FIRST_WITHIN_MS, config.intervalMs);
       if (probe.busy) {
-        probe.deadline += stoodStill;
+        probe.deadline += suspendedMs;
         if (now >= probe.deadline) this.#failed(link, probe, `${probe.giveUp()} within ${config.timeoutMs} ms`);
       } else if (now >= probe.nextAt && burst > 0) {
         burst--;
