@@ -33,8 +33,9 @@ const PAYLOAD_FIELDS: readonly number[] = [2, 3, 5, 6, 4, 7, 8];
 
 /** The field of a packet type's payload; undefined for a type that this version does not know. */
 export function payloadField(type: number): number | undefined {
+  if (type < PacketType.CREDIT) return PAYLOAD_FIELDS[type];
   // Ours carry the same number as their packet type, so that upstream's next fields never collide with them.
-  return PAYLOAD_FIELDS[type] ?? (type === PacketType.CREDIT || type === PacketType.END_OF_STREAM ? type : undefined);
+  return type === PacketType.CREDIT || type === PacketType.END_OF_STREAM ? type : undefined;
 }
 
 /**
