@@ -213,7 +213,7 @@ export class GatheredBytes {
     this.length = length;
   }
 
-  /** All of them, until the next ones come. */
+  /** All gathered bytes; valid until the next piece comes. */
   get bytes(): Buffer {
     return this.#room.subarray(0, this.length);
   }

@@ -27,7 +27,7 @@ export class Channel<T extends Sourced> {
     this.#channel.publish(message);
   }
 
-  /** Calls `listener` for every message, or only for those of one source. The answer ends the subscription. */
+  /** Calls `listener` for every message, or only for those of one source. The returned function ends the subscription. */
   subscribe(listener: (message: T) => void, source?: object): () => void {
     const onMessage = (message: unknown): void => {
       const event = message as T;

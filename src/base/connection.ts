@@ -8,9 +8,9 @@ export interface ListenerLimits {
   readonly handshakeTimeoutMs?: number;
   /** For the first request, from the end of the handshake on. Default 60 s; 0: whoever reads the request sees to it. */
   readonly requestTimeoutMs?: number;
-  /** Of pending connections. Default 1024. */
+  /** Most pending connections. Default 1024. */
   readonly maxPending?: number;
-  /** Of all connections. Default: no other than that of the descriptors. */
+  /** Most connections. Default: only the limit of descriptors. */
   readonly maxConnections?: number;
   /** Whether the handshake verifies a certificate of the peer. */
   readonly clientCertificates?: boolean;
@@ -46,7 +46,7 @@ const DEFAULT_LIMITS: Required<ListenerLimits> = {
 const CONNECTION = Symbol("connection");
 type Tracked = Socket & { [CONNECTION]?: Connection };
 
-/** What is known of a socket that a listener of this process accepted; also of the TLS socket around it. */
+/** The connection of a socket that a listener of this process accepted; also for the TLS socket around it. */
 export function connectionOf(socket: Socket): Connection | undefined {
   const { [CONNECTION]: own } = socket as Tracked;
   // Node keeps the socket that a TLS socket was made of under this name, and nowhere else.
@@ -62,9 +62,9 @@ export class Connection {
   readonly remoteHost: string | undefined;
   /** `host:port`, or `unix`. Unlike the socket it can also be asked when the connection is gone. */
   readonly remote: string;
-  /** By the clock of its `Connections`. */
+  /** Time by the clock of its `Connections`. */
   readonly acceptedAt: number;
-  /** In time as `Connections` counts it. */
+  /** Deadline in the time that `Connections` counts. */
   deadline = Number.POSITIVE_INFINITY;
   isHandshaking: boolean;
   isOpen = true;
@@ -187,11 +187,11 @@ export class Listener {
   readonly isUnix: boolean;
   readonly limits: Required<ListenerLimits>;
   readonly closed: Partial<Record<CloseReason, number>> = {};
-  /** By age. */
+  /** Connections whose peer is not known, by age. */
   readonly pending = new ConnectionList();
-  /** Whose certificate is good, but who have not asked for anything yet. */
+  /** Connections of peers with a good certificate that have not sent a request yet. */
   readonly known = new ConnectionList();
-  /** With an HTTP request under way; the first came first. */
+  /** Connections with an HTTP request in progress, in the order of the requests. */
   readonly busy = new ConnectionList();
   open = 0;
   readonly #all: Connections;

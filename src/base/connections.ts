@@ -36,7 +36,7 @@ const FULL_FOR_MS = 10_000;
 /** How often the open descriptors are counted, at most. */
 const COUNT_INTERVAL_MS = 1_000;
 
-/** What a scrape reads. */
+/** Figures of one listener, for metrics. */
 export interface ListenerReading {
   readonly name: string;
   readonly open: number;
@@ -84,7 +84,7 @@ export class Connections {
     server.once("close", () => this.#listeners.splice(this.#listeners.indexOf(listener), 1));
   }
 
-  /** The answer ends it. */
+  /** The returned function ends the subscription. */
   subscribe(observer: (closed: ClosedConnection) => void): () => void {
     this.#observers.add(observer);
     return () => this.#observers.delete(observer);
@@ -223,7 +223,7 @@ export class Connections {
 
 /** How many file descriptors this process may still open. */
 export interface Descriptors {
-  /** Of the process; Infinity where it is not known or there is none. */
+  /** Most descriptors of the process; Infinity where the limit is not known or there is none. */
   readonly limit: number;
   /** Open now; undefined where it cannot be found out. */
   count(): number | undefined;
@@ -250,5 +250,5 @@ function countOpen(): number | undefined {
   }
 }
 
-/** Those of this process. */
+/** The connections of this process. */
 export const processConnections = new Connections();

@@ -32,7 +32,7 @@ export interface Judgement {
   readonly code?: ErrorCode | undefined;
   readonly likelihood?: Likelihood | undefined;
   readonly fix?: Fix | undefined;
-  /** The same for scripts. */
+  /** The facts of the message as fields, for scripts. */
   readonly details?: Readonly<Record<string, unknown>> | undefined;
 }
 

@@ -5,9 +5,9 @@ import type { MetricsRegistry } from "./metrics/registry.js";
 
 export interface Readiness {
   ready(): boolean;
-  /** What to say instead of upstream's words when it is not. */
+  /** The reason when it is not ready, instead of upstream's words. */
   why?(): string | undefined;
-  /** What there is too much of, although it is. */
+  /** What there is too much of, although it is ready. */
   full?(): string | undefined;
 }
 

@@ -144,7 +144,7 @@ export function sendText(
   response.end(body);
 }
 
-/** What Go's file-less mux says. */
+/** The answer of Go's ServeMux. */
 function notFound(_request: HttpRequest, response: ServerResponse): void {
   sendText(response, 404, "404 page not found\n", { "X-Content-Type-Options": "nosniff" });
 }

@@ -17,7 +17,7 @@ export interface JsonMember {
 
 export interface JsonObject extends Span {
   readonly kind: "object";
-  /** In the order of the text; a name may occur more than once. */
+  /** Members in the order of the text; a name may occur more than once. */
   readonly members: readonly JsonMember[];
 }
 

@@ -47,7 +47,7 @@ export class ShortLivedMap<Key, Value> {
     for (const key of [...this.#places.keys()]) this.delete(key);
   }
 
-  /** In the order in which they came. */
+  /** Values in the order in which their keys were added. */
   *values(): IterableIterator<Value> {
     for (const place of this.#places.values()) yield this.#values[place] as Value;
   }
@@ -61,7 +61,7 @@ export class ShortLivedSet<Item> {
     return this.#items.size;
   }
 
-  /** Call the answer when it goes. */
+  /** The returned function removes the item. */
   add(item: Item): () => void {
     const number = this.#count++;
     this.#items.set(number, item);

@@ -83,7 +83,7 @@ function writtenHeader(
   return block;
 }
 
-/** Of the header with eight spaces in the checksum's own field. */
+/** The checksum of a header, with eight spaces in the checksum's own field. */
 function checksum(block: Buffer): number {
   let sum = 8 * 0x20;
   for (const [index, byte] of block.entries()) if (index < 148 || index >= 156) sum += byte;
@@ -101,7 +101,7 @@ export interface TarEntry {
 }
 
 export interface TarLimits {
-  /** Of the archive when unpacked. */
+  /** Size of the archive when unpacked. */
   readonly bytes: number;
   readonly members: number;
 }
@@ -281,7 +281,7 @@ class ByteSource {
     return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
   }
 
-  /** The same in pieces as they come. */
+  /** The next bytes in pieces as they come. */
   async *pieces(length: number): AsyncGenerator<Buffer, void, void> {
     for (let wanted = length; wanted > 0; ) {
       if (this.#rest.length === 0) {

@@ -44,7 +44,7 @@ export class Logger {
     this.#put("E", message, fields);
   }
 
-  /** Gives what was logged last a moment to get out. */
+  /** Waits a moment for the last lines to be written. */
   close(): Promise<void> {
     return this.#sink.drain(DRAIN_MS);
   }
@@ -112,7 +112,7 @@ function pad(value: number, width: number): string {
 /** Where lines end up. Calls back when the bytes are gone, or with the error that keeps them. */
 export type WriteBytes = (bytes: Buffer, done: (error?: Error | null) => void) => void;
 
-/** What may wait while a write is on its way. */
+/** Bytes that may wait while a write is in progress. */
 const MAX_WAITING_BYTES = 1 << 20;
 
 /** Lines on their way to a place that may be slow: one write at a time, a bound on what waits, the rest dropped and counted. */

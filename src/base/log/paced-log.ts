@@ -7,7 +7,7 @@ import type { Fields, Logger } from "./log.js";
 /** After the first hundred of a kind, twenty lines a second say as much. */
 const BURST = 100;
 const LINES_PER_SECOND = 20;
-/** What was left out is said at the latest after this time, also when nothing else happens. */
+/** The number of lines left out is logged at the latest after this time, also when nothing else happens. */
 const COUNT_AFTER_MS = 10_000;
 
 type Write = (message: string, fields: Fields) => void;

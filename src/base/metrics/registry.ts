@@ -13,7 +13,7 @@ export interface Family {
   readonly name: string;
   readonly help: string;
   readonly type: "counter" | "gauge" | "histogram";
-  /** Asked at scrape time. */
+  /** Called at scrape time. */
   samples(): Iterable<Sample>;
 }
 

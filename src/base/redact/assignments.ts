@@ -216,7 +216,7 @@ function plainValue(text: string, { name, start, from, by, lineStart, lineEnd }:
 }
 
 const LONGEST_LIST = 4096;
-/** What may stand before the first name of a line of YAML, an environment file, a unit or a script. */
+/** Text that may come before the first name of a line of YAML, an environment file, a unit or a script. */
 const LINE_BEGIN =
   /^[ \t]*(?:- +|\? +|export +|set +|ENV +|ARG +|env\.|#+ *|\/\/ *|--? ?|Environment=|"|'|;|\$env:|\d{1,6}:)*["']?$/;
 

@@ -16,7 +16,7 @@ const LONGEST_CERTIFICATE = 64 * 1024;
 const RUN = /[A-Za-z0-9+/_-]{14,}={0,3}/g;
 const STARTS_OPEN =
   /^sha(?:1|256|384|512)[-/_]|^AAAA(?:B3NzaC1|C3NzaC1lZDI1NTE5|E2VjZHNhLXNoYTItbmlzdH|G[nN]zaC1lZDI1NTE5|Inz?aC1)/;
-/** What says that a digest, a certificate or something else for everybody follows. */
+/** Text before a digest, a certificate or something else that is public. */
 const OPEN_CONTEXT =
   /(?:sha-?(?:1|224|256|384|512)|md5|spki|pin(?:-sha256)?|fingerprint\w*|digest|checksum|etag|thumbprint|certificate(?:-authority)?(?:-data)?|\bca(?:bundle|-data|data)?|public[-_ ]?key|pubkey|known_hosts|akid|skid|keyid)\\{0,4}["']?[ \t]{0,4}[:=/ -]?[ \t]{0,4}\\{0,4}["'[]?$/i;
 
@@ -209,7 +209,7 @@ function swapped(bytes: Buffer, encoding: TextForm["encoding"]): Buffer {
   return encoding === "utf16be" ? even.swap16() : even;
 }
 
-/** By its mark, or by the zeros that plain text has in every other byte. */
+/** The encoding by its byte order mark, or by the zeros that plain text has in every other byte. */
 function encodingOf(bytes: Buffer): TextForm["encoding"] {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf16le";
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf16be";

@@ -1,7 +1,7 @@
 /** Whether a name says that its value is a secret: `DB_PASSWORD`, `client-key-data`, `bearerToken`. */
 import { remedies } from "../errors/catalogue.js";
 
-/** What the value of a name that ends so is about; the secret itself is elsewhere. */
+/** Last words of names whose value is only about a secret. */
 const ABOUT = new Set(
   (
     "file files path paths dir directory name names ref refs namespace ids url uri endpoint ttl seconds duration expiry " +
@@ -27,7 +27,7 @@ const KEY_OF = new Set(
   ).split(" "),
 );
 
-/** In an environment a key is one to be kept. */
+/** Names of environment variables that end with KEY are those of secrets. */
 const VARIABLE_KEY = /^[A-Z0-9_]+_KEYS?$/;
 
 const PASSWORD = /pass(?:word|wd|phrase|code)?$|pwd$|^pw$/;
@@ -104,7 +104,7 @@ export const REMOVED = "[removed]";
 /** Nothing shorter counts as drawn at random. */
 export const SHORTEST_RANDOM = 20;
 
-/** What is long and random and no secret, within longer texts too. */
+/** Long random texts that are no secrets, within longer texts too. */
 const KNOWN_FORMS =
   /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|(?<![A-Za-z0-9])(?:0x)?[0-9a-fA-F]{7,}(?![A-Za-z0-9])/gi;
 

@@ -13,7 +13,7 @@ export type StructurePass = (text: string, inner: (text: string) => string) => s
 
 /** A kubeconfig in a data URL in an Ignition config in a Secret in YAML is four deep. */
 const DEEPEST = 7;
-/** Of all texts that were found in one, together. */
+/** Characters of all texts that were found in one text, together. */
 const MOST_INNER_CHARS = 64 * 1024 * 1024;
 /** Nothing shorter holds a name and a value, or is random enough. */
 const SHORTEST = 6;

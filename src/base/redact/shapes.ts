@@ -140,7 +140,7 @@ function* keySpans(text: string): Generator<Span> {
   }
 }
 
-/** What a line of a body ends with, whatever a log has put before it; line breaks may be written as `\n`. */
+/** The end of a line of a key's body, whatever a log has put before it; line breaks may be written as `\n`. */
 const BODY_END = /(?:^|[^A-Za-z0-9+/])[A-Za-z0-9+/]{16,}={0,3}["'\\,]{0,4}\s*$/;
 const BODY_PART = /(?:^|[^A-Za-z0-9+/])[A-Za-z0-9+/]{16,}(?:[^A-Za-z0-9+/]|$)/;
 const HEADER = /(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset): /;
@@ -148,7 +148,7 @@ const FIRST_PART = /^(?:\\{1,8}[nr]|[\s"']){0,20}(?=[a-z+/]{0,64}[A-Z0-9])[A-Za-
 const ONLY_PART = /^[A-Za-z0-9+/]{1,64}={0,2}$/;
 const LAST_PART = /[A-Za-z0-9+/]={0,2}\s*$/;
 
-/** Of a key without an end: as far as lines look like one, and not into the next one. */
+/** The end of a key that was cut off: as far as lines look like a key's, and not into the next key. */
 function bodyEnd(text: string, from: number, limit: number): number {
   const lineEnd = endOfLine(text, from, limit);
   if (lineEnd - from > 1) {
@@ -171,7 +171,7 @@ function bodyEnd(text: string, from: number, limit: number): number {
   return to;
 }
 
-/** Of a key without a beginning. */
+/** The start of a key whose beginning was cut off. */
 function bodyStart(text: string, end: number, limit: number): number {
   const before = text.slice(limit, end);
   let from = limit + before.lastIndexOf("\n") + 1;

@@ -64,7 +64,7 @@ export class ProxyAgent {
     });
   }
 
-  /** All with tunnels, those of servers that are going away included. */
+  /** All links with tunnels, those of servers that are going away included. */
   links(): IterableIterator<ServerLink> {
     return this.#links.values();
   }

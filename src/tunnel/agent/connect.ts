@@ -248,7 +248,7 @@ export function pingInterval(configuredMs: number, extended: boolean): number {
   return Math.min(SLOWEST_PING_MS, Math.max(configuredMs, extended ? FASTEST_PING_MS : SAFE_PING_MS));
 }
 
-/** When the certificate in the file ends; undefined while the file cannot be read, which the next attempt will tell. */
+/** When the certificate in the file ends; undefined while the file cannot be read, which the next attempt reports. */
 export function certificateEnd(certFile: string): Date | undefined {
   try {
     return new Date(leafIn(readFileSync(certFile, "utf8")).validTo);

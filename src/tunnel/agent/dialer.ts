@@ -23,7 +23,7 @@ export interface DialResult {
   readonly onBytes: (chunk: Uint8Array) => void;
 }
 
-/** What every dial of an agent goes by. */
+/** Parts that all dials of an agent share. */
 export interface DialRules {
   readonly policy: DestinationPolicy;
   readonly resolver: Resolver;
@@ -185,7 +185,7 @@ function timeoutFor(where: string): DialFailure {
   return { outcome: "timeout", error: `dial tcp ${where}: i/o timeout` };
 }
 
-/** What one read of an endpoint takes at most. */
+/** Most bytes of one read from an endpoint. */
 const READ_BYTES = 64 * 1024;
 
 /**

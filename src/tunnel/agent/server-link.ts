@@ -107,7 +107,7 @@ export class ServerLink implements StreamOwner {
     return this.#dials.size;
   }
 
-  /** What is being dialled. */
+  /** Dials that wait for their endpoints. */
   *dials(): Iterable<DialFacts> {
     for (const { asked } of this.#dials.values()) yield asked;
   }

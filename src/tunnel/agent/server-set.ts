@@ -45,7 +45,7 @@ export class ServerSet {
   readonly #backoff: Backoff;
   #next = 0;
   #duplicates = 0;
-  /** What the last server said in its `servercount` header. */
+  /** The `servercount` header of the last server. */
   #announced = 1;
   #stopped = false;
   #draining = false;
@@ -123,7 +123,7 @@ export class ServerSet {
     }
   }
 
-  /** Said once, not with every look. */
+  /** The reason is published once, not with every check. */
   #isPaused(): boolean {
     const reason = this.#options.pauseReason?.();
     if (reason !== undefined && this.pausedBecause === undefined) {

@@ -45,7 +45,7 @@ export interface ConnectExchange {
   readonly request: string;
   /** How much of a refusal's text is of interest. */
   readonly maxBodyBytes: number;
-  /** What to reject with when the answer is not HTTP/1, and when there is none. */
+  /** The errors for an answer that is not HTTP/1, and for no answer. */
   readonly malformed: () => Error;
   readonly lost: (why: unknown) => Error;
 }

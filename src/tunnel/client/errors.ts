@@ -18,7 +18,7 @@ export class DialRefusedError extends DrawbridgeError {
   }
 }
 
-/** Both kinds of frontend pass the same phrases on, so they decide; a status only where none is known. */
+/** Both kinds of frontend pass the same phrases on, so phrases decide, and the status only where none is known. */
 function codeOf(answer: string, status: number | undefined): ErrorCode {
   if (status !== undefined && status < 500) return "DB_PEER_PROTOCOL";
   if (/no agent available|no tunnels available/i.test(answer)) return "DB_NO_AGENT";
@@ -64,7 +64,7 @@ export function badAnswer(where: string, why: string): DrawbridgeError {
   return new DrawbridgeError("DB_PEER_PROTOCOL", `the answer of ${where} makes no sense: ${why}.`);
 }
 
-/** What bounds a dial, from the first connect to the last byte of the answer: its deadline and the caller's signal. */
+/** Options and bounds of a dial, from the first connect to the last byte of the answer: its deadline and the caller's signal. */
 export interface DialOptions {
   /** Gives the dial up; the promise rejects with the signal's reason. Without effect once the tunnel is open. */
   readonly signal?: AbortSignal | undefined;

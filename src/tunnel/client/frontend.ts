@@ -4,7 +4,7 @@ import { type CertificateSet, readCertificateSet } from "../pki/certificate-set.
 import { NOT_A_HOST, parseHost } from "../wire/destination.js";
 import { badAddress } from "./errors.js";
 
-/** What the frontend expects: `HTTPConnect` and `GRPC` in kube-apiserver's egress selector. */
+/** The frontend's protocol: `HTTPConnect` and `GRPC` in kube-apiserver's egress selector. */
 export type FrontendProtocol = "http-connect" | "grpc";
 
 export type Frontend =
@@ -13,7 +13,7 @@ export type Frontend =
 
 /** PEM texts, or files with them that are read again when they were replaced; a file wins over a text. */
 export interface FrontendTls {
-  /** Who signed the server's certificate; neither: the system's authorities. */
+  /** Authorities of the server's certificate; neither: the system's. */
   readonly ca?: string;
   readonly caFile?: string;
   /** Our own certificate with its key, for servers that ask for one. */
@@ -36,7 +36,7 @@ export function certificatesOf({ ca, cert, key, ...files }: FrontendTls): Certif
   return { ...texts, ...(key === undefined ? {} : { key }), ...readCertificateSet(files) };
 }
 
-/** What may be dialled, in the one form that servers and agents judge and dial. */
+/** A destination in the one form that servers and agents judge and dial. */
 export interface DialTarget {
   readonly host: string;
   readonly port: number;
@@ -55,7 +55,7 @@ export function parseTarget(address: string): DialTarget {
   return { host: host.text, port };
 }
 
-/** The same as text. */
+/** The target's one form as text. */
 export function canonicalTarget(address: string): string {
   const { host, port } = parseTarget(address);
   return joinHostPort(host, port);

@@ -38,7 +38,7 @@ export class ProxyCall implements StreamOwner, FarSide {
   #socket: TunnelDuplex | undefined;
   #answered: { resolve(socket: TunnelDuplex): void; reject(reason: unknown): void } | undefined;
   #lateClose: NodeJS.Timeout | undefined;
-  /** What the server said when it refused the call at once. */
+  /** The server's status when it refused the call at once. */
   #status = "";
 
   constructor(options: ProxyCallOptions) {

@@ -70,11 +70,11 @@ const REPLACEMENT_MS = 60_000;
 interface Ready {
   readonly context: SecureContext;
   readonly stamp: string;
-  /** Since when the files could not be used. */
+  /** Time since which the files cannot be used. */
   brokenSince: number | undefined;
 }
 
-/** By the caller's own object, which lives as long as it dials with it. */
+/** Contexts by the caller's own object, which lives as long as it dials with it. */
 const made = new WeakMap<FrontendTls, Ready>();
 
 /** Throws a DrawbridgeError that names the file at fault. */

@@ -1,4 +1,4 @@
-/** What a dial gives: enough of a `net.Socket` for node:http, node:tls and most that was written for sockets. */
+/** The result of a dial: enough of a `net.Socket` for node:http, node:tls and most code that was written for sockets. */
 import { Duplex } from "node:stream";
 
 /** A real `net.Socket` (or `tls.TLSSocket`) at http-connect frontends, a stand-in for one at gRPC frontends. */
@@ -31,7 +31,7 @@ export interface FarSide {
   unref(): void;
 }
 
-/** What may wait for the program in either direction before the far side is held back. */
+/** Bytes that may wait for the program in either direction before the far side is held back. */
 const HIGH_WATER_BYTES = 128 * 1024;
 
 export class TunnelDuplex extends Duplex implements TunnelSocket {

@@ -1,4 +1,4 @@
-/** What all tunnels of a process share: credit beyond the first window, and bytes queued for slow readers. */
+/** Memory that all tunnels of a process share: credit beyond the first window, and bytes queued for slow readers. */
 
 export const DEFAULT_LIMITS: MemoryLimits = {
   tunnelQueueBytes: 4 * 1024 * 1024,

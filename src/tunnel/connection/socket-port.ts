@@ -3,7 +3,7 @@ import { ByteQueue } from "../../base/byte-queue.js";
 import type { Clock } from "../../base/clock.js";
 import type { NearEvents, Port } from "./tunnel.js";
 
-/** What is needed of a `net.Socket`; spelled out because this folder opens no sockets. */
+/** The part of `net.Socket` that is used; spelled out because this folder opens no sockets. */
 export interface SocketLike {
   readonly writableLength: number;
   readonly destroyed: boolean;
@@ -27,7 +27,7 @@ export interface SocketLike {
 
 const NOTHING = new Uint8Array(0);
 
-/** What a TLS socket is handed at once, for it holds its bytes twice. Others get all there is: fewer, larger writes. */
+/** Bytes that a TLS socket gets at once, since it holds them twice. Other sockets get all there is: fewer, larger writes. */
 const TLS_PORTION_BYTES = 64 * 1024;
 
 /** Pieces of one turn that are written each by itself: what a socket holds back costs some hundred bytes a piece. */

@@ -27,7 +27,7 @@ export class TunnelTable {
   readonly #overflow: Overflow;
   /** Tunnels of the watchdog. */
   probes = 0;
-  /** Of tunnels that have ended. */
+  /** Bytes of tunnels that have ended. */
   #pastToFar = 0;
   #pastToNear = 0;
   #touched: Tunnel[] = [];

@@ -9,7 +9,7 @@ import type { QueueHolder } from "./budget.js";
 import type { TunnelTable } from "./table.js";
 import { ReceiveWindow, SendWindow } from "./window.js";
 
-/** What a tunnel needs of the link it runs over. */
+/** The link that a tunnel runs over. */
 export interface Carrier {
   readonly congested: boolean;
   /** Both ends are drawbridge and agreed on credit and end-of-stream. */
@@ -24,12 +24,12 @@ export interface Carrier {
  */
 const HALF_OPEN_SILENCE_MS = 5 * 60_000;
 
-/** What is known of a dial from the first moment, as events and listings tell it. */
+/** Facts about a dial that are known from its start, for events and listings. */
 export interface DialFacts {
   /** The process' own number for the dial and for the tunnel that comes of it. */
   readonly id: number;
   readonly address: string;
-  /** By the link's clock: when it was asked for, and when it was sent on towards the endpoint (0: not yet). */
+  /** Times by the link's clock: of the request, and of the dial towards the endpoint (0: not yet). */
   readonly askedAt: number;
   readonly dialledAt: number;
   /** How the caller came in; only a server knows. */
@@ -37,7 +37,7 @@ export interface DialFacts {
 }
 
 export interface TunnelInfo extends DialFacts {
-  /** By the link's clock: when the dial was answered. */
+  /** Time by the link's clock at which the dial was answered. */
   readonly openedAt: number;
   /** The watchdog's: nobody's traffic, so it is not counted, not shown and not waited for. */
   readonly isProbe?: boolean;
@@ -49,7 +49,7 @@ export class Tunnel implements NearEvents, QueueHolder {
   readonly info: TunnelInfo;
   bytesToFar = 0;
   bytesToNear = 0;
-  /** Moments of its life, by the link's clock; 0 for those that have not come. */
+  /** Times of its events, by the link's clock; 0 for events that have not happened. */
   firstToFarAt = 0;
   firstToNearAt = 0;
   nearEndedAt = 0;
@@ -61,7 +61,7 @@ export class Tunnel implements NearEvents, QueueHolder {
 
   readonly #table: TunnelTable;
   readonly #carrier: Carrier;
-  /** What closes the tunnel at the far end: CLOSE_REQ from a server, CLOSE_RSP from an agent. */
+  /** The packet that closes the tunnel at the far end: CLOSE_REQ from a server, CLOSE_RSP from an agent. */
   readonly #closePacket: ControlPacket;
   readonly #send: SendWindow | undefined;
   readonly #receive: ReceiveWindow | undefined;
@@ -93,7 +93,7 @@ export class Tunnel implements NearEvents, QueueHolder {
     }
   }
 
-  /** What may still be sent before the far end grants more; undefined when it knows no window. */
+  /** Bytes that may still be sent before the far end grants more; undefined when it knows no window. */
   get sendWindow(): number | undefined {
     return this.#send?.left;
   }
@@ -285,7 +285,7 @@ export interface Port {
   destroy(): void;
 }
 
-/** What a port reports. */
+/** Events of a port. */
 export interface NearEvents {
   /** `chunk` may be reused after the call. */
   onNearData(chunk: Uint8Array): void;

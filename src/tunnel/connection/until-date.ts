@@ -1,9 +1,9 @@
 import type { Clock } from "../../base/clock.js";
 
-/** Looked at again this often: hosts' clocks are set, and timers cannot be longer than some days. */
+/** Period of the checks: hosts' clocks are set, and timers cannot be longer than some days. */
 const LOOK_AGAIN_MS = 60 * 60_000;
 
-/** Calls `act` at a date of the calendar; the answer calls it off. */
+/** Calls `act` at a date of the calendar; the returned function cancels it. */
 export function untilDate(clock: Clock, date: Date, act: () => void): () => void {
   let cancel = (): void => {};
   const look = (): void => {

@@ -13,7 +13,7 @@ export const FIRST_WINDOW_BYTES = 64 * 1024;
 /** No window grows beyond this. */
 export const MAX_WINDOW_BYTES = 2 * 1024 * 1024;
 
-/** What a peer may overshoot its window by: one read of a socket. */
+/** Bytes that a peer may send beyond its window: one read of a socket. */
 export const OVERSHOOT_BYTES = 64 * 1024;
 
 /**

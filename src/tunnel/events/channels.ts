@@ -1,4 +1,4 @@
-/** Everything that happens in a server or an agent and that somebody may want to hear about, one channel per event. */
+/** The events of servers and agents, one channel each. */
 import { Channel } from "../../base/channel.js";
 import type * as events from "./events.js";
 

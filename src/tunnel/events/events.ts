@@ -1,4 +1,4 @@
-/** What each channel carries. Counts and durations are plain numbers; nothing here may hold a secret. */
+/** The message of each channel. Counts and durations are plain numbers; nothing here may hold a secret. */
 
 import type { Sourced } from "../../base/channel.js";
 import type { ServerLink } from "../agent/server-link.js";
@@ -51,14 +51,14 @@ export interface ServerTunnelClosed extends Sourced {
 
 export interface ServerAgentConnected extends Sourced {
   readonly agentId: string;
-  /** As the agent sent them. */
+  /** The identifiers as the agent sent them. */
   readonly identifiers: string;
   /** The server's own number for this stream; agent ids are not unique. */
   readonly stream: number;
   readonly remote: string;
   /** Whether the agent speaks drawbridge's additions. */
   readonly drawbridge: boolean;
-  /** Whom its certificate or token names. */
+  /** The name in its certificate or token. */
   readonly principal?: string;
 }
 
@@ -86,17 +86,17 @@ export interface ServerRefused extends Sourced {
   readonly explanation: Partial<ChoiceExplanation>;
 }
 
-/** The watchdog asked an agent's echo. */
+/** The watchdog probed an agent's path. */
 export interface ServerPathChecked extends Sourced {
   readonly agentId: string;
   readonly stream: number;
-  /** In a row; 0 when everything came back. */
+  /** Failures in a row; 0 when everything came back. */
   readonly failures: number;
-  /** What that was before. */
+  /** The number of failures before. */
   readonly failuresBefore: number;
-  /** When everything came back. */
+  /** Present when everything came back. */
   readonly roundTripMs?: number;
-  /** When it did not. */
+  /** Present when it did not. */
   readonly error?: string;
 }
 

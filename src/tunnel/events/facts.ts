@@ -39,13 +39,13 @@ export interface FlightSummary {
   readonly openedAt: number;
   /** Absent while it is open. The last few that have ended are kept. */
   readonly closedAt?: number;
-  /** Since it was opened, both ways. */
+  /** Packets since it was opened, in both directions. */
   readonly packets: number;
 }
 
 /** Answer of `GET flight/KEY`; with `?format=text` the same for a person to read. */
 export interface FlightRecord extends FlightSummary {
-  /** When it was put together. */
+  /** When the record was made. */
   readonly at: number;
   readonly totals: readonly {
     readonly direction: "sent" | "received";
@@ -67,6 +67,6 @@ export interface FlightPacket {
   readonly connectId?: number;
   /** DATA: of payload. CREDIT: granted. */
   readonly bytes?: number;
-  /** Of a dial: the end of its number, the same in its request and its answer. */
+  /** The end of a dial's number, the same in its request and its answer. */
   readonly dial?: string;
 }

@@ -1,4 +1,4 @@
-/** What a scrape reads from a running server or agent. Nothing here is maintained for metrics' sake. */
+/** Values that a scrape reads from a running server or agent. None of them is maintained for metrics alone. */
 import type { DurationCounts } from "../../base/metrics/histogram.js";
 import type { SegmentCounters } from "../link/packet-meter.js";
 

@@ -9,7 +9,7 @@ const VERSION = "1";
 const ALWAYS = ["credit", "end-of-stream"];
 const ECHO = "echo";
 
-/** What both ends of a link can do. */
+/** Features that both ends of a link have. */
 export interface Features {
   /** Credit and end of stream. */
   readonly extended: boolean;
@@ -17,10 +17,10 @@ export interface Features {
   readonly echo: boolean;
 }
 
-/** What this program can do. */
+/** Features of this program. */
 export const OUR_FEATURES: Features = { extended: true, echo: true };
 
-/** What the peer says it can do, of what we can. */
+/** The peer's features, as far as this program has them, too. */
 export function featuresIn(value: string | readonly string[] | undefined): Features {
   const [version, list = ""] = typeof value === "string" ? value.split(";") : [];
   const named = list.split(",");

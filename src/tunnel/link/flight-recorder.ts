@@ -22,11 +22,11 @@ export class FlightRecorder implements PacketObserver {
   /** Packet type and direction. */
   readonly #kinds = new Uint8Array(KEPT);
   readonly #totals = new Float64Array(2 * PACKET_TYPE_COUNT);
-  /** Of the present turn. */
+  /** Time of the current turn. */
   #time: number;
   #sentBytes = 0;
   #receivedBytes = 0;
-  /** All there ever were. */
+  /** Packets since the link began. */
   count = 0;
 
   constructor(clock: Clock) {
@@ -78,7 +78,7 @@ export class FlightRecorder implements PacketObserver {
     }
   }
 
-  /** Since the link began; what never came is left out. */
+  /** Totals since the link began, without types that never came. */
   *totals(): Iterable<FlightRecord["totals"][number]> {
     for (const direction of ["sent", "received"] as const) {
       const sent = direction === "sent";
@@ -104,7 +104,7 @@ interface Flight {
 /** The flight recorders of a process' links, and of the last few that are gone: most questions come afterwards. */
 export class FlightHistory {
   readonly #clock: Clock;
-  /** What the clock has to be added to for milliseconds since 1970. */
+  /** The difference between milliseconds since 1970 and the clock. */
   readonly #epoch: number;
   readonly #open = new Map<number, Flight>();
   readonly #gone = new Map<number, Flight>();
@@ -130,7 +130,7 @@ export class FlightHistory {
     if (this.#gone.size > GONE_KEPT) this.#gone.delete(this.#gone.keys().next().value!);
   }
 
-  /** Those that have ended come last. */
+  /** All recorded links; those that have ended come last. */
   list(): FlightSummary[] {
     return [...this.#open.values(), ...this.#gone.values()].map((flight) => this.#summary(flight));
   }
@@ -140,7 +140,7 @@ export class FlightHistory {
     return flight && this.#record(flight);
   }
 
-  /** Of the links that are open. */
+  /** Records of open links. */
   records(limit: number): FlightRecord[] {
     return [...this.#open.values()].slice(0, limit).map((flight) => this.#record(flight));
   }

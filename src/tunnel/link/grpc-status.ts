@@ -17,7 +17,7 @@ export const GrpcStatus = {
 
 export type GrpcStatusName = keyof typeof GrpcStatus;
 
-/** By number. */
+/** Names by number. */
 const GO_NAMES = (
   "OK Canceled Unknown InvalidArgument DeadlineExceeded NotFound AlreadyExists PermissionDenied ResourceExhausted " +
   "FailedPrecondition Aborted OutOfRange Unimplemented Internal Unavailable DataLoss Unauthenticated"
@@ -27,7 +27,7 @@ export function goCodeName(status: number): string {
   return GO_NAMES[status] ?? "Unknown";
 }
 
-/** What a reset stream means to gRPC; a lost connection (no code) is Unavailable. */
+/** The gRPC status of a reset stream; a lost connection (no code) is Unavailable. */
 export function statusOfReset(rstCode: number | undefined): number {
   switch (rstCode) {
     case ErrorCode.CANCEL:

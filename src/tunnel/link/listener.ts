@@ -18,7 +18,7 @@ export interface GrpcListenerOptions {
   /** Absent: HTTP/2 in the clear with prior knowledge, for Unix sockets. */
   readonly tls?: SecureContextOptions & { readonly requestCert: boolean };
   readonly keepaliveMs: number;
-  /** What a peer may have sent on one stream before it is read. */
+  /** Bytes that a peer may have sent on one stream before they are read. */
   readonly streamWindowBytes: number;
   /** Streams that one connection may have open at once. */
   readonly maxStreams: number;
@@ -132,7 +132,7 @@ function answer(
   onCall({ stream, metadata, tlsSocket, remote: connection?.remote ?? UNKNOWN, admitted });
 }
 
-/** As it was when the connection came: a socket that was closed since cannot tell any more. */
+/** The remote address when the connection was accepted: a closed socket does not know it any more. */
 function remoteOf(socket: Socket): string {
   return connectionOf(socket)?.remote ?? UNKNOWN;
 }

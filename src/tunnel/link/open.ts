@@ -6,7 +6,7 @@ import { Session } from "./h2/session.js";
 import type { Headers, Stream } from "./h2/stream.js";
 import { LINK_WINDOW_BYTES, SESSION_WINDOW_BYTES } from "./tuning.js";
 
-/** What other folders hold in their hands without knowing what it is made of. */
+/** Types that other folders use without knowing HTTP/2. */
 export { NOT_HTTP2 } from "./h2/frames.js";
 export type { Session } from "./h2/session.js";
 export type { Headers, Stream } from "./h2/stream.js";

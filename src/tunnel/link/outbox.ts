@@ -1,5 +1,5 @@
 /**
- * What waits to be sent on one stream. Packets are encoded straight into staging buffers, as the payload of HTTP/2 DATA
+ * Packets encoded but not yet accepted by the transport, of one stream. Packets are encoded straight into staging buffers, as the payload of HTTP/2 DATA
  * frames; the transport has one buffer at a time; the rest of a turn's packets gather behind it and leave
  * together.
  */
@@ -48,7 +48,7 @@ export class Outbox {
   #frameEnd = 0;
   #inFlight: Staging | undefined;
   #scheduled = false;
-  /** Of what is queued, the control packets: nothing else holds back who causes them. */
+  /** Queued bytes of control packets: nothing but this bound holds back the peer that causes them. */
   #controlBytes = 0;
   /** Packets since the last flush, and whether that one had several: then more are likely to be on their way. */
   #packets = 0;

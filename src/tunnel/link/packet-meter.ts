@@ -1,4 +1,4 @@
-/** What crosses a stream in one direction: counted for its segment, and shown to an observer that remembers the last of it. */
+/** Counts the packets of a stream in one direction for its segment, and shows them to an observer that remembers the last. */
 import {
   type ConnectId,
   type ControlPacket,
@@ -34,7 +34,7 @@ export class PacketMeter implements PacketTally {
     this.#observer = observer;
   }
 
-  /** What follows happens in a turn of its own. */
+  /** A new turn of the event loop begins. */
   turn(): void {
     this.#observer?.turn();
   }

@@ -84,7 +84,7 @@ export class PacketStream {
     return this.#outbox.queuedBytes;
   }
 
-  /** Of the last ping on its connection. */
+  /** Round trip of the last ping on its connection. */
   get roundTripMs(): number | undefined {
     return this.#stream.session.roundTripMs;
   }

@@ -7,7 +7,7 @@ const LONGEST_CHAIN = 100;
 
 export class PeerTrust {
   #ca: string;
-  /** By performance.now(). */
+  /** When the authorities last changed, by performance.now(). */
   #changedAt = Number.NEGATIVE_INFINITY;
   readonly #now: () => number;
 

@@ -1,4 +1,4 @@
-/** What a person should read about a connection that broke: OpenSSL's own errors hide their reason between numbers. */
+/** Why a connection broke, for people: OpenSSL's own errors hide their reason between numbers. */
 export function transportFailure(error: Error): string {
   const { reason, code } = error as Error & { reason?: string; code?: string };
   if (reason === undefined) return error.message;

@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
 import { type AddressType, answersTo, type DnsAnswer, decodeAnswer, encodeQuery } from "../wire/dns.js";
 import type { NameServer } from "./system-files.js";
 
-/** What gets through every network in one piece, and what Go says. */
+/** Longest datagram that gets through every network in one piece; Go announces the same. */
 const DATAGRAM_BYTES = 1232;
 
 /** Rejects with the socket's error, or with the reason of `stop`, which every question needs: a datagram can be lost. */

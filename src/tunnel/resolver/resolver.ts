@@ -46,7 +46,7 @@ export class Resolver {
   readonly #hosts: WatchedFile<ReturnType<typeof parseHosts>>;
   readonly #conf: WatchedFile<ResolvConf>;
   readonly #maxPending: number;
-  /** By name, the oldest first. */
+  /** Lookups by name, the oldest first. */
   readonly #pending = new ShortLivedMap<string, Pending>();
   #rotation = 0;
 
@@ -90,7 +90,7 @@ export class Resolver {
     };
   }
 
-  /** The same as a promise; it rejects with the signal's reason when that comes first. */
+  /** A lookup as a promise, which rejects with the signal's reason when that comes first. */
   find(name: string, signal: AbortSignal): Promise<readonly string[]> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
@@ -191,7 +191,7 @@ export class Resolver {
 }
 
 interface Question {
-  /** What was asked for, for people. */
+  /** The name that was asked for, for messages. */
   readonly name: string;
   readonly candidate: string;
   readonly type: AddressType;
@@ -219,7 +219,7 @@ async function askServers(
 
 const NO_SUCH_NAME = 3;
 
-/** What the server said, or why it cannot be believed. Throws what is nobody's fault but this process's. */
+/** The server's answer, or why it cannot be used. Throws errors of this process, such as too many open files. */
 async function askWithin(
   timeoutMs: number,
   server: NameServer,

@@ -19,10 +19,10 @@ export interface ResolvConf {
   readonly rotate: boolean;
 }
 
-/** As often as Go looks. */
+/** Period of the checks for changes, as in Go. */
 const LOOK_AGAIN_MS = 5_000;
 
-/** What a file says, as long as it stays as it is. A file that cannot be read now is as it was before. */
+/** The parsed content of a file, read again when the file has changed. While it cannot be read, the last content counts. */
 export class WatchedFile<T> {
   readonly #path: string;
   readonly #parse: (text: string) => T;

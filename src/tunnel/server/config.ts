@@ -48,11 +48,11 @@ export interface TokenAuthConfig {
 
 /** How agents' paths are checked (server/watchdog). */
 export interface WatchdogConfig {
-  /** Between two questions to one agent. */
+  /** Time between two probes of one agent. */
   readonly intervalMs: number;
-  /** For one question. */
+  /** Deadline of one probe. */
   readonly timeoutMs: number;
-  /** So many in a row, and the link is ended. */
+  /** After this many failures in a row the link is ended. */
   readonly failures: number;
 }
 
@@ -72,7 +72,7 @@ export interface ServerConfig {
     readonly claimsFile: string;
   };
   readonly tlsPolicy: TlsPolicy;
-  /** Of connections whose peers are not known yet, at each listener of agents and callers. */
+  /** Limits of connections whose peers are not known yet, at each listener of agents and callers. */
   readonly pending?: { readonly handshakeTimeoutMs: number; readonly maxPending: number };
   readonly health: { readonly host: string; readonly port: number };
   readonly admin: {
@@ -93,7 +93,7 @@ export interface ServerConfig {
   /** Upstream's --xfr-channel-size: packets a frontend may have waiting before it is paused. */
   readonly xfrChannelSize: number;
   readonly limits: MemoryLimits;
-  /** Undefined: nobody is asked. */
+  /** Undefined: agents are not probed. */
   readonly watchdog?: WatchdogConfig;
   /** `agents`: one is connected, as upstream has it, and the default. `path`: bytes come through one. */
   readonly readiness?: "agents" | "path";

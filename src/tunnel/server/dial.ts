@@ -13,7 +13,7 @@ import type { ConnectId, DialId } from "../wire/packet.js";
 import type { AgentLink, PendingDial } from "./agents/agent-link.js";
 import type { Switchboard } from "./switchboard.js";
 
-/** Of an address that cannot be dialled. */
+/** Characters shown of an address that cannot be dialled. */
 const SHOWN_ADDRESS_CHARS = 300;
 
 /** One more agent after the first. */
@@ -32,7 +32,7 @@ export class Dial implements PendingDial {
   /** Where to, in the one form that agents are chosen by and dial; what was asked for, to be shown, when that cannot be dialled. */
   address: string;
   readonly startedAt: number;
-  /** When the agent that has it now was asked; 0 before. */
+  /** When the present agent was asked; 0 before any was. */
   dialledAt = 0;
   readonly #board: Switchboard;
   readonly #tried: AgentLink[] = [];

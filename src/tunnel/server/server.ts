@@ -39,7 +39,7 @@ export interface ServerParts {
 export class ProxyServer {
   readonly config: ServerConfig;
   readonly board: Switchboard;
-  /** Undefined when nobody is asked. */
+  /** Undefined when agents are not probed. */
   readonly watchdog: Watchdog | undefined;
   readonly connections: Connections;
   readonly #clock: Clock;
@@ -266,7 +266,7 @@ export class ProxyServer {
     return { toAgents: to_agent.payloadBytes, fromAgents: from_agent.payloadBytes };
   }
 
-  /** Those in force, by the listener they are for. */
+  /** The certificates in force, with the listener that uses them. */
   certificates(): readonly { readonly use: string; readonly watched: WatchedCertificates }[] {
     return this.#certificates;
   }

@@ -23,7 +23,7 @@ export interface Destination {
   readonly address: string;
 }
 
-/** What is wrong with a host that parseHost does not take. */
+/** Why parseHost does not take a host, for people. */
 export const NOT_A_HOST =
   "a host is an IP address, or a name of ASCII letters, digits, hyphens and underscores in labels of 1 to 63 characters";
 
@@ -108,5 +108,5 @@ function withoutDots(text: string): string {
 export const ECHO_HOST = "echo.drawbridge.invalid";
 export const ECHO_ADDRESS = `${ECHO_HOST}:7`;
 
-/** In Go's words, what everybody else hears who asks for it. */
+/** The answer to callers who ask for the echo, in Go's words. */
 export const ECHO_REFUSAL = `dial tcp: lookup ${ECHO_HOST}: no such host`;

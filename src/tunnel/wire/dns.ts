@@ -36,7 +36,7 @@ export interface DnsAnswer {
   /** 0 is success, 3 says that the name does not exist. */
   readonly rcode: number;
   readonly truncated: boolean;
-  /** What was asked; undefined when the answer does not repeat it. */
+  /** The question as the answer repeats it; undefined when it does not. */
   readonly question: { readonly name: string; readonly type: number } | undefined;
   readonly records: readonly DnsRecord[];
   /** How long "there is none" may be believed (RFC 2308); undefined when the answer does not say. */
@@ -230,7 +230,7 @@ function escapeDots(label: string): string {
   return label.replaceAll("\\", "\\\\").replaceAll(".", "\\.");
 }
 
-/** In resolv.conf's order: a name with enough dots first as it is, one with fewer last. */
+/** The names to look up, in resolv.conf's order: a name with enough dots as it is first, one with fewer last. */
 export function searchNames(name: string, searchDomains: readonly string[], ndots: number): string[] {
   if (name.endsWith(".")) return [name.slice(0, -1)];
   const extended = searchDomains.map((domain) => `${name}.${domain}`);

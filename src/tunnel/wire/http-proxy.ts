@@ -24,7 +24,7 @@ export type RequestTarget =
       readonly authority: Authority;
       /** As the client wrote it: the Host header for the target. */
       readonly hostHeader: string;
-      /** What the target is asked for. */
+      /** The request target for the target's own server. */
       readonly path: string;
     }
   /** A request for a web server: whoever sent it does not know that this is a proxy. */
@@ -49,13 +49,13 @@ export function parseRequestTarget(target: string): RequestTarget {
 /** Names and values in turn, as node:http has them in `rawHeaders`. */
 export type RawHeaders = readonly string[];
 
-/** Meant for the next hop only, whether `Connection` lists them or not (RFC 9110, 7.6.1). */
+/** Headers for the next hop only, whether `Connection` lists them or not (RFC 9110, 7.6.1). */
 const HOP_BY_HOP = new Set([
   ...["connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection"],
   ...["te", "transfer-encoding", "upgrade"],
 ]);
 
-/** Say where a message ends and for whom it is: `Connection` cannot take them away, and a trailer cannot bring them. */
+/** Headers that say where a message ends and whom it is for: `Connection` cannot remove them, nor a trailer add them. */
 const FRAMING_AND_ROUTING = new Set(["content-length", "host"]);
 
 /** Everything that is meant for the far end, in its order. */
@@ -70,7 +70,7 @@ export function endToEndHeaders(headers: RawHeaders): string[] {
   return kept;
 }
 
-/** The same for what follows a body in chunks. */
+/** The trailers behind a chunked body that are meant for the far end. */
 export function endToEndTrailers(trailers: RawHeaders): [name: string, value: string][] {
   return [...pairs(endToEndHeaders(trailers))].filter(([name]) => !FRAMING_AND_ROUTING.has(name.toLowerCase()));
 }

@@ -55,7 +55,7 @@ function addressIn(text: string): Address | undefined {
   return text.includes("%") ? undefined : parseAddress(text);
 }
 
-/** As it is when it has no ASCII form. */
+/** The ASCII form of a name, or the name itself when it has none. */
 function toAscii(name: string): string {
   return /[^\0-\x7f]/.test(name) ? domainToASCII(name) || name : name;
 }

@@ -15,7 +15,7 @@ export interface PacketHandler {
   onData(connectId: ConnectId, chunk: Buffer): void;
 }
 
-/** Told of every packet once its head is there, before the handler is; link/packet-meter.ts has the real one. */
+/** Counts every packet once its head is there, before the handler gets it; link/packet-meter.ts implements it. */
 export interface PacketTally {
   data(connectId: ConnectId, payloadBytes: number): void;
   control(packet: ControlPacket): void;
@@ -27,7 +27,7 @@ type Head = (typeof HEAD)[keyof typeof HEAD];
 /** Prefix, three tags and type, three varints of the eight bytes the fast path reads at most. */
 const CARRY_BYTES = GRPC_PREFIX_BYTES + 5 + 3 * 8;
 
-/** What is set aside for a message before any of it has come: a peer may announce more than it ever sends. */
+/** Memory allocated for a message before any of it has come: a peer may announce more than it ever sends. */
 const FIRST_MESSAGE_BYTES = 4096;
 
 const varint = new VarintReader();

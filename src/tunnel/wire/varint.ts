@@ -134,12 +134,12 @@ const int64 = new Int64Reader();
 
 /** Reads the fields of one protobuf message, one after the other, without an object for each. */
 export class FieldReader {
-  /** Of the present field. */
+  /** Number of the current field. */
   number = 0;
   /** `skipped`: of a wire type that no field of ours has. */
   kind: "int" | "bytes" | "skipped" = "skipped";
   int: ConnectId = 0;
-  /** Where its bytes are. */
+  /** Offsets of its bytes. */
   from = 0;
   to = 0;
   #body: Buffer;

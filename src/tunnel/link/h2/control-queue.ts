@@ -35,7 +35,7 @@ export class ControlQueue {
     else this.#gathered.push(frame);
   }
 
-  /** What was gathered leaves before whatever is written next. */
+  /** Writes the gathered frames, so that they are sent before whatever is written next. */
   flush(): void {
     if (this.#gathered.length === 0) return;
     for (let bytes = this.#gathered.shift(); bytes !== undefined; bytes = this.#gathered.shift()) this.#write(bytes);

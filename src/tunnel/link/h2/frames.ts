@@ -1,7 +1,7 @@
 /** HTTP/2's frames as RFC 9113 writes them. All numbers here are the specification's. */
 
 export const FRAME_HEADER_BYTES = 9;
-/** What every peer takes; nobody here asks for more. */
+/** Longest frame that every peer accepts; we never ask for more. */
 export const MAX_FRAME_BYTES = 16_384;
 export const DEFAULT_WINDOW_BYTES = 65_535;
 export const MAX_WINDOW_BYTES = 2 ** 31 - 1;

@@ -20,7 +20,7 @@ const STATIC: readonly Header[] = (
     return [name, value];
   });
 
-/** What the specification gives an encoder by default; we never allow more. */
+/** Size of the table that the specification gives an encoder by default; we never allow more. */
 const TABLE_BYTES = 4096;
 const ENTRY_OVERHEAD = 32;
 

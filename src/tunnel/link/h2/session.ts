@@ -31,9 +31,9 @@ import { Stream } from "./stream.js";
 
 export interface SessionOptions {
   readonly isServer: boolean;
-  /** What the peer may have sent on one stream before it is read. */
+  /** Bytes that the peer may have sent on one stream before they are read. */
   readonly streamWindowBytes: number;
-  /** The same for all streams together; only bounds what is under way, since it is given back on arrival. */
+  /** The same for all streams together; it only bounds bytes in transit, since it is given back on arrival. */
   readonly sessionWindowBytes: number;
   /** Streams the peer may have open at once (servers only; unlimited when absent). */
   readonly maxStreams?: number;
@@ -58,9 +58,9 @@ const LINGER_MS = 1000;
 export class Session extends EventEmitter<SessionEvents> implements FrameHandler {
   readonly isServer: boolean;
   readonly socket: Duplex;
-  /** What may still be sent on all streams together. */
+  /** Bytes that may still be sent on all streams together. */
   sendWindow = DEFAULT_WINDOW_BYTES;
-  /** What the peer grants every stream from its start; a stream adds what it was granted beyond that. */
+  /** The window that the peer grants every stream at its start; a stream adds what it was granted beyond that. */
   peerStreamWindow = DEFAULT_WINDOW_BYTES;
   /** Streams that the peer lets us have open at once; grpc-go's guess until it has said so. */
   peerMaxStreams = 100;
@@ -69,7 +69,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   failure: string | undefined;
   /** No new streams: either side sent GOAWAY. */
   closing = false;
-  /** Of the last ping that was answered. */
+  /** Round trip of the last ping that was answered. */
   roundTripMs: number | undefined;
 
   readonly #options: SessionOptions;
@@ -93,7 +93,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   #pingCount = 0n;
 
   readonly #reader: FrameReader;
-  /** Whose DATA frame is arriving. */
+  /** The stream whose DATA frame is arriving. */
   #dataStream: Stream | undefined;
   /** A header block that continues in the next frame. */
   #block: { readonly streamId: number; readonly flags: number; readonly parts: Buffer[]; bytes: number } | undefined;

@@ -39,9 +39,9 @@ export class Stream extends EventEmitter<StreamEvents> {
   headersSent = false;
 
   readonly #window: number;
-  /** What the peer granted beyond its first window, less what was sent. */
+  /** Bytes that the peer granted beyond its first window, less those sent. */
   #sendCredit = 0;
-  /** What the peer may still send, and what was taken since it was last told. */
+  /** Bytes that the peer may still send, and bytes taken since it last got credit. */
   #receiveWindow: number;
   #taken = 0;
   #paused = false;

@@ -11,7 +11,7 @@ import { PathProbe } from "../watchdog/path-probe.js";
 import type { AgentGroup } from "./choice.js";
 import type { Principal } from "./claims.js";
 
-/** Whoever has just answered is not asked again, or others could keep it in question all the time. */
+/** An agent that has just answered is not pinged again, or others could keep it unconfirmed all the time. */
 const SIGN_OF_LIFE_MS = 10_000;
 
 /** A dial that waits for this agent's answer. */
@@ -27,18 +27,18 @@ export interface PendingDial {
 export interface AgentIdentity {
   readonly agentId: string;
   readonly identifiers: Identifiers;
-  /** As sent, for display. */
+  /** The identifiers as sent, for display. */
   readonly identifierText: string;
   readonly remote: string;
-  /** Whom the certificate or token names; empty when nobody was asked. */
+  /** The name in the certificate or token; empty when none was asked for. */
   readonly principal: string;
   /** Both ends are drawbridge. */
   readonly extended: boolean;
   /** The agent has an echo that the watchdog may dial. */
   readonly echo: boolean;
-  /** What its program calls itself; empty when it does not say. */
+  /** Its user agent; empty when it sends none. */
   readonly program: string;
-  /** The same with all its parts, for the claim rules. */
+  /** The principal with all its parts, for the claim rules. */
   readonly claimant: Principal;
   /** Streams with the same key are one agent in the choice. */
   readonly groupKey: string;
@@ -56,7 +56,7 @@ export class AgentLink implements StreamOwner {
   readonly identity: AgentIdentity;
   readonly connection: AgentConnection;
   readonly stream: PacketStream;
-  /** Whose stream it is in the choice among agents; the registry decides. */
+  /** The agent that it belongs to in the choice; set by the registry. */
   group!: AgentGroup;
   readonly tunnels: TunnelTable;
   readonly connectedAt: number;
@@ -118,7 +118,7 @@ export class AgentLink implements StreamOwner {
     return this.#pending.values();
   }
 
-  /** Is anybody still there? Until the answer comes, newer streams of the same agent are preferred. */
+  /** Pings the peer. Until it answers, newer streams of the same agent are preferred. */
   confirmAlive(): void {
     const now = this.#board.clock.now();
     if (this.unconfirmed || now - this.#askedAt < SIGN_OF_LIFE_MS) return;

@@ -22,7 +22,7 @@ export interface AgentListenerOptions {
   readonly received: SegmentCounters;
   readonly sent: SegmentCounters;
   readonly tokens?: TokenAuthenticator | undefined;
-  /** Those in force now. */
+  /** The claim rules in force now. */
   readonly claims?: { readonly current: ClaimRules } | undefined;
   /** Streams end with the certificates of their agents. */
   readonly timeBoxed?: boolean;

@@ -14,7 +14,7 @@ export interface AgentCandidate {
 /** Draws before all candidates are looked at: enough unless most of them are demoted or draining. */
 const MAX_DRAWS = 4;
 
-/** As the choice among agents sees it. */
+/** The agent's status in the choice, on this stream. */
 export function statusOf(link: AgentLink, now: number): AgentStatus {
   return AGENT_STATUSES[Math.max(rankOf(link, now), link.group.demotedUntil > now ? 1 : 0)]!;
 }
@@ -25,7 +25,7 @@ function rankOf(link: AgentLink, now: number): number {
   return link.demotedUntil > now || link.unconfirmed ? 1 : 0;
 }
 
-/** Of one agent's streams the oldest in the best status, as upstream has it: a newcomer does not displace it. */
+/** The oldest of one agent's streams with the best status, as upstream has it: a newer one does not displace it. */
 export function preferredOf(links: readonly AgentLink[], now: number): AgentLink | undefined {
   let preferred: AgentLink | undefined;
   let best = AGENT_STATUSES.length;

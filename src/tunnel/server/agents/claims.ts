@@ -23,7 +23,7 @@ import { judgedHost } from "../../wire/destination.js";
 import type { Identifiers } from "../../wire/identifiers.js";
 import { covers, parsePrefix } from "../../wire/prefix.js";
 
-/** Whom the peer's certificate or token names. */
+/** The identity in the peer's certificate or token. */
 export interface Principal {
   /** Distinguished names with their parts in alphabetical order, as `CN=x,O=y`; empty without a certificate. */
   readonly subject: string;
@@ -114,7 +114,7 @@ function prefixCovers(allowed: string, claimed: string): boolean {
   return outer !== undefined && inner !== undefined && inner.length >= outer.length && covers(outer, inner.address);
 }
 
-/** As names are: in any case, with or without a last dot. */
+/** Host names match in any case, with or without a last dot. */
 function hostMatches(pattern: string, host: string): boolean {
   return globMatches(judgedHost(pattern.toLowerCase()), judgedHost(host.toLowerCase()));
 }

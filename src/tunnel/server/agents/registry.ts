@@ -12,7 +12,7 @@ import { createStrategy, type Strategy } from "./strategies.js";
 const DEMOTION_MS = 15_000;
 const MAX_DEMOTION_MS = 5 * 60_000;
 
-/** What the strategies make of one destination. */
+/** The agents that each strategy finds for one destination. */
 export interface DestinationMatches {
   /** The destination's host as agents are chosen by it. */
   readonly host: string;
@@ -32,7 +32,7 @@ export class AgentRegistry {
   readonly #clock: Clock;
   readonly #random: () => number;
   readonly #isReserved: (host: string) => boolean;
-  /** What upstream's deprecated gauge shows: the keys of the strategy that changed last. */
+  /** The value of upstream's deprecated gauge: the keys of the strategy that changed last. */
   lastReadyBackends = 0;
 
   constructor(
@@ -125,7 +125,7 @@ export class AgentRegistry {
     link.demotedUntil = group.demotedUntil = 0;
   }
 
-  /** What the strategies make of a destination now, in order: the first with a match decides. */
+  /** The matches of a destination now, by strategy and in order: the first with a match decides. */
   matchesFor(address: string): DestinationMatches {
     const host = judgedHost(hostOfAddress(address));
     return {

@@ -14,7 +14,7 @@ import { DrawbridgeError } from "../../../base/errors/error.js";
 import { RateLimit } from "../../../base/rate-limit.js";
 import { parseAddress } from "../../wire/prefix.js";
 
-/** Who wants its token reviewed. */
+/** The sender of a token that is to be reviewed. */
 export interface TokenSender {
   /** The connection its stream is on. */
   readonly connection: object;
@@ -53,7 +53,7 @@ interface Waiter<Verdict> {
   readonly wasAccepted: boolean;
   readonly connection: object;
   readonly address: string;
-  /** In the order of arrival. */
+  /** Numbers grow in the order of arrival. */
   readonly number: number;
   readonly settle: (outcome: { readonly verdict: Verdict } | { readonly reason: unknown }) => void;
 }
@@ -238,7 +238,7 @@ export function tokenRefused(why: string, cause?: unknown): DrawbridgeError {
   return malformedToken(`Failed to validate authentication token, err:${why}`, cause);
 }
 
-/** What was sent is not even one token. */
+/** The error for an authorization header that does not hold exactly one token. */
 export function malformedToken(message: string, cause?: unknown): DrawbridgeError {
   return new DrawbridgeError("DB_AGENT_TOKEN", message, { cause });
 }

@@ -40,7 +40,7 @@ const ACCEPTED_MS = 60_000;
 const REJECTED_MS = 3000;
 const MOST_ACCEPTED = 4096;
 const MOST_REJECTED = 1024;
-/** Those of service accounts have one or two thousand characters. */
+/** Tokens of service accounts have one or two thousand characters. */
 const LONGEST_TOKEN = 16 * 1024;
 
 export function createTokenAuthenticator(
@@ -48,7 +48,7 @@ export function createTokenAuthenticator(
   reviewer: TokenReviewer,
   { clock, qps, burst }: { readonly clock: Clock; readonly qps: number; readonly burst: number },
 ): TokenAuthenticator {
-  /** Both in order of last use, by the token's hash: the tokens themselves are not kept. */
+  /** Results in order of last use, by the token's hash: the tokens themselves are not kept. */
   const accepted = new Map<string, Remembered>();
   const rejected = new Map<string, Remembered>();
   const queue = new ReviewQueue<Verdict>({
@@ -91,7 +91,7 @@ export function createTokenAuthenticator(
 
 interface Remembered {
   readonly verdict: Verdict;
-  /** In force without a review before this time. */
+  /** Until then the result is used without a new review. */
   readonly until: number;
 }
 
@@ -103,7 +103,7 @@ function take<Value>(from: Map<string, Value>, key: string): Value | undefined {
 
 type Verdict =
   | { readonly account: AgentAccount }
-  /** `said`: what the API server said, for the log. */
+  /** `said`: the API server's message, for the log. */
   | { readonly account?: undefined; readonly refusal: string; readonly said?: Error };
 
 function bearerToken(values: readonly string[]): string {

@@ -20,7 +20,7 @@ import type { ConnectId, DialId } from "../../wire/packet.js";
 import { type Caller, type Dial, type DialRefusal, newDialId } from "../dial.js";
 import type { Switchboard } from "../switchboard.js";
 
-/** What a caller may send behind its head before the dial is answered; more waits in the socket. */
+/** Bytes that a caller may send behind its head before the dial is answered; more wait in the socket. */
 const EARLY_BYTES = 64 * 1024;
 
 export class ConnectCaller implements Caller, NearEvents {
@@ -124,7 +124,7 @@ export class ConnectCaller implements Caller, NearEvents {
   }
 }
 
-/** Whatever a refused caller still says. */
+/** Ignores whatever a refused caller still sends. */
 const NOBODY: NearEvents = { onNearData() {}, onNearEnd() {}, onNearLost() {}, onNearDrained() {} };
 
 function answerTo(refusal: Exclude<DialRefusal, { kind: "closed-by-agent" }>): string {

@@ -24,10 +24,10 @@ interface Probe {
 }
 
 export class PathProbe {
-  /** By the server's clock: when the next probe is due, 0 before the first was planned, and when this one has to be over. */
+  /** Times by the server's clock: when the next probe is due (0 before the first is planned), and the deadline of this one. */
   nextAt = 0;
   deadline = 0;
-  /** In a row. */
+  /** Failures in a row. */
   failures = 0;
   /**
    * Those of them, in a row, during which no caller's byte moved either. A link that carries something is slow, not
@@ -64,7 +64,7 @@ export class PathProbe {
     this.#stream.sent.uncount("DIAL_REQ");
   }
 
-  /** Callers' bytes, both ways. */
+  /** Callers' bytes in both directions. */
   #traffic(): number {
     const { toFar, toNear } = this.#tunnels.traffic();
     return toFar + toNear;
@@ -89,7 +89,7 @@ export class PathProbe {
     this.#error = shown(error);
   }
 
-  /** What is known of the path; `epoch` is what the clock has to be added to for milliseconds since 1970. */
+  /** The state of the path; `epoch` is the difference between milliseconds since 1970 and the clock. */
   health(epoch: number): PathHealth {
     if (this.#state === "unknown") return { state: "unknown" };
     const checkedAt = Math.round(epoch + this.#checkedAt);

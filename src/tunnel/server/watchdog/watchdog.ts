@@ -11,15 +11,15 @@ import type { AgentRegistry } from "../agents/registry.js";
 import type { WatchdogConfig } from "../config.js";
 import type { PathProbe } from "./path-probe.js";
 
-/** All agents share one timer, that ticks this often; with shorter intervals more often. */
+/** Longest period of the one timer that all agents share; with shorter intervals it is shorter. */
 const SLOWEST_TICK_MS = 1_000;
-/** So many may be asked in one tick, or twice as many as would be if they were spread evenly. */
+/** Agents that may be probed in one tick, unless twice an even share of them is more. */
 const LEAST_BURST = 16;
 /** A new agent is asked soon: readiness may wait for it. */
 const FIRST_WITHIN_MS = 1_000;
 /** Each time is this much earlier or later, so that agents that came together do not stay together. */
 const SPREAD = 0.1;
-/** For a dismissed agent to read that it is; after that its connection is ended. */
+/** Time for a dismissed agent to read why; after that its connection is ended. */
 const DISMISSAL_MS = 5_000;
 
 export interface WatchdogParts {
@@ -62,7 +62,7 @@ export class Watchdog {
     return link.probe?.health(this.#epoch) ?? { state: "unknown" };
   }
 
-  /** Works when that of one agent does. */
+  /** The path of the server: it works when that of one agent does. */
   path(): PathHealth {
     return overallPath([...this.#parts.registry.links()].map((link) => this.pathOf(link)));
   }
@@ -137,7 +137,7 @@ export class Watchdog {
   }
 }
 
-/** Of a server with these agents: it works when one does, and the best one is shown. */
+/** The path of a server with these agents: it works when that of one agent does, and the best one is shown. */
 export function overallPath(paths: readonly PathHealth[]): PathHealth {
   const of = (state: PathHealth["state"]) => paths.filter((path) => path.state === state);
   const working = of("ok").reduce<PathHealth | undefined>(
