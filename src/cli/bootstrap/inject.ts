@@ -62,14 +62,9 @@ scripts. A file that has the bridge already is brought up to date; flags of the 
     const before = await readConfigFile(file);
     if (action === "check") return checkFile(file, before);
     if (action === "show") return showFile(file, before, options);
-    const change = action === "remove" ? removed(before) : inject(before, options);
-    const written = change.changed || target !== file;
-    if (written) await replaceConfigFile(target, change.text);
-    const hashes = { before: sha256(before), after: sha256(change.text) };
-    const bytes = { before: Buffer.byteLength(before), after: Buffer.byteLength(change.text) };
-    // Since the start of the process: the time that a user waits.
-    const tookMs = Math.round(performance.now());
-    return changeShown({ ...change, file, action, target, written, hashes, bytes, tookMs });
+    const injection = action === "remove" ? removed(before) : inject(before, options);
+    if (injection.changed || target !== file) await replaceConfigFile(target, injection.text);
+    return changeShown(measured(action, file, target, before, injection));
   },
   show: { text: ({ text }) => text, json: ({ json }) => json },
   exitCode: ({ ok }) => (ok ? 0 : 1),
@@ -122,15 +117,19 @@ const MEANINGS: Readonly<Record<InjectionState, string>> = {
   unknown: "is of an unknown kind",
 };
 
-interface Change extends Injection {
-  readonly file: string;
-  readonly action: "inject" | "remove";
-  readonly target: string;
-  readonly written: boolean;
-  readonly hashes: { readonly before: string; readonly after: string };
-  readonly bytes: { readonly before: number; readonly after: number };
-  readonly tookMs: number;
+/** What an action did to a file, and how long it took. */
+function measured(action: "inject" | "remove", file: string, target: string, before: string, injection: Injection) {
+  const { text: after } = injection;
+  return {
+    ...{ ...injection, action, file, target, written: injection.changed || target !== file },
+    hashes: { before: sha256(before), after: sha256(after) },
+    bytes: { before: Buffer.byteLength(before), after: Buffer.byteLength(after) },
+    // Since the start of the process: the time that a user waits.
+    tookMs: Math.round(performance.now()),
+  };
 }
+
+type Change = ReturnType<typeof measured>;
 
 function changeShown(change: Change): Shown {
   const { file, action, target, state, release, changed, written, hashes, warnings, bytes, tookMs } = change;

@@ -61,12 +61,7 @@ trust bundles are left out. Keys are printed with --show-secrets only.`,
   },
 });
 
-interface Described {
-  readonly model: HostedModel;
-  readonly certificates: Certificates | undefined;
-}
-
-async function described(config: HostedConfig, pki: string, cluster: ClusterValues): Promise<Described> {
+async function described(config: HostedConfig, pki: string, cluster: ClusterValues) {
   if (cluster.kubeconfig === "") {
     const model = hostedModel(config, { version: VERSION });
     return { model, certificates: pki === "" ? undefined : await fromDirectory(pki, model) };

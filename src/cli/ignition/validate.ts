@@ -11,23 +11,6 @@ import { inputName } from "../framework/files.js";
 import { complain } from "../framework/output.js";
 import { readConfigFile } from "./payloads.js";
 
-interface Validation {
-  readonly file: string;
-  readonly ok: boolean;
-  readonly version?: string;
-  /** Why it cannot be read at all. */
-  readonly error?: string;
-  readonly findings: readonly ShownFinding[];
-}
-
-interface ShownFinding {
-  readonly severity: LocatedProblem["severity"];
-  readonly path: string;
-  readonly line?: number;
-  readonly column?: number;
-  readonly message: string;
-}
-
 /** Findings that are shown of one config. */
 const MOST_SHOWN = 100;
 
@@ -48,23 +31,26 @@ Ends with 0 when a machine would accept them all, with 1 otherwise. Warnings alo
   exitCode: ({ ok }) => (ok ? 0 : 1),
 });
 
-async function validationOf(file: string, isStrict: boolean): Promise<Validation> {
+type Validation = Awaited<ReturnType<typeof validationOf>>;
+
+/** Of what cannot be read at all there is only the `error`. */
+async function validationOf(file: string, isStrict: boolean) {
   const name = inputName(file);
   try {
     const reading = readConfigOf(await readConfigFile(file), name);
     const findings = reading.findings.map(shown);
     const ok = reading.ok && !(isStrict && findings.length > 0);
-    return { file: name, ok, ...(reading.ok && { version: versionOf(reading.minor) }), findings };
+    return { file: name, ok, version: reading.ok ? versionOf(reading.minor) : undefined, findings };
   } catch (error) {
-    // What cannot even be read must not keep the other files from being looked at.
+    // What cannot even be read must not keep the other files from being validated.
     complain(error);
-    return { file: name, ok: false, error: messageOf(error), findings: [] };
+    return { file: name, ok: false, version: undefined, error: messageOf(error), findings: [] };
   }
 }
 
-function shown({ severity, path, position, message }: LocatedProblem): ShownFinding {
-  return { severity, path: path.join("."), ...position, message };
-}
+const shown = ({ severity, path, position, message }: LocatedProblem) => ({
+  ...{ severity, path: path.join("."), line: position?.line, column: position?.column, message },
+});
 
 function validationText({ file, ok, version, findings }: Validation): string {
   const head = ok ? `${file}: valid, spec ${version}\n` : `${file}: NOT VALID\n`;

@@ -1,6 +1,5 @@
 /** `drawbridge pki renew`: issue again what is about to expire, and change signers without a gap. */
 
-import type { PkiManifest } from "../../tunnel/pki/manifest.js";
 import * as signers from "../../tunnel/pki/renew.js";
 import { renewPki } from "../../tunnel/pki/renew.js";
 import { type Values, yesNo } from "../flags/flag.js";
@@ -16,16 +15,6 @@ const flags = {
   ),
   "drop-former-signers": yesNo("Trust former signers no longer, once nothing that they signed is in use."),
 };
-
-interface Renewal {
-  readonly dir: string;
-  readonly renewed: readonly string[];
-  readonly extended: readonly string[];
-  readonly replaced: readonly string[];
-  readonly dropped: readonly string[];
-  readonly former: readonly string[];
-  readonly manifest: PkiManifest;
-}
 
 export default defineCommand({
   purpose:
@@ -45,15 +34,25 @@ export default defineCommand({
   show: renewalText,
 });
 
-async function renewal({ dir, all, newSigners, dropFormerSigners }: Values<typeof flags>): Promise<Renewal> {
+const NONE: readonly string[] = [];
+
+async function renewal({ dir, all, newSigners, dropFormerSigners }: Values<typeof flags>) {
   if (newSigners || dropFormerSigners) {
     const change = await (newSigners ? signers.replaceSigners(dir) : signers.dropFormerSigners(dir));
-    return { dir, renewed: [], extended: [], ...change };
+    return { dir, renewed: NONE, extended: NONE, ...change };
   }
-  return { dir, replaced: [], dropped: [], ...(await renewPki(dir, { all })) };
+  return { dir, replaced: NONE, dropped: NONE, ...(await renewPki(dir, { all })) };
 }
 
-function renewalText({ dir, renewed, extended, replaced, dropped, former, manifest }: Renewal): string {
+function renewalText({
+  dir,
+  renewed,
+  extended,
+  replaced,
+  dropped,
+  former,
+  manifest,
+}: Awaited<ReturnType<typeof renewal>>) {
   const list = (names: readonly string[]) => listed(manifest, names);
   if (replaced.length > 0) {
     return `New signers in ${dir}, beside the former ones in the bundles:\n${list(replaced)}${NEXT.replaced}`;

@@ -1,37 +1,14 @@
 /** `drawbridge workers list`: all workers, and those whose configuration is behind. */
 
 import { table } from "../../base/text.js";
-import type { Node } from "../../cluster/nodes/objects.js";
 import { hashOfNode, isReady } from "../../cluster/nodes/workers/node.js";
-import { configurationOf, isHosted, listNodes, type WorkerStatus } from "../../cluster/nodes/workers/status.js";
+import { configurationOf, isHosted, listNodes } from "../../cluster/nodes/workers/status.js";
 import { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { PoolMissing, poolHash } from "../../cluster/nodes/workers/user-data.js";
 import type { Worker } from "../../cluster/nodes/workers/worker.js";
 import { yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { poolName, type WorkersFlags, withClusters, workersFlags } from "./shared.js";
-
-interface Listed {
-  readonly name: string;
-  readonly pool: string;
-  readonly zone: string;
-  readonly provider: string;
-  readonly made: boolean;
-  /** "" when no cluster was asked. */
-  readonly node: "" | "Ready" | "NotReady" | "missing";
-  readonly hash: string;
-  readonly configuration: WorkerStatus["configuration"];
-  /** Undefined: no cluster was asked, or the pool is gone. */
-  readonly behind: boolean | undefined;
-  readonly leaving: Worker["leaving"];
-}
-
-interface Seen {
-  /** By pool. */
-  readonly hashes: ReadonlyMap<string, string>;
-  /** By name; undefined when no cluster was asked. */
-  readonly nodes: ReadonlyMap<string, Node> | undefined;
-}
 
 export default defineCommand({
   purpose: `Lists the workers that --state remembers, with their node and the hash of the configuration they run: what the node says of
@@ -41,13 +18,14 @@ itself, or what the machine was given. A worker is behind when its pool has anot
   async run(flags) {
     const workers = await new WorkerStore(flags.state).read();
     const isAsked = !flags.offline && workers.length > 0;
-    const seen = isAsked ? await readClusters(flags, workers) : { hashes: new Map(), nodes: undefined };
-    return { workers: await Promise.all(workers.map((worker) => listedOf(worker, seen))) };
+    const seen = isAsked ? await readClusters(flags, workers) : { hashes: new Map<string, string>(), nodes: undefined };
+    return { workers: workers.map((worker) => listedOf(worker, seen)) };
   },
   show: ({ workers }) => listText(workers),
 });
 
-async function readClusters(flags: WorkersFlags, workers: readonly Worker[]): Promise<Seen> {
+/** Hashes of configurations by pool, and nodes by name; nodes of another cluster are undefined. */
+function readClusters(flags: WorkersFlags, workers: readonly Worker[]) {
   return withClusters(flags, async (clusters) => {
     const hashes = new Map<string, string>();
     let isElsewhere = false;
@@ -64,7 +42,8 @@ async function readClusters(flags: WorkersFlags, workers: readonly Worker[]): Pr
   });
 }
 
-async function listedOf(worker: Worker, { hashes, nodes }: Seen): Promise<Listed> {
+/** `node` is "" and `behind` undefined where no cluster was asked. */
+function listedOf(worker: Worker, { hashes, nodes }: Awaited<ReturnType<typeof readClusters>>) {
   const { leaving, made, name, pool, provider, zone } = worker;
   const node = nodes?.get(name);
   const configuration = configurationOf(worker, node, hashes.get(pool));
@@ -76,7 +55,7 @@ async function listedOf(worker: Worker, { hashes, nodes }: Seen): Promise<Listed
   };
 }
 
-function listText(workers: readonly Listed[]): string {
+function listText(workers: readonly ReturnType<typeof listedOf>[]): string {
   if (workers.length === 0) return "There are no workers.\n";
   return table([
     ["WORKER", "POOL", "ZONE", "PROVIDER", "MADE", "NODE", "HASH", "CONFIGURATION"],
