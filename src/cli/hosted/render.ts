@@ -49,7 +49,7 @@ trust bundles are left out. Keys are printed with --show-secrets only.`,
         "Without --pki or --kubeconfig there are no certificates: Secrets and trust bundles are left out. drawbridge hosted apply makes them.\n",
       );
     }
-    if (out !== "") return { files: await writeRendering(out, rendering.renderedFiles(chosen)) };
+    if (out !== "") return { files: await writeRendering(out, rendering.hostedFiles(chosen)) };
     const objects = showSecrets
       ? chosen.objects
       : chosen.objects.map((object) => ({ ...object, manifest: rendering.withHiddenValues(object.manifest) }));

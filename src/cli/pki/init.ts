@@ -2,7 +2,7 @@
 
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { certificatesFor } from "../../tunnel/pki/certificates-for.js";
-import { comparePki, type PkiManifest, readManifest } from "../../tunnel/pki/manifest.js";
+import { comparePki, type PkiManifest, readPkiManifest } from "../../tunnel/pki/manifest.js";
 import type { ProfileName, ProfileOptions } from "../../tunnel/pki/profiles.js";
 import { writePki } from "../../tunnel/pki/write-pki.js";
 import { list, oneOf, text, type Values, yesNo } from "../flags/flag.js";
@@ -49,7 +49,7 @@ export default defineCommand({
   ],
   flags,
   async run({ dir, replace, ...given }: InitFlags, input) {
-    const request = requestOf({ dir, replace, ...given }, input, replace ? await readManifest(dir) : undefined);
+    const request = requestOf({ dir, replace, ...given }, input, replace ? await readPkiManifest(dir) : undefined);
     const present = replace ? undefined : await presentSet(dir, request);
     if (present) return { dir, made: false, manifest: present };
     const issued = await certificatesFor(request.profile, request.options as never);

@@ -11,7 +11,7 @@ import { AGENT_NAMESPACE, names } from "./model/names.js";
 export interface CheckerOptions {
   readonly everyMs: number;
   readonly signal: AbortSignal;
-  /** One sentence for each attempt. */
+  /** Called with one sentence for each attempt. */
   readonly report: (sentence: string) => void;
   readonly now?: () => Date;
 }
@@ -20,7 +20,7 @@ export interface CheckerOptions {
 const STAMP = { name: names.connectivityCheck, namespace: AGENT_NAMESPACE };
 const STAMP_PATH = namedPath("ConfigMap", STAMP);
 
-/** Until the signal fires. */
+/** Checks again and again until the signal fires. */
 export async function keepChecking(api: KubeApi, options: CheckerOptions): Promise<void> {
   while (!options.signal.aborted) {
     await checkOnce(api, options);

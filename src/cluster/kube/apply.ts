@@ -1,4 +1,4 @@
-/** Brings objects into a cluster by server-side apply, takes them out again, and says what became of each. */
+/** Applies objects to a cluster (server-side apply), deletes them, and reports what became of each. */
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { isRecord } from "../../base/at.js";
@@ -22,7 +22,7 @@ const ACTIONS = ["created", "changed", "deleted", "released", "skipped", "unchan
 export interface ObjectOutcome {
   /** `Deployment kube-system/agent`. */
   readonly object: string;
-  /** Where a command works on two clusters. */
+  /** Set by commands that work on two clusters. */
   readonly cluster?: "management" | "hosted";
   readonly action: (typeof ACTIONS)[number];
   /** Why it was skipped. */
@@ -33,7 +33,7 @@ export interface ObjectOutcome {
 export interface FieldChange {
   /** As in `spec.replicas`. */
   readonly path: string;
-  /** Undefined where there was none. */
+  /** Undefined when the field did not exist. */
   readonly before: unknown;
   readonly after: unknown;
 }
@@ -46,7 +46,7 @@ export interface ApplyObjectOptions {
   readonly dryRun?: boolean;
 }
 
-/** Throws DB_OBJECT_REFUSED when the cluster does not take the object. */
+/** Throws DB_OBJECT_REFUSED when the cluster refuses the object. */
 export async function applyObject(
   api: KubeApi,
   manifest: KubeObject,
@@ -135,7 +135,7 @@ function* compare(path: string, before: unknown, after: unknown): Generator<Fiel
   }
 }
 
-/** What a value in a Secret is shown as: two of them can be compared, neither is given away. */
+/** A digest of a value in a Secret: two of them can be compared, and neither value is shown. */
 export function hidden(value: unknown): string {
   const bytes = typeof value === "string" ? Buffer.from(value, "base64") : JSON.stringify(value);
   return `<hidden, sha256 ${createHash("sha256").update(bytes).digest("hex").slice(0, 12)}>`;
@@ -145,7 +145,7 @@ export const isChange = ({ action }: ObjectOutcome): boolean => action !== "unch
 
 const LONGEST_VALUE = 120;
 
-/** For people: every object that is not as it was, its fields, and a count of all. */
+/** The text for people: every object that changed, its fields, and a count of all. */
 export function outcomesText(outcomes: readonly ObjectOutcome[]): string {
   const lines = outcomes
     .filter(({ action }) => action !== "unchanged")

@@ -18,7 +18,7 @@ export interface KubeClientOptions {
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const PAGE_SIZE = 500;
-/** Far more than any answer to our requests has. */
+/** Far longer than any answer to our requests. */
 const LONGEST_ANSWER = 64 * 1024 * 1024;
 
 /** Talks JSON to one API server. */

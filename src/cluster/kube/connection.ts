@@ -7,18 +7,18 @@ import { unreachableError } from "./errors.js";
 
 export interface ApiCall {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** With its query. */
+  /** The path with its query. */
   readonly path: string;
   readonly body?: string;
-  /** Of the body; JSON by default. */
+  /** The type of the body; JSON by default. */
   readonly contentType?: string;
-  /** What the answer should be; JSON by default. */
+  /** The type of the answer; JSON by default. */
   readonly accept?: string;
 }
 
 /** Credentials are read again from files and plugins at most this often, and at once after a 401. */
 const CREDENTIALS_MS = 10_000;
-/** Below the idle time after which API servers and balancers hang up, so that we seldom write into a dying connection. */
+/** Below the idle time after which API servers and balancers close connections, so that a request seldom meets a closed one. */
 const IDLE_MS = 30_000;
 
 /** Kept-alive connections to one API server, with whatever credentials are current. */
@@ -132,7 +132,7 @@ export class KubeConnection {
     if (this.#agent !== undefined && wanted === this.#agentFits) return this.#agent;
     const options = {
       ...{ keepAlive: true, keepAliveMsecs: 15_000, maxSockets: 32, timeout: IDLE_MS },
-      // Node does not look at a server's certificate again when it resumes a session.
+      // Node does not verify a server's certificate again when it resumes a session.
       maxCachedSessions: 0,
     };
     this.#agent =
@@ -150,10 +150,10 @@ export function describe(call: ApiCall): string {
   return `${call.method} ${call.path.split("?")[0]}`;
 }
 
-/** The server hung up on a kept connection just as we wrote. */
+/** The server closed a kept-alive connection while a request was written. */
 class StaleConnection extends Error {}
 
-/** Whether doing it twice is as good as once. Reviews store nothing; the only patches are applies. */
+/** Whether the call may be sent twice. Reviews store nothing, and the only patches are applies. */
 function repeatable(call: ApiCall): boolean {
   return call.method !== "POST" || /reviews$/.test(call.path);
 }

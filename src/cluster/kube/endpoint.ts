@@ -6,7 +6,7 @@ import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 
 /** The address of an API server and the credentials for it. */
 export interface KubeEndpoint {
-  /** E.g. `https://10.0.0.1:6443`, perhaps with a path, never with a slash at its end. */
+  /** For example `https://10.0.0.1:6443`, perhaps with a path, never with a slash at its end. */
   readonly server: string;
   /** Read again each time: tokens and certificates are replaced on disk while we run. */
   credentials(): Promise<KubeCredentials>;

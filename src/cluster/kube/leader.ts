@@ -11,17 +11,17 @@ import type { KubeApi } from "./port.js";
 export interface LeaderOptions {
   readonly api: KubeApi;
   readonly namespace: string;
-  /** Of the Lease. */
+  /** The name of the Lease. */
   readonly name: string;
-  /** No two replicas may have the same. */
+  /** The name of this replica; no two may have the same. */
   readonly identity: string;
   readonly clock?: Clock;
   readonly onChange?: (leading: boolean) => void;
-  /** One sentence a failure; the loop goes on by itself. */
+  /** Called with one sentence per failure; the loop continues by itself. */
   readonly onError?: (sentence: string) => void;
 }
 
-// client-go's numbers, which every cluster is used to.
+// The defaults of client-go.
 const LEASE_SECONDS = 15;
 const RENEW_DEADLINE_MS = 10_000;
 const RETRY_MS = 2000;
@@ -53,7 +53,7 @@ export class LeaderElection {
     this.#running ??= this.#run();
   }
 
-  /** Lets go of the Lease, so that another replica need not wait for it to run out. */
+  /** Releases the Lease, so that another replica need not wait until it expires. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#running;

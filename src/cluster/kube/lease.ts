@@ -6,7 +6,7 @@ export interface LeaseSpec {
   readonly leaseDurationSeconds?: number;
   readonly acquireTime?: string;
   readonly renewTime?: string;
-  /** How often it changed hands. */
+  /** How often the holder changed. */
   readonly leaseTransitions?: number;
 }
 

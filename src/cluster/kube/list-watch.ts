@@ -12,7 +12,7 @@ export interface ListWatchOptions<T> {
   readonly clock?: Clock;
   /** After the first list, and whenever the cache changed. */
   readonly onChange?: (items: ReadonlyMap<string, T>) => void;
-  /** Called for every failure; the loop goes on by itself. */
+  /** Called for every failure; the loop continues by itself. */
   readonly onError?: (reason: unknown) => void;
   /** One list request: HTTP status (0: no answer), how long it took, the API's reason for a failure. */
   readonly onListed?: (status: number, seconds: number, reason: string) => void;
@@ -76,7 +76,7 @@ export class ListWatch<T extends KubeObject> {
       } catch (reason) {
         if (signal.aborted) return;
         if (isGone(reason)) {
-          // Nothing is wrong: our version fell out of the API server's memory.
+          // Not a failure: the API server no longer has our version in its cache.
           this.#listVersion = "";
           if (this.#failures++ === 0) continue;
         } else {

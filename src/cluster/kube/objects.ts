@@ -15,13 +15,13 @@ export async function againOnConflict<T>(attempts: number, attempt: () => Promis
 }
 
 export interface Changed<T> {
-  /** As the API has it now. */
+  /** The object as the API has it now. */
   readonly object: T;
-  /** False: it was as wanted already. */
+  /** False when the object was as wanted already. */
   readonly isWritten: boolean;
 }
 
-/** Writes what `make` gives for the object as it is, if anything; undefined when there is no such object, or no more. */
+/** Writes what `make` returns for the current object, if anything; undefined when the object does not exist. */
 export async function change<T extends KubeObject>(
   api: Pick<KubeApi, "get" | "update">,
   path: string,
@@ -67,7 +67,7 @@ export async function find<T extends KubeObject>(
   }
 }
 
-/** Deletes the object; that there is none is no failure. */
+/** Deletes the object; it is no failure that there is none. */
 export async function deleteIfPresent(api: Pick<KubeApi, "delete">, path: string, options: DeleteOptions = {}) {
   try {
     await api.delete(path, options);

@@ -6,7 +6,7 @@ import type { KubeApi } from "./port.js";
 export interface KubeAccess {
   /** One file or, as in KUBECONFIG, several separated by colons. Empty: the cluster of this pod. */
   readonly kubeconfig: string;
-  /** Of the kubeconfig; empty or undefined: its current one. */
+  /** The context of the kubeconfig; its current one when this is empty or undefined. */
   readonly context?: string;
   readonly qps: number;
   readonly burst: number;

@@ -33,11 +33,9 @@ export interface ListOptions extends RequestOptions {
   readonly fieldSelector?: string;
   /** `"0"` accepts what the API server has in its cache; empty asks for the newest. */
   readonly resourceVersion?: string;
-  /** Set while the object is being deleted. */
-  readonly deletionTimestamp?: string;
 }
 
-export interface WatchOptions {
+export interface KubeWatchOptions {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   readonly resourceVersion: string;
@@ -56,8 +54,6 @@ export interface WatchEvent<T> {
 export interface DeleteOptions extends RequestOptions {
   /** Delete only what is still at this version. */
   readonly resourceVersion?: string;
-  /** Set while the object is being deleted. */
-  readonly deletionTimestamp?: string;
   /** `Background` answers at once and lets the garbage collector take what the object owns; empty: the API's own default. */
   readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
 }
@@ -67,22 +63,22 @@ export interface ApplyOptions extends RequestOptions {
   readonly fieldManager: string;
   /** Take over fields that another manager set. */
   readonly force?: boolean;
-  /** Judge and answer, but store nothing. */
+  /** Validate and answer, but store nothing. */
   readonly dryRun?: boolean;
 }
 
 /** Paths are the API's own, e.g. `/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/x`. Failures are KubeApiError. */
 export interface KubeApi {
   get<T extends KubeObject>(path: string, options?: RequestOptions): Promise<T>;
-  /** For what is not an object: `/readyz`, `/metrics`. */
+  /** The text of what is not an object: `/readyz`, `/metrics`. */
   text(path: string, options?: RequestOptions): Promise<string>;
-  /** All pages, put together. */
+  /** The items of all pages. */
   list<T extends KubeObject>(path: string, options?: ListOptions): Promise<KubeList<T>>;
   /** Ends quietly when the API server ends the watch, when it falls silent or when the signal fires. */
-  watch<T extends KubeObject>(path: string, options: WatchOptions): AsyncGenerator<WatchEvent<T>, void, void>;
+  watch<T extends KubeObject>(path: string, options: KubeWatchOptions): AsyncGenerator<WatchEvent<T>, void, void>;
   create<T extends KubeObject>(path: string, object: T, options?: RequestOptions): Promise<T>;
   update<T extends KubeObject>(path: string, object: T, options?: RequestOptions): Promise<T>;
-  /** Server-side apply: creates the object, or changes of it what is named here. */
+  /** Server-side apply: creates the object, or changes the fields of it that are given. */
   apply<T extends KubeObject>(path: string, object: T, options: ApplyOptions): Promise<T>;
   delete(path: string, options?: DeleteOptions): Promise<void>;
   /** Closes idle connections; requests in progress finish. */

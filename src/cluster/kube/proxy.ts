@@ -43,7 +43,7 @@ const dials: Readonly<Record<string, Dial>> = {
   "http:": connectThrough,
   "https:": connectThrough,
   "socks5:": throughSocks5,
-  // Go takes the two for the same: the proxy resolves the name.
+  // For Go the two are the same: the proxy resolves the name.
   "socks5h:": throughSocks5,
 };
 
@@ -82,7 +82,7 @@ function counted(text: string): Buffer {
   return Buffer.concat([Buffer.of(bytes.length), bytes]);
 }
 
-/** Takes exactly so many bytes at a time from a socket, and leaves the rest to its next owner. */
+/** Reads an exact number of bytes at a time from a socket, and leaves the rest to its next owner. */
 class ByteReader {
   readonly #socket: Socket;
   #failure: Error | undefined;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Clock } from "../../base/clock.js";
 import { answerBody } from "../../base/http-get.js";
 import { refusalError, unreachableError } from "./errors.js";
-import type { KubeObject, WatchEvent, WatchOptions } from "./port.js";
+import type { KubeObject, KubeWatchOptions, WatchEvent } from "./port.js";
 
 export interface WatchTransport {
   readonly clock: Clock;
@@ -19,7 +19,7 @@ const LONGEST_REFUSAL = 65_536;
 
 export async function* watchStream<T extends KubeObject>(
   path: string,
-  options: WatchOptions,
+  options: KubeWatchOptions,
   transport: WatchTransport,
 ): AsyncGenerator<WatchEvent<T>, void, void> {
   const what = `WATCH ${path}`;
@@ -41,7 +41,7 @@ export async function* watchStream<T extends KubeObject>(
 }
 
 /** Whole lines until the stream ends, for whatever reason: the next watch starts where this one stopped. */
-async function* lines(response: IncomingMessage, options: WatchOptions, clock: Clock): AsyncGenerator<string> {
+async function* lines(response: IncomingMessage, options: KubeWatchOptions, clock: Clock): AsyncGenerator<string> {
   const end = () => response.destroy();
   let cancel = clock.after(options.silenceMs ?? DEFAULT_SILENCE_MS, end);
   options.signal.addEventListener("abort", end);

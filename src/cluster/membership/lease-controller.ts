@@ -19,7 +19,7 @@ export interface LeaseControllerOptions {
   readonly onListed: RequestObserver;
   readonly onDeleted: RequestObserver;
   readonly onCulled: (count: number) => void;
-  /** One sentence per failure; the controller goes on by itself. */
+  /** Called with one sentence per failure; the controller continues by itself. */
   readonly onError: (sentence: string) => void;
 }
 
@@ -167,7 +167,7 @@ export class LeaseController {
       if (signal.aborted) return;
       if (isLeaseValid(lease, this.#clock.date())) continue;
       const { name = "", resourceVersion } = lease.metadata ?? {};
-      // The version as a precondition: a lease renewed since we looked stays.
+      // The version is a precondition: a lease that was renewed since the list stays.
       const condition = resourceVersion === undefined ? {} : { resourceVersion };
       const deleted = await this.#observed(`the expired lease ${name} could not be deleted`, onDeleted, async () => {
         await api.delete(leasePath(namespace, name), { ...condition, signal });
@@ -187,7 +187,7 @@ export class LeaseController {
       if (this.#stopped.signal.aborted) return undefined;
       const { status, reason: why } = reason instanceof KubeApiError ? reason : { status: 0, reason: "" };
       observe(status, (this.#clock.now() - began) / 1000, why);
-      // Another server was quicker.
+      // Another server has deleted it.
       if (!isNotFound(reason)) this.#options.onError(`${failure}: ${messageOf(reason)}`);
       return undefined;
     }

@@ -13,7 +13,7 @@ export interface LeaseCountOptions {
   readonly onListed: (status: number, seconds: number, reason: string) => void;
   /** One watch request, as soon as it was accepted or refused. */
   readonly onWatched: (status: number, reason: string) => void;
-  /** Counting goes on by itself. */
+  /** Called for every failure; counting continues by itself. */
   readonly onError: (reason: unknown) => void;
 }
 

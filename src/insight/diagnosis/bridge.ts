@@ -113,7 +113,7 @@ async function recordedAddress(
 
 /** On an OpenShift bootstrap host agents dial the first address that the certificates were made for. */
 async function certifiedAddress(pki: string): Promise<string | undefined> {
-  const { readManifest } = await import("../../tunnel/pki/manifest.js");
+  const { readPkiManifest: readManifest } = await import("../../tunnel/pki/manifest.js");
   const manifest = await readManifest(pki).catch(() => undefined);
   const server = manifest?.leaves.find(({ name }) => name === "server");
   return server?.ipAddresses?.[0];

@@ -14,13 +14,13 @@ export type AdditionRequest =
   | ({ readonly node: string } & Common)
   | (Pick<LeafPlan, "name" | "use" | "commonName" | "dnsNames" | "ipAddresses"> & {
       readonly node?: undefined;
-      /** Needed where the set has several. */
+      /** Required when the set has several signers. */
       readonly signer?: string;
     } & Common);
 
 interface Common {
   readonly validForMs?: number;
-  /** Put it in place of one of that name. */
+  /** Whether a certificate of that name is replaced. */
   readonly replace?: boolean;
   readonly now?: Date;
 }

@@ -73,7 +73,7 @@ function readKey(file: string): PemKey {
   try {
     found = privateKeyIn(text);
   } catch (reason) {
-    // OpenSSL's own words help nobody here.
+    // OpenSSL's message would not help.
     throw fileError("DB_CERT_FILE", file, "the private key in it cannot be parsed", reason);
   }
   if (found === undefined) throw noneFound(file, text, "it holds no private key", "DB_CERT_FILE");

@@ -18,11 +18,11 @@ export const tags = {
 export interface DerElement {
   readonly tag: number;
   readonly content: Buffer;
-  /** With tag and length. */
+  /** The element with its tag and length. */
   readonly whole: Buffer;
 }
 
-/** Reads elements one behind the other. Every error is one sentence that begins with what is being read. */
+/** Reads elements one after the other. Every error is one sentence that begins with what is being read. */
 export class DerReader {
   readonly #bytes: Buffer;
   readonly #what: string;
@@ -38,7 +38,7 @@ export class DerReader {
     return this.#at >= this.#bytes.length;
   }
 
-  /** Undefined at the end. */
+  /** The tag of the next element; undefined at the end. */
   get nextTag(): number | undefined {
     return this.#bytes[this.#at];
   }
@@ -61,7 +61,7 @@ export class DerReader {
     throw new Error(`${this.#what} has the tag 0x${hex(found.tag)} in the place of its ${name} (0x${hex(tag)})`);
   }
 
-  /** Of a constructed element; `what` is the subject of sentences about it. */
+  /** A reader of a constructed element; `what` is the subject of sentences about it. */
   inside(tag: number, what: string): DerReader {
     return new DerReader(this.element(tag, what.replace(/^(the|its|an?) /, "")).content, what);
   }
@@ -70,7 +70,7 @@ export class DerReader {
     return oidText(this.element(tags.oid, name).content, `${this.#what}: its ${name}`);
   }
 
-  /** Without the byte that counts unused bits, of which there must be none. */
+  /** The bytes of a bit string, whose count of unused bits must be zero. */
   bits(name: string): Buffer {
     const { content } = this.element(tags.bitString, name);
     if (content[0] !== 0) throw new Error(`${this.#what}: its ${name} is not made of whole bytes`);
@@ -102,7 +102,7 @@ export class DerReader {
   }
 }
 
-/** `2.5.29.17`. Parts beyond 31 bits are none that anybody assigned. */
+/** An object identifier such as `2.5.29.17`. No assigned part is longer than 31 bits. */
 function oidText(content: Buffer, what: string): string {
   const parts: number[] = [];
   let value = 0;

@@ -13,7 +13,7 @@ export interface FollowOptions<Content> {
 }
 
 export interface FollowedSource<Content> {
-  /** Empty and undefined ones are no files. */
+  /** Paths of the files; empty and undefined ones are left out. */
   readonly paths: readonly (string | undefined)[];
   /** Throws a DrawbridgeError when the files cannot be used. */
   read(): Content;
@@ -103,7 +103,7 @@ function fingerprint(paths: readonly (string | undefined)[]): string {
     .join(" ");
 }
 
-/** A time in the future is somebody's wrong clock and says nothing. */
+/** A time in the future means that a clock is wrong, and is ignored. */
 function isFresh(paths: readonly (string | undefined)[], quietMs: number): boolean {
   return paths.some((file) => {
     const written = file ? statSync(file, { throwIfNoEntry: false })?.mtimeMs : undefined;

@@ -75,7 +75,7 @@ async function selfSign(request: AuthorityRequest, keys: webcrypto.CryptoKeyPair
   };
 }
 
-/** Takes up an authority that was made before, e.g. read from a Secret. */
+/** Loads an authority that was made before, for example from a Secret. */
 export async function loadAuthority(pem: PemPair): Promise<Authority> {
   try {
     const certificate = new x509.X509Certificate(leafIn(pem.certificatePem).raw);

@@ -159,7 +159,7 @@ interface LeafExpectation {
   readonly now: Date;
 }
 
-/** Undefined when it may stay, else why it must be issued again, as half a sentence. */
+/** Undefined when the leaf may stay, else why it must be issued again, as half a sentence. */
 function objectionToLeaf(pair: PemPair, expected: LeafExpectation): string | undefined {
   const certificate = pairCertificate(pair);
   if (typeof certificate === "string") return certificate;
@@ -177,7 +177,7 @@ function objectionToLeaf(pair: PemPair, expected: LeafExpectation): string | und
   return objectionToLife(facts, expected);
 }
 
-/** Undefined when it can go on signing. */
+/** Undefined when the signer can continue to sign, else why not, as half a sentence. */
 function objectionToSigner(pair: PemPair, plan: SignerPlan): string | undefined {
   const certificate = pairCertificate(pair);
   if (typeof certificate === "string") return certificate;

@@ -22,7 +22,7 @@ export type LeafEntry = LeafPlan & Validity;
 export interface PkiManifest extends Omit<ProfileSet, "signers" | "leaves"> {
   readonly version: 1;
   readonly profile: ProfileName;
-  /** What was asked for. */
+  /** The options of the profile. */
   readonly options: ProfileOptions[ProfileName];
   readonly madeAt: string;
   /** Whether `<signer>.key` files belong to the set. */
@@ -87,8 +87,8 @@ export function filesOf({ signers, leaves, bundles, signerKeysKept }: PkiManifes
   ];
 }
 
-/** Undefined when the directory has none. */
-export async function readManifest(dir: string): Promise<PkiManifest | undefined> {
+/** The manifest of a directory; undefined when there is none. */
+export async function readPkiManifest(dir: string): Promise<PkiManifest | undefined> {
   const file = join(dir, MANIFEST_FILE);
   let document: unknown;
   try {
@@ -135,7 +135,7 @@ export async function comparePki<Name extends ProfileName>(
   options: ProfileOptions[Name],
   now = new Date(),
 ): Promise<Comparison> {
-  const manifest = await readManifest(dir);
+  const manifest = await readPkiManifest(dir);
   if (manifest === undefined) return { state: "absent" };
   const why = [
     ...(manifest.profile === profile

@@ -13,7 +13,7 @@ export interface PemBlock {
 
 const LINE_LENGTH = 64;
 
-/** As Go and OpenSSL write it. */
+/** A PEM block as Go and OpenSSL write it. */
 export function pemText(label: string, der: Buffer): string {
   const lines = der.toString("base64").match(new RegExp(`.{1,${LINE_LENGTH}}`, "g")) ?? [];
   return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ""].join("\n");
@@ -34,7 +34,7 @@ const END_MARK = "\n-----END ";
 const DASHES = "-----";
 
 interface FoundBlock extends Pick<PemBlock, "label" | "der" | "headers"> {
-  /** Where to look for the next one. */
+  /** The offset from which the next block is searched. */
   readonly behind: number;
 }
 
@@ -80,7 +80,7 @@ function blockBetween(
   return { label, der, headers, behind: lineAt(text, end + END_MARK.length - 1).next };
 }
 
-/** Without white space at its end. */
+/** The line at an offset, without white space at its end. */
 function lineAt(text: string, at: number): { readonly line: string; readonly next: number } {
   const feed = text.indexOf("\n", at);
   const next = feed < 0 ? text.length : feed + 1;

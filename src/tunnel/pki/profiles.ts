@@ -80,7 +80,7 @@ export function bootstrapProfile(options: BootstrapOptions): ProfileSet {
 
 type Common = Pick<LeafPlan, "organizations" | "validForMs">;
 
-/** A certificate that only the agent of one node holds; rules can then say what that node may claim. */
+/** A certificate that only the agent of one node holds, so that rules can limit what that node may claim. */
 export function nodeAgent(node: string, common: Common): LeafPlan {
   if (!/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(node)) {
     throw issueError(`"${node}" is not a node's name; Kubernetes names have lower-case letters, digits, - and . only`);
@@ -100,7 +100,7 @@ export interface HostedOptions {
   /** One signer for all, to be put into a HyperShift in place of its own Secrets. */
   readonly sharedSigner?: boolean;
   readonly key?: KeyKind;
-  /** Of all but the signers. */
+  /** The lifetime of all certificates but the signers. */
   readonly validForMs?: number;
 }
 
@@ -113,7 +113,7 @@ const AGENT_SIGNER = "konnectivity-agent-signer";
 const CONTROL_PLANE_AGENT_SIGNER = "konnectivity-control-plane-agent-signer";
 const SHARED_SIGNER = "konnectivity-signer";
 
-/** Who trusts whom. The file names are the same with one signer, so manifests need not know. */
+/** Who trusts whom. The file names are the same with one signer, so manifests do not depend on it. */
 const trust: readonly BundlePlan[] = [
   // What agents and clients check the server against.
   { name: "konnectivity-ca-bundle", signers: [SERVER_SIGNER] },

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { addCertificate } from "./add-certificate.js";
 import { certificatesFor } from "./certificates-for.js";
-import { readManifest } from "./manifest.js";
+import { readPkiManifest } from "./manifest.js";
 import { renewPki } from "./renew.js";
 import { opensslAvailable, verifies } from "./testing/openssl.js";
 import { writePki } from "./write-pki.js";
@@ -48,7 +48,7 @@ describe("renewPki", () => {
     expect(server.verify(new X509Certificate(oldCa!).publicKey)).toBe(true);
     expect(new X509Certificate(oldServer!).checkIssued(ca)).toBe(true);
     expect(server.subjectAltName).toBe("IP Address:192.0.2.1");
-    expect((await readManifest(dir))?.leaves[0]?.notAfter).toBe(new Date(server.validTo).toISOString());
+    expect((await readPkiManifest(dir))?.leaves[0]?.notAfter).toBe(new Date(server.validTo).toISOString());
     for (const name of readdirSync(dir)) expect(statSync(join(dir, name)).mode & 0o777).toBe(0o600);
     expect(readdirSync(dir)).toHaveLength(7);
   });

@@ -22,7 +22,7 @@ import {
 } from "./issue.js";
 import { pairCertificate, requestOf } from "./keep.js";
 import type { LeafEntry, PkiManifest, SetFiles, SignerEntry } from "./manifest.js";
-import { dueAt, fileTexts, MANIFEST_FILE, readManifest, validityOf } from "./manifest.js";
+import { dueAt, fileTexts, MANIFEST_FILE, readPkiManifest, validityOf } from "./manifest.js";
 import { isSignedBy, leafIn, readableCertificates } from "./pem.js";
 import { writeError } from "./write-pki.js";
 
@@ -183,7 +183,7 @@ async function formerlySigned(dir: string, { leaves }: PkiManifest, signers: Sig
   for (const { name, signer } of leaves) {
     const [leaf] = readableCertificates(await textOf(dir, name));
     const authority = signers.get(signer);
-    // What is missing or damaged is somebody else's finding.
+    // Another check reports what is missing or damaged.
     if (leaf === undefined || authority === undefined) continue;
     if (!isSignedBy(leaf.certificate, leafIn(authority.certificatePem))) stray.push(name);
   }
@@ -193,9 +193,9 @@ async function formerlySigned(dir: string, { leaves }: PkiManifest, signers: Sig
 const textOf = (dir: string, name: string): Promise<string> =>
   readFile(join(dir, `${name}.crt`), "utf8").catch(() => "");
 
-/** Throws when the directory holds no set of ours. */
+/** Throws DB_PKI_MANIFEST when the directory holds no set of ours. */
 export async function requireManifest(dir: string): Promise<PkiManifest> {
-  const manifest = await readManifest(dir);
+  const manifest = await readPkiManifest(dir);
   if (manifest !== undefined) return manifest;
   throw new DrawbridgeError("DB_PKI_MANIFEST", `${dir} holds no ${MANIFEST_FILE}, so what belongs there is not known.`);
 }

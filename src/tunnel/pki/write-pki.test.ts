@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { certificatesFor, type IssuedPki } from "./certificates-for.js";
-import { comparePki, readManifest } from "./manifest.js";
+import { comparePki, readPkiManifest } from "./manifest.js";
 import { writePki } from "./write-pki.js";
 
 const options = { ipAddresses: ["192.0.2.1"] };
@@ -52,7 +52,7 @@ describe("writePki", () => {
     await writePki(dir, issued, { keepSignerKeys: true });
     expect(read("ca.key")).toBe(issued.signers.get("ca")!.privateKeyPem);
     expect(statSync(join(dir, "ca.key")).mode & 0o777).toBe(0o600);
-    expect((await readManifest(dir))?.signerKeysKept).toBe(true);
+    expect((await readPkiManifest(dir))?.signerKeysKept).toBe(true);
   });
 
   test("the manifest holds no secret", async () => {
@@ -168,7 +168,7 @@ describe("readManifest", () => {
   ])("refuses %s with one sentence", async (text, sentence) => {
     mkdirSync(dir, { recursive: true });
     writeFileSync(join(dir, "pki.json"), text);
-    await expect(readManifest(dir)).rejects.toMatchObject({
+    await expect(readPkiManifest(dir)).rejects.toMatchObject({
       code: "DB_PKI_MANIFEST",
       message: expect.stringMatching(sentence),
     });

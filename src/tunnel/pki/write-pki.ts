@@ -1,16 +1,16 @@
-/** Puts a whole set of certificates into a directory, which holds either all of it or nothing of it. */
+/** Writes a whole set of certificates to a directory, which holds either all of it or nothing of it. */
 import { randomBytes } from "node:crypto";
 import { cp, mkdir, readdir, realpath, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { createFile, type FileContent, replaceFiles, syncDirectory } from "../../base/files.js";
 import type { IssuedPki } from "./certificates-for.js";
-import { filesOf, fileTexts, MANIFEST_FILE, manifestOf, type PkiManifest, readManifest } from "./manifest.js";
+import { filesOf, fileTexts, MANIFEST_FILE, manifestOf, type PkiManifest, readPkiManifest } from "./manifest.js";
 
 export interface WriteOptions {
-  /** Also write the signers' keys, for `issue` and `renew` later. */
+  /** Whether the signers' keys are written, for `issue` and `renew` later. */
   readonly keepSignerKeys?: boolean;
-  /** Put the set in place of one that is there. */
+  /** Whether a set that exists is replaced. */
   readonly replace?: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface WriteOptions {
 export async function writePki(dir: string, issued: IssuedPki, options: WriteOptions = {}): Promise<PkiManifest> {
   const target = await realpath(dir).catch(() => resolve(dir));
   const present = await listing(target);
-  const before = await readManifest(target);
+  const before = await readPkiManifest(target);
   if (present.length > 0) refuseToOverwrite(target, before, options);
   const manifest = manifestOf(issued, options.keepSignerKeys ?? false);
   const strangers = before === undefined ? [] : present.filter((name) => !filesOf(before).includes(name));
@@ -45,7 +45,7 @@ export async function writePki(dir: string, issued: IssuedPki, options: WriteOpt
   return manifest;
 }
 
-/** Names in the directory; none when it does not exist. */
+/** The names in a directory; none when it does not exist. */
 async function listing(dir: string): Promise<string[]> {
   try {
     return await readdir(dir);

@@ -29,9 +29,9 @@ export interface HostedApplyOptions {
   readonly dryRun: boolean;
   readonly force: boolean;
   readonly rotation?: RotationStep | undefined;
-  /** Also bring the server into the kube-apiserver's Deployment, as the fields of it that are ours. */
+  /** Whether the server is added to the kube-apiserver's Deployment, as fields of it that are ours. */
   readonly patchApiServer: boolean;
-  /** For an address that the cluster has to assign. */
+  /** How long to wait for an address that the cluster has to assign. */
   readonly waitMs: number;
   readonly now?: Date;
 }
@@ -78,7 +78,7 @@ async function modelIn(
 
 export interface HostedDeleteOptions {
   readonly version: string;
-  /** Although a kube-apiserver still has the server. */
+  /** Whether to delete although a kube-apiserver still has the server. */
   readonly force: boolean;
 }
 

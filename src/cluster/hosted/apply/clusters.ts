@@ -9,7 +9,7 @@ import type { RenderedObject, Side } from "../render/manifest.js";
 
 export interface HostedClusters {
   readonly management: KubeApi;
-  /** Undefined: its side is left alone. */
+  /** Undefined when the hosted side is left alone. */
   readonly hosted: KubeApi | undefined;
 }
 

@@ -4,12 +4,12 @@ import { isIP } from "node:net";
 import type { DialAddress, HostedModel } from "./model.js";
 import { hostedPorts, mounts, names } from "./names.js";
 
-// Peers may ping at most this often before a server hangs up.
+/** A server closes the connection of a peer that pings more often. */
 const KEEPALIVE = "--keepalive-time=30s";
 
 export const PRE_STOP_SECONDS = 70;
 export const POD_GRACE_SECONDS = 135;
-/** What the pod's grace leaves behind the pause, with a margin. */
+/** What the grace period of the pod leaves after the pause, with a margin. */
 const DRAIN_SECONDS = 60;
 
 export function hostedServerArguments(model: HostedModel): string[] {
@@ -79,7 +79,7 @@ function commonAgentArguments({ images }: HostedModel, { host, port }: DialAddre
   ];
 }
 
-/** What the kube-apiserver is started with. */
+/** The flag that the kube-apiserver needs. */
 export const egressFlag = `--egress-selector-config-file=${mounts.egress}/config.yaml`;
 
 /** HyperShift writes ipv4= whatever the address is, which only works because its server compares texts. */
@@ -89,7 +89,7 @@ function identifier(entry: string): { readonly key: string; readonly value: stri
   return { key: kind === 4 ? "ipv4" : kind === 6 ? "ipv6" : "host", value: entry };
 }
 
-/** Each once: two APIs may share an address. */
+/** The addresses of the aggregated APIs, each once: two APIs may share one. */
 const addressesOf = ({ aggregatedApis }: HostedModel): string[] => [
   ...new Set(aggregatedApis.map(({ address }) => address)),
 ];
@@ -102,7 +102,7 @@ export function controlPlaneIdentifiers(model: HostedModel): string {
     .join("&");
 }
 
-/** In order: exact names first, so that nothing of the control plane's goes to a worker. */
+/** The value of --proxy-strategies: exact names first, so that no connection to the control plane goes to a worker. */
 export function strategies(model: HostedModel): string {
   const hasPrefix = addressesOf(model).some((entry) => entry.includes("/"));
   return ["destHost", ...(hasPrefix ? ["destCIDR"] : []), "defaultRoute"].join(",");

@@ -4,7 +4,7 @@ import { hostedPorts } from "./names.js";
 
 export interface ComponentProxy {
   readonly mode: SidecarMode;
-  /** Default 8090. */
+  /** The port of the proxy; default 8090. */
   readonly port?: number;
   readonly guestDns?: true;
   readonly managementFallback?: true;
@@ -13,13 +13,13 @@ export interface ComponentProxy {
 }
 
 export interface ProxiedComponent {
-  /** The Deployment, and its main container. */
+  /** The name of the Deployment and of its main container. */
   readonly name: string;
-  /** In the order of the pod's containers. */
+  /** The proxies, in the order of the pod's containers. */
   readonly sidecars: readonly ComponentProxy[];
   /** Volume of the main Deployment that holds the hosted cluster's kubeconfig. */
   readonly kubeconfigVolume: string;
-  /** Of the main container; NO_PROXY entries are joined. */
+  /** The variables of the main container; NO_PROXY entries are joined. */
   readonly environment: Readonly<Record<string, string | readonly string[]>>;
 }
 
@@ -71,7 +71,7 @@ export const proxiedComponents: readonly ProxiedComponent[] = [
 
 /** An API that a HyperShift's control plane serves. */
 interface Preset {
-  /** As version.group. */
+  /** Names as version.group. */
   readonly apiServices: readonly string[];
   readonly groupPriorityMinimum: number;
 }
@@ -81,7 +81,7 @@ const openshift = (...groups: readonly string[]): Preset => ({
   groupPriorityMinimum: 9900,
 });
 
-/** By the names of their Services. */
+/** APIs of HyperShift by the names of their Services. */
 export const PRESETS: Readonly<Record<string, Preset>> = {
   "openshift-apiserver": openshift(
     ...["apps", "authorization", "build", "image", "project", "quota", "route", "security", "template"],

@@ -1,10 +1,9 @@
-/** Which programs run, and what memory each is given. */
+/** Which programs run, and the memory of each. */
 import type { HostedConfig } from "../config/config.js";
 
 /** `payload` is the OpenShift release's own, `upstream` the Kubernetes project's, `drawbridge` ours. */
-export type HostedImageKind = "payload" | "upstream" | "drawbridge";
-
-export const HOSTED_IMAGE_KINDS = ["payload", "upstream", "drawbridge"] as const satisfies readonly HostedImageKind[];
+export const HOSTED_IMAGE_KINDS = ["payload", "upstream", "drawbridge"] as const;
+export type HostedImageKind = (typeof HOSTED_IMAGE_KINDS)[number];
 export const DEFAULT_IMAGE_KIND: HostedImageKind = "drawbridge";
 
 export interface ProgramResources {
@@ -22,7 +21,7 @@ export type SidecarMode = "socks5" | "https";
 
 export interface HostedImages {
   readonly kind: HostedImageKind;
-  /** Reads replaced certificates while it runs; what does not must be restarted for them. */
+  /** Whether the programs read replaced certificates while they run; others must be restarted for them. */
   readonly reloads: boolean;
   readonly server: HostedProgram;
   readonly agent: HostedProgram;
@@ -46,22 +45,17 @@ export function hostedImages({ kind, server, agent, sidecar }: HostedConfig["ima
   const ours = `localhost/drawbridge:${version}`;
   const bin = kind === "upstream" ? "" : "/usr/bin";
   const isOurs = kind === "drawbridge";
-  const own = {
-    payload: [ours, ours],
-    upstream: ["proxy-server", "proxy-agent"].map(upstreamImage),
-    drawbridge: [ours, ours],
-  };
-  const [ownServer, ownAgent] = own[kind] as [string, string];
+  const imageOf = (program: string) => (kind === "upstream" ? upstreamImage(program) : ours);
   return {
     kind,
     reloads: isOurs,
     server: {
-      image: server ?? ownServer,
+      image: server ?? imageOf("proxy-server"),
       command: [`${bin}/proxy-server`],
       resources: isOurs ? node("10m") : requests("10m", "50Mi"),
     },
     agent: {
-      image: agent ?? ownAgent,
+      image: agent ?? imageOf("proxy-agent"),
       command: [`${bin}/proxy-agent`],
       resources: isOurs ? node("40m") : requests("40m", "50Mi"),
     },

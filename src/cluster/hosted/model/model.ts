@@ -13,7 +13,7 @@ export interface DialAddress {
 }
 
 export interface HostedModel extends Omit<HostedConfig, "image" | "controlPlaneNamespace"> {
-  /** Of the control plane, in the management cluster. */
+  /** The namespace of the control plane in the management cluster. */
   readonly namespace: string;
   readonly images: HostedImages;
   /** Where agents of the hosted cluster dial. */
@@ -29,14 +29,14 @@ export interface HostedModel extends Omit<HostedConfig, "image" | "controlPlaneN
   readonly bundles: { readonly agents: string; readonly clients: string };
 }
 
-export interface ModelOptions {
-  /** drawbridge's own. */
+export interface HostedModelOptions {
+  /** The version of drawbridge. */
   readonly version: string;
-  /** What the cluster assigned, where the config leaves it open. */
+  /** The host that the cluster assigned, where the config has none. */
   readonly host?: string | undefined;
 }
 
-export function hostedModel(config: HostedConfig, { version, host }: ModelOptions): HostedModel {
+export function hostedModel(config: HostedConfig, { version, host }: HostedModelOptions): HostedModel {
   const { controlPlaneNamespace: namespace, image, ...rest } = config;
   const isShared = config.signers === "shared";
   return {
@@ -76,11 +76,11 @@ function unknownHost({ type }: Publishing): never {
 /** What is always reached without the customer's proxy. */
 const always = ["127.0.0.1", "localhost", ".svc", ".cluster.local", ".hypershift.local"];
 
-/** Sorted, each entry once. */
+/** The value of NO_PROXY: sorted, each entry once. */
 export function noProxy({ networks, platform, proxy }: Pick<HostedModel, "networks" | "platform" | "proxy">): string {
   const entries = [
     ...always,
-    // That one would switch the proxy off altogether.
+    // That prefix would switch the proxy off altogether.
     ...networks.machine.filter((prefix) => prefix !== "0.0.0.0/0"),
     ...networks.service,
     ...networks.cluster,
@@ -98,7 +98,7 @@ function cloudEntries(platform: HostedPlatform | undefined): string[] {
   return [metadata, platform.region === "us-east-1" ? ".ec2.internal" : `.${platform.region}.compute.internal`];
 }
 
-/** The pods of such a cluster have no other addresses. */
+/** Whether the pods of the cluster have IPv4 addresses only. */
 export function isIpv4Only({ networks }: Pick<HostedModel, "networks">): boolean {
   return networks.service.length > 0 && networks.service.every((prefix) => isIP(prefix.split("/")[0] ?? "") === 4);
 }

@@ -17,24 +17,24 @@ export const names = {
   connectivityCheck: "control-plane-connectivity-check",
 } as const;
 
-/** Where agents of the hosted cluster live. */
+/** The namespace of the agents in the hosted cluster. */
 export const AGENT_NAMESPACE = "kube-system";
 
-/** Where it finds the APIs that the control plane serves. */
+/** The namespace of the hosted cluster's Services for APIs that the control plane serves. */
 export const API_NAMESPACE = "default";
 
 export const hostedPorts = {
-  /** Callers of the tunnel. */
+  /** The port for callers of the tunnel. */
   frontend: 8090,
-  /** Agents. */
+  /** The port for agents. */
   agent: 8091,
   health: 2041,
   admin: 8093,
-  /** The second proxy where a pod has two. */
+  /** The port of the second proxy where a pod has two. */
   secondProxy: 8092,
 } as const;
 
-/** On everything that is ours, in both clusters: one selector finds what must go. */
+/** The label of all our objects in both clusters: one selector finds what has to be deleted. */
 export const HOSTED_LABEL = "drawbridge-hosted";
 
 export const ownerSelector = (controlPlaneNamespace: string): string => `${HOSTED_LABEL}=${controlPlaneNamespace}`;
@@ -48,11 +48,11 @@ export const hypershift = {
   cluster: "hypershift.openshift.io/cluster",
   hostedControlPlane: "hypershift.openshift.io/hosted-control-plane",
   internalRoute: "hypershift.openshift.io/internal-route",
-  /** On pod templates: another value rolls the pods out again. */
+  /** An annotation of pod templates: another value rolls the pods out again. */
   configHash: "component.hypershift.openshift.io/config-hash",
 } as const;
 
-/** Inside containers. */
+/** Mount paths inside containers. */
 export const mounts = {
   cluster: "/etc/konnectivity/cluster",
   server: "/etc/konnectivity/server",

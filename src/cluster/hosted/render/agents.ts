@@ -17,7 +17,7 @@ interface AgentPod {
   readonly onHost?: boolean;
   readonly env: readonly object[];
   readonly labels: Readonly<Record<string, string>>;
-  /** What the specification of the pod has besides. */
+  /** Further fields of the pod's specification. */
   readonly spec: object;
 }
 
@@ -145,7 +145,7 @@ export function controlPlaneAgentObjects(model: HostedModel, certificates: Certi
   ];
 }
 
-/** Nodes may be set apart for control planes, or for this one. */
+/** Labels and taints of nodes that are reserved for control planes, or for this one. */
 const reserved = ({ namespace }: HostedModel): [key: string, value: string][] => [
   [hypershift.controlPlane, "true"],
   [hypershift.cluster, namespace],

@@ -1,4 +1,4 @@
-/** Whether workers reach the kube-apiserver: a few pods that try it, and may write down that they did. */
+/** A few pods that try to reach the kube-apiserver from workers and record when they did. */
 
 import { bindingOf, UNPRIVILEGED } from "../../kube/builders.js";
 import type { HostedModel } from "../model/model.js";

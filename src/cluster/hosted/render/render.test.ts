@@ -9,7 +9,7 @@ import { checkConfig } from "../config/config.js";
 import { type HostedModel, hostedModel, pkiOptions } from "../model/model.js";
 import type { Certificates } from "./certificates.js";
 import type { Side } from "./manifest.js";
-import { type Rendering, renderedFiles, renderedStream, renderHosted, withHiddenValues } from "./render.js";
+import { hostedFiles, type Rendering, renderedStream, renderHosted, withHiddenValues } from "./render.js";
 
 const routed = { name: "demo", publishing: { type: "Route", hostname: "konnectivity.example.test" } };
 const modelOf = (change: object = {}): HostedModel =>
@@ -152,7 +152,7 @@ describe("both sides", () => {
   });
 
   test("files of Secrets are private, and nothing printed without asking holds a key", () => {
-    const files = renderedFiles(rendering);
+    const files = hostedFiles(rendering);
     expect(new Set(files.map(({ name }) => name)).size).toBe(files.length);
     for (const { name, mode } of files)
       expect({ name, mode }).toEqual({ name, mode: name.includes("/secret-") ? 0o600 : 0o644 });

@@ -85,7 +85,7 @@ export function withHiddenValues(manifest: KubeManifest): KubeManifest {
   return { ...manifest, data: Object.fromEntries(data.map(([key, value]) => [key, hidden(value)])) };
 }
 
-export function renderedFiles({ objects, patches }: Rendering): HostedFile[] {
+export function hostedFiles({ objects, patches }: Rendering): HostedFile[] {
   return [
     ...objects.map(({ side, manifest }) => ({
       name: `${side}/${manifest.kind.toLowerCase()}-${manifest.metadata.name}.yaml`,

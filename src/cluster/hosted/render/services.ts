@@ -1,4 +1,4 @@
-/** How callers and agents find the servers. */
+/** Services, Routes and network policies by which callers and agents reach the servers, and APIs of the control plane. */
 import { isIP } from "node:net";
 import { tcpPort } from "../../kube/builders.js";
 import type { Registration, ServedApi } from "../config/aggregated-apis.js";

@@ -215,7 +215,7 @@ function contradictionIn(cluster: KubeconfigCluster, user: KubeconfigUser): stri
   return undefined;
 }
 
-/** A file that cannot be looked at is reported when it is read. */
+/** A file whose status cannot be read is reported when it is read. */
 function exists(file: string): boolean {
   try {
     return statSync(file, { throwIfNoEntry: false }) !== undefined;

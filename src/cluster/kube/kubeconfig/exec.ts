@@ -24,7 +24,7 @@ export function execCredentials(exec: ExecConfig, cluster: KubeconfigCluster, cl
       if (kept === undefined || clock.date() >= kept.until) kept = readAnswer(exec, await run(exec, cluster));
       return kept.credentials;
     },
-    /** The API server did not accept them. */
+    /** To be called when the API server did not accept the credentials. */
     forget(): void {
       kept = undefined;
     },
@@ -43,7 +43,7 @@ function run(exec: ExecConfig, cluster: KubeconfigCluster): Promise<string> {
   }
   return new Promise((resolve, reject) => {
     const child = spawn(exec.command, exec.args ?? [], {
-      // What it says to a person goes straight to that person.
+      // Its messages to a person go straight to the terminal.
       stdio: [interactive ? "inherit" : "ignore", "pipe", "pipe"],
       env: {
         ...process.env,

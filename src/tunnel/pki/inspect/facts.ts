@@ -1,4 +1,4 @@
-/** What can be read from one certificate, in words a person and a script can use. */
+/** The fields of one certificate, in a form for people and scripts. */
 import "reflect-metadata";
 import type { KeyObject, X509Certificate } from "node:crypto";
 import * as x509 from "@peculiar/x509";
@@ -57,7 +57,7 @@ const usageNames = new Map([
   [CLIENT_AUTH, "clientAuth"],
 ]);
 
-/** Node writes one part a line. */
+/** Node writes one part per line. */
 function oneLine(name: string): string {
   return name.split("\n").reverse().join(",");
 }

@@ -6,10 +6,19 @@ import { isIP } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import type { Finding } from "../../../base/finding.js";
-import { filesOf, type PkiManifest, readManifest } from "../manifest.js";
+import { filesOf, type PkiManifest, readPkiManifest } from "../manifest.js";
 import { type ChainResult, certificatesIn, chainOf, holdsEncryptedKey, pemBlocks, privateKeyIn } from "../pem.js";
 import { type CertificateFacts, factsOf } from "./facts.js";
-import { ABOUT, findingsOf, isServers, octal, type Subject, type Surroundings, warning, wrong } from "./rules.js";
+import {
+  ABOUT,
+  findingsOf,
+  type InspectionSubject,
+  isServers,
+  octal,
+  type Surroundings,
+  warning,
+  wrong,
+} from "./rules.js";
 
 export interface InspectOptions {
   /** Where agents dial the server: its certificate must have it. */
@@ -21,7 +30,7 @@ export interface InspectOptions {
 
 export async function inspectPath(path: string, options: InspectOptions = {}): Promise<InspectionReport> {
   const { asked, beside } = filesAt(path);
-  const manifest = await readManifest(path);
+  const manifest = await readPkiManifest(path);
   const more = (options.caFiles ?? []).flatMap((file) => filesAt(file).asked);
   const subjects = asked.flatMap((file) => subjectsOf(file, [...asked, ...beside, ...more], manifest));
   const surroundings: Surroundings = {
@@ -49,7 +58,11 @@ export async function inspectPath(path: string, options: InspectOptions = {}): P
 }
 
 /** `all` are the files among which authorities and keys are looked for. */
-function subjectsOf(file: InspectedFile, all: readonly InspectedFile[], manifest: PkiManifest | undefined): Subject[] {
+function subjectsOf(
+  file: InspectedFile,
+  all: readonly InspectedFile[],
+  manifest: PkiManifest | undefined,
+): InspectionSubject[] {
   const authorities = all.flatMap(({ certificates }) => certificates).filter(({ ca }) => ca);
   return file.certificates.map((certificate, index) => {
     const facts = factsOf(certificate);
@@ -78,7 +91,7 @@ function keyFileOf({ stem }: InspectedFile, certificate: X509Certificate, all: r
 }
 
 /** File names that OpenShift's scripts, HyperShift's Secrets and we use. */
-function useByName(stem: string): Subject["use"] {
+function useByName(stem: string): InspectionSubject["use"] {
   if (/^ca$|signer$|ca-bundle$/.test(stem)) return "signer";
   if (/^agent(-|$)|^konnectivity-(agent|client)$|^client$/.test(stem)) return "client";
   return /^server$|^konnectivity-(server|cluster)$/.test(stem) ? "server" : undefined;
@@ -109,7 +122,7 @@ function unreadable({ path: subject, trouble }: InspectedFile, { makeAgain }: Su
   return trouble === undefined ? [] : [{ about: ABOUT, ...wrong("unreadable", trouble, makeAgain), subject }];
 }
 
-function nobodyServes(path: string, subjects: readonly Subject[], address: string | undefined): Finding[] {
+function nobodyServes(path: string, subjects: readonly InspectionSubject[], address: string | undefined): Finding[] {
   if (address === undefined || subjects.some(isServers)) return [];
   const message = `no server's certificate is here, so nothing can be said about ${address}`;
   const remedy = "Name the server's certificate or its directory.";
@@ -122,7 +135,10 @@ function unique(findings: readonly Finding[]): Finding[] {
   return [...seen.values()];
 }
 
-function described({ file, facts, use, chain, keyFile, keyMatches }: Subject, now: Date): InspectedCertificate {
+function described(
+  { file, facts, use, chain, keyFile, keyMatches }: InspectionSubject,
+  now: Date,
+): InspectedCertificate {
   return {
     ...facts,
     endsInMs: facts.notAfter.getTime() - now.getTime(),
@@ -170,11 +186,11 @@ export interface InspectedFile {
   readonly mode: number;
   readonly certificates: readonly X509Certificate[];
   readonly key: KeyObject | undefined;
-  /** Why it says nothing although it looks like PEM. */
+  /** Why nothing could be read from it although its name is that of a PEM file. */
   readonly trouble: string | undefined;
 }
 
-/** Larger files are no certificates. */
+/** Larger files are not read. */
 const LARGEST = 1024 * 1024;
 
 /** The files that were asked for: one, with those of the same stem and `ca.crt` beside it, or all of a directory. */

@@ -7,8 +7,8 @@ import { type ChainResult, isFor } from "../pem.js";
 import type { CertificateFacts } from "./facts.js";
 import type { InspectedCertificate, InspectedFile } from "./inspect.js";
 
-/** One certificate with all that is known around it. */
-export interface Subject {
+/** One certificate with everything that the rules need to judge it. */
+export interface InspectionSubject {
   readonly file: InspectedFile;
   readonly certificate: X509Certificate;
   readonly facts: CertificateFacts;
@@ -42,14 +42,17 @@ export const warning = (check: string, message: string, remedy: string): Found =
   ...warned(message, remedy),
 });
 
-export function findingsOf(subject: Subject, surroundings: Surroundings): Finding[] {
+export function findingsOf(subject: InspectionSubject, surroundings: Surroundings): Finding[] {
   const rules = [lifetime, chain, usage, servesAddress, maySign, ownKey, keyMode, signerKey, fips];
   return rules.flatMap((rule) =>
     [...rule(subject, surroundings)].map((found) => ({ about: ABOUT, subject: subject.file.path, ...found })),
   );
 }
 
-function* lifetime({ chain, facts, validForMs }: Subject, { now, makeAgain }: Surroundings): Generator<Found> {
+function* lifetime(
+  { chain, facts, validForMs }: InspectionSubject,
+  { now, makeAgain }: Surroundings,
+): Generator<Found> {
   const { notBefore, notAfter } = facts;
   const sinceEnd = now.getTime() - notAfter.getTime();
   if (sinceEnd >= 0) {
@@ -76,7 +79,10 @@ function clockRemedy(now: Date): string {
   return `This host's clock says ${now.toISOString()}; set it (chronyc makestep) or, if it is right, the clock of the host that issued the certificate and issue again.`;
 }
 
-function* chain({ chain: { state }, facts: { issuer } }: Subject, { makeAgain }: Surroundings): Generator<Found> {
+function* chain(
+  { chain: { state }, facts: { issuer } }: InspectionSubject,
+  { makeAgain }: Surroundings,
+): Generator<Found> {
   if (state === "forged") {
     const message = `the authority here is named ${issuer} but did not sign it: the files come from different issues`;
     yield wrong("chain", message, `Install certificate and authority from the same issue. ${makeAgain}`);
@@ -90,7 +96,7 @@ function* chain({ chain: { state }, facts: { issuer } }: Subject, { makeAgain }:
   }
 }
 
-function* usage({ use, facts: { usages } }: Subject, { makeAgain }: Surroundings): Generator<Found> {
+function* usage({ use, facts: { usages } }: InspectionSubject, { makeAgain }: Surroundings): Generator<Found> {
   if (use === undefined || use === "signer" || usages === undefined) return;
   const needed = use === "both" ? ["serverAuth", "clientAuth"] : [`${use}Auth`];
   const lacking = needed.filter((usageName) => !usages.includes(usageName));
@@ -99,19 +105,19 @@ function* usage({ use, facts: { usages } }: Subject, { makeAgain }: Surroundings
   yield wrong("usage", message, `Use the certificate that was made for the ${use}. ${makeAgain}`);
 }
 
-export function isServers({ use, facts }: Pick<Subject, "use" | "facts">): boolean {
+export function isServers({ use, facts }: Pick<InspectionSubject, "use" | "facts">): boolean {
   if (use !== undefined) return use === "server" || use === "both";
   return !facts.isAuthority && (facts.usages?.includes("serverAuth") ?? facts.names.length > 0);
 }
 
-function* servesAddress(subject: Subject, { address, makeForAddress }: Surroundings): Generator<Found> {
+function* servesAddress(subject: InspectionSubject, { address, makeForAddress }: Surroundings): Generator<Found> {
   const { certificate, facts } = subject;
   if (address === undefined || !isServers(subject) || isFor(certificate, address)) return;
   const message = `agents that dial ${address} refuse it: it is for ${facts.names.join(", ") || "no address at all"}`;
   yield wrong("address", message, `${makeForAddress}, or let agents dial an address that it has.`);
 }
 
-function* maySign({ use, facts }: Subject, { makeAgain }: Surroundings): Generator<Found> {
+function* maySign({ use, facts }: InspectionSubject, { makeAgain }: Surroundings): Generator<Found> {
   if (use === "signer" && !facts.isAuthority) {
     yield wrong("may-not-sign", "it is used as an authority but is none (basic constraints)", makeAgain);
   } else if (facts.isAuthority && facts.keyUsages?.includes("keyCertSign") === false) {
@@ -119,7 +125,7 @@ function* maySign({ use, facts }: Subject, { makeAgain }: Surroundings): Generat
   }
 }
 
-function* ownKey({ keyFile, keyMatches, facts }: Subject, { makeAgain }: Surroundings): Generator<Found> {
+function* ownKey({ keyFile, keyMatches, facts }: InspectionSubject, { makeAgain }: Surroundings): Generator<Found> {
   if (keyMatches === false) {
     const message = `the key in ${keyFile!.path} does not belong to it`;
     yield wrong("key-mismatch", message, `Install certificate and key from the same issue. ${makeAgain}`);
@@ -128,7 +134,7 @@ function* ownKey({ keyFile, keyMatches, facts }: Subject, { makeAgain }: Surroun
   }
 }
 
-function* keyMode({ keyFile }: Subject): Generator<Found> {
+function* keyMode({ keyFile }: InspectionSubject): Generator<Found> {
   if (keyFile === undefined || (keyFile.mode & 0o077) === 0) return;
   const [file, shown] = [keyFile.path, octal(keyFile.mode)];
   if ((keyFile.mode & 0o007) !== 0) {
@@ -140,7 +146,7 @@ function* keyMode({ keyFile }: Subject): Generator<Found> {
   }
 }
 
-function* signerKey({ keyFile, facts, keyMatches, signerKeyWanted }: Subject): Generator<Found> {
+function* signerKey({ keyFile, facts, keyMatches, signerKeyWanted }: InspectionSubject): Generator<Found> {
   if (!facts.isAuthority || keyFile === undefined || keyMatches === false) return;
   const file = keyFile.path;
   const message = "the authority's private key lies here: whoever reads it can admit agents of their own";
@@ -150,7 +156,7 @@ function* signerKey({ keyFile, facts, keyMatches, signerKeyWanted }: Subject): G
   yield { ...(signerKeyWanted ? warning : wrong)("signer-key", message, remedy), subject: file };
 }
 
-function* fips({ facts: { fipsObjection } }: Subject, { makeAgain }: Surroundings): Generator<Found> {
+function* fips({ facts: { fipsObjection } }: InspectionSubject, { makeAgain }: Surroundings): Generator<Found> {
   if (fipsObjection !== undefined) yield warning("fips", `a host in FIPS mode refuses it: ${fipsObjection}`, makeAgain);
 }
 

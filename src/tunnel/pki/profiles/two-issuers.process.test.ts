@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { certificatesFor } from "../certificates-for.js";
-import { type PkiManifest, readManifest } from "../manifest.js";
+import { type PkiManifest, readPkiManifest } from "../manifest.js";
 import type { KeyKind } from "../request.js";
 import { openssl, opensslAvailable, publicKeyOf, type Shown, show, verifies } from "../testing/openssl.js";
 import { writePki } from "../write-pki.js";
@@ -169,7 +169,7 @@ describe.skipIf(!opensslAvailable()).each(cases)("P1 $issuer, $key, $family", (w
   });
 
   test("the manifest says what was made, the same from both", async () => {
-    const manifest = await readManifest(dir);
+    const manifest = await readPkiManifest(dir);
     const dates = { notBefore: shown.ca.notBefore.toISOString(), notAfter: shown.ca.notAfter.toISOString() };
     const common = { organizations: ["openshift"], validForMs: 24 * hour, ...dates };
     const leaf = { signer: "ca", dnsNames: [], ...common };

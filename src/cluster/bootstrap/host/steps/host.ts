@@ -182,7 +182,7 @@ export function certificatesStep(site: Site): Step {
     makes: async () => [{ type: "directory", path: directory }],
     async check() {
       const { comparePki } = await import("../../../../tunnel/pki/manifest.js");
-      const { readManifest } = await import("../../../../tunnel/pki/manifest.js");
+      const { readPkiManifest: readManifest } = await import("../../../../tunnel/pki/manifest.js");
       const manifest = await readManifest(real);
       if (manifest === undefined) return { state: "missing", detail: `none in ${directory}` };
       // As of the day they were made: whether their time is over is asked for apart.
@@ -209,7 +209,7 @@ export function certificatesStep(site: Site): Step {
 
 /** When the first of them ends, ISO 8601; undefined without certificates. */
 export async function certificatesEnd({ host, model }: Pick<Site, "host" | "model">): Promise<string | undefined> {
-  const { readManifest } = await import("../../../../tunnel/pki/manifest.js");
+  const { readPkiManifest: readManifest } = await import("../../../../tunnel/pki/manifest.js");
   const manifest = await readManifest(host.files.real(model.paths.pki.host));
   return manifest && endText(manifest);
 }

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { pause, systemClock } from "../../../../base/clock.js";
 import { KubeApiError } from "../../../kube/errors.js";
-import type { KubeApi, KubeList, KubeObject, ListOptions, WatchEvent, WatchOptions } from "../../../kube/port.js";
+import type { KubeApi, KubeList, KubeObject, KubeWatchOptions, ListOptions, WatchEvent } from "../../../kube/port.js";
 import { type Metadata, secondTime } from "../../objects.js";
 import { keyOf, ObjectFiles, type ObjectPlace, placeOf, type StoredObject } from "./files.js";
 
@@ -59,7 +59,7 @@ export function createObjectApi(files: ObjectStore, pollMs = DEFAULT_POLL_MS): K
 
   async function* watch<T extends KubeObject>(
     path: string,
-    { labelSelector, onOpen, resourceVersion, signal }: WatchOptions,
+    { labelSelector, onOpen, resourceVersion, signal }: KubeWatchOptions,
   ): AsyncGenerator<WatchEvent<T>, void, void> {
     const found = snapshots.get(resourceVersion);
     if (found === undefined) throw failure(410, "Expired", `${resourceVersion} is not remembered any more`);
