@@ -9,7 +9,7 @@ import { Differ } from "../src/insight/observe/admin/changes.js";
 import type { ChangeEvent } from "../src/insight/observe/admin/contract.js";
 import { AdminModel } from "../src/insight/observe/admin/model.js";
 import { eventFrame } from "../src/insight/observe/admin/reader.js";
-import { ServerSubject } from "../src/insight/observe/roles/server.js";
+import { ObservedServer } from "../src/insight/observe/roles/server.js";
 import { SocketPort } from "../src/tunnel/connection/socket-port.js";
 import { openFixture } from "../test/processes/fixture/fixture.js";
 import { type Spread, spread } from "./results/statistics.js";
@@ -40,7 +40,7 @@ export async function measureLooks(tunnels: number, looks: number, warmUp = WARM
       const info = { id: index + 1, address: `10.0.${index >> 8}.${index & 255}:443`, frontend: "grpc" as const };
       return link.tunnels.add(index + 1, new SocketPort(new Socket(), board.clock), { ...info, ...times });
     });
-    const subject = new ServerSubject(fixture.server);
+    const subject = new ObservedServer(fixture.server);
     const model = new AdminModel({ source: fixture.server, version: "0.0.0", subject });
     const differ = new Differ(model);
     // As a reader's snapshot would: from here on all of them are known.

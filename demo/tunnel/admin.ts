@@ -1,5 +1,5 @@
 import { get as httpGet } from "node:http";
-import type { AgentPeer, Page, Tunnel } from "../../src/insight/observe/admin/contract.js";
+import type { AgentPeer, Page, TunnelRow } from "../../src/insight/observe/admin/contract.js";
 import { waitUntil, within } from "../../test/support/processes/deadline.js";
 
 export interface TunnelState {
@@ -23,7 +23,7 @@ export class Admin {
   }
 
   async tunnels(): Promise<TunnelState[]> {
-    const rows = await this.#list<Tunnel>("tunnels?limit=1000");
+    const rows = await this.#list<TunnelRow>("tunnels?limit=1000");
     // Without a number it is only being dialled.
     return rows.flatMap(({ agent, connectId, bytesFromTarget }) => {
       return connectId === undefined ? [] : [{ agentId: agent?.id ?? "", connectId, bytesToClient: bytesFromTarget }];

@@ -1,9 +1,9 @@
-/** The page's one source: follows the stream, keeps the world, tells the views at most a few times a second. */
+/** The page's one source: follows the stream, keeps the view, tells the views at most a few times a second. */
 import type { ChangeEvent, SnapshotEvent, TunnelsEvent } from "../../src/insight/observe/admin/contract.js";
 import { type FlowMap, FlowMeter } from "../../src/insight/watch/view/flows.js";
 import { History } from "../../src/insight/watch/view/history.js";
 import { isSilent, retryAfterMs } from "../../src/insight/watch/view/patience.js";
-import { World } from "../../src/insight/watch/view/world.js";
+import { ProcessView } from "../../src/insight/watch/view/process-view.js";
 import { EVENTS, hasSession, logIn, Refused } from "./api.js";
 
 /** `asking` whether there is a session · `locked` a token is wanted · `waiting` for the process to answer again. */
@@ -17,7 +17,7 @@ const SAMPLE_MS = 1000;
 
 export class Live {
   phase: Phase = "asking";
-  world: World | undefined;
+  view: ProcessView | undefined;
   flows: FlowMap | undefined;
   /** Grows with every change, so that views know what is new. */
   version = 0;
@@ -54,7 +54,7 @@ export class Live {
 
   /** The process' clock. */
   now(): number {
-    return Date.now() - (this.world?.clockSkewMs ?? 0);
+    return Date.now() - (this.view?.clockSkewMs ?? 0);
   }
 
   async #begin(): Promise<void> {
@@ -69,7 +69,7 @@ export class Live {
         this.#enter("locked");
         return;
       }
-      this.#enter(this.world === undefined && this.#token === undefined ? "locked" : "waiting");
+      this.#enter(this.view === undefined && this.#token === undefined ? "locked" : "waiting");
       this.#beginLater();
     }
   }
@@ -91,8 +91,8 @@ export class Live {
         this.#changed();
       });
     on<SnapshotEvent>("snapshot", (snapshot) => this.#restart(snapshot));
-    on<TunnelsEvent>("tunnels", (portion) => this.world?.add(portion));
-    on<ChangeEvent>("change", (change) => this.world?.apply(change));
+    on<TunnelsEvent>("tunnels", (portion) => this.view?.add(portion));
+    on<ChangeEvent>("change", (change) => this.view?.apply(change));
     source.addEventListener("alive", () => {
       this.#heardAt = Date.now();
     });
@@ -108,7 +108,7 @@ export class Live {
   }
 
   #restart(snapshot: SnapshotEvent): void {
-    this.world = new World(snapshot, Date.now());
+    this.view = new ProcessView(snapshot, Date.now());
     this.phase = "live";
     this.#failures = 0;
     if (this.#instance === snapshot.process.instance) return;
@@ -120,10 +120,10 @@ export class Live {
   #sample(): void {
     // Whatever forwards the port may stand while its far end is gone, and then nothing ever ends the stream.
     if (this.#source !== undefined && isSilent(this.#heardAt, Date.now())) this.#lose();
-    if (this.world === undefined || this.phase !== "live" || document.hidden) return;
+    if (this.view === undefined || this.phase !== "live" || document.hidden) return;
     const now = Date.now();
-    this.history.sample(this.world.facts.totals, now);
-    this.flows = this.#meter.measure(this.world, now);
+    this.history.sample(this.view.facts.totals, now);
+    this.flows = this.#meter.measure(this.view, now);
     this.#changed();
   }
 

@@ -19,10 +19,10 @@ export function App({ live }: { live: Live }) {
   useEffect(() => live.subscribe(() => redraw(undefined)), [live]);
 
   if (live.phase === "locked") return <LogIn live={live} />;
-  const { world, flows } = live;
-  if (world === undefined) return <p class="lonely">Waiting for the process to answer…</p>;
+  const { view, flows } = live;
+  if (view === undefined) return <p class="lonely">Waiting for the process to answer…</p>;
   const now = live.now();
-  const { facts } = world;
+  const { facts } = view;
   const { role } = facts.process;
   const bridge = facts.sources?.find(({ what }) => what === "bridge");
   const asksCluster = facts.sources?.some(({ what }) => what !== "bridge") === true;
@@ -39,14 +39,14 @@ export function App({ live }: { live: Live }) {
               <FlowDrawing map={flows} info={facts.process} />
               <Charts columns={live.history.columns} />
             </div>
-            <Tunnels world={world} now={now} version={live.version} />
+            <Tunnels view={view} now={now} version={live.version} />
           </>
         )}
         {role !== "overview" && (
           <>
             <div class="halves">
-              {role !== "ignition" && <Peers world={world} now={now} />}
-              <Refusals refusals={world.refusals} ended={world.ended} role={role} />
+              {role !== "ignition" && <Peers view={view} now={now} />}
+              <Refusals refusals={view.refusals} ended={view.ended} role={role} />
             </div>
             <div class="halves">
               <Certificates certificates={facts.certificates} now={now} />

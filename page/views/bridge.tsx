@@ -1,5 +1,5 @@
 import type { BridgeInfo, BridgeStep, SourceInfo } from "../../src/insight/observe/admin/contract.js";
-import { clock, countdown } from "../../src/insight/watch/view/format.js";
+import { countdown, timeOfDay } from "../../src/insight/watch/view/format.js";
 import { SourceState } from "./source-state.js";
 
 const LOOKS: Record<BridgeStep["state"], { readonly word: string; readonly sign: string; readonly mood: string }> = {
@@ -41,7 +41,7 @@ function About({ bridge, now }: { bridge: BridgeInfo; now: number }) {
   return (
     <p class="quiet">
       For {bridge.for}; agents dial <span class="name">{bridge.address}</span>
-      {bridge.madeAt !== undefined && `; begun at ${clock(bridge.madeAt)}`}{" "}
+      {bridge.madeAt !== undefined && `; begun at ${timeOfDay(bridge.madeAt)}`}{" "}
       {end !== undefined && (
         <span class={`pill ${{ fine: "good", soon: "warn", over: "bad" }[end.urgency]}`}>{end.text}</span>
       )}

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { clock, duration, rate } from "../../src/insight/watch/view/format.js";
+import { durationText, rateText, timeOfDay } from "../../src/insight/watch/view/format.js";
 import type { Columns } from "../../src/insight/watch/view/history.js";
 
 interface Line {
@@ -21,13 +21,13 @@ export function Charts({ columns }: { columns: Columns }) {
           { label: "to targets", colour: "--to" },
         ]}
         data={[at, fromTarget, toTarget]}
-        format={rate}
+        format={rateText}
       />
       <Chart
         title="Time to dial, average"
         lines={[{ label: "dial", colour: "--dial" }]}
         data={[at, dialMs]}
-        format={duration}
+        format={durationText}
       />
     </section>
   );
@@ -99,7 +99,7 @@ function optionsFor(element: HTMLElement, lines: readonly Line[], format: (value
     legend: { show: false },
     scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
     axes: [
-      { ...axis, size: 26, values: (_plot, seconds) => seconds.map((at) => clock(at * 1000)) },
+      { ...axis, size: 26, values: (_plot, seconds) => seconds.map((at) => timeOfDay(at * 1000)) },
       { ...axis, size: 70, values: (_plot, values) => values.map(format) },
     ],
     series: [

@@ -1,6 +1,6 @@
 import type { ProcessInfo } from "../../src/insight/observe/admin/contract.js";
 import { type FlowMap, type PeerOnMap, SHOWN } from "../../src/insight/watch/view/flows.js";
-import { bytes, count, rate, shorten } from "../../src/insight/watch/view/format.js";
+import { bytesText, count, rateText, shorten } from "../../src/insight/watch/view/format.js";
 import { useMedia } from "./use-media.js";
 
 const ROW = 26;
@@ -52,7 +52,7 @@ export function FlowDrawing({ map, info }: { map: FlowMap | undefined; info: Pro
                 x={sheet.target}
                 y={rowOf(index, map.targets.length, height)}
                 name={shorten(name, sheet.letters)}
-                note={perSecond > 0 ? rate(perSecond) : count(tunnels)}
+                note={perSecond > 0 ? rateText(perSecond) : count(tunnels)}
                 kind="target"
               />
             ))}
@@ -126,7 +126,7 @@ function movement(perSecond: number): string {
 }
 
 function noteOf({ tunnels, rate: perSecond, state }: PeerOnMap): string {
-  const load = perSecond > 0 ? rate(perSecond) : tunnels === 1 ? "1 tunnel" : `${count(tunnels)} tunnels`;
+  const load = perSecond > 0 ? rateText(perSecond) : tunnels === 1 ? "1 tunnel" : `${count(tunnels)} tunnels`;
   return state === "ok" ? load : `${state}, ${load}`;
 }
 
@@ -145,5 +145,5 @@ function nobody({ role }: ProcessInfo): string {
 function inWords(map: FlowMap, { role }: ProcessInfo): string {
   const busy = map.flows.filter(({ rate: perSecond }) => perSecond > 0).length;
   const total = map.peers.reduce((sum, { rate: perSecond }) => sum + perSecond, 0);
-  return `This ${role}, ${map.peers.length} peers, ${map.targets.length} targets; ${busy} flows move ${bytes(total)} a second.`;
+  return `This ${role}, ${map.peers.length} peers, ${map.targets.length} targets; ${busy} flows move ${bytesText(total)} a second.`;
 }

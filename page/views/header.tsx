@@ -1,5 +1,5 @@
-import { duration } from "../../src/insight/watch/view/format.js";
-import type { World } from "../../src/insight/watch/view/world.js";
+import { durationText } from "../../src/insight/watch/view/format.js";
+import type { ProcessView } from "../../src/insight/watch/view/process-view.js";
 import type { Live, Phase } from "../state/live.js";
 
 const STREAM: Record<Phase, string> = {
@@ -9,7 +9,7 @@ const STREAM: Record<Phase, string> = {
   waiting: "no answer, trying again",
 };
 
-export function Header({ live, facts, now }: { live: Live; facts: World["facts"]; now: number }) {
+export function Header({ live, facts, now }: { live: Live; facts: ProcessView["facts"]; now: number }) {
   const { process, path } = facts;
   return (
     <header>
@@ -18,7 +18,7 @@ export function Header({ live, facts, now }: { live: Live; facts: World["facts"]
         <strong>{process.role}</strong> <span class="name">{process.id}</span>
         <span class="quiet">
           {" "}
-          {process.version} · up {duration(now - process.startedAt)}
+          {process.version} · up {durationText(now - process.startedAt)}
         </span>
       </p>
       <p class="states">

@@ -1,5 +1,5 @@
 import type { DecisionInfo } from "../../src/insight/observe/admin/contract.js";
-import { clock } from "../../src/insight/watch/view/format.js";
+import { timeOfDay } from "../../src/insight/watch/view/format.js";
 
 const MOODS: Record<DecisionInfo["outcome"], string> = {
   approved: "good",
@@ -23,7 +23,7 @@ export function Decisions({ decisions }: { decisions: readonly DecisionInfo[] })
       <ul class="refusals">
         {decisions.map((decision) => (
           <li key={`${decision.request} ${decision.at}`}>
-            <span class="quiet">{clock(decision.at)}</span>{" "}
+            <span class="quiet">{timeOfDay(decision.at)}</span>{" "}
             <span class={`pill ${MOODS[decision.outcome]}`}>{decision.outcome}</span>{" "}
             <strong>{decision.node || decision.request}</strong> {decision.why}
             <br />

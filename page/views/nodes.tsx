@@ -1,11 +1,11 @@
 import type { ClaimInfo, PoolInfo, SourceInfo, SourceName } from "../../src/insight/observe/admin/contract.js";
-import { clock, count, duration } from "../../src/insight/watch/view/format.js";
-import type { World } from "../../src/insight/watch/view/world.js";
+import { count, durationText, timeOfDay } from "../../src/insight/watch/view/format.js";
+import type { ProcessView } from "../../src/insight/watch/view/process-view.js";
 import { Decisions } from "./nodes-decisions.js";
 import { SourceState } from "./source-state.js";
 
 /** How machines become nodes: what they are given, who came for it, and who was let in. */
-export function Nodes({ facts, now }: { facts: World["facts"]; now: number }) {
+export function Nodes({ facts, now }: { facts: ProcessView["facts"]; now: number }) {
   const { pools, claims, decisions, sources = [] } = facts;
   const source = (what: SourceName): SourceInfo | undefined => sources.find((one) => one.what === what);
   const isAsked = (what: SourceName, list: unknown): boolean =>
@@ -73,7 +73,7 @@ function Pools({ pools, now }: { pools: readonly PoolInfo[]; now: number }) {
               <tr key={type}>
                 <td colSpan={7} class={pool.ready ? "trouble warn" : "trouble"}>
                   {type !== "" && <strong>{type}</strong>} {message}
-                  {sinceAt !== undefined && <span class="quiet"> for {duration(now - sinceAt)}</span>}
+                  {sinceAt !== undefined && <span class="quiet"> for {durationText(now - sinceAt)}</span>}
                 </td>
               </tr>
             ))}
@@ -105,7 +105,7 @@ function workers({ workers: some }: PoolInfo): string {
 
 function rotation({ tokenRotatesAt }: PoolInfo, now: number): string {
   if (tokenRotatesAt === undefined) return "";
-  return tokenRotatesAt <= now ? "due" : duration(tokenRotatesAt - now);
+  return tokenRotatesAt <= now ? "due" : durationText(tokenRotatesAt - now);
 }
 
 function Claims({ claims, now }: { claims: readonly ClaimInfo[]; now: number }) {
@@ -129,8 +129,8 @@ function Claims({ claims, now }: { claims: readonly ClaimInfo[]; now: number }) 
               <td class="name" title={pool}>
                 {pool}
               </td>
-              <td class="numeric" title={clock(at)}>
-                {duration(now - at)}
+              <td class="numeric" title={timeOfDay(at)}>
+                {durationText(now - at)}
               </td>
             </tr>
           ))}

@@ -1,20 +1,20 @@
 import { useState } from "preact/hooks";
 import type { AgentPeer, ServerPeer } from "../../src/insight/observe/admin/contract.js";
-import { bytes, count, duration } from "../../src/insight/watch/view/format.js";
-import { peerId, type World } from "../../src/insight/watch/view/world.js";
+import { bytesText, count, durationText } from "../../src/insight/watch/view/format.js";
+import { type ProcessView, peerId } from "../../src/insight/watch/view/process-view.js";
 import { drainAgent } from "../state/api.js";
 
 /** More rows than anybody reads would only make the page slow; search is in the list of tunnels. */
 const SHOWN = 50;
 
-export function Peers({ world, now }: { world: World; now: number }) {
-  const agents = [...world.agents.values()].sort((a, b) => b.tunnels - a.tunnels || a.key - b.key);
-  const servers = [...world.servers.values()];
+export function Peers({ view, now }: { view: ProcessView; now: number }) {
+  const agents = [...view.agents.values()].sort((a, b) => b.tunnels - a.tunnels || a.key - b.key);
+  const servers = [...view.servers.values()];
   const all = agents.length + servers.length;
   return (
     <section class="panel" aria-labelledby="peers-title">
       <h2 id="peers-title">
-        {world.facts.process.role === "server" ? "Agents" : "Servers"} <span class="quiet">{count(all)}</span>
+        {view.facts.process.role === "server" ? "Agents" : "Servers"} <span class="quiet">{count(all)}</span>
       </h2>
       <section class="scroll" tabIndex={0} aria-label="List of peers">
         <table>
@@ -61,10 +61,10 @@ function PeerRow(props: { peer: AgentPeer | ServerPeer; now: number; children?: 
         {peer.path?.state === "failing" && <span class="pill bad">path fails</span>}
       </th>
       <td class="program">{peer.version ?? (peer.drawbridge === true ? "drawbridge" : "")}</td>
-      <td class="numeric">{peer.connectedAt === undefined ? "" : duration(now - peer.connectedAt)}</td>
-      <td class="numeric">{peer.roundTripMs === undefined ? "" : duration(peer.roundTripMs)}</td>
+      <td class="numeric">{peer.connectedAt === undefined ? "" : durationText(now - peer.connectedAt)}</td>
+      <td class="numeric">{peer.roundTripMs === undefined ? "" : durationText(peer.roundTripMs)}</td>
       <td class="numeric">{peer.tunnels === undefined ? "" : count(peer.tunnels)}</td>
-      <td class="numeric">{moved === undefined ? "" : bytes(moved)}</td>
+      <td class="numeric">{moved === undefined ? "" : bytesText(moved)}</td>
       <td>{children}</td>
     </tr>
   );

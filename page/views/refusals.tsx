@@ -4,9 +4,9 @@ import type {
   ExplainedRefusal,
   Refusal,
   Role,
-  Tunnel,
+  TunnelRow,
 } from "../../src/insight/observe/admin/contract.js";
-import { clock, count } from "../../src/insight/watch/view/format.js";
+import { count, timeOfDay } from "../../src/insight/watch/view/format.js";
 import { peerName } from "../../src/insight/watch/view/tunnel-list.js";
 import { refusal as fetchRefusal } from "../state/api.js";
 
@@ -14,7 +14,7 @@ const SHOWN = 30;
 
 interface RefusalsProps {
   readonly refusals: readonly Refusal[];
-  readonly ended: readonly Tunnel[];
+  readonly ended: readonly TunnelRow[];
   readonly role: Role;
 }
 
@@ -45,7 +45,7 @@ export function Refusals({ refusals, ended, role }: RefusalsProps) {
   );
 }
 
-function asRefusal(tunnel: Tunnel): Refusal {
+function asRefusal(tunnel: TunnelRow): Refusal {
   const at = tunnel.askedAt + (tunnel.marks.ended ?? 0);
   const who = peerName(tunnel);
   const why = tunnel.lastError ?? tunnel.endReason ?? "no reason was given";
@@ -61,7 +61,7 @@ function OneRefusal({ refusal }: { refusal: Refusal }) {
   return (
     <details onToggle={look}>
       <summary>
-        <span class="quiet">{clock(refusal.at)}</span> <strong>{refusal.target || "no name"}</strong> {refusal.why}
+        <span class="quiet">{timeOfDay(refusal.at)}</span> <strong>{refusal.target || "no name"}</strong> {refusal.why}
       </summary>
       <p class="quiet">
         {[refusal.code, refusal.id !== "" && `reference ${refusal.id}`, refusal.remote && `asked by ${refusal.remote}`]

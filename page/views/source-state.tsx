@@ -1,5 +1,5 @@
 import type { SourceInfo } from "../../src/insight/observe/admin/contract.js";
-import { clock, count } from "../../src/insight/watch/view/format.js";
+import { count, timeOfDay } from "../../src/insight/watch/view/format.js";
 
 /** Whether whoever was asked for this answers. Nothing to say when all is well. */
 export function SourceState({ source }: { source: SourceInfo | undefined }) {
@@ -11,7 +11,7 @@ export function SourceState({ source }: { source: SourceInfo | undefined }) {
       <p class="problem name" role="alert">
         {error}
         {remedy !== undefined && ` ${remedy}`}
-        {answeredAt !== undefined && ` What follows is from ${clock(answeredAt)}.`}
+        {answeredAt !== undefined && ` What follows is from ${timeOfDay(answeredAt)}.`}
       </p>
     );
   return leftOut === undefined ? null : <p class="quiet">{count(leftOut)} more are not listed.</p>;

@@ -1,5 +1,5 @@
 import type { Totals } from "../../src/insight/observe/admin/contract.js";
-import { bytes, count, duration, rate } from "../../src/insight/watch/view/format.js";
+import { bytesText, count, durationText, rateText } from "../../src/insight/watch/view/format.js";
 import type { Rates } from "../../src/insight/watch/view/history.js";
 
 export function Tiles({ totals, rates }: { totals: Totals; rates: Rates }) {
@@ -7,8 +7,12 @@ export function Tiles({ totals, rates }: { totals: Totals; rates: Rates }) {
   if (totals.payloadsServed !== undefined) return <Fetches totals={totals} />;
   return (
     <section class="tiles" aria-label="At this moment">
-      <Tile name="from targets" value={rate(rates.fromTarget)} note={`${bytes(totals.bytesFromTarget)} in all`} />
-      <Tile name="to targets" value={rate(rates.toTarget)} note={`${bytes(totals.bytesToTarget)} in all`} />
+      <Tile
+        name="from targets"
+        value={rateText(rates.fromTarget)}
+        note={`${bytesText(totals.bytesFromTarget)} in all`}
+      />
+      <Tile name="to targets" value={rateText(rates.toTarget)} note={`${bytesText(totals.bytesToTarget)} in all`} />
       <Tile name="tunnels" value={count(totals.tunnelsOpen)} note={`${count(totals.dialsPending)} being dialled`} />
       <Tile
         name="new tunnels"
@@ -17,11 +21,11 @@ export function Tiles({ totals, rates }: { totals: Totals; rates: Rates }) {
       />
       <Tile
         name="time to dial"
-        value={rates.dialMs === null ? "–" : duration(rates.dialMs)}
+        value={rates.dialMs === null ? "–" : durationText(rates.dialMs)}
         note={`${count(totals.dialsFailed)} failed`}
         alarming={rates.failures > 0}
       />
-      <Tile name="waiting for readers" value={bytes(totals.queuedBytes)} note="held in this process" />
+      <Tile name="waiting for readers" value={bytesText(totals.queuedBytes)} note="held in this process" />
     </section>
   );
 }

@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
-import type { Tunnel } from "../../src/insight/observe/admin/contract.js";
-import { bytes, clock, duration } from "../../src/insight/watch/view/format.js";
+import type { TunnelRow } from "../../src/insight/observe/admin/contract.js";
+import { bytesText, durationText, timeOfDay } from "../../src/insight/watch/view/format.js";
 import { waterfall } from "../../src/insight/watch/view/waterfall.js";
 import { closeTunnel } from "../state/api.js";
 
-export function TunnelDetail({ tunnel, now, onClose }: { tunnel: Tunnel; now: number; onClose: () => void }) {
+export function TunnelDetail({ tunnel, now, onClose }: { tunnel: TunnelRow; now: number; onClose: () => void }) {
   const isOver = tunnel.marks.ended !== undefined;
   return (
     <aside class="detail" aria-label={`Tunnel to ${tunnel.target}`}>
@@ -18,11 +18,14 @@ export function TunnelDetail({ tunnel, now, onClose }: { tunnel: Tunnel; now: nu
       <dl class="facts">
         <Fact name="came in by" value={[tunnel.frontend, tunnel.listener].filter(Boolean).join(", ")} />
         <Fact name="carried by" value={tunnel.agent?.id ?? tunnel.server?.id ?? ""} />
-        <Fact name="asked at" value={clock(tunnel.askedAt)} />
-        <Fact name="to the target" value={bytes(tunnel.bytesToTarget)} />
-        <Fact name="from the target" value={bytes(tunnel.bytesFromTarget)} />
-        <Fact name="may still send" value={tunnel.sendWindowBytes === undefined ? "" : bytes(tunnel.sendWindowBytes)} />
-        <Fact name="waits for its reader" value={tunnel.queuedBytes === 0 ? "" : bytes(tunnel.queuedBytes)} />
+        <Fact name="asked at" value={timeOfDay(tunnel.askedAt)} />
+        <Fact name="to the target" value={bytesText(tunnel.bytesToTarget)} />
+        <Fact name="from the target" value={bytesText(tunnel.bytesFromTarget)} />
+        <Fact
+          name="may still send"
+          value={tunnel.sendWindowBytes === undefined ? "" : bytesText(tunnel.sendWindowBytes)}
+        />
+        <Fact name="waits for its reader" value={tunnel.queuedBytes === 0 ? "" : bytesText(tunnel.queuedBytes)} />
         <Fact name="last error" value={tunnel.lastError ?? ""} />
         <Fact name="ended because" value={tunnel.endReason ?? ""} />
         <Fact name="refusal" value={tunnel.refusalId ?? ""} />
@@ -32,7 +35,7 @@ export function TunnelDetail({ tunnel, now, onClose }: { tunnel: Tunnel; now: nu
   );
 }
 
-function Life({ tunnel, now }: { tunnel: Tunnel; now: number }) {
+function Life({ tunnel, now }: { tunnel: TunnelRow; now: number }) {
   const { lengthMs, bars, events } = waterfall(tunnel, now);
   const percent = (ms: number) => `${Math.min(100, (ms / lengthMs) * 100).toFixed(2)}%`;
   return (
@@ -40,7 +43,7 @@ function Life({ tunnel, now }: { tunnel: Tunnel; now: number }) {
       {bars.map(({ label, fromMs, toMs, kind }) => (
         <li key={label}>
           <span class="label">
-            {label} <span class="quiet">{duration(toMs - fromMs)}</span>
+            {label} <span class="quiet">{durationText(toMs - fromMs)}</span>
           </span>
           <span class="track" aria-hidden="true">
             <span
@@ -53,7 +56,7 @@ function Life({ tunnel, now }: { tunnel: Tunnel; now: number }) {
       {events.map(({ label, atMs }) => (
         <li key={label}>
           <span class="label">
-            {label} <span class="quiet">after {duration(atMs)}</span>
+            {label} <span class="quiet">after {durationText(atMs)}</span>
           </span>
           <span class="track" aria-hidden="true">
             <span class="span mark" style={{ left: percent(atMs) }} />

@@ -1,8 +1,8 @@
 import { useMemo, useRef, useState } from "preact/hooks";
-import type { Tunnel } from "../../src/insight/observe/admin/contract.js";
-import { bytes, count, duration } from "../../src/insight/watch/view/format.js";
+import type { TunnelRow } from "../../src/insight/observe/admin/contract.js";
+import { bytesText, count, durationText } from "../../src/insight/watch/view/format.js";
+import type { ProcessView } from "../../src/insight/watch/view/process-view.js";
 import { type Column, listTunnels, type Order, peerName } from "../../src/insight/watch/view/tunnel-list.js";
-import type { World } from "../../src/insight/watch/view/world.js";
 import { TunnelDetail } from "./tunnel-detail.js";
 
 const ROW = 30;
@@ -24,7 +24,7 @@ const COLUMNS: readonly { readonly id: Column; readonly name: string; readonly n
 const COLUMNS_OF_SIDECAR = COLUMNS.map((column) => (column.id === "peer" ? { ...column, name: "Came in by" } : column));
 
 /** Ten thousand tunnels, of which the screen's worth is drawn. `version` says when there is something new to sort. */
-export function Tunnels({ world, now, version }: { world: World; now: number; version: number }) {
+export function Tunnels({ view, now, version }: { view: ProcessView; now: number; version: number }) {
   const [search, setSearch] = useState("");
   const [order, setOrder] = useState<Order>({ column: "age", descending: false });
   const [showEnded, setShowEnded] = useState(false);
@@ -32,13 +32,13 @@ export function Tunnels({ world, now, version }: { world: World; now: number; ve
   const [top, setTop] = useState(0);
   const body = useRef<HTMLDivElement>(null);
 
-  const columns = world.facts.process.role === "sidecar" ? COLUMNS_OF_SIDECAR : COLUMNS;
-  const source = showEnded ? world.ended : [...world.tunnels.values()];
+  const columns = view.facts.process.role === "sidecar" ? COLUMNS_OF_SIDECAR : COLUMNS;
+  const source = showEnded ? view.ended : [...view.tunnels.values()];
   const rows = useMemo(() => listTunnels(source, search, order), [version, search, order, showEnded]);
   const first = Math.max(0, Math.floor(top / ROW) - SPARE);
   const seen = rows.slice(first, first + Math.ceil(HEIGHT / ROW) + 2 * SPARE);
   const detail =
-    chosen === undefined ? undefined : (world.tunnels.get(chosen) ?? world.ended.find(({ id }) => id === chosen));
+    chosen === undefined ? undefined : (view.tunnels.get(chosen) ?? view.ended.find(({ id }) => id === chosen));
 
   const step = (event: KeyboardEvent) => {
     const move = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 }[event.key];
@@ -136,17 +136,23 @@ function Heading(props: { column: (typeof COLUMNS)[number]; order: Order; onOrde
   );
 }
 
-function Row(props: { tunnel: Tunnel; now: number; index: number; chosen: boolean; onChoose: (id: number) => void }) {
+function Row(props: {
+  tunnel: TunnelRow;
+  now: number;
+  index: number;
+  chosen: boolean;
+  onChoose: (id: number) => void;
+}) {
   const { tunnel, now, index, chosen, onChoose } = props;
   const age = tunnel.marks.ended ?? now - tunnel.askedAt;
   const cells: Record<Column, string> = {
     target: tunnel.target,
     peer: peerName(tunnel),
     state: tunnel.paused === true ? `${tunnel.state}, held back` : tunnel.state,
-    age: duration(age),
-    to: bytes(tunnel.bytesToTarget),
-    from: bytes(tunnel.bytesFromTarget),
-    queued: tunnel.queuedBytes === 0 ? "" : bytes(tunnel.queuedBytes),
+    age: durationText(age),
+    to: bytesText(tunnel.bytesToTarget),
+    from: bytesText(tunnel.bytesFromTarget),
+    queued: tunnel.queuedBytes === 0 ? "" : bytesText(tunnel.queuedBytes),
   };
   return (
     // The grid itself has the keyboard: its arrow keys move the choice.

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { AgentSubject } from "../../src/insight/observe/roles/agent.js";
-import { ServerSubject } from "../../src/insight/observe/roles/server.js";
+import { ObservedAgent } from "../../src/insight/observe/roles/agent.js";
+import { ObservedServer } from "../../src/insight/observe/roles/server.js";
 import { encodePacket } from "../../src/tunnel/wire/encode.js";
 import type { ConnectId } from "../../src/tunnel/wire/packet.js";
 import { PacketReader } from "../../src/tunnel/wire/packet-reader.js";
@@ -46,8 +46,8 @@ async function startFlood(): Promise<Target> {
   });
 }
 
-const atServer = (fixture: Fixture) => [...new ServerSubject(fixture.server).tunnels()];
-const atAgent = (fixture: Fixture) => [...new AgentSubject(fixture.agent).tunnels()];
+const atServer = (fixture: Fixture) => [...new ObservedServer(fixture.server).tunnels()];
+const atAgent = (fixture: Fixture) => [...new ObservedAgent(fixture.agent).tunnels()];
 
 const queued = (fixture: Fixture) =>
   [...atServer(fixture), ...atAgent(fixture)].reduce((sum, { queuedBytes }) => sum + queuedBytes, 0);

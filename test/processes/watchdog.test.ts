@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import type { AgentPeer, FlightRecord, Overview } from "../../src/insight/observe/admin/contract.js";
 import { ask } from "../../src/insight/observe/admin/testing/asker.js";
-import { ServerSubject } from "../../src/insight/observe/roles/server.js";
+import { ObservedServer } from "../../src/insight/observe/roles/server.js";
 import { serverLinkRecycled, serverPathChecked } from "../../src/tunnel/events/channels.js";
 import type { WatchdogConfig } from "../../src/tunnel/server/config.js";
 import { ECHO_ADDRESS } from "../../src/tunnel/wire/destination.js";
@@ -122,7 +122,7 @@ async function watchedFixture(agents: number, watchdog: WatchdogConfig): Promise
   return fixture;
 }
 
-const agentsOf = (fixture: Fixture): AgentPeer[] => [...new ServerSubject(fixture.server).agents()];
+const agentsOf = (fixture: Fixture): AgentPeer[] => [...new ObservedServer(fixture.server).agents()];
 
 test("an agent that answers dials but never echoes is dismissed", async () => {
   const fixture = await watchedFixture(0, QUICK);

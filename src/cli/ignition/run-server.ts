@@ -21,7 +21,7 @@ import { servingMetrics } from "../../cluster/nodes/serving/metrics.js";
 import { openAuditLog, Recorder } from "../../cluster/nodes/serving/recorder.js";
 import { type PayloadSource, TokenController } from "../../cluster/nodes/serving/token-controller.js";
 import { WorkerTokens } from "../../cluster/nodes/serving/worker-tokens.js";
-import { IgnitionSubject } from "../../insight/observe/roles/ignition.js";
+import { ObservedIgnitionServer } from "../../insight/observe/roles/ignition.js";
 import { listening } from "../../tunnel/events/channels.js";
 import { type AdminEndpoint, openAdmin } from "../tunnel/open-admin.js";
 
@@ -102,7 +102,7 @@ export async function runServing(config: ServingConfig): Promise<number> {
     return certificate.source();
   };
 
-  const subject = new IgnitionSubject();
+  const subject = new ObservedIgnitionServer();
   const admin = config.admin && (await openAdmin(config.admin, metrics.registry, subject, subject));
   if (admin !== undefined) listening.publish({ source: subject, what: "admin", address: admin.address });
   const parts = { tokens: book, recorder: subject.watch(recorder) };

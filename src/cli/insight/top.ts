@@ -6,7 +6,7 @@ import { FIRST_CHOICES } from "../../insight/watch/terminal/keys.js";
 import { screen } from "../../insight/watch/terminal/screen.js";
 import { runTop } from "../../insight/watch/terminal/top.js";
 import { History } from "../../insight/watch/view/history.js";
-import { World } from "../../insight/watch/view/world.js";
+import { ProcessView } from "../../insight/watch/view/process-view.js";
 import { duration, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
@@ -41,10 +41,10 @@ Keys: q ends it, / searches, s sorts by another column, r turns the order round,
 
 async function pictureOf(dump: Dump): Promise<string> {
   const { tunnels, ...facts } = dump;
-  const world = new World({ ...facts, tunnelCount: tunnels.length }, Date.now());
-  world.add({ tunnels, more: false });
+  const view = new ProcessView({ ...facts, tunnelCount: tunnels.length }, Date.now());
+  view.add({ tunnels, more: false });
   const size = { columns: process.stdout.columns ?? 120, rows: tunnels.length + 60 };
-  const lines = screen({ world, history: new History(), problem: "" }, FIRST_CHOICES, size, dump.process.now);
+  const lines = screen({ view, history: new History(), problem: "" }, FIRST_CHOICES, size, dump.process.now);
   const text = `${lines.slice(0, -1).join("\n")}\n`;
   return process.stdout.isTTY ? text : stripVTControlCharacters(text);
 }

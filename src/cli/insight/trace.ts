@@ -2,7 +2,7 @@
 
 import { messageOf } from "../../base/errors/error.js";
 import { plainText } from "../../base/text.js";
-import { type Step, type Trace, trace } from "../../insight/watch/trace.js";
+import { type Trace, type TraceStep, trace } from "../../insight/watch/trace.js";
 import type { Frontend } from "../../tunnel/client/frontend.js";
 import { duration, text } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
@@ -57,7 +57,7 @@ export function traceText({ target, ok, totalMs, steps, error, explanation, blin
   ].join("\n");
 }
 
-function stepLine({ name, ms, detail }: Step, totalMs: number): string {
+function stepLine({ name, ms, detail }: TraceStep, totalMs: number): string {
   const bar = "█".repeat(Math.min(BAR, Math.max(1, Math.round((ms / Math.max(totalMs, 0.001)) * BAR))));
   const shown = detail === undefined ? "" : `  ${plainText(detail)}`;
   return `  ${name.padEnd(28)} ${time(ms).padStart(9)}  ${bar}${shown}`;

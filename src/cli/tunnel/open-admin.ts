@@ -1,6 +1,6 @@
 /** The admin port of a process, the same for every role. */
 import type { Endpoint, RunningHttp } from "../../base/http.js";
-import type { Subject } from "../../insight/observe/admin/subject.js";
+import type { ObservedRole } from "../../insight/observe/admin/observed-role.js";
 import { type AdminMetrics, startAdmin } from "../../insight/observe/admin.js";
 import { CertificateFiles } from "../../tunnel/pki/certificate-set.js";
 import { VERSION } from "../framework/define.js";
@@ -17,7 +17,7 @@ export function openAdmin(
   admin: AdminEndpoint,
   metrics: AdminMetrics,
   source: object,
-  subject: Subject & { remember?(): void },
+  subject: ObservedRole & { remember?(): void },
 ): Promise<RunningHttp> {
   const { tokenFile, profiling = false, tls } = admin;
   // Without a token the API is closed, and nothing has to be remembered.

@@ -10,8 +10,8 @@ import type { LeaseCount } from "../../cluster/membership/lease-count.js";
 import { logEvents } from "../../insight/observe/log-events.js";
 import { agentMetrics } from "../../insight/observe/metrics/agent-metrics.js";
 import { DumpFiles } from "../../insight/observe/recorder/dump-files.js";
-import { tellOfCrash } from "../../insight/observe/recorder/dump-moments.js";
-import { AgentSubject } from "../../insight/observe/roles/agent.js";
+import { dumpOnCrash } from "../../insight/observe/recorder/dump-moments.js";
+import { ObservedAgent } from "../../insight/observe/roles/agent.js";
 import { ProxyAgent } from "../../tunnel/agent/agent.js";
 import type { AgentConfig } from "../../tunnel/agent/config.js";
 import { leaseListed, leaseWatched, listening, note } from "../../tunnel/events/channels.js";
@@ -42,9 +42,9 @@ export async function runAgent(config: AgentProcessConfig, logging: LoggingOptio
   );
   const { dumpDir = "" } = config;
   if (agent.flights !== undefined && dumpDir !== "") {
-    tellOfCrash({ source: agent, flights: agent.flights, files: new DumpFiles(dumpDir) });
+    dumpOnCrash({ source: agent, flights: agent.flights, files: new DumpFiles(dumpDir) });
   }
-  const admin = await openAdmin(config.admin, { healthPort: config.health.port }, agent, new AgentSubject(agent));
+  const admin = await openAdmin(config.admin, { healthPort: config.health.port }, agent, new ObservedAgent(agent));
   listening.publish({ source: agent, what: "health", address: health.address });
   listening.publish({ source: agent, what: "admin", address: admin.address });
   agent.start();

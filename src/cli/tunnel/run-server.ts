@@ -8,8 +8,8 @@ import type { KubeAccess } from "../../cluster/kube/open.js";
 import { logEvents } from "../../insight/observe/log-events.js";
 import { serverMetrics } from "../../insight/observe/metrics/server-metrics.js";
 import { DumpFiles } from "../../insight/observe/recorder/dump-files.js";
-import { tellOfCrash, tellOfStalls } from "../../insight/observe/recorder/dump-moments.js";
-import { ServerSubject } from "../../insight/observe/roles/server.js";
+import { dumpOnCrash, dumpOnStall } from "../../insight/observe/recorder/dump-moments.js";
+import { ObservedServer } from "../../insight/observe/roles/server.js";
 import { leaseDeleted, leaseListed, leasesCulled, listening, note } from "../../tunnel/events/channels.js";
 import type { ServerConfig } from "../../tunnel/server/config.js";
 import { ProxyServer, type ServerParts } from "../../tunnel/server/server.js";
@@ -33,15 +33,15 @@ export async function runServer(config: ServerProcessConfig, logging: LoggingOpt
   const { flights } = server.board;
   if (flights !== undefined) {
     const parts = { source: server, flights, files: dumpDir === "" ? undefined : new DumpFiles(dumpDir) };
-    tellOfStalls(parts);
-    tellOfCrash(parts);
+    dumpOnStall(parts);
+    dumpOnCrash(parts);
   }
   const health = await startServerHealth(
     config.health,
     { ready: () => server.ready, why: () => server.unreadyReason, full: () => server.connections.full },
     metrics.registry,
   );
-  const admin = await openAdmin(config.admin, metrics.registry, server, new ServerSubject(server));
+  const admin = await openAdmin(config.admin, metrics.registry, server, new ObservedServer(server));
   await server.start();
   listening.publish({ source: server, what: "health", address: health.address });
   listening.publish({ source: server, what: "admin", address: admin.address });

@@ -6,7 +6,7 @@ import { Logger } from "../../base/log/log.js";
 import { nextSignal } from "../../base/signals.js";
 import { openServiceAddresses } from "../../cluster/kube/service-addresses.js";
 import { logEvents } from "../../insight/observe/log-events.js";
-import { SidecarSubject } from "../../insight/observe/roles/sidecar.js";
+import { ObservedSidecar } from "../../insight/observe/roles/sidecar.js";
 import { listening } from "../../tunnel/events/channels.js";
 import { readCertificateSet } from "../../tunnel/pki/certificate-set.js";
 import type { SidecarConfig } from "../../tunnel/sidecar/config.js";
@@ -28,7 +28,7 @@ export async function runSidecar(config: SidecarConfig, logging: LoggingOptions)
   const readyz: Route = (_request, response) =>
     readiness.ready ? sendText(response, 200, "ok") : sendText(response, 503, `${readiness.why}\n`);
   const health = config.health && (await startHealth(config.health, registry, readyz));
-  const admin = config.admin && (await openAdmin(config.admin, registry, sidecar, new SidecarSubject(sidecar)));
+  const admin = config.admin && (await openAdmin(config.admin, registry, sidecar, new ObservedSidecar(sidecar)));
   if (admin !== undefined) listening.publish({ source: sidecar, what: "admin", address: admin.address });
   if (health !== undefined) listening.publish({ source: sidecar, what: "health", address: health.address });
   await sidecar.start();

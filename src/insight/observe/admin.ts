@@ -21,12 +21,12 @@ import { AdminApi, orFailure } from "./admin/api.js";
 import { CertificateReader } from "./admin/certificates.js";
 import { API_PREFIX } from "./admin/contract.js";
 import { Guard } from "./admin/guard.js";
-import { AdminModel, type ModelOptions } from "./admin/model.js";
+import { AdminModel, type AdminModelOptions } from "./admin/model.js";
 import { type LivePage, readLivePage } from "./admin/page-file.js";
 import { Readers } from "./admin/readers.js";
 import { profilingRoutes } from "./profiling.js";
 
-export interface AdminOptions extends ModelOptions {
+export interface AdminOptions extends AdminModelOptions {
   /** Empty: the API is closed. */
   readonly tokenFile: string;
   readonly profiling: boolean;

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { tailOf } from "../../base/tail.js";
-import type { Dump, Tunnel } from "../observe/admin/contract.js";
-import { type Part, type SupportManifest, writeBundle } from "./bundle.js";
+import type { Dump, TunnelRow } from "../observe/admin/contract.js";
+import { type BundlePart, type SupportManifest, writeBundle } from "./bundle.js";
 import { configPart, dumpPiece, logPart } from "./parts.js";
 import { Scrubber } from "./scrub.js";
 
@@ -22,7 +22,7 @@ function file(name: string, text: string): string {
   return join(folder, name);
 }
 
-async function bundle(parts: readonly Part[], secrets: readonly string[] = []) {
+async function bundle(parts: readonly BundlePart[], secrets: readonly string[] = []) {
   const out = join(folder, "support.tar.gz");
   const manifest = await writeBundle({ out, version: "1.2.3", now: new Date(), parts, secrets });
   return { out, manifest, text: gunzipSync(readFileSync(out)).toString("latin1") };
@@ -51,7 +51,7 @@ describe("a bundle", () => {
     const out = join(folder, "absent", "support.tar.gz");
     const options = { out, version: "1.2.3", now: new Date(), parts, secrets: [] };
     await expect(writeBundle(options)).rejects.toMatchObject({ code: "DB_SUPPORT" });
-    const broken: Part = {
+    const broken: BundlePart = {
       name: "x",
       collect: () => {
         rmSync(folder, { recursive: true, force: true });
@@ -65,7 +65,7 @@ describe("a bundle", () => {
   });
 
   test("keeps two files of one name apart, and leaves out what is too large", async () => {
-    const large: Part = {
+    const large: BundlePart = {
       name: "large",
       collect: () => [{ path: "large.txt", content: "x\n".repeat(5 * 1024 * 1024) }],
     };
@@ -192,10 +192,10 @@ describe("the end of a log", () => {
 });
 
 test("a dump that is too long has fewer tunnels, and stays JSON", () => {
-  const tunnels = Array.from({ length: 100 }, (_, id) => ({ id }) as Tunnel);
+  const tunnels = Array.from({ length: 100 }, (_, id) => ({ id }) as TunnelRow);
   const { content, isCut } = dumpPiece(
     "dump.json",
-    { tunnels, ended: [] as readonly Tunnel[] } as unknown as Dump,
+    { tunnels, ended: [] as readonly TunnelRow[] } as unknown as Dump,
     500,
   );
   const read = JSON.parse(String(content)) as { tunnels: unknown[]; leftOut: { tunnels: number } };

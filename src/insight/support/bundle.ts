@@ -4,7 +4,7 @@ import { ArchiveWriter } from "../../base/archive-writer.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { Scrubber } from "./scrub.js";
 
-export interface Piece {
+export interface BundleFile {
   /** Within the bundle. */
   readonly path: string;
   readonly content: Buffer | string;
@@ -13,10 +13,10 @@ export interface Piece {
 }
 
 /** One thing to be collected; it may turn out to be several files. A failure is written down and stops nothing. */
-export interface Part {
+export interface BundlePart {
   /** As the manifest names it when it cannot be had. */
   readonly name: string;
-  collect(): AsyncIterable<Piece> | Iterable<Piece> | Promise<Iterable<Piece>>;
+  collect(): AsyncIterable<BundleFile> | Iterable<BundleFile> | Promise<Iterable<BundleFile>>;
 }
 
 export interface BundleOptions {
@@ -24,7 +24,7 @@ export interface BundleOptions {
   /** drawbridge's own. */
   readonly version: string;
   readonly now: Date;
-  readonly parts: readonly Part[];
+  readonly parts: readonly BundlePart[];
   /** Secrets that were read to make the bundle. */
   readonly secrets: readonly string[];
 }
@@ -79,7 +79,7 @@ class Bundle {
     this.#root = `drawbridge-support-${options.now.toISOString().replace(/[-:]|\..*$/g, "")}`;
   }
 
-  async take({ name, collect }: Part): Promise<void> {
+  async take({ name, collect }: BundlePart): Promise<void> {
     try {
       for await (const piece of await collect()) await this.#add(piece);
     } catch (reason) {
@@ -103,7 +103,7 @@ class Bundle {
     return this.#archive.discard();
   }
 
-  async #add({ path: given, content, isCut = false }: Piece): Promise<void> {
+  async #add({ path: given, content, isCut = false }: BundleFile): Promise<void> {
     const path = this.#freeName(given);
     const raw = Buffer.from(content);
     if (raw.length > LARGEST_FILE || this.#bytes + raw.length > LARGEST_BUNDLE) {

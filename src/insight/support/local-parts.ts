@@ -5,9 +5,9 @@ import { processFile, thisHost } from "../diagnosis/host/this-host.js";
 import type { DoctorSettings } from "../diagnosis/place.js";
 import { programs, titles } from "../diagnosis/programs.js";
 import { findingsJson } from "../diagnosis/report.js";
-import type { Part } from "./bundle.js";
+import type { BundlePart } from "./bundle.js";
 
-export function doctorPart(settings: DoctorSettings): Part {
+export function doctorPart(settings: DoctorSettings): BundlePart {
   return {
     name: "doctor",
     async collect() {
@@ -28,7 +28,7 @@ async function runningPrograms() {
 }
 
 /** One line for each process, as text: JSON would be broken by what is taken out of a command line. */
-export const processesPart: Part = {
+export const processesPart: BundlePart = {
   name: "processes",
   async collect() {
     const lines = (await runningPrograms()).map(

@@ -5,11 +5,11 @@ import { basename } from "node:path";
 import { tailOf } from "../../base/tail.js";
 import type { Dump, FlightSummary, Page } from "../observe/admin/contract.js";
 import type { AdminPort } from "../watch/admin-port.js";
-import { LARGEST_FILE, type Part, type Piece } from "./bundle.js";
+import { type BundleFile, type BundlePart, LARGEST_FILE } from "./bundle.js";
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 1)}\n`;
 
-export function platformPart(version: string): Part {
+export function platformPart(version: string): BundlePart {
   return {
     name: "platform",
     async collect() {
@@ -33,7 +33,7 @@ export function platformPart(version: string): Part {
 }
 
 /** The last lines of a log. */
-export function logPart(file: string): Part {
+export function logPart(file: string): BundlePart {
   return {
     name: file,
     async collect() {
@@ -43,7 +43,7 @@ export function logPart(file: string): Part {
   };
 }
 
-export function configPart(file: string): Part {
+export function configPart(file: string): BundlePart {
   return {
     name: file,
     async collect() {
@@ -55,7 +55,7 @@ export function configPart(file: string): Part {
 }
 
 /** One process by its admin port. Each of these may be missing where another is not. */
-export function adminParts(port: AdminPort): Part[] {
+export function adminParts(port: AdminPort): BundlePart[] {
   const folder = `admin/${port.address.replace(/[^\w.-]+/g, "_")}`;
   return [
     {
@@ -71,7 +71,7 @@ export function adminParts(port: AdminPort): Part[] {
 }
 
 /** A list that is cut in two is no JSON: rather fewer tunnels. */
-export function dumpPiece(path: string, dump: Dump, most = LARGEST_FILE): Piece {
+export function dumpPiece(path: string, dump: Dump, most = LARGEST_FILE): BundleFile {
   let [tunnels, ended] = [dump.tunnels.length, dump.ended.length];
   for (;;) {
     const leftOut = { tunnels: dump.tunnels.length - tunnels, ended: dump.ended.length - ended };
@@ -86,7 +86,7 @@ export function dumpPiece(path: string, dump: Dump, most = LARGEST_FILE): Piece 
 const MOST_FLIGHTS = 50;
 
 /** Roles without links have none, nor have older versions: that is nothing to complain of. */
-async function* flights(port: AdminPort, folder: string): AsyncGenerator<Piece> {
+async function* flights(port: AdminPort, folder: string): AsyncGenerator<BundleFile> {
   const links = await port.find<Page<FlightSummary>>("flight");
   if (links === undefined) return;
   yield { path: `${folder}/flight/links.json`, content: json(links), isCut: links.items.length > MOST_FLIGHTS };

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { RunningHttp } from "../../base/http.js";
 import { MetricsRegistry } from "../../base/metrics/registry.js";
-import type { Dump, Overview, Page, Tunnel } from "../observe/admin/contract.js";
+import type { Dump, Overview, Page, TunnelRow } from "../observe/admin/contract.js";
 import { PlayedRole } from "../observe/admin/testing/role.js";
 import { startAdmin } from "../observe/admin.js";
 import { AdminPort } from "./admin-port.js";
@@ -44,7 +44,7 @@ describe("a process' admin port", () => {
   test("answers questions", async () => {
     const port = portAt(http.port);
     expect((await port.get<Overview>("")).process).toMatchObject({ role: "server", id: "s-1" });
-    expect((await port.get<Page<Tunnel>>("tunnels?target=10.0.0.7")).total).toBe(1);
+    expect((await port.get<Page<TunnelRow>>("tunnels?target=10.0.0.7")).total).toBe(1);
     expect((await port.get<Dump>("dump")).tunnels.map(({ id }) => id)).toEqual([7]);
     expect(await port.text("/metrics")).toBe("");
   });

@@ -46,30 +46,30 @@ describe("a follower of a process", () => {
   });
 
   test("knows what it knows, and what became of it", async () => {
-    await expect.poll(() => follower.world?.facts.process.id, wait).toBe("s-1");
+    await expect.poll(() => follower.view?.facts.process.id, wait).toBe("s-1");
     role.open(3).bytesToTarget = 12;
-    await expect.poll(() => follower.world?.tunnels.get(3)?.bytesToTarget, wait).toBe(12);
+    await expect.poll(() => follower.view?.tunnels.get(3)?.bytesToTarget, wait).toBe(12);
     role.list.clear();
-    await expect.poll(() => follower.world?.tunnels.size, wait).toBe(0);
+    await expect.poll(() => follower.view?.tunnels.size, wait).toBe(0);
     expect(follower.problem).toBe("");
   });
 
   test("says that it is gone, and goes on with the next one at its address", async () => {
     role.open(1);
-    await expect.poll(() => follower.world?.tunnels.size, wait).toBe(1);
+    await expect.poll(() => follower.view?.tunnels.size, wait).toBe(1);
     const { port } = http;
-    const before = follower.world!.facts.process.instance;
+    const before = follower.view!.facts.process.instance;
     await http.close();
     await expect.poll(() => follower.problem, wait).not.toBe("");
     await start(port);
     role.open(2);
-    await expect.poll(() => follower.world?.facts.process.instance, wait).not.toBe(before);
-    await expect.poll(() => [...(follower.world?.tunnels.keys() ?? [])], wait).toEqual([2]);
+    await expect.poll(() => follower.view?.facts.process.instance, wait).not.toBe(before);
+    await expect.poll(() => [...(follower.view?.tunnels.keys() ?? [])], wait).toEqual([2]);
     expect(follower.problem).toBe("");
   });
 
   test("says that its token is not the right one any more", async () => {
-    await expect.poll(() => follower.world, wait).toBeDefined();
+    await expect.poll(() => follower.view, wait).toBeDefined();
     const { port } = http;
     await http.close();
     writeFileSync(tokenFile, "another");
@@ -114,7 +114,7 @@ describe("what a follower draws", () => {
     tell(follower, "lost", { skipped: 4 });
     tell(follower, "snapshot", snapshot());
     tell(follower, "tunnels", { tunnels: [tunnel(2)], more: false });
-    expect([...follower.world!.tunnels.keys()]).toEqual([2]);
+    expect([...follower.view!.tunnels.keys()]).toEqual([2]);
   });
 
   test("ends at once when it was over before it began", async () => {

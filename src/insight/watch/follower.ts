@@ -1,15 +1,15 @@
-/** Keeps a world up to date from a process' stream, over its restarts. */
+/** Keeps a view up to date from a process' stream, over its restarts. */
 import { pause, systemClock } from "../../base/clock.js";
 import type { ChangeEvent, SnapshotEvent, TunnelsEvent } from "../observe/admin/contract.js";
 import type { AdminPort } from "./admin-port.js";
 import type { ServerSentEvent } from "./event-stream.js";
 import { History } from "./view/history.js";
-import { World } from "./view/world.js";
+import { ProcessView } from "./view/process-view.js";
 
 const RETRY_MS = 1000;
 
 export class Follower {
-  world: World | undefined;
+  view: ProcessView | undefined;
   readonly history = new History();
   /** Why there is nothing new at present. */
   problem = "";
@@ -35,9 +35,9 @@ export class Follower {
   }
 
   take({ name, data }: ServerSentEvent): void {
-    if (name === "snapshot") this.world = new World(JSON.parse(data) as SnapshotEvent, Date.now());
-    else if (name === "tunnels") this.world?.add(JSON.parse(data) as TunnelsEvent);
-    else if (name === "change") this.world?.apply(JSON.parse(data) as ChangeEvent);
+    if (name === "snapshot") this.view = new ProcessView(JSON.parse(data) as SnapshotEvent, Date.now());
+    else if (name === "tunnels") this.view?.add(JSON.parse(data) as TunnelsEvent);
+    else if (name === "change") this.view?.apply(JSON.parse(data) as ChangeEvent);
     this.problem = "";
   }
 
@@ -46,9 +46,9 @@ export class Follower {
    * all of it one second's work afterwards.
    */
   sample(now: number): void {
-    const { world, problem } = this;
-    if (world === undefined || problem !== "") return;
-    const { process, totals } = world.facts;
+    const { view, problem } = this;
+    if (view === undefined || problem !== "") return;
+    const { process, totals } = view.facts;
     if (process.instance === this.#instance) this.history.sample(totals, now);
     else this.history.begin(totals, now);
     this.#instance = process.instance;

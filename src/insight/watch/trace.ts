@@ -3,10 +3,10 @@
 import { messageOf } from "../../base/errors/error.js";
 import { describeFrontend } from "../../tunnel/client/frontend.js";
 import { dialThrough, type Frontend } from "../../tunnel/client/index.js";
-import type { ChoiceExplanation, ExplainedRefusal, Page, ProcessInfo, Tunnel } from "../observe/admin/contract.js";
+import type { ChoiceExplanation, ExplainedRefusal, Page, ProcessInfo, TunnelRow } from "../observe/admin/contract.js";
 import type { AdminPort } from "./admin-port.js";
 
-export interface Step {
+export interface TraceStep {
   readonly name: string;
   readonly ms: number;
   readonly detail?: string;
@@ -16,7 +16,7 @@ export interface Trace {
   readonly target: string;
   readonly ok: boolean;
   readonly totalMs: number;
-  readonly steps: readonly Step[];
+  readonly steps: readonly TraceStep[];
   /** Absent when the dial went well. */
   readonly error?: string;
   /** Why no agent was chosen, where that was it. */
@@ -59,7 +59,7 @@ export async function trace(
 }
 
 interface ServerRecord {
-  readonly tunnel?: Tunnel;
+  readonly tunnel?: TunnelRow;
   readonly explanation?: ChoiceExplanation;
   readonly blind?: string;
 }
@@ -76,7 +76,7 @@ async function recordOf(admin: AdminPort | undefined, target: string, since: num
     const [{ now }, open, ended] = await Promise.all([
       admin.get<ProcessInfo>("process"),
       allTunnels(admin, query),
-      admin.get<Page<Tunnel>>(`ended${query}`),
+      admin.get<Page<TunnelRow>>(`ended${query}`),
     ]);
     const sinceByItsClock = since + (now - Date.now()) - SLACK_MS;
     // Nobody else dials this target just then, as a rule; if somebody does, the last one is ours.
@@ -94,11 +94,11 @@ async function recordOf(admin: AdminPort | undefined, target: string, since: num
 }
 
 /** The newest stand on the last page. */
-async function allTunnels(admin: AdminPort, query: string): Promise<Tunnel[]> {
-  const found: Tunnel[] = [];
+async function allTunnels(admin: AdminPort, query: string): Promise<TunnelRow[]> {
+  const found: TunnelRow[] = [];
   let after = "";
   for (let page = 0; page < MOST_PAGES; page++) {
-    const { items, next } = await admin.get<Page<Tunnel>>(`tunnels${query}${after}`);
+    const { items, next } = await admin.get<Page<TunnelRow>>(`tunnels${query}${after}`);
     found.push(...items);
     if (next === undefined) break;
     after = `&after=${next}`;
@@ -109,12 +109,12 @@ async function allTunnels(admin: AdminPort, query: string): Promise<Tunnel[]> {
 function stepsOf(
   where: string,
   reachedMs: number | undefined,
-  tunnel: Tunnel | undefined,
+  tunnel: TunnelRow | undefined,
   totalMs: number,
   ok: boolean,
-): Step[] {
+): TraceStep[] {
   if (reachedMs === undefined) return [{ name: "reach the frontend", ms: totalMs, detail: `${where}, failed` }];
-  const steps: Step[] = [{ name: "reach the frontend", ms: reachedMs, detail: where }];
+  const steps: TraceStep[] = [{ name: "reach the frontend", ms: reachedMs, detail: where }];
   const { dialled, answered, ended } = tunnel?.marks ?? {};
   const inServer = answered ?? ended;
   if (tunnel === undefined || inServer === undefined) {

@@ -2,10 +2,10 @@
 import { Channel, type Sourced } from "../../base/channel.js";
 import type { RelayedConnection, TargetRequest } from "./connection-handler.js";
 import type { FailureKind } from "./routing/errors.js";
-import type { Route } from "./routing/router.js";
+import type { RouteKind } from "./routing/router.js";
 
 /** What a client came for: a connection by SOCKS5, CONNECT or Upgrade, or the answer to one HTTP request. */
-export type RequestKind = "socks5" | "connect" | "upgrade" | "forward";
+export type ClientRequestKind = "socks5" | "connect" | "upgrade" | "forward";
 
 export type RequestOutcome =
   | "established"
@@ -22,7 +22,7 @@ export type RequestOutcome =
 
 export interface RequestDecided extends Sourced {
   readonly listener: string;
-  readonly kind: RequestKind;
+  readonly kind: ClientRequestKind;
   readonly outcome: RequestOutcome;
   /** Undefined when nobody found out what the client wanted. */
   readonly request?: TargetRequest;
@@ -48,7 +48,7 @@ export interface ConnectionClosed extends Sourced {
 
 export interface RouteTaken extends Sourced {
   readonly listener: string;
-  readonly route: Route;
+  readonly route: RouteKind;
 }
 
 export interface FallbackChanged extends Sourced {

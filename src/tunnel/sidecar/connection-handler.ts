@@ -3,9 +3,9 @@ import type { Duplex } from "node:stream";
 import { joinHostPort } from "../../base/address.js";
 import { ShortLivedMap, ShortLivedSet } from "../../base/short-lived.js";
 import {
+  type ClientRequestKind,
   connectionClosed,
   type RequestDecided,
-  type RequestKind,
   type RequestOutcome,
   requestDecided,
 } from "./channels.js";
@@ -40,7 +40,7 @@ export interface ConnectionHandlerOptions {
 export interface TargetRequest {
   readonly target: Target;
   readonly address: string;
-  readonly frontend: RequestKind;
+  readonly frontend: ClientRequestKind;
   readonly listener: string;
   readonly askedAt: number;
   /** 0 until something is dialled: an answer over a connection that was kept needs no number. */
@@ -76,7 +76,7 @@ export class ConnectionHandler {
     this.router = router;
   }
 
-  requestFor(kind: RequestKind, target: Target): TargetRequest {
+  requestFor(kind: ClientRequestKind, target: Target): TargetRequest {
     return {
       ...{ target, address: joinHostPort(target.host, target.port), frontend: kind, listener: this.#listener },
       ...{ askedAt: performance.now(), id: 0, dialledAt: 0, dialMs: undefined },
@@ -172,7 +172,7 @@ export class ConnectionHandler {
     }
   }
 
-  refused(kind: RequestKind, outcome: RequestOutcome, error: string): void {
+  refused(kind: ClientRequestKind, outcome: RequestOutcome, error: string): void {
     this.#decided({ kind, outcome, error });
   }
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { Readiness } from "./readiness.js";
+import { TunnelReadiness } from "./readiness.js";
 import { RouteError } from "./routing/errors.js";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
@@ -13,7 +13,7 @@ describe("readiness", () => {
     const probe = vi.fn(async () => {
       if (failure !== undefined) throw failure;
     });
-    const readiness = new Readiness({}, [["a", { probe }]], PACE);
+    const readiness = new TunnelReadiness({}, [["a", { probe }]], PACE);
     expect(readiness.ready).toBe(false);
     readiness.start();
     await vi.advanceTimersByTimeAsync(0);
@@ -35,7 +35,7 @@ describe("readiness", () => {
 
   test("is ready only when the probes of all listeners succeed", async () => {
     const broken = { probe: () => Promise.reject(new RouteError("timeout", "DB_DIAL_TIMEOUT", "late")) };
-    const readiness = new Readiness(
+    const readiness = new TunnelReadiness(
       {},
       [
         ["a", { probe: async () => {} }],
@@ -51,7 +51,7 @@ describe("readiness", () => {
 
   test("does not ask again while a probe is under way", async () => {
     const probe = vi.fn(() => new Promise<void>(() => {}));
-    const readiness = new Readiness({}, [["a", { probe }]], PACE);
+    const readiness = new TunnelReadiness({}, [["a", { probe }]], PACE);
     readiness.start();
     await vi.advanceTimersByTimeAsync(10 * PACE.intervalMs);
     expect(probe).toHaveBeenCalledTimes(1);

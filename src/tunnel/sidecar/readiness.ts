@@ -6,7 +6,7 @@ import type { Router } from "./routing/router.js";
 
 type ProbedRouters = readonly (readonly [listener: string, router: Pick<Router, "probe">])[];
 
-export class Readiness {
+export class TunnelReadiness {
   readonly #source: object;
   readonly #routers: ProbedRouters;
   readonly #times: SidecarConfig["probe"];

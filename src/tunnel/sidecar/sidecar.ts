@@ -3,8 +3,8 @@ import { listening } from "../events/channels.js";
 import { fallbackChanged, routeTaken } from "./channels.js";
 import type { RoutingConfig, SidecarConfig } from "./config.js";
 import { ConnectionLimit } from "./connection-limit.js";
-import { Listener } from "./listeners/listener.js";
-import { Readiness } from "./readiness.js";
+import { ProxyListener } from "./listeners/listener.js";
+import { TunnelReadiness } from "./readiness.js";
 import { type OpenServices, type Router, type RouterParts, TunnelRouter } from "./routing/router.js";
 
 /** Replaced by tests: a router without a tunnel behind it. */
@@ -12,8 +12,8 @@ export type RouterFactory = (config: RoutingConfig, parts: RouterParts) => Route
 
 export class Sidecar {
   readonly limit: ConnectionLimit;
-  readonly readiness: Readiness;
-  readonly listeners: readonly Listener[];
+  readonly readiness: TunnelReadiness;
+  readonly listeners: readonly ProxyListener[];
   readonly config: SidecarConfig;
   #draining = false;
   readonly #routers: readonly Router[];
@@ -29,10 +29,10 @@ export class Sidecar {
     this.limit = new ConnectionLimit(limits.maxConnections);
     this.#routers = listeners.map(({ name, routing }) => makeRouter(routing, this.#parts(name, openServices)));
     this.listeners = listeners.map((config, at) => {
-      return new Listener({ source: this, config, limits, limit: this.limit, router: this.#routers[at]! });
+      return new ProxyListener({ source: this, config, limits, limit: this.limit, router: this.#routers[at]! });
     });
     const probed = listeners.map(({ name }, at) => [name, this.#routers[at]!] as const);
-    this.readiness = new Readiness(this, probed, probe);
+    this.readiness = new TunnelReadiness(this, probed, probe);
   }
 
   get draining(): boolean {

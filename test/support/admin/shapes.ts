@@ -11,8 +11,8 @@ import type {
   Refusal,
   ServerPeer,
   Totals,
-  Tunnel,
   TunnelMarks,
+  TunnelRow,
 } from "../../../src/insight/observe/admin/contract.js";
 
 /** Every field of a contract's type with what it has to be; whatever may be absent says so. */
@@ -70,7 +70,7 @@ const marksShape: Shape<TunnelMarks> = {
   ended: maybe(number),
 };
 
-export const tunnelShape: Shape<Tunnel> = {
+export const tunnelShape: Shape<TunnelRow> = {
   ...{ id: number, connectId: maybe(text), frontend: maybe(text), listener: maybe(text), target: text },
   ...{ agent: maybe({ key: number, id: text }), server: maybe({ key: number, id: text }), state: text },
   ...{ askedAt: number, marks: marksShape, bytesToTarget: number, bytesFromTarget: number },
@@ -102,8 +102,8 @@ const pageOf = <const Item>(item: Item) => ({ items: [item] as const, total: num
 export const listShapes = {
   servers: pageOf(serverShape) satisfies Shape<Page<ServerPeer>>,
   agents: pageOf(agentShape) satisfies Shape<Page<AgentPeer>>,
-  tunnels: pageOf(tunnelShape) satisfies Shape<Page<Tunnel>>,
-  ended: pageOf(tunnelShape) satisfies Shape<Page<Tunnel>>,
+  tunnels: pageOf(tunnelShape) satisfies Shape<Page<TunnelRow>>,
+  ended: pageOf(tunnelShape) satisfies Shape<Page<TunnelRow>>,
   refusals: pageOf(refusalShape) satisfies Shape<Page<Refusal>>,
   certificates: pageOf(certificateShape) satisfies Shape<Page<CertificateInfo>>,
   listeners: pageOf(listenerShape) satisfies Shape<Page<ListenerInfo>>,

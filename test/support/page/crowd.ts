@@ -2,8 +2,8 @@
 
 import type { RunningHttp } from "../../../src/base/http.js";
 import { MetricsRegistry } from "../../../src/base/metrics/registry.js";
-import type { AgentPeer, Tunnel } from "../../../src/insight/observe/admin/contract.js";
-import type { LiveTunnel, Subject } from "../../../src/insight/observe/admin/subject.js";
+import type { AgentPeer, TunnelRow } from "../../../src/insight/observe/admin/contract.js";
+import type { LiveTunnel, ObservedRole } from "../../../src/insight/observe/admin/observed-role.js";
 import { startAdmin } from "../../../src/insight/observe/admin.js";
 
 export interface Crowd {
@@ -32,12 +32,12 @@ function subjectOf({
   agentName = "agent-{n}",
   target = "10.128.{n}:8443",
   lastError,
-}: Crowd): Subject {
+}: Crowd): ObservedRole {
   const began = Date.now();
   const moved = (id: number) => Math.floor(((Date.now() - began) / 10) * (1 + (id % 97)));
   const name = (key: number) => agentName.replace("{n}", String(key));
   const place = (id: number) => target.replace("{n}", `${id % 250}.${id % 40}`);
-  const tunnel = (id: number): Tunnel => ({
+  const tunnel = (id: number): TunnelRow => ({
     id,
     frontend: "grpc",
     target: place(id),

@@ -2,8 +2,8 @@
 
 import type { RunningHttp } from "../../../src/base/http.js";
 import { MetricsRegistry } from "../../../src/base/metrics/registry.js";
-import type { ProcessInfo, ServerPeer, Totals, Tunnel } from "../../../src/insight/observe/admin/contract.js";
-import type { Subject } from "../../../src/insight/observe/admin/subject.js";
+import type { ProcessInfo, ServerPeer, Totals, TunnelRow } from "../../../src/insight/observe/admin/contract.js";
+import type { ObservedRole } from "../../../src/insight/observe/admin/observed-role.js";
 import { startAdmin } from "../../../src/insight/observe/admin.js";
 import { RefusalLog } from "../../../src/insight/observe/refusals.js";
 
@@ -25,7 +25,7 @@ export async function startRole(tokenFile: string, role: PlayedRole, busy: boole
   return startAdmin({ host: "127.0.0.1", port }, new MetricsRegistry(), options);
 }
 
-function rows(role: PlayedRole): readonly Tunnel[] {
+function rows(role: PlayedRole): readonly TunnelRow[] {
   if (role === "ignition") return [];
   const began = Date.now();
   const way = (id: number) =>
@@ -38,9 +38,9 @@ function rows(role: PlayedRole): readonly Tunnel[] {
   }));
 }
 
-function subjectOf(role: PlayedRole, tunnels: readonly Tunnel[]): Subject {
+function subjectOf(role: PlayedRole, tunnels: readonly TunnelRow[]): ObservedRole {
   const began = Date.now();
-  const moved = ({ id }: Tunnel): number => Math.floor(((Date.now() - began) / 10) * (1 + id));
+  const moved = ({ id }: TunnelRow): number => Math.floor(((Date.now() - began) / 10) * (1 + id));
   const process = (): Pick<ProcessInfo, "role" | "id" | "ready" | "draining" | "unreadyReason"> => ({
     ...{ role, id: `${role}-1`, ready: tunnels.length > 0 || role === "ignition", draining: false },
     ...(tunnels.length > 0 || role === "ignition" ? {} : { unreadyReason: "no server is connected" }),

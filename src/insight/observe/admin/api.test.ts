@@ -7,7 +7,7 @@ import { MetricsRegistry } from "../../../base/metrics/registry.js";
 import { listening, serverRefused } from "../../../tunnel/events/channels.js";
 import { startAdmin } from "../admin.js";
 import { keepServerRefusals } from "../refusals.js";
-import type { ApiError, Dump, ExplainedRefusal, Overview, Page, Refusal, Tunnel } from "./contract.js";
+import type { ApiError, Dump, ExplainedRefusal, Overview, Page, Refusal, TunnelRow } from "./contract.js";
 import { type Asking, ask as askPort } from "./testing/asker.js";
 import { PlayedRole } from "./testing/role.js";
 
@@ -19,7 +19,7 @@ let http: RunningHttp;
 const ask = (path: string, asking: Asking = {}) =>
   askPort(http.port, `/drawbridge/v1/${path}`, { headers: { authorization: `Bearer ${TOKEN}` }, ...asking });
 const page = async <T>(path: string) => (await ask(path)).json<Page<T>>();
-const ids = ({ items }: Page<Tunnel>) => items.map(({ id }) => id);
+const ids = ({ items }: Page<TunnelRow>) => items.map(({ id }) => id);
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "drawbridge-api-"));
@@ -62,13 +62,13 @@ describe("the overview", () => {
 describe("tunnels", () => {
   test("come in pages, by id, whatever comes and goes in between", async () => {
     for (const id of [5, 3, 9, 1, 7]) role.open(id);
-    const first = await page<Tunnel>("tunnels?limit=2");
+    const first = await page<TunnelRow>("tunnels?limit=2");
     expect([ids(first), first.total, first.next]).toEqual([[1, 3], 5, 3]);
     role.list.delete(3);
     role.open(10);
-    const second = await page<Tunnel>(`tunnels?limit=3&after=${first.next}`);
+    const second = await page<TunnelRow>(`tunnels?limit=3&after=${first.next}`);
     expect([ids(second), second.total, second.next]).toEqual([[5, 7, 9], 5, 9]);
-    const third = await page<Tunnel>(`tunnels?limit=3&after=${second.next}`);
+    const third = await page<TunnelRow>(`tunnels?limit=3&after=${second.next}`);
     expect([ids(third), third.next]).toEqual([[10], undefined]);
   });
 
@@ -90,13 +90,17 @@ describe("tunnels", () => {
 
   test("are shown one by one, too, and those that are over for a while", async () => {
     role.open(4);
-    expect((await ask("tunnels/4")).json<Tunnel>()).toMatchObject({ id: 4, state: "open", marks: { answered: 2.5 } });
+    expect((await ask("tunnels/4")).json<TunnelRow>()).toMatchObject({
+      id: 4,
+      state: "open",
+      marks: { answered: 2.5 },
+    });
     expect((await ask("tunnels/5")).status).toBe(404);
     for (let id = 1; id <= 600; id++) role.end({ ...role.open(id), state: "closed", endReason: "the end" });
-    const ended = await page<Tunnel>("ended?limit=3");
+    const ended = await page<TunnelRow>("ended?limit=3");
     expect([ids(ended), ended.total, ended.next]).toEqual([[600, 599, 598], 500, 3]);
     expect(ids(await page("ended?limit=1&after=499"))).toEqual([101]);
-    expect((await ask("ended/101")).json<Tunnel>().endReason).toBe("the end");
+    expect((await ask("ended/101")).json<TunnelRow>().endReason).toBe("the end");
     expect((await ask("ended/100")).status).toBe(404);
   });
 

@@ -8,10 +8,10 @@ import { sendDump } from "./dump.js";
 import { ApiFailure } from "./failure.js";
 import type { Guard } from "./guard.js";
 import type { AdminModel } from "./model.js";
+import type { ObservedRole } from "./observed-role.js";
 import { endedPage, pageOf, tunnelPage } from "./pages.js";
 import type { Readers } from "./readers.js";
-import type { Session } from "./sessions.js";
-import type { Subject } from "./subject.js";
+import type { PageSession } from "./sessions.js";
 
 const MAX_BODY_BYTES = 16 * 1024;
 const MAX_TARGET_CHARS = 300;
@@ -49,7 +49,7 @@ const ITEMS = new Map<string, (model: AdminModel, number: number) => object | un
 ]);
 
 /** POST NAME/NUMBER/VERB or POST NAME; undefined where the role cannot do that, false where there is no such thing. */
-const ACTIONS = new Map<string, (subject: Subject, number: number) => boolean | undefined>([
+const ACTIONS = new Map<string, (subject: ObservedRole, number: number) => boolean | undefined>([
   ["tunnels/*/close", (subject, number) => subject.closeTunnel?.(number)],
   ["agents/*/drain", (subject, number) => subject.drainAgent?.(number)],
   ["drain", (subject) => subject.drain?.()],
@@ -81,7 +81,7 @@ export class AdminApi {
     });
   };
 
-  async #get(request: HttpRequest, response: ServerResponse, words: string[], session?: Session): Promise<void> {
+  async #get(request: HttpRequest, response: ServerResponse, words: string[], session?: PageSession): Promise<void> {
     const { path, query } = request;
     const [name = "", id] = words;
     if (id === undefined && name === "events") return this.#openStream(request, response);

@@ -1,8 +1,8 @@
 /** What became different since the last look. One for all readers of the stream, and only while there are some. */
 import { isDeepStrictEqual } from "node:util";
-import type { AgentPeer, ChangeEvent, Changes, ServerPeer, Tunnel, TunnelChanges, TunnelPatch } from "./contract.js";
+import type { AgentPeer, ChangeEvent, Changes, ServerPeer, TunnelChanges, TunnelPatch, TunnelRow } from "./contract.js";
 import type { AdminModel } from "./model.js";
-import type { LiveTunnel } from "./subject.js";
+import type { LiveTunnel } from "./observed-role.js";
 
 /** Rows made in one look; with more than that in motion, each look takes others. */
 const MAX_ROWS = 1_000;
@@ -14,7 +14,7 @@ const MAX_REFUSALS = 50;
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 interface Known {
-  row: Tunnel;
+  row: TunnelRow;
   /** The look at which it was there last. */
   seen: number;
 }
@@ -23,7 +23,7 @@ export class Differ {
   readonly #model: AdminModel;
   readonly #tunnels = new Map<number, Known>();
   /** Learnt between two looks, for one reader's snapshot; the others have not heard of them. */
-  #learnt: Tunnel[] = [];
+  #learnt: TunnelRow[] = [];
   #look = 0;
   /** So many of those that changed had their turn in the looks before. */
   #turn = 0;
@@ -44,7 +44,7 @@ export class Differ {
   }
 
   /** The row as readers know it, or from now on will. */
-  rowOf(live: LiveTunnel, othersListen: boolean): Tunnel {
+  rowOf(live: LiveTunnel, othersListen: boolean): TunnelRow {
     const known = this.#tunnels.get(live.id);
     if (known !== undefined) return known.row;
     const row = live.describe();
@@ -144,7 +144,7 @@ const CHANGING = [
   ...(["sendWindowBytes", "receiveWindowBytes", "connectId"] as const),
 ];
 
-function patchBetween(before: Tunnel, after: Tunnel): TunnelPatch {
+function patchBetween(before: TunnelRow, after: TunnelRow): TunnelPatch {
   const patch: Mutable<TunnelPatch> = { id: after.id };
   for (const field of CHANGING) {
     const value = after[field];
@@ -157,13 +157,13 @@ function patchBetween(before: Tunnel, after: Tunnel): TunnelPatch {
   return patch;
 }
 
-function marksOf({ marks }: Tunnel): number {
+function marksOf({ marks }: TunnelRow): number {
   let count = 0;
   for (const _mark in marks) count++;
   return count;
 }
 
-function hasMoved(row: Tunnel, live: LiveTunnel): boolean {
+function hasMoved(row: TunnelRow, live: LiveTunnel): boolean {
   return (
     row.bytesToTarget !== live.bytesToTarget ||
     row.bytesFromTarget !== live.bytesFromTarget ||

@@ -11,7 +11,7 @@
  */
 
 import type { ChoiceExplanation, PathHealth } from "../../../tunnel/events/facts.js";
-import type { GatheredFacts } from "./gathered-facts.js";
+import type { OverviewFacts } from "./overview-facts.js";
 
 export type {
   ChoiceExplanation,
@@ -26,12 +26,12 @@ export type {
   BridgeStep,
   ClaimInfo,
   DecisionInfo,
-  GatheredFacts,
+  OverviewFacts as GatheredFacts,
   PoolInfo,
   PoolTrouble,
   SourceInfo,
   SourceName,
-} from "./gathered-facts.js";
+} from "./overview-facts.js";
 
 export const API_VERSION = 1;
 
@@ -149,7 +149,7 @@ export type TunnelState = "dialing" | "open" | "half-closed" | "closed" | "faile
 export type TunnelFrontend = "grpc" | "http-connect" | "socks5" | "connect" | "upgrade" | "forward";
 
 /** One proxied connection. */
-export interface Tunnel {
+export interface TunnelRow {
   /** Unique for the life of the process; the same from `dialing` to the end. */
   readonly id: number;
   /** The number both ends of the link call it by; only with `agent` or `server` it means something. */
@@ -316,7 +316,7 @@ export interface Done {
 }
 
 /** Everything but tunnels, of which there may be many. */
-export interface Overview extends GatheredFacts {
+export interface Overview extends OverviewFacts {
   readonly process: ProcessInfo;
   readonly totals: Totals;
   readonly path?: PathHealth | undefined;
@@ -331,9 +331,9 @@ export interface Overview extends GatheredFacts {
 /** Answer of `GET dump`, for support: all there is, refusals with their explanations. */
 export interface Dump extends Omit<Overview, "refusals"> {
   readonly refusals: readonly ExplainedRefusal[];
-  readonly tunnels: readonly Tunnel[];
+  readonly tunnels: readonly TunnelRow[];
   /** Newest first. */
-  readonly ended: readonly Tunnel[];
+  readonly ended: readonly TunnelRow[];
 }
 
 // ---- GET events: server-sent events -----------------------------------------------------------------------------------
@@ -351,18 +351,18 @@ export interface StreamEvents {
 export interface SnapshotEvent extends Overview {
   readonly tunnelCount: number;
   /** The last few that are over, newest first. */
-  readonly ended: readonly Tunnel[];
+  readonly ended: readonly TunnelRow[];
 }
 
 /** One portion of the snapshot's tunnels; `change` events may come in between. */
 export interface TunnelsEvent {
-  readonly tunnels: readonly Tunnel[];
+  readonly tunnels: readonly TunnelRow[];
   /** False on the last portion. */
   readonly more: boolean;
 }
 
 /** At most a few a second, and none while nothing changes. What is absent did not change. */
-export interface ChangeEvent extends GatheredFacts {
+export interface ChangeEvent extends OverviewFacts {
   readonly totals: Totals;
   readonly process?: ProcessInfo;
   readonly path?: PathHealth | undefined;
@@ -372,7 +372,7 @@ export interface ChangeEvent extends GatheredFacts {
   /** New ones, newest first. */
   readonly refusals?: readonly Refusal[];
   /** Tunnels that ended since the last change, newest first; only the latest of very many. */
-  readonly ended?: readonly Tunnel[];
+  readonly ended?: readonly TunnelRow[];
   /** The whole list anew. */
   readonly listeners?: readonly ListenerInfo[];
   readonly certificates?: readonly CertificateInfo[];
@@ -386,7 +386,7 @@ export interface Changes<Peer extends { readonly key: number }> {
 }
 
 export interface TunnelChanges {
-  readonly opened: readonly Tunnel[];
+  readonly opened: readonly TunnelRow[];
   /**
    * Only the fields that changed, to be laid over what is known. One whose `id` is not known yet is to be passed over:
    * it comes whole in a later portion of the snapshot.
@@ -396,7 +396,7 @@ export interface TunnelChanges {
   readonly gone: readonly number[];
 }
 
-export type TunnelPatch = { readonly id: number } & Partial<Omit<Tunnel, "id">>;
+export type TunnelPatch = { readonly id: number } & Partial<Omit<TunnelRow, "id">>;
 
 /** This reader was too slow and missed changes; a `snapshot` follows at once. */
 export interface LostEvent {

@@ -11,7 +11,7 @@ import { note } from "../../../tunnel/events/channels.js";
 import { isFor } from "../../../tunnel/pki/pem.js";
 import { ApiFailure } from "./failure.js";
 import { askingSite, hostOf, isLoopback, isOurName } from "./own-name.js";
-import { type Session, Sessions } from "./sessions.js";
+import { type PageSession, Sessions } from "./sessions.js";
 
 export interface GuardOptions {
   /** The role, for notes about an unusable token file. */
@@ -42,7 +42,7 @@ export class Guard {
   }
 
   /** Throws unless the request may be answered; a session where it came with one. */
-  async admit(message: IncomingMessage): Promise<Session | undefined> {
+  async admit(message: IncomingMessage): Promise<PageSession | undefined> {
     this.admitAddress(message);
     const site = this.#refuseOtherSites(message);
     const tokens = this.#openTokens();

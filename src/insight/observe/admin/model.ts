@@ -10,19 +10,19 @@ import {
   type ProcessInfo,
   type Totals,
 } from "./contract.js";
-import type { Subject } from "./subject.js";
+import type { ObservedRole } from "./observed-role.js";
 import { EndedTunnels } from "./tunnel-row.js";
 
-export interface ModelOptions {
+export interface AdminModelOptions {
   /** The server, agent, sidecar or Ignition server in events. */
   readonly source: object;
   /** Of drawbridge. */
   readonly version: string;
-  readonly subject: Subject;
+  readonly subject: ObservedRole;
 }
 
 export class AdminModel {
-  readonly subject: Subject;
+  readonly subject: ObservedRole;
   readonly refusals: RefusalLog;
   readonly ended: EndedTunnels;
   readonly instance = randomBytes(6).toString("hex");
@@ -33,7 +33,7 @@ export class AdminModel {
   readonly #version: string;
   readonly #stopListening: () => void;
 
-  constructor({ source, version, subject }: ModelOptions) {
+  constructor({ source, version, subject }: AdminModelOptions) {
     this.subject = subject;
     this.refusals = subject.refusals ?? new RefusalLog();
     this.ended = subject.ended ?? new EndedTunnels();

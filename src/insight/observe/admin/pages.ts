@@ -1,7 +1,7 @@
 /** Lists a page at a time. */
-import type { Page, Tunnel } from "./contract.js";
+import type { Page, TunnelRow } from "./contract.js";
 import { ApiFailure } from "./failure.js";
-import type { LiveTunnel } from "./subject.js";
+import type { LiveTunnel } from "./observed-role.js";
 
 const DEFAULT_LIMIT = 200;
 /** Also a bound for the time one answer may take from the tunnels. */
@@ -23,7 +23,7 @@ export function pageOf<Item>(items: readonly Item[], query: URLSearchParams): Pa
 }
 
 /** By id, so that pages stay in order while tunnels come and go. */
-export function tunnelPage(tunnels: Iterable<LiveTunnel>, query: URLSearchParams): Page<Tunnel> {
+export function tunnelPage(tunnels: Iterable<LiveTunnel>, query: URLSearchParams): Page<TunnelRow> {
   const { limit, after = -1 } = cutOf(query);
   const fits = filterOf(query);
   const found: LiveTunnel[] = [];
@@ -48,7 +48,7 @@ function smallest(tunnels: readonly LiveTunnel[], count: number): LiveTunnel[] {
   return tunnels.filter(({ id }) => id <= last).sort((one, two) => one.id - two.id);
 }
 
-export function endedPage(ended: readonly Tunnel[], query: URLSearchParams): Page<Tunnel> {
+export function endedPage(ended: readonly TunnelRow[], query: URLSearchParams): Page<TunnelRow> {
   const fits = filterOf(query);
   return pageOf(
     ended.filter((tunnel) => fits({ ...tunnel, agentKey: tunnel.agent?.key })),

@@ -1,7 +1,7 @@
 /** All readers of the event stream. While there are none, there is no timer and nothing is compared. */
 import type { ServerResponse } from "node:http";
 import { Differ } from "./changes.js";
-import type { SnapshotEvent, Tunnel, TunnelsEvent } from "./contract.js";
+import type { SnapshotEvent, TunnelRow, TunnelsEvent } from "./contract.js";
 import type { AdminModel } from "./model.js";
 import { eventFrame, READER_LIMITS, Reader, type ReaderLimits } from "./reader.js";
 
@@ -128,7 +128,7 @@ export class Readers {
   }
 
   *#portions(differ: Differ): Generator<TunnelsEvent> {
-    let portion: Tunnel[] = [];
+    let portion: TunnelRow[] = [];
     for (const live of this.#model.subject.tunnels?.() ?? []) {
       if (portion.length === PORTION) {
         yield { tunnels: portion, more: true };

@@ -4,7 +4,7 @@ import { createHash, randomBytes } from "node:crypto";
 const MAX_SESSIONS = 64;
 const LIFETIME_MS = 12 * 60 * 60_000;
 
-export interface Session {
+export interface PageSession {
   readonly expiresAt: number;
   /** Of the token that opened it: another token in the file ends it. */
   readonly tokenDigest: string;
@@ -14,7 +14,7 @@ export class Sessions {
   /** Cookies do not know ports: two processes on one host must not take each other's. */
   readonly cookieName: string;
   /** By digest, oldest first: what is in memory opens nothing. */
-  readonly #sessions = new Map<string, Session>();
+  readonly #sessions = new Map<string, PageSession>();
   readonly #now: () => number;
 
   constructor(instance: string, now: () => number = Date.now) {
@@ -31,7 +31,7 @@ export class Sessions {
   }
 
   /** Looked up by digest, so that the time it takes tells nothing about any session's id. */
-  find(cookies: string | undefined, tokenDigest: string): Session | undefined {
+  find(cookies: string | undefined, tokenDigest: string): PageSession | undefined {
     const id = this.#idIn(cookies);
     if (id === undefined) return undefined;
     const session = this.#sessions.get(digest(id));

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { ChangeEvent, LostEvent, SnapshotEvent, StreamEvents, Tunnel, TunnelsEvent } from "./contract.js";
+import type { ChangeEvent, LostEvent, SnapshotEvent, StreamEvents, TunnelRow, TunnelsEvent } from "./contract.js";
 import { AdminModel } from "./model.js";
 import { MAX_READERS, Readers, type ReadersOptions } from "./readers.js";
 import { PlayedRole } from "./testing/role.js";
@@ -40,7 +40,7 @@ type Told = { [Name in keyof StreamEvents]: { name: Name; data: StreamEvents[Nam
 /** A reader as a page is one: it keeps what the events tell it. */
 class PageReader {
   readonly told: Told[] = [];
-  readonly tunnels = new Map<number, Tunnel>();
+  readonly tunnels = new Map<number, TunnelRow>();
   complete = false;
   #text = "";
 

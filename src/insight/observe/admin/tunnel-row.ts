@@ -1,38 +1,29 @@
 /** A tunnel of a server or an agent as the API shows it. The same class on both sides, seen from opposite ends. */
 
 import { shown } from "../../../base/redact/redact.js";
+import type { DialFacts, Tunnel } from "../../../tunnel/connection/tunnel.js";
 import type { ConnectId } from "../../../tunnel/wire/packet.js";
-import type { Tunnel, TunnelFrontend, TunnelMarks, TunnelState } from "./contract.js";
-import type { LiveTunnel } from "./subject.js";
+import type { TunnelFrontend, TunnelMarks, TunnelRow, TunnelState } from "./contract.js";
+import type { LiveTunnel } from "./observed-role.js";
 
 /** What is needed of a tunnel; times are of the role's clock, 0 for what has not happened. */
-export interface TunnelFacts {
+export interface TunnelFacts
+  extends Pick<Tunnel, "bytesToFar" | "bytesToNear" | "firstToFarAt" | "firstToNearAt" | "nearEndedAt" | "farEndedAt">,
+    Pick<Tunnel, "sendWindow" | "receiveWindow" | "paused"> {
   readonly connectId?: ConnectId | undefined;
-  readonly info: DialFacts & { readonly openedAt: number };
-  readonly bytesToFar: number;
-  readonly bytesToNear: number;
-  readonly firstToFarAt: number;
-  readonly firstToNearAt: number;
-  readonly nearEndedAt: number;
-  readonly farEndedAt: number;
-  readonly sendWindow: number | undefined;
-  readonly receiveWindow: number | undefined;
-  readonly paused: boolean;
+  readonly info: ShownDial & { readonly openedAt: number };
   readonly port: { readonly queuedBytes: number };
 }
 
 /** What is known of a dial from the first moment. */
-export interface DialFacts {
-  readonly id: number;
-  readonly address: string;
+export interface ShownDial extends Omit<DialFacts, "frontend"> {
   readonly frontend?: TunnelFrontend;
+  /** At a sidecar: the listener's name. */
   readonly listener?: string;
-  readonly askedAt: number;
-  readonly dialledAt: number;
 }
 
 /** The agent or the server at the other end of the link. */
-export type LinkPeer = Pick<Tunnel, "agent" | "server">;
+export type LinkPeer = Pick<TunnelRow, "agent" | "server">;
 
 export interface TunnelEnd {
   readonly at: number;
@@ -56,7 +47,7 @@ export class TunnelRows {
     return new CurrentTunnel(this, tunnel.info, peer, tunnel);
   }
 
-  dialing(dial: DialFacts, peer: LinkPeer = {}): LiveTunnel {
+  dialing(dial: ShownDial, peer: LinkPeer = {}): LiveTunnel {
     return new CurrentTunnel(this, dial, peer, undefined);
   }
 
@@ -64,16 +55,16 @@ export class TunnelRows {
    * A tunnel that has ended, or a dial that failed. Thousands end in a second, and hardly one of them is ever asked for:
    * only what the row needs is kept, and the row is made on demand.
    */
-  ended(ended: TunnelFacts | DialFacts, peer: LinkPeer | undefined, end: TunnelEnd): EndedTunnel {
+  ended(ended: TunnelFacts | ShownDial, peer: LinkPeer | undefined, end: TunnelEnd): EndedTunnel {
     const tunnel = "info" in ended ? copyOf(ended) : undefined;
     const dial = "info" in ended ? ended.info : ended;
     const state = tunnel === undefined ? "failed" : "closed";
     return { id: dial.id, describe: () => withEnd(this.row(dial, peer ?? {}, state, tunnel), end, dial.askedAt) };
   }
 
-  row(dial: DialFacts, { agent, server }: LinkPeer, state: TunnelState, tunnel?: TunnelFacts): Tunnel {
+  row(dial: ShownDial, { agent, server }: LinkPeer, state: TunnelState, tunnel?: TunnelFacts): TunnelRow {
     const marks: Mutable<TunnelMarks> = {};
-    const row: Mutable<Tunnel> = {
+    const row: Mutable<TunnelRow> = {
       id: dial.id,
       target: shown(dial.address),
       state,
@@ -115,11 +106,11 @@ type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 /** A tunnel that is open or, without one, a dial under way. */
 class CurrentTunnel implements LiveTunnel {
   readonly #rows: TunnelRows;
-  readonly #dial: DialFacts;
+  readonly #dial: ShownDial;
   readonly #peer: LinkPeer;
   readonly #tunnel: TunnelFacts | undefined;
 
-  constructor(rows: TunnelRows, dial: DialFacts, peer: LinkPeer, tunnel: TunnelFacts | undefined) {
+  constructor(rows: TunnelRows, dial: ShownDial, peer: LinkPeer, tunnel: TunnelFacts | undefined) {
     this.#rows = rows;
     this.#dial = dial;
     this.#peer = peer;
@@ -160,7 +151,7 @@ class CurrentTunnel implements LiveTunnel {
     return this.#tunnel?.paused;
   }
 
-  describe(): Tunnel {
+  describe(): TunnelRow {
     return this.#rows.row(this.#dial, this.#peer, this.state, this.#tunnel);
   }
 }
@@ -185,7 +176,7 @@ function copyOf(tunnel: TunnelFacts): TunnelFacts {
 
 const NO_PORT = { queuedBytes: 0 };
 
-function withEnd(row: Tunnel, end: TunnelEnd, askedAt: number): Tunnel {
+function withEnd(row: TunnelRow, end: TunnelEnd, askedAt: number): TunnelRow {
   return {
     ...row,
     marks: { ...row.marks, ended: sinceAsked(end.at, askedAt) },
@@ -219,14 +210,14 @@ export class EndedTunnels {
   }
 
   /** Those after the first `count` there ever were, newest first, `limit` at most. */
-  since(count: number, limit = MAX_ENDED): Tunnel[] {
-    const found: Tunnel[] = [];
+  since(count: number, limit = MAX_ENDED): TunnelRow[] {
+    const found: TunnelRow[] = [];
     const first = Math.max(count, this.#count - Math.min(limit, MAX_ENDED));
     for (let at = this.#count - 1; at >= first; at--) found.push(this.#ring[at % MAX_ENDED]!.describe());
     return found;
   }
 
-  find(id: number): Tunnel | undefined {
+  find(id: number): TunnelRow | undefined {
     return this.#ring.find((tunnel) => tunnel.id === id)?.describe();
   }
 }

@@ -26,7 +26,7 @@ export interface DumpParts {
 }
 
 /** A few packets in the log, all that are remembered in a file, once for each series of failures. */
-export function tellOfStalls({ source, flights, files }: DumpParts, clock: Clock = systemClock): () => void {
+export function dumpOnStall({ source, flights, files }: DumpParts, clock: Clock = systemClock): () => void {
   const pace = new RateLimit(clock, STALLS_PER_SECOND, STALLS_AT_ONCE);
   return serverPathChecked.subscribe(({ agentId, stream, failures, error }) => {
     if (failures !== 1 || !pace.take()) return;
@@ -43,7 +43,7 @@ function lastPackets({ last }: FlightRecord): string[] {
 }
 
 /** Only looks on: the crash takes its course. */
-export function tellOfCrash({ flights, files }: DumpParts): () => void {
+export function dumpOnCrash({ flights, files }: DumpParts): () => void {
   if (files === undefined) return () => {};
   const onCrash = (error: unknown): void => {
     files.write(`the process crashed: ${redact(messageOf(error))}`, flights.records(LINKS_IN_CRASH));

@@ -7,7 +7,7 @@ import { note, serverPathChecked } from "../../../tunnel/events/channels.js";
 import { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
 import { PacketMeter, SegmentCounters } from "../../../tunnel/link/packet-meter.js";
 import { DumpFiles } from "./dump-files.js";
-import { tellOfCrash, tellOfStalls } from "./dump-moments.js";
+import { dumpOnCrash, dumpOnStall } from "./dump-moments.js";
 import { flightText } from "./flight-text.js";
 
 let clock: ManualClock;
@@ -119,7 +119,7 @@ describe("files", () => {
     const notes: object[] = [];
     const endings = [
       note.subscribe(({ fields }) => notes.push(fields!), source),
-      tellOfStalls({ source, flights: book, files }, clock),
+      dumpOnStall({ source, flights: book, files }, clock),
     ];
     const check = (failures: number) =>
       serverPathChecked.publish({
@@ -147,7 +147,7 @@ describe("files", () => {
   test("a crash leaves every link's last packets behind, and no secret of its message", () => {
     talk(link(1, "node-1"));
     talk(link(2, "node-2"));
-    const end = tellOfCrash({ source: {}, flights: book, files });
+    const end = dumpOnCrash({ source: {}, flights: book, files });
     (process as NodeJS.EventEmitter).emit("uncaughtExceptionMonitor", new Error("Bearer abcdef was in the way"));
     end();
     const text = readFileSync(join(folder, "dumps", names()[0]!), "utf8");

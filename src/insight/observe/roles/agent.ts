@@ -9,7 +9,7 @@ import { readCertificateSet } from "../../../tunnel/pki/certificate-set.js";
 import { parseDestination } from "../../../tunnel/wire/destination.js";
 import { CertificateReader, reread } from "../admin/certificates.js";
 import type { Forecast, ServerPeer, Totals } from "../admin/contract.js";
-import type { LiveTunnel, Subject } from "../admin/subject.js";
+import type { LiveTunnel, ObservedRole } from "../admin/observed-role.js";
 import { EndedTunnels, type LinkPeer, TunnelRows } from "../admin/tunnel-row.js";
 import { RefusalLog } from "../refusals.js";
 import { DialCounts, hundredths, onceEach } from "./common.js";
@@ -17,7 +17,7 @@ import { DialCounts, hundredths, onceEach } from "./common.js";
 /** As long as a dial would look. */
 const EXPLAIN_LOOKUP_MS = 5_000;
 
-export class AgentSubject implements Subject {
+export class ObservedAgent implements ObservedRole {
   readonly ended = new EndedTunnels();
   /** What its policy forbade. */
   readonly refusals = new RefusalLog();

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import type { RefusedFetch, ServedFetch } from "../../../cluster/ignition/server/fetches.js";
 import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
-import { IgnitionSubject } from "./ignition.js";
+import { ObservedIgnitionServer } from "./ignition.js";
 
 test("an Ignition server tells what it served, whom it turned away, and until when its certificate lasts", async () => {
-  const subject = new IgnitionSubject();
+  const subject = new ObservedIgnitionServer();
   expect(subject.process()).toMatchObject({ role: "ignition", ready: false });
   const passedOn: object[] = [];
   const recorder = subject.watch({

@@ -4,11 +4,11 @@ import type { FetchRecorder, RefusedFetch, ServedFetch } from "../../../cluster/
 import type { CertificateSet } from "../../../tunnel/pki/certificate-set.js";
 import { CertificateReader } from "../admin/certificates.js";
 import type { CertificateInfo, Totals } from "../admin/contract.js";
-import type { Subject } from "../admin/subject.js";
+import type { ObservedRole } from "../admin/observed-role.js";
 import { RefusalLog } from "../refusals.js";
 import { NO_TRAFFIC } from "./common.js";
 
-export class IgnitionSubject implements Subject {
+export class ObservedIgnitionServer implements ObservedRole {
   readonly refusals = new RefusalLog();
   readonly #certificates = new CertificateReader();
   /** Where the certificate is, and what is in force; known once the server is up. */

@@ -20,12 +20,12 @@ import type {
   Page,
   Refusal,
   ServerPeer,
-  Tunnel,
+  TunnelRow,
 } from "../admin/contract.js";
 import { type Asking, ask } from "../admin/testing/asker.js";
 import { startAdmin } from "../admin.js";
-import { AgentSubject } from "./agent.js";
-import { ServerSubject } from "./server.js";
+import { ObservedAgent } from "./agent.js";
+import { ObservedServer } from "./server.js";
 
 const TOKEN = "a-token";
 let fixture: Fixture;
@@ -37,7 +37,7 @@ beforeEach(async () => {
   echo = await startEcho();
   const tokenFile = join(fixture.dir, "admin-token");
   writeFileSync(tokenFile, TOKEN);
-  const subjects = { server: new ServerSubject(fixture.server), agent: new AgentSubject(fixture.agent) };
+  const subjects = { server: new ObservedServer(fixture.server), agent: new ObservedAgent(fixture.agent) };
   const sources = { server: fixture.server, agent: fixture.agent };
   for (const role of ["server", "agent"] as const) {
     const subject = subjects[role];
@@ -77,8 +77,8 @@ describe("a tunnel", () => {
     const bytes = payload("there and back", 50_000);
     socket.write(bytes);
     await readExactly(socket, bytes.length);
-    const atServer = await theOne<Tunnel>("server", "tunnels");
-    const atAgent = await theOne<Tunnel>("agent", "tunnels");
+    const atServer = await theOne<TunnelRow>("server", "tunnels");
+    const atAgent = await theOne<TunnelRow>("agent", "tunnels");
     for (const tunnel of [atServer, atAgent]) {
       expect(tunnel).toMatchObject({
         target: echo.address,
@@ -105,14 +105,14 @@ describe("a tunnel", () => {
     const target = await listen((socket) => socket.end("that is all"));
     const socket = await tunnelTo(fixture, target.address);
     await readToEnd(socket);
-    const tunnel = await theOne<Tunnel>("server", "tunnels");
+    const tunnel = await theOne<TunnelRow>("server", "tunnels");
     expect(tunnel.state).toBe("half-closed");
     expect(tunnel.marks.targetEnded).toBeGreaterThan(0);
     expect(tunnel.marks.callerEnded).toBeUndefined();
-    expect((await theOne<Tunnel>("agent", "tunnels")).marks.targetEnded).toBeGreaterThan(0);
+    expect((await theOne<TunnelRow>("agent", "tunnels")).marks.targetEnded).toBeGreaterThan(0);
     socket.end();
-    await waitUntil("the tunnel to be over", async () => (await get<Page<Tunnel>>("server", "ended")).total === 1);
-    const ended = await theOne<Tunnel>("server", "ended");
+    await waitUntil("the tunnel to be over", async () => (await get<Page<TunnelRow>>("server", "ended")).total === 1);
+    const ended = await theOne<TunnelRow>("server", "ended");
     expect(ended).toMatchObject({ id: tunnel.id, state: "closed", endReason: "both ends closed", bytesFromTarget: 11 });
     expect(ended.marks.ended).toBeGreaterThanOrEqual(ended.marks.callerEnded!);
     await target.close();
@@ -126,7 +126,7 @@ describe("a tunnel", () => {
     expect(await readHead(socket)).not.toContain("200");
     socket.destroy();
     for (const role of ["server", "agent"] as const) {
-      const failed = await theOne<Tunnel>(role, "ended");
+      const failed = await theOne<TunnelRow>(role, "ended");
       expect(failed).toMatchObject({ target: address, state: "failed", bytesToTarget: 0 });
       expect(failed.lastError).toContain("connection refused");
       expect(failed.marks.answered).toBeUndefined();
@@ -138,7 +138,7 @@ describe("a tunnel", () => {
   test("is really closed, from either end", async () => {
     for (const role of ["server", "agent"] as const) {
       const socket = await tunnelTo(fixture, echo.address);
-      const { id } = await theOne<Tunnel>(role, "tunnels");
+      const { id } = await theOne<TunnelRow>(role, "tunnels");
       const over = readToEnd(socket);
       expect(await post(role, `tunnels/${id}/close`)).toBe(200);
       await over;
@@ -148,7 +148,7 @@ describe("a tunnel", () => {
         "both ends to forget it",
         () => fixture.server.board.establishedTunnels === 0 && fixture.agent.idle,
       );
-      const { items } = await get<Page<Tunnel>>(role, "ended");
+      const { items } = await get<Page<TunnelRow>>(role, "ended");
       expect(items[0]).toMatchObject({ id, state: "closed", endReason: "closed by an operator" });
     }
   });
@@ -248,14 +248,14 @@ describe("a question about a target", () => {
     expect(refusal).toMatchObject({ target: echo.address, why: "No agent is connected." });
     const explained = await get<ExplainedRefusal>("server", `refusals/${refusal.id}`);
     expect(explained.explanation).toMatchObject({ agentsConnected: 0, strategies: [{ name: "default" }] });
-    expect((await theOne<Tunnel>("server", "ended")).refusalId).toBe(refusal.id);
+    expect((await theOne<TunnelRow>("server", "ended")).refusalId).toBe(refusal.id);
     expect((await get<Forecast>("server", `explain?target=${echo.address}`)).possible).toBe(false);
     socket.destroy();
   });
 });
 
 test("tunnels that are being dialled are there, too", async () => {
-  const subject = new ServerSubject(fixture.server);
+  const subject = new ObservedServer(fixture.server);
   const link = [...fixture.server.board.registry.links()][0]!;
   const dial = { asked: { id: 99, address: "a:1", frontend: "grpc" as const, askedAt: 1, dialledAt: 1 } };
   link.dial(7n, "udp", "a:1", {

@@ -9,7 +9,7 @@ import type { ProxyServer } from "../../../tunnel/server/server.js";
 import { parseDestination } from "../../../tunnel/wire/destination.js";
 import { CertificateReader } from "../admin/certificates.js";
 import type { AgentPeer, Candidate, CertificateInfo, Forecast, PathHealth, Totals } from "../admin/contract.js";
-import type { LiveTunnel, Subject } from "../admin/subject.js";
+import type { LiveTunnel, ObservedRole } from "../admin/observed-role.js";
 import { EndedTunnels, type LinkPeer, TunnelRows } from "../admin/tunnel-row.js";
 import { keepServerRefusals, RefusalLog } from "../refusals.js";
 import { DialCounts, hundredths, onceEach } from "./common.js";
@@ -17,7 +17,7 @@ import { DialCounts, hundredths, onceEach } from "./common.js";
 /** Whom the most crowded of servers would choose among; nobody reads them all. */
 const MAX_CANDIDATES = 20;
 
-export class ServerSubject implements Subject {
+export class ObservedServer implements ObservedRole {
   readonly ended = new EndedTunnels();
   readonly refusals = new RefusalLog();
   readonly #server: ProxyServer;

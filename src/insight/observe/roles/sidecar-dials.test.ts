@@ -6,14 +6,14 @@ import { describe, expect, test, vi } from "vitest";
 import type { ClientLimits } from "../../../tunnel/sidecar/config.js";
 import { RouteError } from "../../../tunnel/sidecar/routing/errors.js";
 import { openTarget, readAll, readExactly, startSidecarFixture } from "../../../tunnel/sidecar/testing/fixture.js";
-import { SidecarSubject } from "./sidecar.js";
+import { ObservedSidecar } from "./sidecar.js";
 
 const PATIENT = { timeout: 10_000 };
 const ESTABLISHED = "HTTP/1.1 200 Connection established\r\n\r\n";
 
 async function watched(limits: Partial<ClientLimits> = {}) {
   const stage = await startSidecarFixture("http", limits);
-  const subject = new SidecarSubject(stage.sidecar);
+  const subject = new ObservedSidecar(stage.sidecar);
   subject.remember();
   const says = async (words: string): Promise<Socket> => {
     const client = await stage.client();

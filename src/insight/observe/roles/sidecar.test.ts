@@ -6,13 +6,13 @@ import {
   readExactly,
   startSidecarFixture,
 } from "../../../tunnel/sidecar/testing/fixture.js";
-import { SidecarSubject } from "./sidecar.js";
+import { ObservedSidecar } from "./sidecar.js";
 
 const PATIENT = { timeout: 10_000 };
 
 async function watched() {
   const stage = await startSidecarFixture("http");
-  const subject = new SidecarSubject(stage.sidecar);
+  const subject = new ObservedSidecar(stage.sidecar);
   subject.remember();
   return { stage, subject, rows: () => [...subject.tunnels()].map((tunnel) => tunnel.describe()) };
 }

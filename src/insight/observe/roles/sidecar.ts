@@ -6,12 +6,12 @@ import type { RelayedConnection } from "../../../tunnel/sidecar/connection-handl
 import type { Sidecar } from "../../../tunnel/sidecar/sidecar.js";
 import { CertificateReader, reread } from "../admin/certificates.js";
 import type { PathHealth, ServerPeer, Totals } from "../admin/contract.js";
-import type { LiveTunnel, Subject } from "../admin/subject.js";
+import type { LiveTunnel, ObservedRole } from "../admin/observed-role.js";
 import { EndedTunnels, type TunnelFacts, TunnelRows } from "../admin/tunnel-row.js";
 import { RefusalLog } from "../refusals.js";
 import { DialCounts, NO_TRAFFIC } from "./common.js";
 
-export class SidecarSubject implements Subject {
+export class ObservedSidecar implements ObservedRole {
   readonly ended = new EndedTunnels();
   readonly refusals = new RefusalLog();
   readonly #sidecar: Sidecar;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { BridgeStatus, StatusLine } from "../../../cluster/bootstrap/host/status.js";
-import { bridgeInfo, type Circumstances, isUpAtWork } from "./bridge.js";
+import { type BridgeCircumstances, bridgeInfo, isUpAtWork } from "./bridge.js";
 
 const line = (name: string, ok: boolean, detail = "so it is"): StatusLine => ({
   name,
@@ -14,7 +14,7 @@ const status = (...lines: StatusLine[]): BridgeStatus => ({
   ...{ until: "2031-01-01T02:00:00.000Z", lines, nodes: [{ node: "n1", isReady: true, isConnected: false }] },
 });
 
-const circumstances: Circumstances = { atWork: false, setting: { by: "hand" }, flag: "--flag=/file" };
+const circumstances: BridgeCircumstances = { atWork: false, setting: { by: "hand" }, flag: "--flag=/file" };
 const states = (info: ReturnType<typeof bridgeInfo>) => info.steps.map(({ name, state }) => `${name} ${state}`);
 
 describe("the bridge's steps", () => {
@@ -38,7 +38,7 @@ describe("the bridge's steps", () => {
 
   test("wait for a person where the kube-apiserver is theirs to change, with the flag to the letter", () => {
     const lines = status(line("kube-apiserver", false));
-    const step = (setting: Circumstances["setting"]) => bridgeInfo(lines, { ...circumstances, setting }).steps[0];
+    const step = (setting: BridgeCircumstances["setting"]) => bridgeInfo(lines, { ...circumstances, setting }).steps[0];
     expect(step({ by: "hand" })).toMatchObject({ state: "waiting", remedy: expect.stringContaining("--flag=/file") });
     expect(step({ by: "manifest", manifest: "/m" })?.remedy).toContain("up --apply");
     const edit = { backup: "", mode: 0, originalSha256: "", editedSha256: "" };

@@ -8,7 +8,7 @@ import type { BridgeStatus, StatusLine } from "../../../cluster/bootstrap/host/s
 import type { BridgeInfo, BridgeStep } from "../../observe/admin/contract.js";
 import type { FactProvider } from "./source.js";
 
-export interface Circumstances {
+export interface BridgeCircumstances {
   /** `bootstrap up` runs at this moment. */
   readonly atWork: boolean;
   /** How the kube-apiserver comes to its flag. */
@@ -20,7 +20,7 @@ const MAX_NODES = 200;
 const MAX_DETAIL = 500;
 const MENDS = "drawbridge bootstrap up mends what it can, and goes on where it stopped";
 
-export function bridgeInfo(status: BridgeStatus, circumstances: Circumstances): BridgeInfo {
+export function bridgeInfo(status: BridgeStatus, circumstances: BridgeCircumstances): BridgeInfo {
   const { for: topology, address, madeAt, until, lines, nodes } = status;
   const current = lines.findIndex(({ ok }) => !ok);
   return {
@@ -33,7 +33,7 @@ export function bridgeInfo(status: BridgeStatus, circumstances: Circumstances): 
   };
 }
 
-function stepOf(line: StatusLine, isCurrent: boolean, { atWork, setting, flag }: Circumstances): BridgeStep {
+function stepOf(line: StatusLine, isCurrent: boolean, { atWork, setting, flag }: BridgeCircumstances): BridgeStep {
   const { name, title, ok } = line;
   const step = { name, title, detail: line.detail.slice(0, MAX_DETAIL) };
   if (ok) return { ...step, state: "done" };

@@ -5,8 +5,8 @@ import type { RunningHttp } from "../../../base/http.js";
 import { MetricsRegistry } from "../../../base/metrics/registry.js";
 import { listening } from "../../../tunnel/events/channels.js";
 import { startAdmin } from "../../observe/admin.js";
+import { ObservedOverview } from "./observed.js";
 import type { FactProvider } from "./source.js";
-import { OverviewSubject } from "./subject.js";
 
 export interface OverviewOptions {
   /** 0: any free one. */
@@ -20,7 +20,7 @@ export interface OverviewOptions {
 const FIRST_ANSWERS_MS = 3_000;
 
 export async function startOverview({ port, tokenFile, version, providers }: OverviewOptions): Promise<RunningHttp> {
-  const subject = new OverviewSubject(providers);
+  const subject = new ObservedOverview(providers);
   const options = { source: subject, version, subject, tokenFile, profiling: false };
   const http = await startAdmin({ host: "127.0.0.1", port }, new MetricsRegistry(), options);
   listening.publish({ source: subject, what: "admin", address: http.address });

@@ -2,18 +2,22 @@ import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
 import { agent, NOW, snapshot, totals, tunnel } from "../testing/samples.js";
 import { History } from "../view/history.js";
-import { World } from "../view/world.js";
+import { ProcessView } from "../view/process-view.js";
 import { cell, sparkline } from "./cells.js";
 import { FIRST_CHOICES, pressed } from "./keys.js";
 import { screen } from "./screen.js";
 
-const draw = (world: World | undefined, choices = FIRST_CHOICES, size = { columns: 100, rows: 30 }, problem = "") =>
-  screen({ world, history: new History(), problem }, choices, size, NOW);
+const draw = (
+  view: ProcessView | undefined,
+  choices = FIRST_CHOICES,
+  size = { columns: 100, rows: 30 },
+  problem = "",
+) => screen({ view, history: new History(), problem }, choices, size, NOW);
 
-function crowd(tunnels: number): World {
-  const world = new World(snapshot({ agents: Array.from({ length: 9 }, (_, key) => agent(key)) }), NOW);
-  world.add({ tunnels: Array.from({ length: tunnels }, (_, id) => tunnel(id)), more: false });
-  return world;
+function crowd(tunnels: number): ProcessView {
+  const view = new ProcessView(snapshot({ agents: Array.from({ length: 9 }, (_, key) => agent(key)) }), NOW);
+  view.add({ tunnels: Array.from({ length: tunnels }, (_, id) => tunnel(id)), more: false });
+  return view;
 }
 
 describe("the screen", () => {
@@ -41,7 +45,7 @@ describe("the screen", () => {
 
   test("control sequences of strangers never reach the terminal", () => {
     const evil = "\u001b]0;owned\u0007\u001b[2J\u202eevil\r\n";
-    const world = new World(
+    const view = new ProcessView(
       snapshot({
         agents: [agent(1, { id: evil })],
         refusals: [{ id: "R", at: NOW, target: evil, why: evil }],
@@ -49,8 +53,8 @@ describe("the screen", () => {
       }),
       NOW,
     );
-    world.add({ tunnels: [tunnel(1, { target: evil, agent: { key: 1, id: evil } })], more: false });
-    const text = draw(world, FIRST_CHOICES, { columns: 100, rows: 30 }, evil).join("\n");
+    view.add({ tunnels: [tunnel(1, { target: evil, agent: { key: 1, id: evil } })], more: false });
+    const text = draw(view, FIRST_CHOICES, { columns: 100, rows: 30 }, evil).join("\n");
     // Only our own colours and line ends are left.
     expect(stripVTControlCharacters(text).replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     expect(text).not.toContain("\u001b]");
@@ -65,7 +69,7 @@ describe("the screen", () => {
 
 describe("a role without tunnels", () => {
   const ignition = () =>
-    new World(
+    new ProcessView(
       snapshot({
         process: { ...snapshot().process, role: "ignition", id: "ign-1" },
         totals: totals({ payloadsServed: 12, fetchesRefused: 3 }),

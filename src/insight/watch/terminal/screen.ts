@@ -1,9 +1,9 @@
 /** One screenful of a process: pure, so that a test can read it. */
 import { plainText } from "../../../base/text.js";
-import { bytes, clock, count, countdown, duration, rate } from "../view/format.js";
+import { bytesText, count, countdown, durationText, rateText, timeOfDay } from "../view/format.js";
 import type { History } from "../view/history.js";
+import { type PeerState, type ProcessView, peerId, peerState } from "../view/process-view.js";
 import { listTunnels, type Order, peerName } from "../view/tunnel-list.js";
-import { type PeerState, peerId, peerState, type World } from "../view/world.js";
 import { cell, clipped, line, type Paint, painted, sparkline } from "./cells.js";
 
 export interface Size {
@@ -24,34 +24,34 @@ const PEERS_SHOWN = 5;
 const REFUSALS_SHOWN = 3;
 
 export function screen(
-  { world, history, problem }: { world: World | undefined; history: History; problem: string },
+  { view, history, problem }: { view: ProcessView | undefined; history: History; problem: string },
   choices: Choices,
   { columns, rows }: Size,
   now: number,
 ): string[] {
-  if (world === undefined) return [cell(problem || "waiting for the process to answer", columns)];
-  const carries = world.facts.process.role !== "ignition";
-  const sums = carries ? totals(world, history, columns) : fetches(world);
-  const head = [title(world, problem, now), ...sums, ""];
-  const peers = carries ? peerLines(world, columns, now) : [];
-  const refusals = refusalLines(world, columns);
+  if (view === undefined) return [cell(problem || "waiting for the process to answer", columns)];
+  const carries = view.facts.process.role !== "ignition";
+  const sums = carries ? totals(view, history, columns) : fetches(view);
+  const head = [title(view, problem, now), ...sums, ""];
+  const peers = carries ? peerLines(view, columns, now) : [];
+  const refusals = refusalLines(view, columns);
   const keys = choices.isTyping
     ? `search: ${plainText(choices.search, 60)}▏`
     : "q quit  / search  s sort  r reverse  ↑↓ scroll";
   const room = rows - head.length - peers.length - refusals.length - 3;
-  const tunnels = carries ? tunnelLines(world, choices, { columns, rows: Math.max(1, room) }, now) : [];
+  const tunnels = carries ? tunnelLines(view, choices, { columns, rows: Math.max(1, room) }, now) : [];
   const lines = [...head, ...peers, ...tunnels, ...refusals, painted(line(carries ? keys : "q quit", columns), "dim")];
   return lines.slice(0, rows).map((each) => clipped(each, columns));
 }
 
-function title({ facts }: World, problem: string, now: number): string {
+function title({ facts }: ProcessView, problem: string, now: number): string {
   const { role, id, version, startedAt, ready, unreadyReason, draining } = facts.process;
   const state = ready ? painted("ready", "green") : painted(`not ready: ${plainText(unreadyReason ?? "")}`, "red");
   const parts = [
     painted(`drawbridge ${plainText(role)}`, "bold"),
     plainText(id),
     plainText(version),
-    `up ${duration(now - startedAt)}`,
+    `up ${durationText(now - startedAt)}`,
     state,
     ...(draining ? [painted("draining", "yellow")] : []),
     ...(facts.path?.state === "failing" ? [painted("path fails", "red")] : []),
@@ -60,52 +60,52 @@ function title({ facts }: World, problem: string, now: number): string {
   return parts.join("  ");
 }
 
-function totals({ facts }: World, { rates, columns }: History, width: number): string[] {
+function totals({ facts }: ProcessView, { rates, columns }: History, width: number): string[] {
   const spark = Math.max(0, Math.min(60, width - 44));
   const sum = (name: string, now: string, all: string, values: readonly number[]) =>
     `${cell(name, 13)} ${cell(now, 12, "right")}  ${cell(all, 14)} ${painted(sparkline(values, spark), "blue")}`;
   const { totals: sums } = facts;
   const certificate = soonestEnd(facts);
   return [
-    sum("from targets", rate(rates.fromTarget), `${bytes(sums.bytesFromTarget)} in all`, columns.fromTarget),
-    sum("to targets", rate(rates.toTarget), `${bytes(sums.bytesToTarget)} in all`, columns.toTarget),
+    sum("from targets", rateText(rates.fromTarget), `${bytesText(sums.bytesFromTarget)} in all`, columns.fromTarget),
+    sum("to targets", rateText(rates.toTarget), `${bytesText(sums.bytesToTarget)} in all`, columns.toTarget),
     sum("tunnels", count(sums.tunnelsOpen), `${count(sums.dialsFailed)} failed`, columns.tunnels),
     line(
-      `dial ${rates.dialMs === null ? "–" : duration(rates.dialMs)}   new ${rates.dials.toFixed(1)}/s   waiting ${bytes(sums.queuedBytes)}   ${certificate}`,
+      `dial ${rates.dialMs === null ? "–" : durationText(rates.dialMs)}   new ${rates.dials.toFixed(1)}/s   waiting ${bytesText(sums.queuedBytes)}   ${certificate}`,
       width,
     ),
   ];
 }
 
-function soonestEnd({ certificates, totals: { at } }: World["facts"]): string {
+function soonestEnd({ certificates, totals: { at } }: ProcessView["facts"]): string {
   const soonest = Math.min(...certificates.map(({ notAfterAt }) => notAfterAt));
   return Number.isFinite(soonest) ? `certificates ${countdown(soonest, at).text}` : "";
 }
 
 /** An Ignition server answers and is done: nothing lasts long enough to be listed. */
-function fetches({ facts }: World): string[] {
+function fetches({ facts }: ProcessView): string[] {
   const { payloadsServed = 0, fetchesRefused = 0 } = facts.totals;
   const sum = (name: string, value: number) => `${cell(name, 13)} ${cell(count(value), 12, "right")}`;
   return [sum("payloads", payloadsServed), sum("refused", fetchesRefused), soonestEnd(facts)];
 }
 
-function peerLines(world: World, width: number, now: number): string[] {
-  const agents = [...world.agents.values()].sort((a, b) => b.tunnels - a.tunnels || a.key - b.key);
-  const peers = [...agents, ...world.servers.values()];
-  const what = world.facts.process.role === "server" ? "AGENTS" : "SERVERS";
+function peerLines(view: ProcessView, width: number, now: number): string[] {
+  const agents = [...view.agents.values()].sort((a, b) => b.tunnels - a.tunnels || a.key - b.key);
+  const peers = [...agents, ...view.servers.values()];
+  const what = view.facts.process.role === "server" ? "AGENTS" : "SERVERS";
   const nameWidth = Math.max(10, width - 52);
   const lines = peers.slice(0, PEERS_SHOWN).map((peer) => {
     const [note, ...paint] = PEER_NOTES[peerState(peer)];
     const moved = (peer.bytesToTarget ?? 0) + (peer.bytesFromTarget ?? 0);
-    const trip = peer.roundTripMs === undefined ? "" : duration(peer.roundTripMs);
-    const age = peer.connectedAt === undefined ? "" : duration(now - peer.connectedAt);
+    const trip = peer.roundTripMs === undefined ? "" : durationText(peer.roundTripMs);
+    const age = peer.connectedAt === undefined ? "" : durationText(now - peer.connectedAt);
     return [
       cell(peerId(peer), nameWidth),
       painted(cell(note, 10), ...paint),
       cell(age, 10, "right"),
       cell(trip, 8, "right"),
       cell(String(peer.tunnels ?? ""), 7, "right"),
-      cell(bytes(moved), 10, "right"),
+      cell(bytesText(moved), 10, "right"),
     ].join(" ");
   });
   const rest = peers.length - lines.length;
@@ -121,17 +121,17 @@ const PEER_NOTES: Record<PeerState, [text: string, ...paints: Paint[]]> = {
 };
 
 function tunnelLines(
-  world: World,
+  view: ProcessView,
   { order, search, skipped }: Choices,
   { columns, rows }: Size,
   now: number,
 ): string[] {
-  const found = listTunnels(world.tunnels.values(), search, order);
+  const found = listTunnels(view.tunnels.values(), search, order);
   const wide = Math.max(20, columns - 58);
   const [target, peer] = [Math.ceil(wide * 0.55), Math.floor(wide * 0.45)];
   const heading = [
     cell("TARGET", target),
-    cell(world.facts.process.role === "sidecar" ? "CAME IN BY" : "CARRIED BY", peer),
+    cell(view.facts.process.role === "sidecar" ? "CAME IN BY" : "CARRIED BY", peer),
     cell("STATE", 12),
     cell("AGE", 9, "right"),
     cell("TO", 10, "right"),
@@ -145,25 +145,22 @@ function tunnelLines(
         cell(tunnel.target, target),
         cell(peerName(tunnel), peer),
         cell(tunnel.state, 12),
-        cell(duration(now - tunnel.askedAt), 9, "right"),
-        cell(bytes(tunnel.bytesToTarget), 10, "right"),
-        cell(bytes(tunnel.bytesFromTarget), 10, "right"),
-        cell(tunnel.queuedBytes === 0 ? "" : bytes(tunnel.queuedBytes), 9, "right"),
+        cell(durationText(now - tunnel.askedAt), 9, "right"),
+        cell(bytesText(tunnel.bytesToTarget), 10, "right"),
+        cell(bytesText(tunnel.bytesFromTarget), 10, "right"),
+        cell(tunnel.queuedBytes === 0 ? "" : bytesText(tunnel.queuedBytes), 9, "right"),
       ].join(" "),
     );
   const sorted = `sorted by ${order.column}${order.descending ? ", greatest first" : ""}`;
   const filter = search === "" ? "" : `, with ${plainText(search, 30)}`;
   return [
-    painted(
-      cell(`TUNNELS ${count(found.length)} of ${count(world.tunnels.size)}${filter}, ${sorted}`, columns),
-      "bold",
-    ),
+    painted(cell(`TUNNELS ${count(found.length)} of ${count(view.tunnels.size)}${filter}, ${sorted}`, columns), "bold"),
     painted(line(heading, columns), "dim"),
     ...lines.map((text) => line(text, columns)),
   ];
 }
 
-function refusalLines({ refusals, ended }: World, width: number): string[] {
+function refusalLines({ refusals, ended }: ProcessView, width: number): string[] {
   const failed = ended
     .filter(({ state }) => state === "failed")
     .map(({ askedAt, marks, target, lastError = "no reason was given" }) => ({
@@ -173,6 +170,6 @@ function refusalLines({ refusals, ended }: World, width: number): string[] {
     }));
   const latest = [...refusals, ...failed].sort((a, b) => b.at - a.at).slice(0, REFUSALS_SHOWN);
   if (latest.length === 0) return [];
-  const lines = latest.map(({ at, target, why }) => cell(`${clock(at)} ${target} ${why}`, width).trimEnd());
+  const lines = latest.map(({ at, target, why }) => cell(`${timeOfDay(at)} ${target} ${why}`, width).trimEnd());
   return ["", painted(cell("REFUSED OR FAILED", width), "bold"), ...lines];
 }

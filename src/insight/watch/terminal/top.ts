@@ -24,7 +24,7 @@ export async function runTop(port: AdminPort, { input, output }: Terminal, inter
   const follower = new Follower(port);
   const draw = () => {
     const size = { columns: output.columns, rows: output.rows };
-    const now = Date.now() - (follower.world?.clockSkewMs ?? 0);
+    const now = Date.now() - (follower.view?.clockSkewMs ?? 0);
     const lines = screen(follower, choices, size, now);
     output.write(`${HOME}${lines.map((line) => line + CLEAR_LINE).join("\r\n")}${CLEAR_BELOW}`);
   };

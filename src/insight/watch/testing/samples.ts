@@ -1,4 +1,4 @@
-import type { AgentPeer, SnapshotEvent, Totals, Tunnel } from "../../observe/admin/contract.js";
+import type { AgentPeer, SnapshotEvent, Totals, TunnelRow } from "../../observe/admin/contract.js";
 
 export const NOW = 1_700_000_000_000;
 
@@ -31,7 +31,7 @@ export const agent = (key: number, parts: Partial<AgentPeer> = {}): AgentPeer =>
   ...parts,
 });
 
-export const tunnel = (id: number, parts: Partial<Tunnel> = {}): Tunnel => ({
+export const tunnel = (id: number, parts: Partial<TunnelRow> = {}): TunnelRow => ({
   id,
   frontend: "grpc",
   target: `10.0.0.${id}:443`,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { agent, NOW, snapshot, tunnel } from "../testing/samples.js";
 import { FlowMeter, SHOWN } from "./flows.js";
-import { World } from "./world.js";
+import { ProcessView } from "./process-view.js";
 
 const to = (target: string, key: number, bytesToTarget = 0) => ({
   target,
@@ -10,13 +10,13 @@ const to = (target: string, key: number, bytesToTarget = 0) => ({
 });
 
 test("tunnels of one agent to one target are one flow, whose rate is what moved since the last look", () => {
-  const world = new World(snapshot({ agents: [agent(1)] }), NOW);
-  world.add({ tunnels: [tunnel(1, to("a:1", 1)), tunnel(2, to("a:1", 1))], more: false });
+  const view = new ProcessView(snapshot({ agents: [agent(1)] }), NOW);
+  view.add({ tunnels: [tunnel(1, to("a:1", 1)), tunnel(2, to("a:1", 1))], more: false });
   const meter = new FlowMeter();
-  expect(meter.measure(world, 1000).flows).toEqual([{ peer: 1, target: "a:1", tunnels: 2, rate: 0 }]);
-  world.tunnels.set(1, tunnel(1, to("a:1", 1, 500)));
-  world.tunnels.set(2, tunnel(2, to("a:1", 1, 1500)));
-  const map = meter.measure(world, 3000);
+  expect(meter.measure(view, 1000).flows).toEqual([{ peer: 1, target: "a:1", tunnels: 2, rate: 0 }]);
+  view.tunnels.set(1, tunnel(1, to("a:1", 1, 500)));
+  view.tunnels.set(2, tunnel(2, to("a:1", 1, 1500)));
+  const map = meter.measure(view, 3000);
   expect(map.flows).toEqual([{ peer: 1, target: "a:1", tunnels: 2, rate: 1000 }]);
   expect(map.peers).toMatchObject([{ name: "agent-1", tunnels: 2, rate: 1000, state: "ok" }]);
   expect(map.targets).toEqual([{ name: "a:1", tunnels: 2, rate: 1000 }]);
@@ -28,18 +28,18 @@ test("agents without a tunnel are there, too, with what is wrong with them", () 
     agent(2, { demotedUntil: NOW }),
     agent(3, { path: { state: "failing" } }),
   ];
-  const map = new FlowMeter().measure(new World(snapshot({ agents }), NOW), 0);
+  const map = new FlowMeter().measure(new ProcessView(snapshot({ agents }), NOW), 0);
   expect(map.peers.map(({ state }) => state)).toEqual(["draining", "demoted", "failing"]);
 });
 
 test("of a crowd the busiest are drawn and the rest is counted", () => {
   const crowd = Array.from({ length: 500 }, (_, key) => agent(key));
-  const world = new World(snapshot({ agents: crowd }), NOW);
-  for (let id = 0; id < 1000; id++) world.tunnels.set(id, tunnel(id, to(`t${id}:1`, id % 500)));
+  const view = new ProcessView(snapshot({ agents: crowd }), NOW);
+  for (let id = 0; id < 1000; id++) view.tunnels.set(id, tunnel(id, to(`t${id}:1`, id % 500)));
   const meter = new FlowMeter();
-  meter.measure(world, 0);
-  world.tunnels.set(777, tunnel(777, to("t777:1", 277, 9999)));
-  const map = meter.measure(world, 1000);
+  meter.measure(view, 0);
+  view.tunnels.set(777, tunnel(777, to("t777:1", 277, 9999)));
+  const map = meter.measure(view, 1000);
   expect(map.peers).toHaveLength(SHOWN);
   expect(map.peersLeftOut).toBe(500 - SHOWN);
   expect(map.peers.map(({ name }) => name)).toContain("agent-277");
@@ -49,18 +49,18 @@ test("of a crowd the busiest are drawn and the rest is counted", () => {
 
 test("a sidecar's tunnels, which no peer is known to carry, come from its listeners", () => {
   const servers = [{ key: 1, address: "/run/server.sock" }];
-  const world = new World(snapshot({ servers }), NOW);
+  const view = new ProcessView(snapshot({ servers }), NOW);
   const meter = new FlowMeter();
-  expect(meter.measure(world, 0).peers).toMatchObject([{ name: "/run/server.sock", tunnels: 0 }]);
+  expect(meter.measure(view, 0).peers).toMatchObject([{ name: "/run/server.sock", tunnels: 0 }]);
   const through = (id: number, listener: string, target: string, bytesToTarget: number) => {
     const { agent: _agent, ...more } = tunnel(id, { listener, target, bytesToTarget });
     return more;
   };
-  world.add({ tunnels: [through(1, "socks", "a:1", 0), through(2, "socks", "b:1", 0)], more: false });
-  world.add({ tunnels: [through(3, "https", "a:1", 0)], more: false });
-  meter.measure(world, 1000);
-  world.add({ tunnels: [through(3, "https", "a:1", 500)], more: false });
-  const map = meter.measure(world, 2000);
+  view.add({ tunnels: [through(1, "socks", "a:1", 0), through(2, "socks", "b:1", 0)], more: false });
+  view.add({ tunnels: [through(3, "https", "a:1", 0)], more: false });
+  meter.measure(view, 1000);
+  view.add({ tunnels: [through(3, "https", "a:1", 500)], more: false });
+  const map = meter.measure(view, 2000);
   expect(map.peers).toMatchObject([
     { name: "https", tunnels: 1, rate: 500, state: "ok" },
     { name: "socks", tunnels: 2, rate: 0, state: "ok" },

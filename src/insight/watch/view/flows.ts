@@ -1,6 +1,6 @@
 /** Who talks to whom, and how much: the tunnels summed up for the map. */
-import type { Tunnel } from "../../observe/admin/contract.js";
-import { type PeerState, peerId, peerState, type World } from "./world.js";
+import type { TunnelRow } from "../../observe/admin/contract.js";
+import { type PeerState, type ProcessView, peerId, peerState } from "./process-view.js";
 
 /** One line of the map: from the peer that carries the tunnels to a target. */
 export interface Flow {
@@ -40,12 +40,12 @@ export class FlowMeter {
   /** A sidecar does not say which server carries a tunnel, but which of its listeners it came in by. */
   readonly #listeners = new Map<string, number>();
 
-  measure(world: World, now: number): FlowMap {
+  measure(view: ProcessView, now: number): FlowMap {
     const seconds = this.#at === undefined ? 0 : (now - this.#at) / 1000;
     this.#at = now;
     const bytes = new Map<number, number>();
     const sums = new Map<number, Map<string, Sum>>();
-    for (const tunnel of world.tunnels.values()) {
+    for (const tunnel of view.tunnels.values()) {
       const peer = carrier(tunnel) ?? this.#listenerOf(tunnel);
       if (peer === undefined) continue;
       const total = tunnel.bytesToTarget + tunnel.bytesFromTarget;
@@ -57,11 +57,11 @@ export class FlowMeter {
     }
     this.#bytes = bytes;
     const flows = [...sums.values()].flatMap((ofPeer) => [...ofPeer.values()]);
-    return drawing([...peersOf(world, flows), ...this.#listenersIn(flows)].filter(isPartOf(flows)), flows);
+    return drawing([...peersOf(view, flows), ...this.#listenersIn(flows)].filter(isPartOf(flows)), flows);
   }
 
   /** Its number on the map; peers have numbers from zero on. */
-  #listenerOf({ listener }: Tunnel): number | undefined {
+  #listenerOf({ listener }: TunnelRow): number | undefined {
     if (listener === undefined) return undefined;
     const known = this.#listeners.get(listener) ?? -1 - this.#listeners.size;
     this.#listeners.set(listener, known);
@@ -89,7 +89,7 @@ function sumOf(sums: Map<number, Map<string, Sum>>, peer: number, target: string
   return sum;
 }
 
-const carrier = (tunnel: Tunnel): number | undefined => (tunnel.agent ?? tunnel.server)?.key;
+const carrier = (tunnel: TunnelRow): number | undefined => (tunnel.agent ?? tunnel.server)?.key;
 
 /** Where flows begin at listeners, servers of which no load is known would only stand about. */
 function isPartOf(flows: readonly Flow[]): (peer: PeerOnMap) => boolean {
@@ -112,7 +112,7 @@ function drawing(peers: readonly PeerOnMap[], flows: readonly Flow[]): FlowMap {
   };
 }
 
-function peersOf({ agents, servers }: World, flows: readonly Flow[]): PeerOnMap[] {
+function peersOf({ agents, servers }: ProcessView, flows: readonly Flow[]): PeerOnMap[] {
   const sums = sumBy(flows, ({ peer }) => peer);
   return [...agents.values(), ...servers.values()].map((peer) => ({
     key: peer.key,

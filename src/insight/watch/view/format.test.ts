@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bytes, countdown, duration, rate, shorten } from "./format.js";
+import { bytesText, countdown, durationText, rateText, shorten } from "./format.js";
 
 test.each([
   [0, "0 B"],
@@ -9,7 +9,7 @@ test.each([
   [150 * 1024, "150 KiB"],
   [5 * 1024 ** 3, "5.0 GiB"],
   [-3, "0 B"],
-])("%d bytes are %s", (count, text) => expect(bytes(count)).toBe(text));
+])("%d bytes are %s", (count, text) => expect(bytesText(count)).toBe(text));
 
 test.each([
   [0.04, "0.0 ms"],
@@ -20,9 +20,9 @@ test.each([
   [7_500_000, "2 h 5 min"],
   [7_200_000, "2 h"],
   [3 * 86_400_000 + 4 * 3_600_000, "3 d 4 h"],
-])("%d ms are %s", (ms, text) => expect(duration(ms)).toBe(text));
+])("%d ms are %s", (ms, text) => expect(durationText(ms)).toBe(text));
 
-test("rates are bytes a second", () => expect(rate(2048)).toBe("2.0 KiB/s"));
+test("rates are bytes a second", () => expect(rateText(2048)).toBe("2.0 KiB/s"));
 
 test("a certificate's end is near within a day, and over afterwards", () => {
   expect(countdown(2 * 86_400_000, 0)).toEqual({ text: "2 d left", urgency: "fine" });

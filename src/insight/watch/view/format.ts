@@ -2,8 +2,8 @@
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
-export function bytes(count: number): string {
-  let value = Math.max(0, count);
+export function bytesText(countText: number): string {
+  let value = Math.max(0, countText);
   let unit = 0;
   while (value >= 1000 && unit < UNITS.length - 1) {
     value /= 1024;
@@ -12,12 +12,12 @@ export function bytes(count: number): string {
   return `${unit === 0 || value >= 99.95 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit]}`;
 }
 
-export const rate = (perSecond: number): string => `${bytes(perSecond)}/s`;
+export const rateText = (perSecond: number): string => `${bytesText(perSecond)}/s`;
 
 export const count = (value: number): string => Math.round(value).toLocaleString("en-US");
 
 /** `0.4 ms`, `12 ms`, `3.2 s`, `4 min`, `2 h 5 min`, `3 d 4 h`. */
-export function duration(ms: number): string {
+export function durationText(ms: number): string {
   const value = Math.max(0, ms);
   if (value < 1) return `${value.toFixed(1)} ms`;
   if (value < 1000) return `${Math.round(value)} ms`;
@@ -36,12 +36,12 @@ function two(large: number, largeUnit: string, small: number, smallUnit: string)
 /** How long something still holds, and how urgent that is. */
 export function countdown(untilAt: number, now: number): { text: string; urgency: "fine" | "soon" | "over" } {
   const left = untilAt - now;
-  if (left <= 0) return { text: `expired ${duration(-left)} ago`, urgency: "over" };
-  return { text: `${duration(left)} left`, urgency: left < 24 * 3_600_000 ? "soon" : "fine" };
+  if (left <= 0) return { text: `expired ${durationText(-left)} ago`, urgency: "over" };
+  return { text: `${durationText(left)} left`, urgency: left < 24 * 3_600_000 ? "soon" : "fine" };
 }
 
 /** The time of day, as the reader's clock has it. */
-export const clock = (at: number): string => new Date(at).toLocaleTimeString("en-GB");
+export const timeOfDay = (at: number): string => new Date(at).toLocaleTimeString("en-GB");
 
 /** `10.128.1.10:8443` of any length in a bounded place: the end tells most. */
 export function shorten(text: string, length: number): string {

@@ -1,5 +1,5 @@
 /** Which tunnels are listed, and in which order. */
-import type { Tunnel } from "../../observe/admin/contract.js";
+import type { TunnelRow } from "../../observe/admin/contract.js";
 
 export type Column = "target" | "peer" | "state" | "age" | "to" | "from" | "queued";
 
@@ -9,17 +9,17 @@ export interface Order {
 }
 
 /** Who carries it; at a sidecar, which does not say, the listener it came in by. */
-export const peerName = (tunnel: Tunnel): string => tunnel.agent?.id ?? tunnel.server?.id ?? tunnel.listener ?? "";
+export const peerName = (tunnel: TunnelRow): string => tunnel.agent?.id ?? tunnel.server?.id ?? tunnel.listener ?? "";
 
 /** Every word must be found somewhere in what is shown of the tunnel. */
-export function listTunnels(tunnels: Iterable<Tunnel>, search: string, order: Order): Tunnel[] {
+export function listTunnels(tunnels: Iterable<TunnelRow>, search: string, order: Order): TunnelRow[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
-  const found: Tunnel[] = [];
+  const found: TunnelRow[] = [];
   for (const tunnel of tunnels) if (words.every((word) => mentions(tunnel, word))) found.push(tunnel);
   return found.sort(comparing(order));
 }
 
-function mentions(tunnel: Tunnel, word: string): boolean {
+function mentions(tunnel: TunnelRow, word: string): boolean {
   return (
     tunnel.target.toLowerCase().includes(word) ||
     peerName(tunnel).toLowerCase().includes(word) ||
@@ -29,7 +29,7 @@ function mentions(tunnel: Tunnel, word: string): boolean {
   );
 }
 
-const KEYS: Record<Column, (tunnel: Tunnel) => string | number> = {
+const KEYS: Record<Column, (tunnel: TunnelRow) => string | number> = {
   target: ({ target }) => target,
   peer: peerName,
   state: ({ state }) => state,
@@ -40,7 +40,7 @@ const KEYS: Record<Column, (tunnel: Tunnel) => string | number> = {
   queued: ({ queuedBytes }) => queuedBytes,
 };
 
-function comparing({ column, descending }: Order): (a: Tunnel, b: Tunnel) => number {
+function comparing({ column, descending }: Order): (a: TunnelRow, b: TunnelRow) => number {
   const key = KEYS[column];
   const sign = descending ? -1 : 1;
   return (a, b) => {

@@ -1,5 +1,5 @@
 /** A tunnel's life as bars on a time line: what was waited for, and for how long. */
-import type { Tunnel } from "../../observe/admin/contract.js";
+import type { TunnelRow } from "../../observe/admin/contract.js";
 
 export interface Bar {
   readonly label: string;
@@ -14,7 +14,7 @@ export interface Waterfall {
   readonly events: readonly { readonly label: string; readonly atMs: number }[];
 }
 
-export function waterfall(tunnel: Tunnel, now: number): Waterfall {
+export function waterfall(tunnel: TunnelRow, now: number): Waterfall {
   const { marks } = tunnel;
   const endMs = marks.ended ?? Math.max(0, now - tunnel.askedAt);
   const dialled = marks.dialled ?? endMs;
@@ -35,7 +35,7 @@ export function waterfall(tunnel: Tunnel, now: number): Waterfall {
   return { lengthMs: Math.max(endMs, 0.001), bars, events: events(tunnel) };
 }
 
-function events({ marks, endReason, lastError }: Tunnel): Waterfall["events"] {
+function events({ marks, endReason, lastError }: TunnelRow): Waterfall["events"] {
   const all: [string, number | undefined][] = [
     ["first byte to the target", marks.firstByteToTarget],
     ["first byte from the target", marks.firstByteFromTarget],

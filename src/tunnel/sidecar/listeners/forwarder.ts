@@ -14,7 +14,7 @@ import type { Duplex } from "node:stream";
 import { joinHostPort } from "../../../base/address.js";
 import { messageOf } from "../../../base/errors/error.js";
 import type { ProxyRefusal } from "../../wire/http-proxy.js";
-import type { RequestKind } from "../channels.js";
+import type { ClientRequestKind } from "../channels.js";
 import type { ConnectionHandler, TargetRequest } from "../connection-handler.js";
 import { httpRefusalOf, refuse } from "../refusals.js";
 import { RouteError } from "../routing/errors.js";
@@ -163,7 +163,7 @@ export class Forwarder {
     response.once("close", () => sent.destroy());
   }
 
-  #refuse(kind: RequestKind, { outcome, refusal }: RefusedRequest, response: ServerResponse): void {
+  #refuse(kind: ClientRequestKind, { outcome, refusal }: RefusedRequest, response: ServerResponse): void {
     this.#handler.refused(kind, outcome, refusal.text);
     refuse(response, refusal);
   }

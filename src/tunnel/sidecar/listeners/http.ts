@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { CONNECTION_ESTABLISHED, type ProxyRefusal, parseAuthority, refusalText } from "../../wire/http-proxy.js";
-import type { RequestKind, RequestOutcome } from "../channels.js";
+import type { ClientRequestKind, RequestOutcome } from "../channels.js";
 import { type ConnectionHandler, SOCKET_OPTIONS } from "../connection-handler.js";
 import { closeLingering, httpRefusalOf, refuse } from "../refusals.js";
 import { Forwarder } from "./forwarder.js";
@@ -97,7 +97,7 @@ async function connect(
 function refuseAndClose(
   handler: ConnectionHandler,
   socket: Socket,
-  kind: RequestKind,
+  kind: ClientRequestKind,
   outcome: RequestOutcome,
   refusal: ProxyRefusal,
 ): void {

@@ -8,7 +8,7 @@ import { ConnectionHandler, type ConnectionHandlerOptions } from "../connection-
 import { createHttpProxyServer } from "./http.js";
 import { createSocks5Server } from "./socks5.js";
 
-export class Listener {
+export class ProxyListener {
   readonly config: ListenerConfig;
   readonly handler: ConnectionHandler;
   readonly #server: Server;

@@ -26,7 +26,7 @@ import {
 import { connectThroughProxy, type HttpProxy, ProxyTrust, parseProxyUrl, secureProxy } from "./proxies.js";
 
 /** Which route a connection took. */
-export type Route = "tunnel" | "customer-proxy" | "direct" | "fallback";
+export type RouteKind = "tunnel" | "customer-proxy" | "direct" | "fallback";
 
 export type OpenServices = (access: RoutingConfig["resolution"]["kube"]) => ServiceAddresses;
 
@@ -69,7 +69,7 @@ export interface RouterParts {
   /** Looks up Services with that access to the cluster's API; closed with the router. */
   readonly openServices?: OpenServices | undefined;
   /** Called for every connection made. */
-  readonly onRoute?: (route: Route, target: Target) => void;
+  readonly onRoute?: (route: RouteKind, target: Target) => void;
   /** Called when the fallback begins, with the reason, and when it ends. */
   readonly onFallback?: (active: boolean, why: string) => void;
 }
@@ -250,7 +250,7 @@ export class TunnelRouter implements Router {
     }
   }
 
-  #routeOf({ host, port }: Target, proxy: HttpProxy | undefined): Exclude<Route, "fallback"> {
+  #routeOf({ host, port }: Target, proxy: HttpProxy | undefined): Exclude<RouteKind, "fallback"> {
     if (this.#config.cloud.bypass && isCloudApi(host, this.#notCloud)) return "direct";
     return proxy === undefined || this.#bypassesCustomerProxy(host, port) ? "tunnel" : "customer-proxy";
   }
@@ -339,7 +339,7 @@ export class TunnelRouter implements Router {
     });
   }
 
-  #took(route: Route, target: Target, stream: Duplex, report = true): Duplex {
+  #took(route: RouteKind, target: Target, stream: Duplex, report = true): Duplex {
     if (report) this.#parts.onRoute?.(route, target);
     return stream;
   }

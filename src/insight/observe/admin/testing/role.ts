@@ -1,13 +1,13 @@
 /** A role that a test plays itself. */
 
 import { RefusalLog } from "../../refusals.js";
-import type { AgentPeer, CertificateInfo, Tunnel } from "../contract.js";
-import type { LiveTunnel, Subject } from "../subject.js";
+import type { AgentPeer, CertificateInfo, TunnelRow } from "../contract.js";
+import type { LiveTunnel, ObservedRole } from "../observed-role.js";
 import { EndedTunnels } from "../tunnel-row.js";
 
-export type PlayedTunnel = { -readonly [Key in keyof Tunnel]: Tunnel[Key] };
+export type PlayedTunnel = { -readonly [Key in keyof TunnelRow]: TunnelRow[Key] };
 
-export class PlayedRole implements Subject {
+export class PlayedRole implements ObservedRole {
   readonly source = { name: "the role under test" };
   readonly ended = new EndedTunnels();
   readonly refusals = new RefusalLog(() => 0);
@@ -38,7 +38,7 @@ export class PlayedRole implements Subject {
   }
 
   /** Remembers a tunnel that has ended. */
-  end(tunnel: Tunnel): void {
+  end(tunnel: TunnelRow): void {
     this.ended.add({ id: tunnel.id, describe: () => tunnel });
   }
 
@@ -74,7 +74,7 @@ export class PlayedRole implements Subject {
   *tunnels(): Iterable<LiveTunnel> {
     this.looks++;
     for (const tunnel of this.list.values()) {
-      const describe = (): Tunnel => {
+      const describe = (): TunnelRow => {
         this.described++;
         return { ...tunnel };
       };

@@ -10,13 +10,13 @@ import type {
   ProcessInfo,
   ServerPeer,
   Totals,
-  Tunnel,
+  TunnelRow,
 } from "./contract.js";
 import type { EndedTunnels } from "./tunnel-row.js";
 
 type OfEveryRole = "apiVersion" | "version" | "instance" | "startedAt" | "now";
 
-export interface Subject {
+export interface ObservedRole {
   process(): Omit<ProcessInfo, OfEveryRole>;
   totals(): Omit<Totals, "at">;
   certificates?(): readonly CertificateInfo[];
@@ -41,7 +41,7 @@ export interface Subject {
 
 /** A tunnel at this moment: what shows whether it has changed costs nothing, the whole row is made on demand. */
 export interface LiveTunnel
-  extends Pick<Tunnel, "id" | "target" | "state" | "bytesToTarget" | "bytesFromTarget" | "queuedBytes" | "paused"> {
+  extends Pick<TunnelRow, "id" | "target" | "state" | "bytesToTarget" | "bytesFromTarget" | "queuedBytes" | "paused"> {
   readonly agentKey?: number | undefined;
-  describe(): Tunnel;
+  describe(): TunnelRow;
 }

@@ -1,14 +1,14 @@
 /** A process that carries nothing itself and gathers what others know. */
 import { hostname } from "node:os";
 import type { GatheredFacts } from "../../observe/admin/contract.js";
-import type { Subject } from "../../observe/admin/subject.js";
+import type { ObservedRole } from "../../observe/admin/observed-role.js";
 import { NO_TRAFFIC } from "../../observe/roles/common.js";
 import { type FactProvider, PolledSource } from "./source.js";
 
 /** People do not follow more, and an API server should not notice. */
 const EVERY_MS = 3_000;
 
-export class OverviewSubject implements Subject {
+export class ObservedOverview implements ObservedRole {
   readonly #sources: readonly PolledSource[];
 
   constructor(providers: readonly FactProvider[], everyMs = EVERY_MS) {

@@ -7,8 +7,8 @@ import type {
   Refusal,
   ServerPeer,
   SnapshotEvent,
-  Tunnel,
   TunnelChanges,
+  TunnelRow,
   TunnelsEvent,
 } from "../../observe/admin/contract.js";
 
@@ -18,13 +18,13 @@ const REFUSALS_KEPT = 256;
 
 type Facts = Omit<Overview, "agents" | "servers" | "refusals">;
 
-export class World {
+export class ProcessView {
   facts: Facts;
   readonly agents = new Map<number, AgentPeer>();
   readonly servers = new Map<number, ServerPeer>();
-  readonly tunnels = new Map<number, Tunnel>();
+  readonly tunnels = new Map<number, TunnelRow>();
   /** Newest first. */
-  ended: readonly Tunnel[];
+  ended: readonly TunnelRow[];
   refusals: readonly Refusal[];
   /** What the reader's clock is ahead of the process'. */
   readonly clockSkewMs: number;
@@ -84,7 +84,7 @@ function applyPeers<Peer extends { readonly key: number }>(
   for (const key of changes?.gone ?? []) peers.delete(key);
 }
 
-function applyTunnels(tunnels: Map<number, Tunnel>, { opened, changed, gone }: TunnelChanges): void {
+function applyTunnels(tunnels: Map<number, TunnelRow>, { opened, changed, gone }: TunnelChanges): void {
   for (const tunnel of opened) tunnels.set(tunnel.id, tunnel);
   for (const patch of changed) {
     const known = tunnels.get(patch.id);

@@ -3,7 +3,7 @@
  * list is bounded, and no token, key or certificate request is in any of it.
  */
 
-export interface GatheredFacts {
+export interface OverviewFacts {
   readonly bridge?: BridgeInfo | undefined;
   /** By name. */
   readonly pools?: readonly PoolInfo[] | undefined;
