@@ -89,8 +89,8 @@ export class Differ {
     if (this.#isNews("listeners", model.listeners)) change.listeners = model.listeners;
     const certificates = model.certificates();
     if (this.#isNews("certificates", certificates)) change.certificates = certificates;
-    const elsewhere = Object.entries(model.subject.gathered?.() ?? {}) as [string, object][];
-    return Object.assign(change, Object.fromEntries(elsewhere.filter(([what, value]) => this.#isNews(what, value))));
+    const gathered = Object.entries(model.subject.gathered?.() ?? {}) as [string, object][];
+    return Object.assign(change, Object.fromEntries(gathered.filter(([what, value]) => this.#isNews(what, value))));
   }
 
   #isNews(what: string, value: object): boolean {
