@@ -1,4 +1,4 @@
-/** The page's one source: follows the stream, keeps the view, tells the views at most a few times a second. */
+/** The page's one source: follows the stream, keeps the state of the process, redraws at most a few times a second. */
 import type { ChangeEvent, SnapshotEvent, TunnelsEvent } from "../../src/insight/observe/admin/contract.js";
 import { type FlowMap, FlowMeter } from "../../src/insight/watch/view/flows.js";
 import { History } from "../../src/insight/watch/view/history.js";

@@ -136,7 +136,7 @@ function leftOut({ peersLeftOut, targetsLeftOut }: FlowMap): string {
 }
 
 function nobody({ role }: ProcessInfo): string {
-  if (role === "server") return "No agent is connected, so there is no way out of here yet.";
+  if (role === "server") return "No agent is connected, so nothing can be reached yet.";
   return role === "ignition"
     ? "Machines come and go; there are no lasting connections to draw."
     : "No server is connected.";

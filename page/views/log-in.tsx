@@ -15,8 +15,7 @@ export function LogIn({ live }: { live: Live }) {
         <label for="token">Admin token</label>
         <input id="token" name="token" type="password" autocomplete="off" required aria-describedby="where" />
         <p id="where" class="quiet">
-          It stands in the file that <code>--admin-token-file</code> names. It is sent once, for a session of twelve
-          hours.
+          It is in the file that <code>--admin-token-file</code> names. It is sent once, for a session of twelve hours.
         </p>
         <button type="submit">Open</button>
         <p role="alert" class="problem">

@@ -12,7 +12,7 @@ const MOODS: Record<DecisionInfo["outcome"], string> = {
 const WOULD = {
   approve: "an approver would approve it",
   deny: "an approver would deny it",
-  leave: "nobody lets it in",
+  leave: "an approver would leave it pending",
 };
 
 /** What became of each request, and why. */

@@ -4,7 +4,7 @@ import type { ProcessView } from "../../src/insight/watch/view/process-view.js";
 import { Decisions } from "./nodes-decisions.js";
 import { SourceState } from "./source-state.js";
 
-/** How machines become nodes: what they are given, who came for it, and who was let in. */
+/** How machines become nodes: what they are given, who fetched it, and who was approved. */
 export function Nodes({ facts, now }: { facts: ProcessView["facts"]; now: number }) {
   const { pools, claims, decisions, sources = [] } = facts;
   const source = (what: SourceName): SourceInfo | undefined => sources.find((one) => one.what === what);

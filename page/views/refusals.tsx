@@ -18,7 +18,7 @@ interface RefusalsProps {
   readonly role: Role;
 }
 
-/** What was turned away here, and what was tried and failed further out: to the caller both are "it does not work". */
+/** What was refused here, and what was tried and failed further out: to the caller both mean that it does not work. */
 export function Refusals({ refusals, ended, role }: RefusalsProps) {
   const known = new Set(refusals.map(({ id }) => id));
   const failed = ended.filter(({ state, refusalId }) => state === "failed" && !known.has(refusalId ?? ""));
@@ -26,12 +26,11 @@ export function Refusals({ refusals, ended, role }: RefusalsProps) {
   return (
     <section class="panel" aria-labelledby="refusals-title">
       <h2 id="refusals-title">
-        {role === "ignition" ? "Turned away" : "Refused or failed"}, and why{" "}
-        <span class="quiet">{count(all.length)}</span>
+        {role === "ignition" ? "Refused" : "Refused or failed"}, and why <span class="quiet">{count(all.length)}</span>
       </h2>
       {all.length === 0 && (
         <p class="quiet">
-          {role === "ignition" ? "No machine was turned away." : "Nobody was turned away, and no dial failed."}
+          {role === "ignition" ? "No machine was refused." : "Nothing was refused, and no dial failed."}
         </p>
       )}
       <ul class="scroll refusals" tabIndex={0} aria-labelledby="refusals-title">
@@ -54,12 +53,12 @@ function asRefusal(tunnel: TunnelRow): Refusal {
 
 function OneRefusal({ refusal }: { refusal: Refusal }) {
   const [whole, setWhole] = useState<ExplainedRefusal>();
-  const look = (event: Event) => {
+  const explain = (event: Event) => {
     if ((event.currentTarget as HTMLDetailsElement).open && whole === undefined && refusal.id !== "")
       fetchRefusal(refusal.id).then(setWhole, () => setWhole(refusal));
   };
   return (
-    <details onToggle={look}>
+    <details onToggle={explain}>
       <summary>
         <span class="quiet">{timeOfDay(refusal.at)}</span> <strong>{refusal.target || "no name"}</strong> {refusal.why}
       </summary>

@@ -60,7 +60,7 @@ export function Tunnels({ view, now, version }: { view: ProcessView; now: number
         <h2 id="tunnels-title">Tunnels</h2>
         <label class="choice">
           <input type="checkbox" checked={showEnded} onChange={(event) => setShowEnded(event.currentTarget.checked)} />
-          those that are over
+          ended tunnels
         </label>
         <input
           type="search"

@@ -5,9 +5,9 @@ export function useMedia(query: string): boolean {
   const [holds, setHolds] = useState(() => matchMedia(query).matches);
   useEffect(() => {
     const list = matchMedia(query);
-    const look = () => setHolds(list.matches);
-    list.addEventListener("change", look);
-    return () => list.removeEventListener("change", look);
+    const update = () => setHolds(list.matches);
+    list.addEventListener("change", update);
+    return () => list.removeEventListener("change", update);
   }, [query]);
   return holds;
 }

@@ -1,6 +1,6 @@
 /**
  * The admin port: upstream's /metrics and /debug/pprof; and, when a token file is given, our API under /drawbridge/v1/ and
- * the live page. Without one it cannot be told from upstream's.
+ * the live page. Without one it is indistinguishable from upstream's.
  */
 import type { ServerResponse } from "node:http";
 import { joinHostPort, splitHostPort } from "../../base/address.js";

@@ -146,7 +146,7 @@ describe("logEvents", () => {
     ["agent connected", channels.serverAgentConnected],
     ["agent disconnected", channels.serverAgentDisconnected],
     ["agent is draining", channels.serverAgentDraining],
-    ["agent was not let in", channels.serverAgentRejected],
+    ["agent was rejected", channels.serverAgentRejected],
     ["connected to server", channels.agentServerConnected],
     ["lost server", channels.agentServerDisconnected],
     ["something", channels.note],

@@ -96,7 +96,7 @@ function logServer({ events, logger, paced }: EventLog): void {
   events.on(channels.serverLinkRecycled, (link) =>
     paced.warn("a link on which nothing moves was ended; its agent has to connect again", fieldsOf(link)),
   );
-  events.on(channels.serverAgentRejected, (agent) => paced.warn("agent was not let in", fieldsOf(agent)));
+  events.on(channels.serverAgentRejected, (agent) => paced.warn("agent was rejected", fieldsOf(agent)));
   events.on(channels.serverRefused, (refusal) => paced.warn("dial was refused", fieldsOf(refusal)));
   events.on(channels.serverDialEnded, (dial) => {
     if (dial.outcome === "established") everyTunnel(logger, "tunnel established", dial);

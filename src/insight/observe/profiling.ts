@@ -12,13 +12,13 @@ const INDEX = `<html>
 <p>Profiles of this process, for the DevTools of Chrome or Visual Studio Code.</p>
 <ul>
 <li><a href="profile?seconds=${DEFAULT_SECONDS}">profile</a>: where CPU time goes, for <code>seconds</code> (at most ${MAX_SECONDS}); save as <code>.cpuprofile</code></li>
-<li><a href="heap">heap</a>: everything in memory, secrets included, so the admin token is needed; save as <code>.heapsnapshot</code>; tunnels stand still while it is made</li>
+<li><a href="heap">heap</a>: everything in memory, secrets included, so the admin token is needed; save as <code>.heapsnapshot</code>; all tunnels pause while it is made</li>
 </ul>
 </body>
 </html>
 `;
 
-/** `guard` stands in front of what gives away secrets. */
+/** `guard` protects the routes that give away secrets. */
 export function profilingRoutes(guard: (route: Route) => Route): [exact: [string, Route][], prefix: [string, Route]] {
   const profiler = new CpuProfiler();
   return [

@@ -1,4 +1,4 @@
-/** Everything that explains an installation in one archive. What cannot be had is named in it; secrets never are in it. */
+/** Everything that explains an installation in one archive. What is not available is named in it; secrets are never in it. */
 
 import { ArchiveWriter } from "../../base/archive-writer.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
@@ -40,9 +40,9 @@ export interface SupportManifest {
     readonly redacted?: true;
     readonly cut?: true;
   }[];
-  /** Had, and not put in. */
+  /** Available, but not put in. */
   readonly leftOut: readonly { readonly path: string; readonly why: string }[];
-  /** Asked for, and not to be had. */
+  /** Asked for, but not available. */
   readonly missing: readonly { readonly name: string; readonly why: string }[];
 }
 
@@ -129,7 +129,7 @@ class Bundle {
     return name;
   }
 
-  /** Sentences may quote what a process or a file said. */
+  /** Sentences may quote a process or a file. */
   #sentence(text: string): string {
     const clean = this.#scrubber.scrub("sentence.txt", Buffer.from(text));
     return clean.state === "kept" ? clean.content.toString("utf8") : "(not shown: it holds a secret)";

@@ -41,14 +41,14 @@ export class AdminPort {
     return this.#answerOf<Answer>(status, body);
   }
 
-  /** What is text and no JSON: a route that can be had as such, or with a slash in front a path beside the API. */
+  /** An answer as text: a route that has one, or, with a leading slash, a path outside the API. */
   async text(route: string): Promise<string> {
     const { status, body } = await this.#ask(route);
     if (status === 200) return body;
     throw new DrawbridgeError("DB_ADMIN_ANSWER", `${this.address} answered ${status} to ${route.split("?")[0]}.`);
   }
 
-  /** Ends when the process hangs up or `stop` is aborted; rejects when it cannot be reached or refuses. */
+  /** Ends when the process closes the connection or `stop` is aborted; rejects when it cannot be reached or refuses. */
   async follow(take: (event: ServerSentEvent) => void, stop: AbortSignal): Promise<void> {
     const response = await this.#open("events", stop);
     const status = response.statusCode ?? 0;
@@ -57,7 +57,7 @@ export class AdminPort {
       response.destroy();
       throw this.#notOurs(status, "events");
     }
-    response.setTimeout(SILENCE_MS, () => response.destroy(new Error("nothing was heard for too long")));
+    response.setTimeout(SILENCE_MS, () => response.destroy(new Error("nothing was received for too long")));
     const reader = new EventStreamReader();
     try {
       for await (const chunk of response) for (const event of reader.take(chunk as Buffer)) take(event);
@@ -93,8 +93,11 @@ export class AdminPort {
     if (status < 400) return parsed as Answer;
     const { message, remedy } = (parsed as Partial<ApiError>).error ?? {};
     if (typeof message !== "string") throw this.#notOurs(status, "JSON");
-    const said = `${this.address} answered ${status}: ${plainText(message)}`;
-    throw new DrawbridgeError("DB_ADMIN_REFUSED", remedy === undefined ? said : `${said} ${plainText(String(remedy))}`);
+    const refusal = `${this.address} answered ${status}: ${plainText(message)}`;
+    throw new DrawbridgeError(
+      "DB_ADMIN_REFUSED",
+      remedy === undefined ? refusal : `${refusal} ${plainText(String(remedy))}`,
+    );
   }
 
   #notOurs(status: number, what: "JSON" | "events"): DrawbridgeError {
@@ -108,7 +111,7 @@ export class AdminPort {
   }
 }
 
-/** Undefined for whatever else a stranger may say. */
+/** Undefined for an answer that is no JSON object. */
 function objectIn(body: string): object | undefined {
   try {
     const parsed: unknown = JSON.parse(body);

@@ -1,4 +1,4 @@
-/** Keeps a view up to date from a process' stream, over its restarts. */
+/** Keeps the view of a process up to date from its event stream, across restarts of the process. */
 import { pause, systemClock } from "../../base/clock.js";
 import type { ChangeEvent, SnapshotEvent, TunnelsEvent } from "../observe/admin/contract.js";
 import type { AdminPort } from "./admin-port.js";
@@ -21,7 +21,7 @@ export class Follower {
     this.#port = port;
   }
 
-  /** Follows until `stop` is aborted; what goes wrong stands in `problem` and is tried again. */
+  /** Follows until `stop` is aborted; after a failure, which `problem` describes, it tries again. */
   async run(stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
       try {
@@ -42,7 +42,7 @@ export class Follower {
   }
 
   /**
-   * Once a second: rates are made of two looks. Not while nothing is heard: what moved meanwhile would be zero first, and
+   * Called once a second: a rate needs two samples. None while nothing is received: the rate would be zero first, and
    * all of it one second's work afterwards.
    */
   sample(now: number): void {

@@ -66,7 +66,7 @@ test("a dial that goes well has its steps, and who carried it", async () => {
     ["reach the frontend", frontend().uds],
     ["choose an agent", "agent-5"],
     ["agent dials the target", undefined],
-    ["way to the server and back", undefined],
+    ["round trip to the server", undefined],
   ]);
   expect(traced.blind).toBeUndefined();
   for (const { ms } of traced.steps) expect(ms).toBeGreaterThanOrEqual(0);
@@ -87,7 +87,7 @@ test.each([-3_600_000, 3_600_000])("a server whose clock is %d ms apart is under
   expect((await trace(frontend(), TARGET, admin(), 5_000)).blind).toContain("knows of no such dial");
 });
 
-test("it is found among thousands to the same target", async () => {
+test("a dial is found in the record among thousands to the same target", async () => {
   for (let id = 1; id <= 2_500; id++) role.open(id, TARGET);
   answer = (caller) => {
     opens(2_507);
@@ -96,7 +96,7 @@ test("it is found among thousands to the same target", async () => {
   expect((await trace(frontend(), TARGET, admin(), 5_000)).steps[1]?.detail).toBe("agent-7");
 });
 
-test("one that nobody takes says why", async () => {
+test("a dial that no agent takes is reported with the reason", async () => {
   const explanation = {
     ...{ address: TARGET, host: "10.0.0.7", agentsConnected: 2, considered: [] },
     strategies: [{ name: "default", keys: 2, matches: 0 }],
@@ -114,7 +114,7 @@ test("one that nobody takes says why", async () => {
   expect(traced.steps[1]).toEqual({ name: "choose an agent", ms: 1.5, detail: "failed" });
 });
 
-test("without the server's word only this side's times are known, and it says so", async () => {
+test("without the server's admin port only the caller's times are reported, with a remark", async () => {
   answer = accept;
   const alone = await trace(frontend(), TARGET, undefined, 5_000);
   expect(alone.steps.map(({ name }) => name)).toEqual(["reach the frontend", "ask, and wait for the answer"]);
@@ -123,7 +123,7 @@ test("without the server's word only this side's times are known, and it says so
   expect(refused).toMatchObject({ ok: true, blind: expect.stringContaining("answered 401") });
 });
 
-test("a door that is not there is not reached", async () => {
+test("a frontend that does not exist is reported as unreachable", async () => {
   const traced = await trace({ mode: "http-connect", uds: join(folder, "nothing") }, TARGET, undefined, 5_000);
   expect(traced.ok).toBe(false);
   expect(traced.steps).toMatchObject([{ name: "reach the frontend", detail: `${join(folder, "nothing")}, failed` }]);

@@ -1,4 +1,4 @@
-/** One dial through the real path, each step with its time: what the caller sees, and what the server says of it. */
+/** One dial through the real path, each step with its time: as the caller sees it, and as the server recorded it. */
 
 import { messageOf } from "../../base/errors/error.js";
 import { describeFrontend } from "../../tunnel/client/frontend.js";
@@ -64,7 +64,7 @@ interface ServerRecord {
   readonly blind?: string;
 }
 
-/** What the way to the server and back may hide of the difference between two clocks. */
+/** How far the round trip may blur the difference between the two clocks. */
 const SLACK_MS = 5000;
 /** Of a thousand tunnels each; there are never more to one target. */
 const MOST_PAGES = 20;
@@ -93,7 +93,7 @@ async function recordOf(admin: AdminPort | undefined, target: string, since: num
   }
 }
 
-/** The newest stand on the last page. */
+/** All pages, since the newest tunnels are on the last one. */
 async function allTunnels(admin: AdminPort, query: string): Promise<TunnelRow[]> {
   const found: TunnelRow[] = [];
   let after = "";
@@ -127,7 +127,7 @@ function stepsOf(
   } else {
     steps.push({ name: "choose an agent", ms: inServer, detail: "failed" });
   }
-  // The rest is the way of question and answer between this process and the server.
-  steps.push({ name: "way to the server and back", ms: Math.max(0, totalMs - reachedMs - inServer) });
+  // The rest is the round trip between this process and the server.
+  steps.push({ name: "round trip to the server", ms: Math.max(0, totalMs - reachedMs - inServer) });
   return steps;
 }

@@ -1,4 +1,4 @@
-/** What a sidecar is told. The command line builds it (cli/). */
+/** The configuration of a sidecar. The command line builds it (cli/). */
 import type { Frontend } from "../client/frontend.js";
 import type { Target } from "./routing/errors.js";
 
@@ -20,7 +20,7 @@ export type ListenAddress =
 export interface ClientLimits {
   /** Connections of clients, over all listeners. */
   readonly maxConnections: number;
-  /** Until a client has said where it wants to go. */
+  /** Until a client has named its target. */
   readonly handshakeTimeoutMs: number;
   readonly maxHeaderBytes: number;
   /** For connections on which nothing moves; 0: for ever. */
@@ -48,13 +48,13 @@ export interface SidecarConfig {
 }
 
 /**
- * Who turns a name into an address: `here` the system's resolver of this host, `services` the cluster's Service objects,
+ * Who turns a name into an address: `local` the system's resolver of this host, `services` the cluster's Service objects,
  * `cluster-dns` the cluster's DNS, over TCP through the tunnel, `agent` nobody: the name goes into the tunnel as it is.
  */
 export type ResolverName = "local" | "services" | "cluster-dns" | "agent";
 
 export interface RoutingConfig {
-  /** Doors of proxy-servers, in order; the next is tried when one is out of reach or has no agent. */
+  /** Frontends of proxy-servers, in order; the next is tried when one is out of reach or has no agent. */
   readonly frontends: readonly Frontend[];
   readonly resolution: ResolutionConfig;
   readonly fallback: FallbackConfig;
@@ -148,7 +148,7 @@ export const DEFAULT_TIMEOUTS: Timeouts = { openMs: 60_000, resolveMs: 15_000 };
 
 export const DEFAULT_FALLBACK: FallbackConfig = { direct: false, retryMs: 30_000 };
 
-/** Everything but the doors and our own listeners, as it is when nobody asks for more. */
+/** The defaults of everything but the frontends and our own listeners. */
 export const DEFAULT_ROUTING: Omit<RoutingConfig, "frontends" | "own"> = {
   resolution: DEFAULT_RESOLUTION,
   fallback: DEFAULT_FALLBACK,

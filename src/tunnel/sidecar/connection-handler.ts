@@ -1,4 +1,4 @@
-/** What every listener does for its clients, whatever they speak: dial for them, join the two ends, tell what happened. */
+/** What every listener does for its clients, whatever they speak: dial for them, join the two ends, publish what happened. */
 import type { Duplex } from "node:stream";
 import { joinHostPort } from "../../base/address.js";
 import { ShortLivedMap, ShortLivedSet } from "../../base/short-lived.js";

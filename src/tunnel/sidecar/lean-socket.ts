@@ -9,7 +9,7 @@ import { TLSSocket } from "node:tls";
 import { ReadBuffer } from "./read-buffer.js";
 
 /** What Node's own server makes its sockets of. It has no public name, so that we must do without it where it is not. */
-interface House {
+interface HandleHolder {
   _handle?: object | null;
 }
 
@@ -17,7 +17,7 @@ interface House {
 export function canBeLean(stream: Duplex): stream is Socket {
   if (!(stream instanceof Socket) || stream instanceof TLSSocket) return false;
   if (stream.destroyed || !stream.allowHalfOpen || stream.writableLength > 0) return false;
-  const { _handle: connection } = stream as House;
+  const { _handle: connection } = stream as HandleHolder;
   return typeof connection === "object" && connection !== null;
 }
 
@@ -35,10 +35,10 @@ export function leanSocket(socket: Socket, onBytes: (bytes: Buffer) => boolean):
       return goOn;
     },
   };
-  const house = socket as House;
-  // Reading begins anew, so that an end that the old house was told of is told again.
-  const options = { handle: house._handle, pauseOnCreate: true, allowHalfOpen: true, onread };
-  house._handle = null;
+  const holder = socket as HandleHolder;
+  // Reading begins again, so that an end that the old socket has seen is emitted again.
+  const options = { handle: holder._handle, pauseOnCreate: true, allowHalfOpen: true, onread };
+  holder._handle = null;
   const lean = new Socket(options as SocketConstructorOpts);
   lean.once("close", () => {
     buffer.release();

@@ -45,7 +45,7 @@ export class ReadBuffer {
   readonly #pieces: LargePieces;
   readonly #small = Buffer.allocUnsafeSlow(SMALL_BYTES);
   #large: Buffer | undefined;
-  /** The last read's: requests of one kind have one length, and a new view costs more than a look. */
+  /** The last read's: requests of one kind have one length, and a new view costs more than a comparison. */
   #view = NOTHING;
   #stillRead = false;
 
@@ -64,7 +64,7 @@ export class ReadBuffer {
     return this.#view;
   }
 
-  /** Chooses what to read into next. `stillRead`: somebody needs the bytes, and nothing is read until that is over. */
+  /** Chooses what to read into next. `stillRead`: somebody needs the bytes, and nothing is read until they are written. */
   choose(length: number, stillRead: boolean): void {
     this.#stillRead = stillRead;
     if (this.#large === undefined) {

@@ -46,7 +46,7 @@ export class Relay {
   #error = "";
   #open = 2;
 
-  /** Takes both streams over; neither may be flowing yet, and what `near` must be told first is written already. */
+  /** Takes both streams over; neither may be flowing yet, and what must reach `near` first is written already. */
   constructor(near: Duplex, far: Duplex, options: RelayOptions) {
     this.#options = options;
     if (options.idleTimeoutMs > 0) {
@@ -60,7 +60,7 @@ export class Relay {
     this.#far.start(this.#near);
   }
 
-  /** How it stands, for whoever asks; times by performance.now(), 0 for what has not happened. */
+  /** Counters and times for the admin API; times by performance.now(), 0 for what has not happened. */
   get status() {
     const [near, far] = [this.#near, this.#far];
     return {
@@ -82,7 +82,7 @@ export class Relay {
     this.#far.cutOff();
   }
 
-  // ---- told by the sides -------------------------------------------------------------------------------------------
+  // ---- called by the sides -----------------------------------------------------------------------------------------
 
   moved(from: Side, bytes: number): void {
     const { traffic } = this.#options;
@@ -134,7 +134,7 @@ class Side {
     this.#to = to.#stream;
     stream.on("error", this.#onError).once("end", this.#onEnd).once("close", this.#onClose);
     this.#to.on("drain", this.#onDrain);
-    // What happened before we came is not told again.
+    // Events from before this point are not emitted again.
     if (stream.readableEnded) process.nextTick(this.#onEnd);
     if (stream.closed) process.nextTick(this.#onClose);
     else if (this.#early === null || this.#onBytes(this.#early)) stream.resume();
@@ -163,7 +163,7 @@ class Side {
     this.bytes += chunk.length;
     this.#relay.moved(this, chunk.length);
     const to = this.#to;
-    // The other side ended for good, or is lingering: there is nobody to tell.
+    // The other side ended for good, or is lingering: nobody reads.
     if (!to.writable) return true;
     to.write(chunk);
     if (to.writableLength <= this.#mark) return true;
@@ -179,7 +179,7 @@ class Side {
     this.#stream.resume();
   };
 
-  /** Only this direction is over. */
+  /** Only this direction has ended. */
   readonly #onEnd = (): void => {
     this.endedAt = performance.now();
     if (this.#to.writable) this.#to.end();

@@ -1,12 +1,12 @@
-/** What became different since the last look. One for all readers of the stream, and only while there are some. */
+/** Finds what has changed since the last comparison: once for all readers of the stream, and only while there are readers. */
 import { isDeepStrictEqual } from "node:util";
 import type { AgentPeer, ChangeEvent, Changes, ServerPeer, TunnelChanges, TunnelPatch, TunnelRow } from "./contract.js";
 import type { AdminModel } from "./model.js";
 import type { LiveTunnel } from "./observed-role.js";
 
-/** Rows made in one look; with more than that in motion, each look takes others. */
+/** Rows made in one comparison; when more tunnels have changed, the next comparison takes the others. */
 const MAX_ROWS = 1_000;
-/** Tunnels that are looked at in one turn: a millisecond or two (bench/admin-look.ts). */
+/** Tunnels that are compared in one turn of the event loop: a millisecond or two (bench/admin-look.ts). */
 const STEP = 1_000;
 const MAX_ENDED = 100;
 const MAX_REFUSALS = 50;
@@ -15,17 +15,17 @@ type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 interface Known {
   row: TunnelRow;
-  /** The look at which it was there last. */
+  /** The number of the comparison that saw it last. */
   seen: number;
 }
 
 export class Differ {
   readonly #model: AdminModel;
   readonly #tunnels = new Map<number, Known>();
-  /** Learnt between two looks, for one reader's snapshot; the others have not heard of them. */
+  /** Rows made between two comparisons for one reader's snapshot; the other readers do not have them yet. */
   #learnt: TunnelRow[] = [];
   #look = 0;
-  /** So many of those that changed had their turn in the looks before. */
+  /** How many of the changed tunnels earlier comparisons have covered. */
   #turn = 0;
   readonly #agents = new PeerChanges<AgentPeer>();
   readonly #servers = new PeerChanges<ServerPeer>();
@@ -54,7 +54,7 @@ export class Differ {
   }
 
   /**
-   * One look, in steps between which others may have their turn. Answers undefined when nothing changed. Rows that a
+   * One comparison, in steps between which the event loop turns. Returns undefined when nothing changed. Rows that a
    * reader gets in between are at least as new as this change, so laying it over them does no harm.
    */
   *look(): Generator<void, ChangeEvent | undefined> {

@@ -2,9 +2,9 @@
  * The admin API's JSON, version 1: what every role says about itself, in one shape. What does not apply to a role is
  * absent. Types and constants only, nothing of Node's, so that the live page can import this file as it is.
  *
- * Conventions: a field that ends with `At` is milliseconds since 1970 by the process' own clock (`ProcessInfo.now` tells
+ * Conventions: a field that ends with `At` is milliseconds since 1970 by the process's own clock (`ProcessInfo.now` shows
  * how far that is from the reader's), one that ends with `Ms` is a duration. Bytes always run "to the target" or "from
- * the target", whichever role tells. Names, addresses and errors may come from strangers: show them as text, and take
+ * the target", whichever role answers. Names, addresses and errors may come from strangers: show them as text, and take
  * control characters out before a terminal sees them. There is never a payload byte and never a secret in any of it.
  *
  * Within version 1 fields may be added; none is removed and none changes its meaning. docs/admin-api.md has the routes.
@@ -50,25 +50,25 @@ export interface ProcessInfo {
   /** Another one after every start: what was remembered of a process before is then void. */
   readonly instance: string;
   readonly startedAt: number;
-  /** The process' clock at the moment of this answer. */
+  /** The process's clock at the moment of this answer. */
   readonly now: number;
   readonly ready: boolean;
   /** Absent when ready. */
   readonly unreadyReason?: string | undefined;
-  /** It is on its way out: a server that shuts down, an agent that asked to be spared. */
+  /** A server that shuts down, or an agent that asked its servers to prefer others. */
   readonly draining: boolean;
   /** Role `server`: how many servers agents should look for. */
   readonly serverCount?: number;
   /** Role `server`: the names of its strategies, in order. */
   readonly strategies?: readonly string[];
-  /** Role `agent`: as it tells them to its servers. */
+  /** Role `agent`: as it sends them to its servers. */
   readonly identifiers?: string;
 }
 
 /** What a page adds up over time: differences between two of them are rates. */
 export interface Totals {
   readonly at: number;
-  /** Since the process started, tunnels that are over included. */
+  /** Since the process started, ended tunnels included. */
   readonly bytesToTarget: number;
   readonly bytesFromTarget: number;
   /** At present. */
@@ -90,7 +90,7 @@ export interface Totals {
 export interface ServerPeer {
   /** Of the connection, not of the server; unique for the life of the process. */
   readonly key: number;
-  /** The server's ID; absent where the role is not told it. */
+  /** The server's ID; absent where the role does not know it. */
   readonly id?: string;
   /** Where it was reached. */
   readonly address: string;
@@ -99,7 +99,7 @@ export interface ServerPeer {
   readonly version?: string | undefined;
   readonly connectedAt?: number;
   readonly roundTripMs?: number | undefined;
-  /** It said goodbye: no new tunnels come over it. */
+  /** The server is shutting down: no new tunnels come over this connection. */
   readonly draining?: boolean;
   readonly tunnels?: number;
   readonly bytesToTarget?: number;
@@ -131,7 +131,7 @@ export interface AgentPeer {
   readonly demotedUntil?: number | undefined;
   readonly tunnels: number;
   readonly pendingDials: number;
-  /** Since it connected, tunnels that are over included. */
+  /** Since it connected, ended tunnels included. */
   readonly bytesToTarget: number;
   readonly bytesFromTarget: number;
   /** Bytes that wait for the link itself. */
@@ -141,11 +141,11 @@ export interface AgentPeer {
 
 /**
  * `dialing` asked for, not answered · `open` both ways · `half-closed` one direction has ended (its mark says which) ·
- * `closed` over, after it stood · `failed` over, and never stood.
+ * `closed` ended after it was open · `failed` ended without ever being open.
  */
 export type TunnelState = "dialing" | "open" | "half-closed" | "closed" | "failed";
 
-/** How the caller came in. `forward`, a plain HTTP request, is told only while its target is dialled and when that fails. */
+/** How the caller connected. `forward`, a plain HTTP request, is shown only while its target is dialled and when that fails. */
 export type TunnelFrontend = "grpc" | "http-connect" | "socks5" | "connect" | "upgrade" | "forward";
 
 /** One proxied connection. */
@@ -154,7 +154,7 @@ export interface TunnelRow {
   readonly id: number;
   /** The number both ends of the link call it by; only with `agent` or `server` it means something. */
   readonly connectId?: string;
-  /** Absent at an agent, which is not told. */
+  /** Absent at an agent, which does not know. */
   readonly frontend?: TunnelFrontend;
   /** Role `sidecar`: the listener's name. */
   readonly listener?: string;
@@ -179,7 +179,7 @@ export interface TunnelRow {
   readonly paused?: boolean | undefined;
   /** Why the last attempt failed, or why it ended in disorder. */
   readonly lastError?: string;
-  /** Once it is over. */
+  /** Once it has ended. */
   readonly endReason?: string;
   /** Under which the refusal's explanation is found. */
   readonly refusalId?: string;
@@ -189,7 +189,7 @@ export interface TunnelRow {
 export interface TunnelMarks {
   /** The request to dial left this process, or the dial to the target began; the last time, if it was tried twice. */
   readonly dialled?: number;
-  /** The far end said yes. */
+  /** The far end accepted the dial. */
   readonly answered?: number;
   readonly firstByteToTarget?: number;
   readonly firstByteFromTarget?: number;
@@ -200,7 +200,7 @@ export interface TunnelMarks {
   readonly ended?: number;
 }
 
-/** Why somebody was turned away. */
+/** Why a dial or a request was refused. */
 export interface Refusal {
   /** What the caller's error ends with (`reference XXXXXXXX`), where there is one. */
   readonly id: string;
@@ -262,7 +262,7 @@ export interface CertificateInfo {
 }
 
 export interface ListenerInfo {
-  /** Which door: `agents`, `health`, `admin`, `http-connect frontend`, `socks5 proxy`, ... */
+  /** What listens: `agents`, `health`, `admin`, `http-connect frontend`, `socks5 proxy`, ... */
   readonly what: string;
   /** `host:port` or the path of a socket. */
   readonly address: string;
@@ -350,7 +350,7 @@ export interface StreamEvents {
 /** Comes first, and again after `lost`: forget everything from before. Tunnels follow in events of their own. */
 export interface SnapshotEvent extends Overview {
   readonly tunnelCount: number;
-  /** The last few that are over, newest first. */
+  /** The last few that ended, newest first. */
   readonly ended: readonly TunnelRow[];
 }
 
@@ -373,7 +373,7 @@ export interface ChangeEvent extends OverviewFacts {
   readonly refusals?: readonly Refusal[];
   /** Tunnels that ended since the last change, newest first; only the latest of very many. */
   readonly ended?: readonly TunnelRow[];
-  /** The whole list anew. */
+  /** The whole list. */
   readonly listeners?: readonly ListenerInfo[];
   readonly certificates?: readonly CertificateInfo[];
 }
@@ -404,7 +404,7 @@ export interface LostEvent {
   readonly skipped: number;
 }
 
-/** Nothing has changed for a while, and the stream still stands. */
+/** Nothing has changed for a while, and the stream is still open. */
 export interface AliveEvent {
   readonly at: number;
 }

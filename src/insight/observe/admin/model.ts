@@ -1,4 +1,4 @@
-/** All that can be known about one process: what its role tells, and what is remembered of the past. */
+/** All that can be known about one process: what its role reports, and what is remembered of the past. */
 import { randomBytes } from "node:crypto";
 import { listening } from "../../../tunnel/events/channels.js";
 import { RefusalLog } from "../refusals.js";

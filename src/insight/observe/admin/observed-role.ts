@@ -1,4 +1,4 @@
-/** What a role tells the admin API about itself. Everything here is asked only when somebody wants to know. */
+/** What the admin API asks of a role. Everything here is called only when somebody sends a request. */
 import type { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
 import type { RefusalLog } from "../refusals.js";
 import type {
@@ -26,7 +26,7 @@ export interface ObservedRole {
   readonly flights?: FlightHistory | undefined;
   servers?(): Iterable<ServerPeer>;
   agents?(): Iterable<AgentPeer>;
-  /** Role `overview`: what it knows of others; that somebody wants to know is its reason to ask again. */
+  /** Role `overview`: facts about others; calling this makes it ask for newer ones. */
   gathered?(): GatheredFacts;
   /** Those being dialled included. */
   tunnels?(): Iterable<LiveTunnel>;

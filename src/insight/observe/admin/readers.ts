@@ -55,7 +55,7 @@ export class Readers {
       this.#join(response);
       return;
     }
-    // The others are told first what the newcomer's snapshot has in it, so that all go on from the same place.
+    // The others first get the changes that the new reader's snapshot includes, so that all continue from the same state.
     this.#joining.push(response);
     this.#look();
   }

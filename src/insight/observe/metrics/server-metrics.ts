@@ -127,7 +127,7 @@ function refusalMetrics(metrics: EventMetrics): void {
     "drawbridge_server_refusals_total",
     "Dials refused with a reference id under which the admin API keeps the explanation.",
   );
-  const rejected = registry.counter("drawbridge_server_agents_rejected_total", "Agents that were not let in.");
+  const rejected = registry.counter("drawbridge_server_agents_rejected_total", "Agents whose connection was rejected.");
   const reloads = registry.counter(
     "drawbridge_server_claim_rules_reloads_total",
     "Claim rules found changed on disk, by result (loaded, or refused and the old ones kept).",

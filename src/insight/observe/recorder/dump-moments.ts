@@ -1,4 +1,4 @@
-/** When the last packets are told without being asked for: a path that fails, and a crash. */
+/** Writes the last packets of links down when a path fails and when the process crashes. */
 
 import { type Clock, systemClock } from "../../../base/clock.js";
 import { messageOf } from "../../../base/errors/error.js";
@@ -10,7 +10,7 @@ import type { FlightRecord } from "../admin/contract.js";
 import type { DumpFiles } from "./dump-files.js";
 import { packetText } from "./flight-text.js";
 
-/** When a hundred agents fail at once, the first ten tell the story. */
+/** When a hundred agents fail at once, the first ten are enough. */
 const STALLS_AT_ONCE = 10;
 const STALLS_PER_SECOND = 0.1;
 const PACKETS_IN_LOG = 6;
@@ -42,7 +42,7 @@ function lastPackets({ last }: FlightRecord): string[] {
   return last.slice(-PACKETS_IN_LOG).map((packet) => packetText(packet).replace(/\s+/g, " "));
 }
 
-/** Only looks on: the crash takes its course. */
+/** Only observes: the process still crashes. */
 export function dumpOnCrash({ flights, files }: DumpParts): () => void {
   if (files === undefined) return () => {};
   const onCrash = (error: unknown): void => {

@@ -1,4 +1,4 @@
-/** What an agent tells the admin API about itself. */
+/** An agent as the admin API shows it. */
 import { messageOf } from "../../../base/errors/error.js";
 import { shown } from "../../../base/redact/redact.js";
 import type { ProxyAgent } from "../../../tunnel/agent/agent.js";
@@ -14,12 +14,12 @@ import { EndedTunnels, type LinkPeer, TunnelRows } from "../admin/tunnel-row.js"
 import { RefusalLog } from "../refusals.js";
 import { DialCounts, hundredths, onceEach } from "./common.js";
 
-/** As long as a dial would look. */
+/** As long as a dial may look a name up. */
 const EXPLAIN_LOOKUP_MS = 5_000;
 
 export class ObservedAgent implements ObservedRole {
   readonly ended = new EndedTunnels();
-  /** What its policy forbade. */
+  /** Dials that its policy refused. */
   readonly refusals = new RefusalLog();
   readonly #agent: ProxyAgent;
   readonly #rows: TunnelRows;

@@ -1,4 +1,4 @@
-/** What an Ignition server tells the admin API about itself. */
+/** An Ignition server as the admin API shows it. */
 import { hostname } from "node:os";
 import type { FetchRecorder, RefusedFetch, ServedFetch } from "../../../cluster/ignition/server/fetches.js";
 import type { CertificateSet } from "../../../tunnel/pki/certificate-set.js";

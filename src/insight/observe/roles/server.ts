@@ -1,4 +1,4 @@
-/** What a server tells the admin API about itself. */
+/** A server as the admin API shows it. */
 
 import { shown } from "../../../base/redact/redact.js";
 import { serverDialEnded, serverTunnelClosed } from "../../../tunnel/events/channels.js";

@@ -1,4 +1,4 @@
-/** What a sidecar tells the admin API about itself. */
+/** A sidecar as the admin API shows it. */
 import { hostname } from "node:os";
 import { certificatesOf, describeFrontend, type Frontend } from "../../../tunnel/client/frontend.js";
 import { connectionClosed, requestDecided } from "../../../tunnel/sidecar/channels.js";

@@ -15,7 +15,7 @@ export function defaultTokenFile(env: Readonly<Record<string, string | undefined
 /** Resolves to whether it was made now. Throws DB_ADMIN_TOKEN_FILE. */
 export async function keepToken(path: string): Promise<boolean> {
   const isNew = await makeToken(path);
-  // Whatever is wrong with one that was there is better said now than in the browser.
+  // A fault of a file that was there is better reported now than in the browser.
   await new TokenFile(path).digest();
   return isNew;
 }

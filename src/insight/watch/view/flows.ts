@@ -33,7 +33,7 @@ export const SHOWN = 16;
 /** More lines would be a carpet, and each one that moves has to be painted. */
 const LINES = 48;
 
-/** Remembers how many bytes each tunnel had, so that the next look gives rates. */
+/** Remembers how many bytes each tunnel had, so that the next measurement gives rates. */
 export class FlowMeter {
   #bytes = new Map<number, number>();
   #at: number | undefined;

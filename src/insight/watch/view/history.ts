@@ -1,4 +1,4 @@
-/** What the charts draw: rates over the last minutes, from totals that were looked at once a second. */
+/** What the charts draw: rates over the last minutes, from totals that were sampled once a second. */
 import type { Totals } from "../../observe/admin/contract.js";
 
 const KEPT_SECONDS = 600;
@@ -41,7 +41,7 @@ export class History {
   sample(totals: Totals, now: number): void {
     const last = this.#last;
     this.#last = { totals, at: now };
-    // A process that was started anew counts from zero.
+    // A process that was started again counts from zero.
     if (last === undefined || totals.dialsEstablished < last.totals.dialsEstablished) return;
     const seconds = (now - last.at) / 1000;
     if (seconds <= 0) return;

@@ -46,7 +46,7 @@ function comparing({ column, descending }: Order): (a: TunnelRow, b: TunnelRow) 
   return (a, b) => {
     const left = key(a);
     const right = key(b);
-    // Equal ones stay where they are, however often the list is made anew.
+    // Equal ones keep their order, however often the list is made again.
     return left === right ? a.id - b.id : (left < right ? -1 : 1) * sign;
   };
 }

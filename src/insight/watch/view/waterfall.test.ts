@@ -29,5 +29,5 @@ test("a dial that failed, and one that waits for an agent", () => {
   const failed = lived({ dialled: 1, ended: 40 }, { lastError: "refused" });
   expect(failed.bars.at(-1)).toMatchObject({ kind: "failed", fromMs: 1, toMs: 40 });
   expect(failed.events).toEqual([{ label: "ended: refused", atMs: 40 }]);
-  expect(lived({}).bars).toEqual([{ label: "chose a way", fromMs: 0, toMs: 900, kind: "wait" }]);
+  expect(lived({}).bars).toEqual([{ label: "choosing an agent", fromMs: 0, toMs: 900, kind: "wait" }]);
 });

@@ -18,7 +18,7 @@ export function waterfall(tunnel: TunnelRow, now: number): Waterfall {
   const { marks } = tunnel;
   const endMs = marks.ended ?? Math.max(0, now - tunnel.askedAt);
   const dialled = marks.dialled ?? endMs;
-  const bars: Bar[] = [{ label: "chose a way", fromMs: 0, toMs: dialled, kind: "wait" }];
+  const bars: Bar[] = [{ label: "choosing an agent", fromMs: 0, toMs: dialled, kind: "wait" }];
   if (marks.dialled !== undefined) {
     const failed = marks.answered === undefined && marks.ended !== undefined;
     const kind = failed ? "failed" : "dial";

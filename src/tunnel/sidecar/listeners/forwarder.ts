@@ -169,7 +169,7 @@ export class Forwarder {
   }
 }
 
-/** The connection stood; what came over it, or did not, was no answer. */
+/** The target was connected, but what came over the connection was no HTTP answer. */
 function brokenAnswer({ host, port }: { host: string; port: number }, cause: unknown): RouteError {
   const message = `${joinHostPort(host, port)} was reached, but gave no HTTP answer: ${messageOf(cause)}.`;
   return new RouteError("host", "DB_HTTP_ANSWER", message, { cause });

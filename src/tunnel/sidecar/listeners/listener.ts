@@ -1,4 +1,4 @@
-/** One place where clients come in: opened, drained, closed. */
+/** One address at which clients connect: opened, drained, closed. */
 import { Server as HttpServer } from "node:http";
 import type { AddressInfo, Server } from "node:net";
 import { joinHostPort } from "../../../base/address.js";
@@ -25,7 +25,7 @@ export class ProxyListener {
   async open(): Promise<string> {
     const { address: where, protocol } = this.config;
     const what = `${protocol} proxy`;
-    // The gate counts clients, and they are told in their own protocol that they are late.
+    // ConnectionLimit counts clients, and late ones are refused in their own protocol.
     const limits = { requestTimeoutMs: 0, maxPending: this.handler.limits.maxConnections };
     if ("path" in where) {
       this.#removeSocket = await listenOnSocketFile(this.#server, what, { ...where, replace: true }, limits);

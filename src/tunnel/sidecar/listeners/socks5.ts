@@ -97,7 +97,7 @@ class Socks5Client {
   }
 
   readonly #onLate = (): void => {
-    this.#refuse("late", `the client said nothing usable within ${this.#handler.limits.handshakeTimeoutMs} ms`);
+    this.#refuse("late", `the client sent no usable request within ${this.#handler.limits.handshakeTimeoutMs} ms`);
     this.#socket.destroy();
   };
 

@@ -1,4 +1,4 @@
-/** Connections straight from here, by way of this network's own proxy where one is set. */
+/** Direct connections from this host, through this network's own proxy where one is set. */
 import net, { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { messageOf } from "../../../base/errors/error.js";
@@ -89,7 +89,7 @@ export async function connectTcp({ host, port }: Target, stop: AbortSignal): Pro
 /** A name with more dead addresses than this is not worth a caller's patience. */
 const MAX_ATTEMPTS = 4;
 
-/** Nothing that was said is lost by trying elsewhere; a timeout has used up the time for it. */
+/** Failures after which another address may be tried; a timeout has used up the time for it. */
 const ELSEWHERE: ReadonlySet<FailureKind> = new Set(["refused", "network", "host"]);
 
 export async function firstReachable(

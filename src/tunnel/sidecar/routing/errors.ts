@@ -89,7 +89,7 @@ export function loopError(target: Target, what: string): RouteError {
   );
 }
 
-/** Which resolver said what. */
+/** What one resolver answered. */
 export interface Attempt {
   readonly resolver: string;
   /** Undefined: it knows no such name. */
@@ -97,12 +97,12 @@ export interface Attempt {
 }
 
 export function unresolvedError(name: string, attempts: readonly Attempt[]): RouteError {
-  const said = attempts.map(({ resolver, failure }) => {
+  const answers = attempts.map(({ resolver, failure }) => {
     return `${resolver}: ${failure === undefined ? "no such name" : messageOf(failure).replace(/\.$/, "")}`;
   });
   // A resolver that cannot be asked is not the name's fault.
   const failed = attempts.find(({ failure }) => failure !== undefined);
-  const message = `no address was found for ${name} (${said.join("; ")}).`;
+  const message = `no address was found for ${name} (${answers.join("; ")}).`;
   return new RouteError(failed === undefined ? "name" : "path", "DB_SIDECAR_NAME", message, { cause: failed?.failure });
 }
 

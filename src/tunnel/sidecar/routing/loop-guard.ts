@@ -20,7 +20,7 @@ export class LoopGuard {
     this.#options = options;
   }
 
-  /** Rejects with a RouteError. Looks at the host as it stands: names are looked at again once they are addresses. */
+  /** Rejects with a RouteError. Judges the host as it is written: names are judged again once they are resolved. */
   async check(target: Target, stop: AbortSignal): Promise<void> {
     if (this.isOwn(target)) throw loopError(target, "a listener of this sidecar");
     for (const frontend of this.#options.frontends) {

@@ -96,7 +96,7 @@ export interface ResolverAnswer {
   readonly ttlMs: number | undefined;
 }
 
-/** Rejects when it cannot tell, which is never remembered. */
+/** Rejects when there is no answer, which is never cached. */
 export type ResolverQuery = (name: string, stop: AbortSignal) => Promise<ResolverAnswer>;
 
 export interface AnswerCacheOptions {

@@ -85,10 +85,10 @@ export async function connectThroughProxy(
     const refusal = await exchangeConnect(stream, exchange, stop);
     if (refusal === undefined) return stream;
     const { status, body } = refusal;
-    const said = body === "" ? "" : `: ${oneLine(body)}`;
+    const reason = body === "" ? "" : `: ${oneLine(body)}`;
     const login407 = proxy.authorization === undefined ? "wants a login" : "does not accept the login";
     const what = status === 407 ? `${login407} (407)` : `refused to connect to ${address} (${status})`;
-    throw proxyError(failureKindOf(status), proxy, `${what}${said}`);
+    throw proxyError(failureKindOf(status), proxy, `${what}${reason}`);
   } catch (reason) {
     stream.destroy();
     throw reason;
@@ -126,7 +126,7 @@ export class ProxyTrust {
     this.#bundleFile = bundleFile;
   }
 
-  /** Made anew when the bundle was replaced. Throws a DrawbridgeError that names the file when it cannot be used. */
+  /** Made again when the bundle was replaced. Throws a DrawbridgeError that names the file when it cannot be used. */
   context(): SecureContext {
     const stamp = this.#stamp();
     if (this.#context?.stamp !== stamp) {
