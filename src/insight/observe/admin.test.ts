@@ -77,7 +77,7 @@ describe("an admin port without a token file, as upstream has it", () => {
     expect(await get(path)).toMatchObject({ status: 404, body: "404 page not found\n" });
   });
 
-  test("says which flag opens the API", async () => {
+  test("names the flag that opens the API", async () => {
     await start({ tokenFile: "" });
     const answer = await get("/drawbridge/v1/agents", { authorization });
     expect(answer.status).toBe(403);
@@ -96,7 +96,7 @@ describe("profiling", () => {
 
   test("takes one CPU profile at a time", async () => {
     await start({ profiling: true });
-    // The one that is taken lasts until the other is turned away, however long that takes.
+    // The one that is taken lasts until the other is refused, however long that takes.
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     try {
       const asked = [1, 2].map(() => get("/debug/pprof/profile?seconds=0.5"));
@@ -150,7 +150,7 @@ describe("the live page", () => {
     expect(headers).toMatchObject({ "x-frame-options": "DENY", "x-content-type-options": "nosniff" });
   });
 
-  test("is not served under another's name", async () => {
+  test("is not served under a foreign Host header", async () => {
     await start({ page: () => livePage(html) });
     expect((await get("/", { host: "evil.example" })).status).toBe(403);
   });

@@ -39,7 +39,7 @@ const refusal = {
 describe("logEvents", () => {
   afterEach(() => end());
 
-  test("tells about agents, refusals with their explanation, cuts and certificates at the default verbosity", () => {
+  test("logs agents, refusals with their explanation, cuts and certificates at the default verbosity", () => {
     listen(4);
     channels.serverAgentConnected.publish({
       source,
@@ -112,7 +112,7 @@ describe("logEvents", () => {
     expect(lines).toHaveLength(expected);
   });
 
-  test("says which connection was closed before its peer was known, and why, at a bounded pace", () => {
+  test("logs which connection was closed before its peer was known, and why, at a bounded rate", () => {
     listen(4);
     const closed = { listener: "agent", remote: "10.0.0.9:4711", reason: "handshake-timeout" } as const;
     for (let i = 0; i < 1_000; i++) processConnections.report(closed);
@@ -132,7 +132,7 @@ describe("logEvents", () => {
     expect(lines.map((line) => line.message)).toEqual(["dial was refused", "dial failed"]);
   });
 
-  test("thins out a flood of troubles and says how many it left out", () => {
+  test("limits a flood of failures and logs how many lines it left out", () => {
     listen(4);
     for (let count = 0; count < 1000; count++) channels.serverRefused.publish(refusal);
     expect(lines).toHaveLength(100);
@@ -162,7 +162,7 @@ describe("logEvents", () => {
     expect(lines).toHaveLength(101);
   });
 
-  test("writes what happens once beside a flood of something else", () => {
+  test("logs a single event beside a flood of others", () => {
     listen(4);
     const agent = { source, agentId: "a-1", stream: 3 };
     for (let count = 0; count < 1000; count++) channels.serverAgentDisconnected.publish({ ...agent, reason: "EOF" });
@@ -170,7 +170,7 @@ describe("logEvents", () => {
     expect(lines.at(-1)).toMatchObject({ message: "dial was refused" });
   });
 
-  test("covers the agent's side", () => {
+  test("logs the events of an agent", () => {
     listen(4);
     const server = { source, serverId: "s-1", address: "10.0.0.9:8091" };
     channels.agentServerConnected.publish({ ...server, serverCount: 2 });
@@ -197,7 +197,7 @@ describe("logEvents", () => {
     ]);
   });
 
-  test("tells nothing of other instances, and nothing after its end", () => {
+  test("logs nothing of other instances, and nothing after its end", () => {
     listen(4);
     channels.agentDraining.publish({ source: { name: "other" } });
     end();

@@ -31,7 +31,7 @@ async function bundle(parts: readonly BundlePart[], secrets: readonly string[] =
 const names = ({ files }: SupportManifest) => files.map(({ path }) => path);
 
 describe("a bundle", () => {
-  test("holds what there is, says what there is not, and is for its owner only", async () => {
+  test("holds what is available, names what is not, and is for its owner only", async () => {
     const { out, manifest, text } = await bundle([
       logPart(file("server.log", "up\n")),
       logPart(join(folder, "absent.log")),
@@ -46,7 +46,7 @@ describe("a bundle", () => {
     expect(text).toContain('"tool": "drawbridge 1.2.3"');
   });
 
-  test("is not there when it cannot be written whole", async () => {
+  test("does not exist when it cannot be written completely", async () => {
     const parts = [logPart(file("server.log", "up\n"))];
     const out = join(folder, "absent", "support.tar.gz");
     const options = { out, version: "1.2.3", now: new Date(), parts, secrets: [] };
@@ -76,7 +76,7 @@ describe("a bundle", () => {
   });
 });
 
-describe("secrets", () => {
+describe("secrets in a bundle", () => {
   test("planted everywhere are nowhere in the archive", async () => {
     const token = "5e1f-admin-token-value-77";
     const password = "correct-horse-battery";
@@ -167,7 +167,7 @@ describe("secrets", () => {
     30_000,
   );
 
-  test("a text without any is left as it is", () => {
+  test("are not found in a text without any, which stays as it is", () => {
     const text =
       '{"key": 7, "secretsServed": 3, "window": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"} --admin-token-file /run/x https://a.example/b\n';
     const scrubbed = new Scrubber(["", "abc"]).scrub("dump.json", Buffer.from(text));

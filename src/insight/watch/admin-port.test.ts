@@ -41,7 +41,7 @@ describe("a process' admin port", () => {
     rmSync(folder, { recursive: true });
   });
 
-  test("answers questions", async () => {
+  test("answers GET requests", async () => {
     const port = portAt(http.port);
     expect((await port.get<Overview>("")).process).toMatchObject({ role: "server", id: "s-1" });
     expect((await port.get<Page<TunnelRow>>("tunnels?target=10.0.0.7")).total).toBe(1);
@@ -49,12 +49,12 @@ describe("a process' admin port", () => {
     expect(await port.text("/metrics")).toBe("");
   });
 
-  test("has nothing where there is nothing", async () => {
+  test("returns undefined for what does not exist", async () => {
     expect(await portAt(http.port).find("refusals/none")).toBeUndefined();
     expect(await portAt(http.port).find("tunnels/7")).toMatchObject({ target: "10.0.0.7:443" });
   });
 
-  test("says why it refuses, in its own words", async () => {
+  test("reports a refusal with the server's message", async () => {
     await expect(portAt(http.port, "wrong").get("process")).rejects.toMatchObject({
       code: "DB_ADMIN_REFUSED",
       message: expect.stringMatching(/^127\.0\.0\.1:\d+ answered 401: send the admin token/),
@@ -67,7 +67,7 @@ describe("a process' admin port", () => {
     });
   });
 
-  test("tells what changes, until it is not wanted any more", async () => {
+  test("delivers events until the caller stops", async () => {
     const events: ServerSentEvent[] = [];
     const following = portAt(http.port).follow((event) => events.push(event), stop.signal);
     await expect.poll(() => events.map(({ name }) => name), wait).toEqual(["snapshot", "tunnels"]);
@@ -78,7 +78,7 @@ describe("a process' admin port", () => {
     await following;
   });
 
-  test("hangs up when its process ends, and is not to be reached then", async () => {
+  test("ends the stream with its process, and is unreachable then", async () => {
     const names: string[] = [];
     const following = portAt(http.port).follow(({ name }) => names.push(name), stop.signal);
     await expect.poll(() => names, wait).toContain("tunnels");
@@ -92,7 +92,7 @@ describe("a process' admin port", () => {
   });
 });
 
-describe("somebody else in its place", () => {
+describe("another server at the admin port's address", () => {
   let server: Server;
   const answering = async (answer: RequestListener): Promise<AdminPort> => {
     server = createServer(answer).listen(0, "127.0.0.1");
@@ -120,7 +120,7 @@ describe("somebody else in its place", () => {
     await expect(port.get("process")).rejects.toMatchObject({ code: "DB_ADMIN_ANSWER" });
   });
 
-  test("that speaks no events is not followed", async () => {
+  test("that sends no events is not followed", async () => {
     const port = await answering((_request, response) => {
       response.writeHead(200, { "content-type": "text/html" }).end("<html>welcome</html>\n\n");
     });
@@ -128,7 +128,7 @@ describe("somebody else in its place", () => {
     await expect(following).rejects.toMatchObject({ code: "DB_ADMIN_ANSWER" });
   });
 
-  test("that breaks off in the middle is not to be reached", async () => {
+  test("that breaks off in the middle is reported as unreachable", async () => {
     const port = await answering((_request, response) => {
       response.writeHead(200, { "content-length": "100" });
       response.write("{", () => response.destroy());

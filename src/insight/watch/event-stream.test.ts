@@ -20,7 +20,7 @@ test("the same events come out, wherever the bytes are cut", () => {
   );
 });
 
-test("an event without an end is given up", () => {
+test("an event that never ends is an error", () => {
   const reader = new EventStreamReader();
   const megabyte = Buffer.alloc(1024 * 1024, "x");
   expect(() => {

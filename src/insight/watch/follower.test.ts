@@ -45,7 +45,7 @@ describe("a follower of a process", () => {
     rmSync(folder, { recursive: true });
   });
 
-  test("knows what it knows, and what became of it", async () => {
+  test("has the state of the process and its changes", async () => {
     await expect.poll(() => follower.view?.facts.process.id, wait).toBe("s-1");
     role.open(3).bytesToTarget = 12;
     await expect.poll(() => follower.view?.tunnels.get(3)?.bytesToTarget, wait).toBe(12);
@@ -54,7 +54,7 @@ describe("a follower of a process", () => {
     expect(follower.problem).toBe("");
   });
 
-  test("says that it is gone, and goes on with the next one at its address", async () => {
+  test("reports that the process is gone, and follows the next one at its address", async () => {
     role.open(1);
     await expect.poll(() => follower.view?.tunnels.size, wait).toBe(1);
     const { port } = http;
@@ -68,7 +68,7 @@ describe("a follower of a process", () => {
     expect(follower.problem).toBe("");
   });
 
-  test("says that its token is not the right one any more", async () => {
+  test("reports that its token is no longer accepted", async () => {
     await expect.poll(() => follower.view, wait).toBeDefined();
     const { port } = http;
     await http.close();
@@ -78,13 +78,13 @@ describe("a follower of a process", () => {
   });
 });
 
-describe("what a follower draws", () => {
+describe("the history of a follower", () => {
   const nobody = new AdminPort({ url: new URL("http://127.0.0.1:1"), token: "x" });
   const tell = (follower: Follower, name: string, data: object) => follower.take({ name, data: JSON.stringify(data) });
   const at = (bytes: number, more = {}) => totals({ bytesToTarget: bytes, dialsEstablished: 1, ...more });
   const process = (instance: string) => ({ ...snapshot().process, instance });
 
-  test("is not zero while nothing is heard, and no peak when it is heard again", () => {
+  test("has no zero rates while nothing is received, and no peak afterwards", () => {
     const follower = new Follower(nobody);
     tell(follower, "snapshot", snapshot({ totals: at(1000) }));
     follower.sample(1000);
@@ -95,7 +95,7 @@ describe("what a follower draws", () => {
     expect(follower.history.columns.toTarget).toEqual([1000]);
   });
 
-  test("begins anew with a process that was started anew, however far that one is already", () => {
+  test("begins again with a restarted process, whatever its totals are", () => {
     const follower = new Follower(nobody);
     tell(follower, "snapshot", snapshot({ process: process("a"), totals: at(1000, { dialMsSum: 900 }) }));
     follower.sample(1000);
@@ -107,7 +107,7 @@ describe("what a follower draws", () => {
     expect(follower.history.columns.dialMs).toEqual([null]);
   });
 
-  test("is the new snapshot after something was lost", () => {
+  test("continues from the new snapshot after a loss", () => {
     const follower = new Follower(nobody);
     tell(follower, "snapshot", snapshot());
     tell(follower, "tunnels", { tunnels: [tunnel(1), tunnel(2)], more: false });
@@ -117,7 +117,7 @@ describe("what a follower draws", () => {
     expect([...follower.view!.tunnels.keys()]).toEqual([2]);
   });
 
-  test("ends at once when it was over before it began", async () => {
+  test("ends at once when the signal was aborted before", async () => {
     // A pause would not come to an end.
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());

@@ -1,4 +1,4 @@
-/** One dial through a front door that the test plays, with a real admin port beside it. */
+/** One dial through a frontend that the test plays, with a real admin port beside it. */
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
@@ -17,13 +17,13 @@ const TARGET = "10.0.0.7:443";
 let folder: string;
 let role: PlayedRole;
 let http: RunningHttp;
-let door: Server;
-/** What the server does when somebody asks at its door. */
+let server: Server;
+/** What the server does when a caller connects. */
 let answer: (caller: Socket) => void;
 const callers = new Set<Socket>();
 
 const admin = (token = TOKEN) => new AdminPort({ url: new URL(`http://127.0.0.1:${http.port}`), token });
-const frontend = () => ({ mode: "http-connect", uds: join(folder, "door") }) as const;
+const frontend = () => ({ mode: "http-connect", uds: join(folder, "frontend") }) as const;
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "drawbridge-trace-"));
@@ -32,16 +32,16 @@ beforeEach(async () => {
   role = new PlayedRole();
   const options = { ...role.parts, tokenFile, profiling: false };
   http = await startAdmin({ host: "127.0.0.1", port: 0 }, new MetricsRegistry(), options);
-  door = createServer((caller) => {
+  server = createServer((caller) => {
     callers.add(caller.on("error", () => {}));
     caller.once("data", () => answer(caller));
   }).listen(frontend().uds);
-  await once(door, "listening");
+  await once(server, "listening");
 });
 afterEach(async () => {
   for (const caller of callers) caller.destroy();
   callers.clear();
-  door.close();
+  server.close();
   await http.close();
   rmSync(folder, { recursive: true });
 });
@@ -73,8 +73,8 @@ test("a dial that goes well has its steps, and who carried it", async () => {
 });
 
 test.each([-3_600_000, 3_600_000])("a server whose clock is %d ms apart is understood all the same", async (apart) => {
-  const told = { role: "server" as const, id: "s-1", ready: true, draining: false };
-  role.process = () => ({ ...told, now: Date.now() + apart });
+  const answer = { role: "server" as const, id: "s-1", ready: true, draining: false };
+  role.process = () => ({ ...answer, now: Date.now() + apart });
   // Somebody else's, from before.
   role.open(4, TARGET).askedAt = Date.now() + apart - 60_000;
   answer = (caller) => {

@@ -15,7 +15,7 @@ function logOf(verbosity: number) {
   return { source, lines: () => text.split("\n").filter((line) => line !== "") };
 }
 
-test("every connection is told only to those who asked for that much", () => {
+test("every connection is logged only from verbosity 5 on", () => {
   const [usual, chatty] = [logOf(4), logOf(5)];
   for (const { source } of [usual, chatty]) {
     requestDecided.publish({
@@ -35,8 +35,8 @@ test("every connection is told only to those who asked for that much", () => {
   expect(chatty.lines()[1]).toMatch(/connection closed .*target="b:1".*bytesFromTarget=2/);
 });
 
-test("refusals are told with their reason, but not by the thousand", () => {
-  // However long the thousand take: more are told as time goes by.
+test("refusals are logged with their reason, at a bounded rate", () => {
+  // However long the thousand take: more are logged as time goes by.
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const { source, lines } = logOf(4);
@@ -54,7 +54,7 @@ test("refusals are told with their reason, but not by the thousand", () => {
   expect(lines()).toHaveLength(100);
 });
 
-test("probes and the fallback are told when they change", () => {
+test("probes and the fallback are logged when they change", () => {
   const { source, lines } = logOf(4);
   for (const error of ["", "lost", "lost", "", ""]) probeEnded.publish({ source, listener: "a", error });
   fallbackChanged.publish({ source, listener: "a", active: true, why: "no answer" });

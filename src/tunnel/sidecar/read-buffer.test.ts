@@ -62,7 +62,7 @@ describe("a read buffer", () => {
     expect(one.current).toBe(next);
   });
 
-  test("keeps no more than it was told to", () => {
+  test("keeps no more free pieces than configured", () => {
     const pieces = new LargePieces(3, 1);
     const taken = [pieces.take()!, pieces.take()!, pieces.take()!];
     for (const piece of taken) pieces.giveBack(piece, false);

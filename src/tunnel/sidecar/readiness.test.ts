@@ -8,7 +8,7 @@ afterEach(() => void vi.useRealTimers());
 const PACE = { intervalMs: 10_000, timeoutMs: 5_000 };
 
 describe("readiness", () => {
-  test("is what the last probe said, and probes only at intervals", async () => {
+  test("is the result of the last probe, and probes run at intervals only", async () => {
     let failure: Error | undefined;
     const probe = vi.fn(async () => {
       if (failure !== undefined) throw failure;
@@ -49,7 +49,7 @@ describe("readiness", () => {
     readiness.stop("over");
   });
 
-  test("does not ask again while a probe is under way", async () => {
+  test("starts no second probe while one is under way", async () => {
     const probe = vi.fn(() => new Promise<void>(() => {}));
     const readiness = new TunnelReadiness({}, [["a", { probe }]], PACE);
     readiness.start();

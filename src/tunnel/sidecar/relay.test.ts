@@ -61,7 +61,7 @@ describe("a relay", () => {
     expect((await readAll(target)).equals(bytes)).toBe(true);
   });
 
-  test("hands on what was read before it came, and an end that came before it", async () => {
+  test("forwards bytes and an end that arrived before it was made", async () => {
     const [[near, client], [far, target]] = [await pair(), await pair()];
     client.end("early ");
     target.write("also ");
@@ -96,7 +96,7 @@ describe("a relay", () => {
     expect((await readAll(client)).toString()).toBe("answer");
   });
 
-  test("lets the other side know of a reset, and says so at the end", async () => {
+  test("resets the other side after a reset, and reports it at the end", async () => {
     const { client, target, ends } = await relayed();
     const reset = once(client, "error");
     target.resetAndDestroy();
@@ -149,7 +149,7 @@ describe("a relay", () => {
     far.destroy();
   });
 
-  test("hears a client out for which the target has gone", async () => {
+  test("reads a client to its end after the target has gone", async () => {
     const [near, client] = await pair();
     const far = new Duplex({ allowHalfOpen: false, read() {}, write: (_chunk, _encoding, done) => done() });
     const ends: RelayEnd[] = [];

@@ -71,7 +71,7 @@ describe("a sidecar", () => {
     expect(await reset).toMatchObject([{ code: "ECONNRESET" }]);
   });
 
-  test("listens on unix sockets with the mode it was told, and leaves other files alone", async () => {
+  test("listens on Unix sockets with the configured mode, and leaves other files alone", async () => {
     const dir = mkdtempSync(join(tmpdir(), "db-"));
     onTestFinished(() => rmSync(dir, { recursive: true }));
     const open = (path: string): Sidecar => {

@@ -35,9 +35,9 @@ afterEach(async () => {
 });
 
 describe("the overview", () => {
-  test("says who answers, since when, and where it listens", async () => {
+  test("has the role, its start and its listeners", async () => {
     listening.publish({ source: role.source, what: "agents", address: "127.0.0.1:8091" });
-    listening.publish({ source: {}, what: "another process' door", address: "127.0.0.1:1" });
+    listening.publish({ source: {}, what: "another process's listener", address: "127.0.0.1:1" });
     const { process, listeners } = (await ask("")).json<Overview>();
     expect(process).toMatchObject({ apiVersion: 1, role: "server", version: "1.2.3", id: "s-1", ready: true });
     expect(process.instance).toMatch(/^[0-9a-f]{12}$/);
@@ -45,7 +45,7 @@ describe("the overview", () => {
     expect(listeners).toEqual([{ what: "agents", address: "127.0.0.1:8091" }]);
   });
 
-  test("is JSON that no browser takes for a page and no terminal for an order", async () => {
+  test("is JSON in which browsers find no page and terminals no control sequence", async () => {
     role.addAgent(1, "<img src=x onerror=alert(1)>\u001b[31m\u009b31m\u202e");
     const answer = await ask("");
     expect(answer.headers).toMatchObject({
@@ -60,7 +60,7 @@ describe("the overview", () => {
 });
 
 describe("tunnels", () => {
-  test("come in pages, by id, whatever comes and goes in between", async () => {
+  test("are listed in pages by id while others open and close", async () => {
     for (const id of [5, 3, 9, 1, 7]) role.open(id);
     const first = await page<TunnelRow>("tunnels?limit=2");
     expect([ids(first), first.total, first.next]).toEqual([[1, 3], 5, 3]);
@@ -88,7 +88,7 @@ describe("tunnels", () => {
     },
   );
 
-  test("are shown one by one, too, and those that are over for a while", async () => {
+  test("can be fetched one by one, ended ones for a while", async () => {
     role.open(4);
     expect((await ask("tunnels/4")).json<TunnelRow>()).toMatchObject({
       id: 4,
@@ -112,7 +112,7 @@ describe("tunnels", () => {
   });
 });
 
-test("drains an agent, and says so where the role cannot", async () => {
+test("an agent is drained on request, and a role that cannot drain answers 409", async () => {
   role.addAgent(3);
   expect((await ask("agents/3")).json()).toMatchObject({ key: 3, id: "agent-3" });
   expect((await ask("agents/3/drain", { method: "POST" })).status).toBe(200);
@@ -128,7 +128,7 @@ describe("refusals", () => {
     strategies: [{ name: "default", keys: 2, matches: 0 }],
   };
 
-  test("are the last few, each with its explanation", async () => {
+  test("are listed newest first, each with its explanation", async () => {
     const end = keepServerRefusals(role.refusals, role.source);
     for (let count = 0; count < 300; count++) {
       serverRefused.publish({ source: role.source, referenceId: `r-${count}`, address: "10.0.0.1:443", explanation });
@@ -143,7 +143,7 @@ describe("refusals", () => {
     expect((await ask("refusals/r-43")).status).toBe(404);
   });
 
-  test("keep no endless explanation", () => {
+  test("keep no explanation that is too long", () => {
     role.refusals.add({ id: "big", target: "a".repeat(10_000), why: "b" }, { text: "x".repeat(1e6) });
     expect(JSON.stringify(role.refusals.find("big")).length).toBeLessThan(1_000);
   });
@@ -168,20 +168,20 @@ test.each([
   expect([answer.status, answer.json<ApiError>().error.code]).toEqual([404, "not-found"]);
 });
 
-test("takes no method that it does not know", async () => {
+test("the API answers 405 to methods that it does not have", async () => {
   for (const method of ["DELETE", "PUT", "PATCH"]) expect((await ask("agents", { method })).status).toBe(405);
   expect((await ask("agents", { method: "POST" })).headers.allow).toBe("GET, HEAD");
   expect((await ask("nothing", { method: "POST" })).status).toBe(404);
   expect(await ask("agents", { method: "HEAD" })).toMatchObject({ status: 200, body: "" });
 });
 
-describe("with 10,000 tunnels", () => {
+describe("an admin API with 10,000 tunnels", () => {
   beforeEach(() => {
     for (let id = 1; id <= 10_000; id++) role.open(id);
     for (let key = 1; key <= 500; key++) role.addAgent(key);
   });
 
-  test("everything is dumped, a portion a turn, so that tunnels get theirs", async () => {
+  test("sends the dump one portion per turn of the event loop", async () => {
     let dump: Dump | undefined;
     const most = await role.mostInOneTurn(async () => {
       const answer = await ask("dump");
@@ -193,7 +193,7 @@ describe("with 10,000 tunnels", () => {
     expect(most).toBe(200);
   });
 
-  test("only those of a page are described", async () => {
+  test("describes only the tunnels of the page that is asked for", async () => {
     const most = await role.mostInOneTurn(() => ask("tunnels?limit=1000&after=5000"));
     expect([most, role.described]).toEqual([1_000, 1_000]);
   });

@@ -57,7 +57,7 @@ afterEach(async () => {
 });
 
 describe("the token", () => {
-  test("is asked for on every route, and never repeated", async () => {
+  test("is required on every route, and never echoed", async () => {
     const routes = ["", "process", "agents", "tunnels", "tunnels/7", "events", "dump", "session", "nothing", "a/b/c/d"];
     for (const path of routes) {
       for (const wrong of ["", "Bearer", "Bearer wrong", `Basic ${TOKEN}`, `Bearer ${TOKEN}x`, TOKEN]) {
@@ -73,11 +73,11 @@ describe("the token", () => {
     expect(role.closed).toEqual([]);
   });
 
-  test("is not looked for in the URL", async () => {
+  test("is not accepted in the URL", async () => {
     expect((await ask(`agents?token=${TOKEN}&access_token=${TOKEN}`)).status).toBe(401);
   });
 
-  test("opens the API, and a new one does as soon as the file has it", async () => {
+  test("opens the API, and a new token does as soon as the file has it", async () => {
     expect((await get("agents", { authorization })).status).toBe(200);
     writeFileSync(tokenFile, "another-token");
     expect((await get("agents", { authorization })).status).toBe(401);
@@ -114,15 +114,15 @@ describe("the stream of events", () => {
         .end();
     });
     expect(answer.statusCode).toBe(200);
-    const told = { isOver: false };
+    const stream = { isOver: false };
     answer
       .on("error", () => {})
       .once("close", () => {
-        told.isOver = true;
+        stream.isOver = true;
       })
       .resume();
     shut.push(() => answer.destroy());
-    return told;
+    return stream;
   }
 
   let quick: RunningHttp;
@@ -165,11 +165,11 @@ describe("a page's session", () => {
     expect(cookieLine).not.toContain(TOKEN);
   });
 
-  test("opens what the token opens, until it is ended", async () => {
+  test("opens what the token opens, until logout", async () => {
     const session = { cookie: `other=1; ${await cookie()}` };
     expect((await get("agents", session)).status).toBe(200);
-    const told = (await get("session", session)).json<{ expiresAt: number }>();
-    expect(Math.abs(told.expiresAt - Date.now() - 12 * 3_600_000)).toBeLessThan(60_000);
+    const answer = (await get("session", session)).json<{ expiresAt: number }>();
+    expect(Math.abs(answer.expiresAt - Date.now() - 12 * 3_600_000)).toBeLessThan(60_000);
     const out = await ask("logout", { method: "POST", headers: { ...session, origin: origin() } });
     expect(out.headers["set-cookie"]![0]).toContain("Max-Age=0");
     expect((await get("agents", session)).status).toBe(401);
@@ -183,7 +183,7 @@ describe("a page's session", () => {
     expect((await get("agents", session)).status).toBe(401);
   });
 
-  test("gives way to newer ones when there are too many", async () => {
+  test("ends when there are too many newer ones", async () => {
     const first = await cookie();
     for (let count = 0; count < 63; count++) await cookie();
     expect((await get("process", { cookie: first })).status).toBe(200);
@@ -192,7 +192,7 @@ describe("a page's session", () => {
     expect((await get("process", { cookie: last })).status).toBe(200);
   });
 
-  test("is not guessed", async () => {
+  test("cannot be opened by guessing the token", async () => {
     const name = (await cookie()).split("=")[0];
     expect((await get("process", { cookie: `${name}=${"A".repeat(43)}` })).status).toBe(401);
     const answers: number[] = [];
@@ -242,14 +242,14 @@ describe("another site", () => {
     expect(role.closed).toEqual([]);
   });
 
-  test("has no permission to ask for permission", async () => {
+  test("gets no CORS preflight approved", async () => {
     const headers = { origin: "https://evil.example", "access-control-request-method": "POST" };
     const answer = await ask("tunnels/7/close", { method: "OPTIONS", headers });
     expect(answer.status).toBe(403);
     expect(answer.headers["access-control-allow-methods"]).toBeUndefined();
   });
 
-  test("is ruled out by the page itself before anything changes", async () => {
+  test("cannot change anything with a session's cookie", async () => {
     const session = await cookie();
     const close = (headers: Record<string, string>) =>
       ask("tunnels/7/close", { method: "POST", headers: { cookie: session, ...headers } });
@@ -262,7 +262,7 @@ describe("another site", () => {
     expect(role.closed).toEqual([7, 7]);
   });
 
-  test("is not what a person's own browser or script is", async () => {
+  test("is not mistaken for a person's own browser or script", async () => {
     const session = await cookie();
     expect((await get("agents", { cookie: session, "sec-fetch-site": "none" })).status).toBe(200);
     expect((await get("agents", { cookie: session, "sec-fetch-site": "same-origin" })).status).toBe(200);

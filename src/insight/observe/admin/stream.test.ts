@@ -35,11 +35,11 @@ afterEach(async () => {
   await once(server, "close");
 });
 
-type Told = { [Name in keyof StreamEvents]: { name: Name; data: StreamEvents[Name] } }[keyof StreamEvents];
+type ReceivedEvent = { [Name in keyof StreamEvents]: { name: Name; data: StreamEvents[Name] } }[keyof StreamEvents];
 
 /** A reader as a page is one: it keeps what the events tell it. */
 class PageReader {
-  readonly told: Told[] = [];
+  readonly events: ReceivedEvent[] = [];
   readonly tunnels = new Map<number, TunnelRow>();
   complete = false;
   #text = "";
@@ -50,7 +50,7 @@ class PageReader {
   }
 
   get changes(): ChangeEvent[] {
-    return this.told.flatMap(({ name, data }) => (name === "change" ? [data as ChangeEvent] : []));
+    return this.events.flatMap(({ name, data }) => (name === "change" ? [data as ChangeEvent] : []));
   }
 
   #take(text: string): void {
@@ -63,7 +63,7 @@ class PageReader {
   #hear(frame: string): void {
     const [, name, json] = /^event: (\w+)\ndata: (.*)$/.exec(frame)!;
     const data = JSON.parse(json!) as never;
-    this.told.push({ name, data } as unknown as Told);
+    this.events.push({ name, data } as unknown as ReceivedEvent);
     if (name === "snapshot") {
       this.tunnels.clear();
       this.complete = false;
@@ -95,7 +95,7 @@ async function read(): Promise<PageReader> {
 const sameAsRole = (reader: PageReader) => expect([...reader.tunnels.values()]).toEqual([...role.list.values()]);
 
 describe("a reader", () => {
-  test("gets everything first, tunnels in portions", async () => {
+  test("gets a whole snapshot first, with the tunnels in portions", async () => {
     for (let id = 1; id <= 450; id++) role.open(id);
     role.addAgent(1);
     role.end({ ...role.open(0), state: "closed" });
@@ -103,7 +103,7 @@ describe("a reader", () => {
     await serve();
     const reader = await read();
     await poll(() => reader.complete).toBe(true);
-    const [first, ...rest] = reader.told;
+    const [first, ...rest] = reader.events;
     const portions = rest.filter(({ name }) => name === "tunnels");
     const snapshot = first!.data as SnapshotEvent;
     expect(first!.name).toBe("snapshot");
@@ -113,7 +113,7 @@ describe("a reader", () => {
     sameAsRole(reader);
   });
 
-  test("then gets only what changes", async () => {
+  test("gets only changes after the snapshot", async () => {
     for (let id = 1; id <= 3; id++) role.open(id);
     role.addAgent(1);
     role.addAgent(2);
@@ -144,7 +144,7 @@ describe("a reader", () => {
     sameAsRole(reader);
   });
 
-  test("of 10,000 tunnels gets them a portion a turn", async () => {
+  test("gets 10,000 tunnels one portion per turn of the event loop", async () => {
     for (let id = 1; id <= 10_000; id++) role.open(id);
     await serve({ lookMs: 60_000 });
     const most = await role.mostInOneTurn(async () => {
@@ -155,19 +155,19 @@ describe("a reader", () => {
     expect(most).toBeLessThanOrEqual(201);
   });
 
-  test("hears nothing while nothing changes, but that the stream lives", async () => {
+  test("gets only alive events while nothing changes", async () => {
     let now = 0;
     await serve({ now: () => now });
     const reader = await read();
     await poll(() => reader.complete).toBe(true);
     const looks = role.looks;
     await poll(() => role.looks).toBeGreaterThan(looks + 5);
-    expect(reader.told.map(({ name }) => name)).toEqual(["snapshot", "tunnels"]);
+    expect(reader.events.map(({ name }) => name)).toEqual(["snapshot", "tunnels"]);
     now = 15_001;
-    await poll(() => reader.told.at(-1)?.name).toBe("alive");
+    await poll(() => reader.events.at(-1)?.name).toBe("alive");
   });
 
-  test("that comes later goes on from the same place as the others", async () => {
+  test("that joins later continues from the same state as the others", async () => {
     for (let id = 1; id <= 300; id++) role.open(id);
     await serve();
     const first = await read();
@@ -183,7 +183,7 @@ describe("a reader", () => {
     }
   });
 
-  test("of thousands of busy tunnels gets a thousand at a time, and none is forgotten", async () => {
+  test("gets a thousand of many busy tunnels at a time, and none is forgotten", async () => {
     for (let id = 1; id <= 3_500; id++) role.open(id);
     await serve();
     const reader = await read();
@@ -195,7 +195,7 @@ describe("a reader", () => {
 });
 
 describe("a tunnel that moves nothing", () => {
-  test("is told of when it is held back, and when its dial goes elsewhere", async () => {
+  test("is in a change event when it is paused, and when its dial goes to another agent", async () => {
     const stuck = role.open(1);
     const dialled = role.open(2);
     await serve();
@@ -209,8 +209,8 @@ describe("a tunnel that moves nothing", () => {
   });
 });
 
-describe("without readers", () => {
-  test("nobody looks at the tunnels", async () => {
+describe("the event stream without readers", () => {
+  test("never lists the tunnels", async () => {
     role.open(1);
     await serve();
     const reader = await read();
@@ -222,10 +222,10 @@ describe("without readers", () => {
     expect(role.looks).toBe(looks);
   });
 
-  test("the next one starts afresh", async () => {
+  test("starts again with a snapshot for the next reader", async () => {
     role.open(1);
     await serve();
-    await poll(async () => (await read()).told.length >= 0).toBe(true);
+    await poll(async () => (await read()).events.length >= 0).toBe(true);
     streams.pop()!.destroy();
     await poll(() => readers.size).toBe(0);
     role.list.clear();
@@ -275,7 +275,7 @@ describe("a reader that does not read", { timeout: 60_000 }, () => {
     for (let id = 1; id <= 2_000; id++) role.open(id, `${"long-name.".repeat(20)}:${id}`);
   });
 
-  test("costs bounded memory, and is cut off", async () => {
+  test("costs bounded memory, and is disconnected", async () => {
     let now = 0;
     await serve({ lookMs: 5, now: () => now, limits: { unsentBytes: 256 * 1024, patienceMs: 30_000 } });
     server.prependListener("request", (_request, response) => responses.push(response));
@@ -290,7 +290,7 @@ describe("a reader that does not read", { timeout: 60_000 }, () => {
     await once(socket, "close");
   });
 
-  test("is told that it missed something once it reads on, and starts over", async () => {
+  test("gets a lost event and a new snapshot once it reads again", async () => {
     await serve({ lookMs: 5, limits: { unsentBytes: 64 * 1024, patienceMs: 30_000 } });
     server.prependListener("request", (_request, response) => responses.push(response));
     const asked = request({ host: "127.0.0.1", port: port(), agent: false }).end();
@@ -298,10 +298,10 @@ describe("a reader that does not read", { timeout: 60_000 }, () => {
     const [answer] = (await once(asked, "response")) as [IncomingMessage];
     await keepBusy();
     const reader = new PageReader(answer);
-    await poll(() => reader.told.some(({ name }) => name === "lost")).toBe(true);
-    const at = reader.told.findIndex(({ name }) => name === "lost");
-    expect((reader.told[at]!.data as LostEvent).skipped).toBeGreaterThan(0);
-    await poll(() => reader.told[at + 1]?.name).toBe("snapshot");
+    await poll(() => reader.events.some(({ name }) => name === "lost")).toBe(true);
+    const at = reader.events.findIndex(({ name }) => name === "lost");
+    expect((reader.events[at]!.data as LostEvent).skipped).toBeGreaterThan(0);
+    await poll(() => reader.events[at + 1]?.name).toBe("snapshot");
     await poll(() => reader.complete).toBe(true);
     await poll(() =>
       [...reader.tunnels.values()].every((row) => row.bytesToTarget === role.list.get(row.id)!.bytesToTarget),
@@ -309,7 +309,7 @@ describe("a reader that does not read", { timeout: 60_000 }, () => {
     sameAsRole(reader);
   });
 
-  test("is one of a few at most", async () => {
+  test("is refused when there are too many readers", async () => {
     await serve();
     for (let count = 0; count < MAX_READERS; count++) {
       expect(readers.full).toBe(false);

@@ -78,12 +78,12 @@ function ask(path: string, headers: Record<string, string>, { method = "GET", bo
   });
 }
 
-test("answers under the names of its certificate, and no others", async () => {
+test("the admin port answers under the names of its certificate, and no others", async () => {
   expect((await ask("process", { authorization, host: "admin.example:8095" })).status).toBe(200);
   expect((await ask("process", { authorization, host: "evil.example" })).status).toBe(403);
 });
 
-test("keeps the session's cookie to TLS", async () => {
+test("the session's cookie is Secure over TLS", async () => {
   const origin = { host: "admin.example", origin: "https://admin.example", "content-type": "application/json" };
   const { cookies } = await ask("login", origin, { method: "POST", body: JSON.stringify({ token: TOKEN }) });
   expect(cookies[0]).toMatch(/; HttpOnly; SameSite=Strict; Secure$/);
@@ -92,7 +92,7 @@ test("keeps the session's cookie to TLS", async () => {
   expect((await ask("process", { ...session, origin: "http://admin.example" })).status).toBe(403);
 });
 
-test("takes up a new certificate, and shows it among the others", async () => {
+test("the admin port uses a replaced certificate, and shows it among the others", async () => {
   const reloaded: (readonly string[])[] = [];
   const end = certificatesReloaded.subscribe(({ files }) => reloaded.push(files), role.source);
   await certify("new.example");
@@ -105,7 +105,7 @@ test("takes up a new certificate, and shows it among the others", async () => {
   expect((await ask("process", { authorization, host: "admin.example" })).status).toBe(403);
 });
 
-test("does not answer in the clear", async () => {
+test("the admin port with a certificate does not answer without TLS", async () => {
   await expect(askInTheClear(http.port, "/drawbridge/v1/process", { headers: { authorization } })).rejects.toThrow();
 });
 
@@ -127,7 +127,7 @@ test.each([
   expect((thrown as { code?: string } | undefined)?.code).toBe(code);
 });
 
-test("sends an agent's scrapers to the health port, which does not speak TLS", async () => {
+test("an agent's admin port redirects scrapers to the health port, which has no TLS", async () => {
   const followed = new CertificateFiles(paths(), { onChange: () => {}, onProblem: () => {} });
   const agents = await startAdmin(
     { host: "127.0.0.1", port: 0 },

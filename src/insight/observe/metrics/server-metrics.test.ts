@@ -178,7 +178,7 @@ describe("serverMetrics", () => {
     expect(await samples(`${K}culled_leases_count`)).toEqual([`${K}culled_leases_count 2`]);
   });
 
-  test("hears only its own server, and nothing after close", async () => {
+  test("counts events of its own server only, and none after its end", async () => {
     const refusal = { referenceId: "r1", address: "10.0.0.1:443", explanation: {} };
     channels.serverRefused.publish({ ...refusal, source: { name: "another server" } });
     metrics.end();

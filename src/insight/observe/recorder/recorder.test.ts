@@ -41,7 +41,7 @@ function talk({ sent, received }: ReturnType<typeof link>): void {
   clock.advance(2_000);
 }
 
-test("a record names types, connections, lengths and directions, and nothing that was said", () => {
+test("a flight record has types, connections, lengths and directions, and no payload", () => {
   talk(link());
   const record = book.find(1)!;
   expect(record).toMatchObject({ key: 1, peer: "node-1", packets: 5, at: Date.UTC(2030, 0, 1) + 2012 });
@@ -56,7 +56,7 @@ test("a record names types, connections, lengths and directions, and nothing tha
   expect(JSON.stringify(record)).not.toContain("secret");
 });
 
-test("a person can read it", () => {
+test("a flight record can be printed as text", () => {
   talk(link(1, "node\u001b[2J-1"));
   book.close(1);
   expect(
@@ -76,7 +76,7 @@ in all <- 2 DIAL_RSP
 `);
 });
 
-test("only the last 512 are kept, in order, and all are counted", () => {
+test("a flight record keeps the last 512 packets, in order, and counts all", () => {
   const { sent, received } = link();
   for (let each = 0; each < 10_000; each++) (each % 2 ? sent : received).data(each, each);
   const { last, packets, totals } = book.find(1)!;
@@ -84,14 +84,14 @@ test("only the last 512 are kept, in order, and all are counted", () => {
   expect(totals.map((total) => total.packets)).toEqual([5000, 5000]);
 });
 
-test("links that are gone are remembered, the last eight of them", () => {
+test("the last eight links that ended are remembered", () => {
   for (let key = 1; key <= 10; key++) link(key);
   for (let key = 1; key <= 9; key++) book.close(key);
   expect(book.list().map(({ key }) => key)).toEqual([10, 2, 3, 4, 5, 6, 7, 8, 9]);
   expect([book.find(1), book.find(2)?.closedAt]).toEqual([undefined, Date.UTC(2030, 0, 1)]);
 });
 
-describe("files", () => {
+describe("dump files", () => {
   let folder: string;
   let files: DumpFiles;
   beforeEach(() => {
@@ -101,7 +101,7 @@ describe("files", () => {
   afterEach(() => rmSync(folder, { recursive: true }));
   const names = () => readdirSync(join(folder, "dumps"));
 
-  test("are the owner's alone, and ten at most", () => {
+  test("are readable by their owner only, and ten at most", () => {
     const written = Array.from({ length: 14 }, (_, index) => files.write(`dump ${index}`, []).file!);
     expect(names()).toHaveLength(10);
     expect(statSync(written.at(-1)!).mode & 0o777).toBe(0o600);
@@ -109,11 +109,11 @@ describe("files", () => {
     expect(names().some((name) => written[3]!.endsWith(name))).toBe(false);
   });
 
-  test("that cannot be written are a sentence, not a crash", () => {
+  test("that cannot be written are reported in a sentence", () => {
     expect(new DumpFiles(join(folder, "not", "there")).write("why", []).error).toMatch(/ENOENT/);
   });
 
-  test("a path that fails is told of once, in the log and in a file", () => {
+  test("are written once for a path that fails, and the log names them", () => {
     talk(link(3, "node-3"));
     const source = {};
     const notes: object[] = [];
@@ -144,7 +144,7 @@ describe("files", () => {
     expect(readFileSync(join(folder, "dumps", names()[0]!), "utf8")).toContain("link 3 with node-3");
   });
 
-  test("a crash leaves every link's last packets behind, and no secret of its message", () => {
+  test("have every link's last packets after a crash, and no secret of its message", () => {
     talk(link(1, "node-1"));
     talk(link(2, "node-2"));
     const end = dumpOnCrash({ source: {}, flights: book, files });

@@ -3,7 +3,7 @@ import type { RefusedFetch, ServedFetch } from "../../../cluster/ignition/server
 import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
 import { ObservedIgnitionServer } from "./ignition.js";
 
-test("an Ignition server tells what it served, whom it turned away, and until when its certificate lasts", async () => {
+test("an Ignition server reports payloads served, requests refused and its certificate's end", async () => {
   const subject = new ObservedIgnitionServer();
   expect(subject.process()).toMatchObject({ role: "ignition", ready: false });
   const passedOn: object[] = [];

@@ -118,7 +118,7 @@ describe("a tunnel", () => {
     await target.close();
   });
 
-  test("that was never answered is told with its reason", async () => {
+  test("that was never answered is listed with the reason", async () => {
     const { address } = echo;
     await echo.close();
     const socket = await connectCaller(fixture);
@@ -135,7 +135,7 @@ describe("a tunnel", () => {
     expect(totals).toMatchObject({ dialsEstablished: 0, dialsFailed: 1, tunnelsOpen: 0 });
   });
 
-  test("is really closed, from either end", async () => {
+  test("is closed on request, at either end", async () => {
     for (const role of ["server", "agent"] as const) {
       const socket = await tunnelTo(fixture, echo.address);
       const { id } = await theOne<TunnelRow>(role, "tunnels");
@@ -155,7 +155,7 @@ describe("a tunnel", () => {
 });
 
 describe("the overview", () => {
-  test("knows the peer at the other end", async () => {
+  test("lists the peer at the other end", async () => {
     const socket = await tunnelTo(fixture, echo.address);
     socket.write("ping");
     await readExactly(socket, 4);
@@ -215,7 +215,7 @@ describe("draining", () => {
     expect(await post("server", "agents/4711/drain")).toBe(404);
   });
 
-  test("the agent itself tells all its servers", async () => {
+  test("an agent itself informs all its servers", async () => {
     expect(await post("agent", "drain")).toBe(200);
     await waitUntil("the server to know", async () => (await theOne<AgentPeer>("server", "agents")).draining);
     expect((await get<Overview>("agent", "")).process.draining).toBe(true);
@@ -224,8 +224,8 @@ describe("draining", () => {
   });
 });
 
-describe("a question about a target", () => {
-  test("is answered with who would be asked, and at the agent with what its policy says", async () => {
+describe("explaining a target", () => {
+  test("names the agents that would be asked, and at an agent the result of its policy", async () => {
     const forecast = await get<Forecast>("server", `explain?target=${echo.address}`);
     expect(forecast).toMatchObject({
       ...{ possible: true, strategy: "default", candidates: [{ id: "agent-1", status: "ready", load: 0 }] },
@@ -238,7 +238,7 @@ describe("a question about a target", () => {
     expect((await asked("server", "explain")).status).toBe(400);
   });
 
-  test("that nobody takes is refused with the reasons under its reference", async () => {
+  test("that no agent takes is refused, with the reasons under its reference", async () => {
     await fixture.agent.stop();
     await waitUntil("the agent to be gone", () => fixture.server.board.registry.size === 0);
     const socket = await connectCaller(fixture);
@@ -254,7 +254,7 @@ describe("a question about a target", () => {
   });
 });
 
-test("tunnels that are being dialled are there, too", async () => {
+test("tunnels that are being dialled are listed, too", async () => {
   const subject = new ObservedServer(fixture.server);
   const link = [...fixture.server.board.registry.links()][0]!;
   const dial = { asked: { id: 99, address: "a:1", frontend: "grpc" as const, askedAt: 1, dialledAt: 1 } };

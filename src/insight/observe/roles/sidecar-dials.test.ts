@@ -12,23 +12,23 @@ const PATIENT = { timeout: 10_000 };
 const ESTABLISHED = "HTTP/1.1 200 Connection established\r\n\r\n";
 
 async function watched(limits: Partial<ClientLimits> = {}) {
-  const stage = await startSidecarFixture("http", limits);
-  const subject = new ObservedSidecar(stage.sidecar);
+  const fixture = await startSidecarFixture("http", limits);
+  const subject = new ObservedSidecar(fixture.sidecar);
   subject.remember();
   const says = async (words: string): Promise<Socket> => {
-    const client = await stage.client();
+    const client = await fixture.client();
     client.write(words);
     return client;
   };
   return {
-    ...{ stage, subject, says },
+    ...{ fixture, subject, says },
     asks: (target: string) => says(`CONNECT ${target} HTTP/1.1\r\nHost: x\r\n\r\n`),
     rows: () => [...subject.tunnels()].map((tunnel) => tunnel.describe()),
   };
 }
 
 /** Holds dials back until it is opened. */
-function barrier(way: Awaited<ReturnType<typeof watched>>["stage"]["router"]): () => void {
+function barrier(router: Awaited<ReturnType<typeof watched>>["fixture"]["router"]): () => void {
   const { open } = way;
   let lift = (): void => {};
   const lifted = new Promise<void>((resolve) => {
@@ -42,9 +42,9 @@ function barrier(way: Awaited<ReturnType<typeof watched>>["stage"]["router"]): (
 }
 
 describe("a client whose target is being dialled", () => {
-  test("is shown, and keeps its number when the connection stands", async () => {
-    const { stage, subject, asks, rows } = await watched();
-    const lift = barrier(stage.router);
+  test("is listed, and keeps its number when the connection is open", async () => {
+    const { fixture, subject, asks, rows } = await watched();
+    const lift = barrier(fixture.router);
     const port = await openTarget((socket) => socket.resume());
     const client = await asks(`127.0.0.1:${port}`);
     await expect.poll(rows, PATIENT).toHaveLength(1);
@@ -64,9 +64,9 @@ describe("a client whose target is being dialled", () => {
     expect(subject.totals()).toMatchObject({ dialsPending: 0, tunnelsOpen: 1, dialsEstablished: 1 });
   });
 
-  test("is remembered when it leaves, but not as refused", async () => {
-    const { stage, subject, asks, rows } = await watched();
-    stage.router.hanging = true;
+  test("is remembered when it hangs up, but not as refused", async () => {
+    const { fixture, subject, asks, rows } = await watched();
+    fixture.router.hanging = true;
     const client = await asks("db.example:5432");
     await expect.poll(rows, PATIENT).toHaveLength(1);
     client.resetAndDestroy();
@@ -79,8 +79,8 @@ describe("a client whose target is being dialled", () => {
   });
 
   test("has a row, and all of them no more than there may be clients", async () => {
-    const { stage, subject, asks, rows } = await watched({ maxConnections: 3 });
-    stage.router.hanging = true;
+    const { fixture, subject, asks, rows } = await watched({ maxConnections: 3 });
+    fixture.router.hanging = true;
     for (let each = 0; each < 3; each++) await asks(`db-${each}.example:5432`);
     await expect.poll(rows, PATIENT).toHaveLength(3);
     for (let each = 3; each < 6; each++) await readAll(await asks(`db-${each}.example:5432`));
@@ -90,9 +90,9 @@ describe("a client whose target is being dialled", () => {
 });
 
 describe("a client whose target cannot be reached", () => {
-  test("is told of twice: as a tunnel that failed, and under its refusal with the reason", async () => {
-    const { stage, subject, asks, rows } = await watched();
-    stage.router.failure = new RouteError("refused", "DB_DIAL_FAILED", "db.example:5432 refused the connection.");
+  test("is listed as a failed tunnel, and as a refusal with the reason", async () => {
+    const { fixture, subject, asks, rows } = await watched();
+    fixture.router.failure = new RouteError("refused", "DB_DIAL_FAILED", "db.example:5432 refused the connection.");
     expect(String(await readAll(await asks("db.example:5432")))).toContain("502");
     expect(rows()).toEqual([]);
     const [failed] = subject.ended.since(0);
@@ -106,7 +106,7 @@ describe("a client whose target cannot be reached", () => {
     expect(subject.totals()).toMatchObject({ dialsFailed: 1, dialsPending: 0 });
   });
 
-  test("without a target it is among the refusals only", async () => {
+  test("is among the refusals only when it named no target", async () => {
     const { subject, asks } = await watched();
     await readAll(await asks("no-port-at-all:x"));
     expect(subject.refusals.list()).toMatchObject([{ target: "", why: expect.stringContaining("CONNECT needs") }]);
@@ -114,10 +114,10 @@ describe("a client whose target cannot be reached", () => {
   });
 });
 
-describe("a plain request", () => {
-  test("is shown while its target is dialled, and not once there is an answer to wait for", async () => {
-    const { stage, subject, says, rows } = await watched();
-    stage.router.hanging = true;
+describe("a plain HTTP request", () => {
+  test("is listed while its target is dialled, and not while its answer is awaited", async () => {
+    const { fixture, subject, says, rows } = await watched();
+    fixture.router.hanging = true;
     const client = await says("GET http://web.example/ HTTP/1.1\r\nHost: web.example\r\n\r\n");
     await expect
       .poll(rows, PATIENT)
@@ -125,7 +125,7 @@ describe("a plain request", () => {
     client.destroy();
     await expect.poll(() => subject.ended.count, PATIENT).toBe(1);
 
-    stage.router.hanging = false;
+    fixture.router.hanging = false;
     const requests: Socket[] = [];
     const port = await openTarget((socket) => socket.once("data", () => requests.push(socket)));
     const answered = readAll(
@@ -138,19 +138,19 @@ describe("a plain request", () => {
     expect(subject.ended.count).toBe(1);
   });
 
-  test("over a connection that was kept has no row, whatever becomes of it", async () => {
-    const { stage, subject, says, rows } = await watched();
+  test("over a kept connection is not listed, whatever its outcome", async () => {
+    const { fixture, subject, says, rows } = await watched();
     const answers = ["HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 200 O\u0001K\r\nContent-Length: 0\r\n\r\n"];
     const port = await openTarget((socket) => socket.on("data", () => socket.write(answers.shift() ?? "")));
     const words = `GET http://127.0.0.1:${port}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
     expect(String(await readAll(await says(words)))).toContain("204");
     expect(String(await readAll(await says(words)))).toContain("502");
-    expect(stage.router.opened).toHaveLength(1);
+    expect(fixture.router.opened).toHaveLength(1);
     expect(subject.refusals.list()).toMatchObject([{ target: `127.0.0.1:${port}`, code: "DB_HTTP_ANSWER" }]);
     expect([rows(), subject.ended.count]).toEqual([[], 0]);
   });
 
-  test("to change the protocol is being dialled until the target agrees, and goes on under its number", async () => {
+  test("for an upgrade is dialing until the target agrees, and keeps its number", async () => {
     const { subject, says, rows } = await watched();
     const requests: Socket[] = [];
     const port = await openTarget((socket) => socket.once("data", () => requests.push(socket)));
@@ -176,14 +176,14 @@ describe("a plain request", () => {
     expect(subject.totals().dialsPending).toBe(0);
   });
 
-  test("to change the protocol is forgotten with its client, whoever else forgets it", async () => {
-    const { stage } = await watched();
-    const { handler: desk } = stage.sidecar.listeners[0]!;
+  test("for an upgrade is removed when its client hangs up", async () => {
+    const { fixture } = await watched();
+    const { handler } = fixture.sidecar.listeners[0]!;
     const client = new PassThrough();
-    await desk.dial(desk.requestFor("upgrade", { host: "10.0.0.1", port: 80 }), client, async () => new PassThrough());
-    expect(desk.dialling).toBe(1);
+    await handler.dial(handler.requestFor("upgrade", { host: "10.0.0.1", port: 80 }), client, async () => new PassThrough());
+    expect(handler.dialling).toBe(1);
     client.destroy();
     await once(client, "close");
-    expect(desk.dialling).toBe(0);
+    expect(handler.dialling).toBe(0);
   });
 });

@@ -11,23 +11,23 @@ import { ObservedSidecar } from "./sidecar.js";
 const PATIENT = { timeout: 10_000 };
 
 async function watched() {
-  const stage = await startSidecarFixture("http");
-  const subject = new ObservedSidecar(stage.sidecar);
+  const fixture = await startSidecarFixture("http");
+  const subject = new ObservedSidecar(fixture.sidecar);
   subject.remember();
-  return { stage, subject, rows: () => [...subject.tunnels()].map((tunnel) => tunnel.describe()) };
+  return { fixture, subject, rows: () => [...subject.tunnels()].map((tunnel) => tunnel.describe()) };
 }
 
-async function connectThrough(stage: Awaited<ReturnType<typeof watched>>["stage"], target: string) {
-  const client = await stage.client();
+async function connectThrough(fixture: Awaited<ReturnType<typeof watched>>["fixture"], target: string) {
+  const client = await fixture.client();
   client.write(`CONNECT ${target} HTTP/1.1\r\nHost: x\r\n\r\n`);
   return client;
 }
 
 describe("a sidecar's admin API", () => {
   test("shows a client joined with its target, and how it ended", async () => {
-    const { stage, subject, rows } = await watched();
+    const { fixture, subject, rows } = await watched();
     const port = await openTarget(echo);
-    const client = await connectThrough(stage, `127.0.0.1:${port}`);
+    const client = await connectThrough(fixture, `127.0.0.1:${port}`);
     await readExactly(client, "HTTP/1.1 200 Connection established\r\n\r\n".length);
     client.write("ping");
     await readExactly(client, 4);
@@ -46,10 +46,10 @@ describe("a sidecar's admin API", () => {
     expect(rows()).toEqual([]);
   });
 
-  test("closes one on request", async () => {
-    const { stage, subject, rows } = await watched();
+  test("closes a connection on request", async () => {
+    const { fixture, subject, rows } = await watched();
     const port = await openTarget((socket) => socket.resume());
-    const client = await connectThrough(stage, `127.0.0.1:${port}`);
+    const client = await connectThrough(fixture, `127.0.0.1:${port}`);
     // A reset that overtakes unread bytes looks like an orderly end to Node.
     await readExactly(client, "HTTP/1.1 200 Connection established\r\n\r\n".length);
     client.on("error", () => {}).resume();
@@ -63,9 +63,9 @@ describe("a sidecar's admin API", () => {
     expect(subject.closeTunnel(1)).toBe(false);
   });
 
-  test("keeps why somebody was turned away", async () => {
-    const { stage, subject } = await watched();
-    const client = await connectThrough(stage, "no-port-at-all:x");
+  test("keeps why a request was refused", async () => {
+    const { fixture, subject } = await watched();
+    const client = await connectThrough(fixture, "no-port-at-all:x");
     await readAll(client);
     const [refusal] = subject.refusals.list();
     expect(refusal?.why).not.toBe("");

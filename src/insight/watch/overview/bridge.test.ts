@@ -18,7 +18,7 @@ const circumstances: BridgeCircumstances = { atWork: false, setting: { by: "hand
 const states = (info: ReturnType<typeof bridgeInfo>) => info.steps.map(({ name, state }) => `${name} ${state}`);
 
 describe("the bridge's steps", () => {
-  test("are as status has them, and what is not so has failed when nobody is at work", () => {
+  test("are those of bootstrap status, failed ones included while up does not run", () => {
     const info = bridgeInfo(status(line("server", true), line("port", false), line("ready", false)), circumstances);
     expect(states(info)).toEqual(["server done", "port failed", "ready failed"]);
     expect(info.steps[0]).toEqual({ name: "server", title: "Title server", state: "done", detail: "so it is" });
@@ -29,7 +29,7 @@ describe("the bridge's steps", () => {
     });
   });
 
-  test("run one after the other while up is at work", () => {
+  test("run one after the other while up runs", () => {
     const lines = [line("a", true), line("b", false), line("c", false), line("d", true)];
     const info = bridgeInfo(status(...lines), { ...circumstances, atWork: true });
     expect(states(info)).toEqual(["a done", "b running", "c waiting", "d done"]);
@@ -46,13 +46,13 @@ describe("the bridge's steps", () => {
     expect(step({ by: "command", apply: "x", restore: undefined })).toMatchObject({ state: "failed" });
   });
 
-  test("are bounded in what they say", () => {
+  test("are bounded in length", () => {
     const { steps } = bridgeInfo(status(line("a", false, "x".repeat(9_000))), circumstances);
     expect(steps[0]?.detail).toHaveLength(500);
   });
 });
 
-describe("whether up is at work", () => {
+describe("whether bootstrap up runs", () => {
   const processes = (...argv: string[]) => [{ pid: 1, argv }];
   test.each([
     [["node", "drawbridge", "bootstrap", "up", "--state-dir=/a"], true],

@@ -21,7 +21,7 @@ const condition = (type: string, status: Condition["status"], message = ""): Con
   ...{ type, status, reason: "Because", message, lastTransitionTime: "2031-01-01T00:00:00Z" },
 });
 
-const standing = (change: Partial<PoolStatus> = {}): PoolStatus => ({
+const poolStatus = (change: Partial<PoolStatus> = {}): PoolStatus => ({
   ...{ name: pool, cluster: "demo", replicas: 2, version: "4.18.0", hash: "abc", ready: true, userDataSecret: "u" },
   conditions: [condition("ValidMachineConfig", "True")],
   tokens: [
@@ -35,9 +35,9 @@ const standing = (change: Partial<PoolStatus> = {}): PoolStatus => ({
 
 const nobody = { inventory: undefined, memory: undefined };
 
-describe("a pool", () => {
+describe("a pool on the page", () => {
   test("has its numbers, and the time of its token's rotation", () => {
-    expect(poolInfo(standing(), nobody)).toEqual({
+    expect(poolInfo(poolStatus(), nobody)).toEqual({
       ...{ name: pool, cluster: "demo", version: "4.18.0", replicas: 2, hash: "abc", ready: true },
       ...{ tokenMadeAt: Date.UTC(2031, 0), tokenRotatesAt: Date.UTC(2031, 0, 1, 5, 30), payload: "AsExpected" },
       troubles: [],
@@ -50,7 +50,7 @@ describe("a pool", () => {
       condition("UpdatingConfig", "False"),
       condition("IgnitionEndpointAvailable", "False"),
     ];
-    const { troubles } = poolInfo(standing({ conditions, ready: false }), nobody);
+    const { troubles } = poolInfo(poolStatus({ conditions, ready: false }), nobody);
     expect(troubles).toEqual([
       { type: "ValidMachineConfig", message: "x".repeat(500), sinceAt: Date.UTC(2031, 0) },
       { type: "IgnitionEndpointAvailable", message: "Because", sinceAt: Date.UTC(2031, 0) },
@@ -58,7 +58,7 @@ describe("a pool", () => {
   });
 
   test("says that no controller has looked at it, and has no token before one did", () => {
-    const info = poolInfo(standing({ conditions: [], tokens: [], hash: "" }), nobody);
+    const info = poolInfo(poolStatus({ conditions: [], tokens: [], hash: "" }), nobody);
     expect(info.troubles).toEqual([{ type: "", message: "no controller has looked at it yet" }]);
     expect(info).not.toHaveProperty("tokenRotatesAt");
   });
@@ -75,7 +75,7 @@ describe("a pool", () => {
       ["w0", { pool, joinedAt: 5 }],
       ["w1", { pool, joinedAt: 5, goneSince: 6 }],
     ]);
-    const info = poolInfo(standing(), { inventory: inventoryOf(workers, { claims }), memory });
+    const info = poolInfo(poolStatus(), { inventory: inventoryOf(workers, { claims }), memory });
     expect(info.workers).toEqual({ expected: 4, fetched: 1, joined: 2 });
   });
 });
@@ -103,7 +103,7 @@ describe("decisions", () => {
     });
   });
 
-  test("about settled ones are in the words of whoever settled them", async () => {
+  test("about settled requests have the reason of whoever decided", async () => {
     const settled = async (type: string, message: string) => {
       const conditions = [{ type, status: "True", message, lastUpdateTime: "2031-01-01T00:00:00Z" }];
       return settledDecision(await signingRequest("client", { status: { conditions } }), "w0");
@@ -130,7 +130,7 @@ describe("decisions", () => {
     ...{ request, uid: "", signer: "", user: "u", node: "w9", pool: "", ...more },
   });
 
-  test("are joined with the log: who decided, and what is gone from the API", async () => {
+  test("are joined with the log, which has who decided and the deleted requests", async () => {
     const conditions = [{ type: "Denied", status: "True", message: "m", lastUpdateTime: "2031-01-02T00:00:00Z" }];
     const known = settledDecision(await signingRequest("client", { status: { conditions } }), "w0");
     const all = withLog([known], [entry("csr-client", "deny", { pool }), entry("a", "leave"), entry("b", "approve")]);
@@ -144,7 +144,7 @@ describe("decisions", () => {
     expect(withLog([known], [entry("csr-client", "approve")])[0]).not.toHaveProperty("by");
   });
 
-  test("come from the end of a log, whatever else is in it", async () => {
+  test("are read from the end of a log, whatever else is in it", async () => {
     const file = join(folder, "log.jsonl");
     expect(await endOfDecisionLog(file)).toEqual([]);
     const long = JSON.stringify(entry("old", "leave", { explanation: "x".repeat(300_000) }));
@@ -155,8 +155,8 @@ describe("decisions", () => {
   });
 });
 
-describe("the token", () => {
-  test("is made once, for its owner only, and what is there is kept", async () => {
+describe("the page's token", () => {
+  test("is made once, for its owner only, and an existing one is kept", async () => {
     const path = join(folder, "made", "token");
     expect(await keepToken(path)).toBe(true);
     expect(statSync(path).mode & 0o777).toBe(0o600);

@@ -43,7 +43,7 @@ describe("a source", () => {
     expect(source.info).toMatchObject({ state: "ok", answeredAt: 4_000 });
   });
 
-  test("that does not answer leaves what is known, says why and what to do, and may recover", async () => {
+  test("that fails keeps its last facts, reports error and remedy, and may recover", async () => {
     let now = 1_000;
     const played = new Played();
     const source = new PolledSource(played, 3_000, () => now);
@@ -66,7 +66,7 @@ describe("a source", () => {
   });
 });
 
-describe("the port", () => {
+describe("the admin port of drawbridge page", () => {
   const closers: (() => unknown)[] = [];
   afterEach(async () => {
     for (const close of closers.splice(0).reverse()) await close();
@@ -84,7 +84,7 @@ describe("the port", () => {
     return (route) => fetch(`http://${http.address}/drawbridge/v1/${route}`, { headers });
   }
 
-  test("answers with what is known from the first request on, and says which role it is", async () => {
+  test("answers with facts and its role from the first request on", async () => {
     const played = new Played();
     played.next = async () => poolNamed("a/b");
     const get = await open(played);
@@ -98,7 +98,7 @@ describe("the port", () => {
     expect(await (await get("dump")).json()).toMatchObject({ pools: [{ name: "a/b" }], tunnels: [] });
   });
 
-  test("tells a reader of events what became different, and only that", async () => {
+  test("sends readers of events what changed, and only that", async () => {
     const played = new Played();
     played.next = async () => poolNamed("a/b");
     const get = await open(played);

@@ -62,7 +62,7 @@ describe("the screen", () => {
     expect(text).toContain("evil");
   });
 
-  test("says what is wrong while there is nothing to show", () => {
+  test("shows the problem while there is nothing else to show", () => {
     expect(draw(undefined, FIRST_CHOICES, { columns: 40, rows: 5 }, "it hung up")[0]?.trim()).toBe("it hung up");
   });
 });
@@ -78,7 +78,7 @@ describe("a role without tunnels", () => {
       NOW,
     );
 
-  test("shows what it does instead of tunnels", () => {
+  test("shows its own figures instead of tunnels", () => {
     const text = draw(ignition()).map(stripVTControlCharacters).join("\n");
     expect(text).toMatch(/payloads +12/);
     expect(text).toMatch(/refused +3/);

@@ -9,7 +9,7 @@ const to = (target: string, key: number, bytesToTarget = 0) => ({
   bytesToTarget,
 });
 
-test("tunnels of one agent to one target are one flow, whose rate is what moved since the last look", () => {
+test("tunnels of one agent to one target are one flow, whose rate is what moved since the last measurement", () => {
   const view = new ProcessView(snapshot({ agents: [agent(1)] }), NOW);
   view.add({ tunnels: [tunnel(1, to("a:1", 1)), tunnel(2, to("a:1", 1))], more: false });
   const meter = new FlowMeter();
@@ -22,7 +22,7 @@ test("tunnels of one agent to one target are one flow, whose rate is what moved 
   expect(map.targets).toEqual([{ name: "a:1", tunnels: 2, rate: 1000 }]);
 });
 
-test("agents without a tunnel are there, too, with what is wrong with them", () => {
+test("agents without a tunnel are on the map, too, with their state", () => {
   const agents = [
     agent(1, { draining: true }),
     agent(2, { demotedUntil: NOW }),
@@ -32,7 +32,7 @@ test("agents without a tunnel are there, too, with what is wrong with them", () 
   expect(map.peers.map(({ state }) => state)).toEqual(["draining", "demoted", "failing"]);
 });
 
-test("of a crowd the busiest are drawn and the rest is counted", () => {
+test("the busiest peers and targets are drawn and the rest is counted", () => {
   const crowd = Array.from({ length: 500 }, (_, key) => agent(key));
   const view = new ProcessView(snapshot({ agents: crowd }), NOW);
   for (let id = 0; id < 1000; id++) view.tunnels.set(id, tunnel(id, to(`t${id}:1`, id % 500)));

@@ -10,14 +10,14 @@ test("rates are differences over the reader's time", () => {
   expect(history.columns.at).toEqual([2]);
 });
 
-test("without a dial there is nothing to average", () => {
+test("the dial time has no average without a dial", () => {
   const history = new History();
   history.sample(totals(), 0);
   history.sample(totals(), 1000);
   expect(history.columns.dialMs).toEqual([null]);
 });
 
-test("a process that was started anew makes no negative rate", () => {
+test("a process that was started again makes no negative rate", () => {
   const history = new History();
   history.sample(totals({ dialsEstablished: 5, bytesToTarget: 9000 }), 0);
   history.sample(totals({ dialsEstablished: 1, bytesToTarget: 10 }), 1000);
@@ -25,14 +25,14 @@ test("a process that was started anew makes no negative rate", () => {
   expect(history.columns.toTarget).toEqual([20]);
 });
 
-test("ten minutes are kept", () => {
+test("the history keeps ten minutes", () => {
   const history = new History();
   for (let second = 0; second < 700; second++) history.sample(totals(), second * 1000);
   expect(history.columns.at).toHaveLength(600);
   expect(history.columns.at.at(-1)).toBe(699);
 });
 
-test("what is older than ten minutes goes, also after a pause", () => {
+test("samples older than ten minutes are dropped, also after a pause", () => {
   const history = new History();
   for (let second = 0; second < 5; second++) history.sample(totals(), second * 1000);
   history.sample(totals({ bytesToTarget: 7_000_000 }), 7_004_000);
@@ -49,7 +49,7 @@ test("time never runs backwards on the chart, whatever the reader's clock does",
   expect(history.columns.at).toEqual([51, 52]);
 });
 
-test("another process is another beginning", () => {
+test("another process begins a new history", () => {
   const history = new History();
   history.sample(totals({ dialsEstablished: 1, dialMsSum: 500 }), 0);
   history.sample(totals({ dialsEstablished: 2, dialMsSum: 900 }), 1000);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { agent, NOW, snapshot, totals, tunnel } from "../testing/samples.js";
 import { ProcessView } from "./process-view.js";
 
-test("a snapshot and its portions are the beginning", () => {
+test("a snapshot and its portions make the first view", () => {
   const view = new ProcessView(snapshot({ agents: [agent(1), agent(2)] }), NOW + 500);
   view.add({ tunnels: [tunnel(1), tunnel(2)], more: false });
   expect([...view.agents.keys()]).toEqual([1, 2]);
@@ -10,7 +10,7 @@ test("a snapshot and its portions are the beginning", () => {
   expect(view.clockSkewMs).toBe(500);
 });
 
-test("a change lays what is new over what is known", () => {
+test("a change is applied to the view", () => {
   const view = new ProcessView(snapshot({ agents: [agent(1)] }), NOW);
   view.add({ tunnels: [tunnel(1), tunnel(2)], more: true });
   view.apply({
@@ -36,7 +36,7 @@ test("a change lays what is new over what is known", () => {
   expect(view.ended.map(({ id }) => id)).toEqual([2]);
 });
 
-test("what is remembered of the past is bounded", () => {
+test("ended tunnels and refusals in the view are bounded", () => {
   const view = new ProcessView(snapshot(), NOW);
   for (let id = 0; id < 900; id++)
     view.apply({
@@ -49,7 +49,7 @@ test("what is remembered of the past is bounded", () => {
   expect(view.refusals).toHaveLength(256);
 });
 
-test("what a snapshot after a loss has already is not counted twice", () => {
+test("items that a snapshot after a loss already has are not listed twice", () => {
   const refusal = (id: string) => ({ id, at: NOW, target: "", why: "" });
   const view = new ProcessView(
     snapshot({ refusals: [refusal("b"), refusal("a")], ended: [tunnel(2), tunnel(1)] }),

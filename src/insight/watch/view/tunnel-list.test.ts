@@ -10,14 +10,14 @@ const tunnels = [
 const ids = (search: string, column: "target" | "to" | "age" = "target", descending = false) =>
   listTunnels(tunnels, search, { column, descending }).map(({ id }) => id);
 
-test("every word must be found somewhere", () => {
+test("a search finds tunnels that contain every word", () => {
   expect(ids("kubelet")).toEqual([1, 3]);
   expect(ids("worker-b dialing")).toEqual([2]);
   expect(ids("ROUTE")).toEqual([3]);
   expect(ids("kubelet worker-b")).toEqual([]);
 });
 
-test("any column sorts, either way, and equals keep their place", () => {
+test("every column sorts in both directions, and equal rows keep their order", () => {
   expect(ids("", "to")).toEqual([1, 2, 3]);
   expect(ids("", "to", true)).toEqual([2, 3, 1]);
   expect(ids("", "age")).toEqual([1, 2, 3]);

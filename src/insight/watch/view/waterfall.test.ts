@@ -4,7 +4,7 @@ import { waterfall } from "./waterfall.js";
 
 const lived = (marks: object, parts = {}) => waterfall(tunnel(1, { askedAt: NOW, marks, ...parts }), NOW + 900);
 
-test("a whole life: chosen, dialled, open, half open, over", () => {
+test("a waterfall shows choice, dial, open and half-closed phases", () => {
   const { bars, events, lengthMs } = lived(
     { dialled: 2, answered: 10, firstByteToTarget: 11, firstByteFromTarget: 15, callerEnded: 100, ended: 300 },
     { endReason: "the target closed" },
@@ -21,11 +21,11 @@ test("a whole life: chosen, dialled, open, half open, over", () => {
   expect(lengthMs).toBe(300);
 });
 
-test("one that still stands reaches to now", () => {
+test("the waterfall of an open tunnel reaches to now", () => {
   expect(lived({ dialled: 1, answered: 2 }).bars.at(-1)).toMatchObject({ kind: "open", fromMs: 2, toMs: 900 });
 });
 
-test("a dial that failed, and one that waits for an agent", () => {
+test("a waterfall shows a failed dial, and one that waits for an agent", () => {
   const failed = lived({ dialled: 1, ended: 40 }, { lastError: "refused" });
   expect(failed.bars.at(-1)).toMatchObject({ kind: "failed", fromMs: 1, toMs: 40 });
   expect(failed.events).toEqual([{ label: "ended: refused", atMs: 40 }]);

@@ -115,7 +115,7 @@ describe("a plain HTTP request", () => {
     expect((await readAll(client)).toString()).toContain('["0","none"]');
   });
 
-  test("hands events on as they come", async () => {
+  test("forwards events as they arrive", async () => {
     const fixture = await startSidecarFixture("http");
     let send = (_event: string): void => {};
     const { port } = await openWebServer((_request, response) => {
@@ -218,7 +218,7 @@ describe("a plain HTTP request", () => {
     expect(fixture.decisions).toMatchObject([{ kind: "forward", outcome: "abandoned" }]);
   });
 
-  test("with a body hears the target before it has sent it", async () => {
+  test("with a body gets an early answer of the target", async () => {
     const fixture = await startSidecarFixture("http");
     const { port } = await openWebServer((request, response) => request.pipe(response));
     const client = await fixture.client();

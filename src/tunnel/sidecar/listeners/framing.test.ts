@@ -54,7 +54,7 @@ describe("a request's framing", () => {
     }
   });
 
-  test("in chunks is made anew, without extensions, whatever Connection lists", async () => {
+  test("in chunks is written again, without extensions, whatever Connection lists", async () => {
     const rest = `Transfer-Encoding: chunked\r\nConnection: transfer-encoding\r\n\r\n5;a=b\r\nhello\r\n0\r\nHost: y\r\nX: z\r\n\r\n`;
     const { target } = await send("GET", rest, OK, /\r\n0\r\n[\s\S]*\r\n\r\n$/);
     await eventually(() => expect(target.text).toMatch(/\r\n\r\n5\r\nhello\r\n0\r\nX: z\r\n\r\n$/));
@@ -125,7 +125,7 @@ describe("an answer's framing", () => {
     expect(client.text).toMatch(/^HTTP\/1\.1 502 /);
   });
 
-  test("of a second answer nobody asked for goes to nobody", async () => {
+  test("of an unrequested second answer reaches no client", async () => {
     const { client, target } = await send("GET", "\r\n", `${OK}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhidden`);
     await eventually(() => expect(client.text).toMatch(/\r\n\r\nok$/));
     expect(target.text).toMatch(/^GET \/ HTTP\/1\.1\r\n/);

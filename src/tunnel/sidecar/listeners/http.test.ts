@@ -26,13 +26,13 @@ describe("CONNECT", () => {
   test("is understood however its bytes are split, with what was sent along", async () => {
     const fixture = await startSidecarFixture("http");
     const authority = `127.0.0.1:${await openTarget(echo)}`;
-    const said = Buffer.from(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\npayload`);
+    const sent = Buffer.from(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\npayload`);
     await fc.assert(
-      fc.asyncProperty(fc.uniqueArray(fc.integer({ min: 1, max: said.length - 1 }), { maxLength: 6 }), async (cuts) => {
+      fc.asyncProperty(fc.uniqueArray(fc.integer({ min: 1, max: sent.length - 1 }), { maxLength: 6 }), async (cuts) => {
         const client = await fixture.client();
         let from = 0;
-        for (const to of [...cuts.sort((a, b) => a - b), said.length]) {
-          client.write(said.subarray(from, to));
+        for (const to of [...cuts.sort((a, b) => a - b), sent.length]) {
+          client.write(sent.subarray(from, to));
           from = to;
           await new Promise(setImmediate);
         }

@@ -23,7 +23,7 @@ async function establish(client: Socket, request: Buffer): Promise<void> {
 }
 
 describe("a SOCKS5 client", () => {
-  test("reaches an IPv4 address and is told our end of the connection", async () => {
+  test("reaches an IPv4 address and gets the local address of the connection", async () => {
     const fixture = await startSidecarFixture("socks5");
     const client = await fixture.client();
     let seen = 0;
@@ -70,13 +70,13 @@ describe("a SOCKS5 client", () => {
   test("is understood however its bytes are split", async () => {
     const fixture = await startSidecarFixture("socks5");
     const port = await openTarget(echo);
-    const said = Buffer.concat([Buffer.from([5, 3, 1, 0, 2]), toName("localhost", port), Buffer.from("payload")]);
+    const sent = Buffer.concat([Buffer.from([5, 3, 1, 0, 2]), toName("localhost", port), Buffer.from("payload")]);
     await fc.assert(
-      fc.asyncProperty(fc.uniqueArray(fc.integer({ min: 1, max: said.length - 1 }), { maxLength: 6 }), async (cuts) => {
+      fc.asyncProperty(fc.uniqueArray(fc.integer({ min: 1, max: sent.length - 1 }), { maxLength: 6 }), async (cuts) => {
         const client = await fixture.client();
         let from = 0;
-        for (const to of [...cuts.sort((a, b) => a - b), said.length]) {
-          client.write(said.subarray(from, to));
+        for (const to of [...cuts.sort((a, b) => a - b), sent.length]) {
+          client.write(sent.subarray(from, to));
           from = to;
           await new Promise(setImmediate);
         }

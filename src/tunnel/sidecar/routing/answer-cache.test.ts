@@ -59,7 +59,7 @@ describe("the cache of a resolver's answers", () => {
     expect(asked).toEqual(["a", "b", "c", "b"]);
   });
 
-  test("asks once for everybody who waits, and one who gives up takes nobody along", async () => {
+  test("asks once for all who wait, and one that stops does not stop the others", async () => {
     const { cache, asked, answers } = start();
     let tell: (answer: ResolverAnswer) => void = () => {};
     answers(() => new Promise((resolve) => (tell = resolve)));
@@ -73,7 +73,7 @@ describe("the cache of a resolver's answers", () => {
     expect(asked).toEqual(["a"]);
   });
 
-  test("asks again when told to, and when the name was forgotten", async () => {
+  test("asks again for a fresh answer, and when the name was forgotten", async () => {
     const { cache, asked } = start();
     await cache.find("a", NEVER);
     await cache.find("a", NEVER, true);
@@ -82,7 +82,7 @@ describe("the cache of a resolver's answers", () => {
     expect(asked).toHaveLength(3);
   });
 
-  test("gives a question up after its time", async () => {
+  test("gives a query up after its timeout", async () => {
     const { cache, answers } = start(10, 20);
     answers(() => new Promise(() => {}));
     await expect(cache.find("a", NEVER)).rejects.toThrow("no answer within 20 ms");

@@ -72,7 +72,7 @@ describe("the cluster's DNS as a resolver", () => {
     });
   });
 
-  test("says for how long a name does not exist", async () => {
+  test("reports how long the absence of a name may be cached", async () => {
     const ask = queryClusterDns({ ...serverWith([]), searchDomains: [], ndots: 1 });
     expect(await ask("a.b", NEVER)).toEqual({ addresses: [], ttlMs: 9_000 });
   });
@@ -158,7 +158,7 @@ describe("the cluster's DNS as a resolver", () => {
     await expect(scripted(reply)("a.b", NEVER)).rejects.toThrow(words);
   });
 
-  test("passes over an answer with the right number for another question", async () => {
+  test("ignores an answer with the right number for another question", async () => {
     const ask = scripted((query) => {
       const forged = encodeAnswer(
         { ...query, name: "evil.example" },
@@ -188,7 +188,7 @@ describe("the cluster's DNS as a resolver", () => {
     );
   });
 
-  test("stops when it is told to, and lets go of the connection", async () => {
+  test("stops with the signal, and closes the connection", async () => {
     const stop = new AbortController();
     const open: Duplex[] = [];
     const ask = queryClusterDns({
@@ -205,7 +205,7 @@ describe("the cluster's DNS as a resolver", () => {
     expect(open[0]?.destroyed).toBe(true);
   });
 
-  test("knows that what cannot be a domain name has no address", async () => {
+  test("finds no address for what cannot be a domain name", async () => {
     const ask = queryClusterDns({ ...serverWith([]), searchDomains: [], ndots: 1 });
     expect((await ask(`${"x".repeat(70)}.b`, NEVER)).addresses).toEqual([]);
   });

@@ -9,13 +9,13 @@ function start() {
 }
 
 describe("the fallback's state", () => {
-  test("lets everybody use the tunnel while that works, at the same time", () => {
+  test("allows concurrent use of the tunnel while that works", () => {
     const { state } = start();
     expect(state.active).toBe(false);
     expect([state.tryTunnel(), state.tryTunnel()].every((end) => end !== undefined)).toBe(true);
   });
 
-  test("after a failure keeps everybody off the tunnel for 30 s", () => {
+  test("allows no use of the tunnel for 30 s after a failure", () => {
     const { state, time } = start();
     state.markFailure("no");
     expect(state.active).toBe(true);
@@ -25,7 +25,7 @@ describe("the fallback's state", () => {
     expect(state.tryTunnel()).toBeDefined();
   });
 
-  test("lets one at a time retry, and the next only 30 s after the last began", () => {
+  test("allows one retry at a time, 30 s after the last began", () => {
     const { state, time } = start();
     state.markFailure("no");
     time.now += 30_000;
@@ -38,7 +38,7 @@ describe("the fallback's state", () => {
     expect(state.tryTunnel()).toBeUndefined();
   });
 
-  test("is not freed by somebody who began before the failure", () => {
+  test("is not changed by the end of an attempt from before the failure", () => {
     const { state, time } = start();
     const early = state.tryTunnel();
     state.markFailure("no");

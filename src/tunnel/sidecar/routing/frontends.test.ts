@@ -40,7 +40,7 @@ const noAgent = (): Error => new DialRefusedError("x", "currently no tunnels ava
 const refused = (): Error => new DialRefusedError("x", "dial tcp 10.0.0.1:443: connect: connection refused", 502);
 
 describe("several proxy-servers", () => {
-  test("the one that worked last is asked first", async () => {
+  test("are tried starting with the one that worked last", async () => {
     const { dials, dial } = frontends([unreachable()], []);
     await dial();
     await dial();
@@ -61,13 +61,13 @@ describe("several proxy-servers", () => {
     ]);
   });
 
-  test("the next is not asked when an agent has dialled", async () => {
+  test("are not tried further once an agent has dialled", async () => {
     const { dials, dial } = frontends([refused()], []);
     await expect(dial()).rejects.toMatchObject({ kind: "refused", code: "DB_DIAL_FAILED" });
     expect(dials).toHaveLength(1);
   });
 
-  test("answers what each of them said when none can be used", async () => {
+  test("are all named in the error when none can be used", async () => {
     const { dial } = frontends([unreachable()], [noAgent()]);
     await expect(dial()).rejects.toMatchObject({
       kind: "path",

@@ -3,7 +3,7 @@ import { LoopGuard } from "./loop-guard.js";
 
 const NEVER = new AbortController().signal;
 
-function guard(own: string[], doors: string[] = []) {
+function guard(own: string[], frontends: string[] = []) {
   const at = (text: string) => {
     const cut = text.lastIndexOf(":");
     return { host: text.slice(0, cut), port: Number(text.slice(cut + 1)) };
@@ -13,7 +13,7 @@ function guard(own: string[], doors: string[] = []) {
     own: own.map(at),
     frontends: [
       { mode: "http-connect", uds: "/run/x.sock" },
-      ...doors.map((door) => ({ mode: "http-connect" as const, ...at(door), tls: {} })),
+      ...frontends.map((frontend) => ({ mode: "http-connect" as const, ...at(frontend), tls: {} })),
     ],
     localAddresses: () => ["127.0.0.1", "::1", "192.0.2.7", "fd00::7"],
     lookup: async (name) => {
@@ -66,7 +66,7 @@ describe("loops", () => {
     expect(it.looked).toEqual(["server.example"]);
   });
 
-  test("goes on when the proxy-server has no address here", async () => {
+  test("allows the target when the proxy-server has no address here", async () => {
     await expect(guard([], ["gone.example:8090"]).check("10.9.9.9:8090")).resolves.toBeUndefined();
   });
 });

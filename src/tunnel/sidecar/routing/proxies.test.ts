@@ -85,7 +85,7 @@ describe("the customer's proxy", () => {
     ["HTTP/1.1 504 Late\r\nContent-Length: 4\r\n\r\nlateXXX", "timeout", /\(504\): late\.$/],
     ["SSH-2.0-OpenSSH\r\n", "path", /does not speak HTTP\/1\.$/],
     ["", "path", /did not answer for db.example:80: it hung up without an answer\.$/],
-  ])("%j is told as: %s", async (answer, kind, message) => {
+  ])("%j is reported as: %s", async (answer, kind, message) => {
     const proxy = scope.use(await startHttpProxy({ answer }));
     const router = scope.router(customerOf({ httpsProxy: "proxy.corp:3128" }), {
       dialer: fakeTunnel({ "proxy.corp:3128": proxy.port }),
@@ -97,7 +97,7 @@ describe("the customer's proxy", () => {
     });
   });
 
-  test("is itself the one that cannot be reached", async () => {
+  test("is named in the error when it cannot be reached", async () => {
     const router = scope.router(customerOf({ httpsProxy: "http://u:secret@proxy.corp:3128" }), {
       dialer: fakeTunnel(),
     });
@@ -128,7 +128,7 @@ describe("the customer's proxy", () => {
 describe("the bypass for cloud APIs", () => {
   const cloud = { bypass: true, exclude: ["kept.azure.com"] };
 
-  test("goes straight, past tunnel and customer's proxy, but not for what is excluded", async () => {
+  test("dials directly, past tunnel and customer's proxy, except for excluded hosts", async () => {
     const echo = scope.use(await startEcho());
     const tunnel = fakeTunnel({ "proxy.azure.com:3128": echo.port, "kept.azure.com:443": echo.port });
     const httpsProxy = "http://proxy.azure.com:3128";
@@ -162,7 +162,7 @@ describe("the bypass for cloud APIs", () => {
     expect(proxy.lines).toEqual(["CONNECT ec2.amazonaws.com:443 HTTP/1.1"]);
   });
 
-  test("says what failed", async () => {
+  test("reports what failed", async () => {
     const router = scope.router({ cloud }, { dialer: fakeTunnel(), lookup: nothingHere });
     await expect(router.open({ host: "ec2.amazonaws.com", port: 443 }, NEVER)).rejects.toMatchObject({
       kind: "name",

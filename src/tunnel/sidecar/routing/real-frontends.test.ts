@@ -1,4 +1,4 @@
-/** Ways through every kind of front door of a real server, with a real agent behind it. */
+/** Routes through every kind of frontend of a real server, with a real agent behind it. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { readToEnd } from "../../../../test/support/callers/bytes.js";
 import { Scope } from "../../../../test/support/processes/scope.js";
@@ -10,24 +10,24 @@ import { DEFAULT_ROUTING, type RoutingConfig } from "../config.js";
 import { type Router, TunnelRouter } from "./router.js";
 import { hello, NEVER } from "./testing/test-router.js";
 
-let rig: TunnelFixture;
+let fixture: TunnelFixture;
 const scope = new Scope();
 
 beforeAll(async () => {
-  rig = await startTunnelFixture();
-  await rig.startAgent();
+  fixture = await startTunnelFixture();
+  await fixture.startAgent();
 });
 afterEach(() => scope.close());
-afterAll(() => rig.close());
+afterAll(() => fixture.close());
 
-function wayBy(door: FrontendName, changes: Partial<RoutingConfig> = {}): Router {
-  return scope.use(new TunnelRouter({ ...DEFAULT_ROUTING, frontends: [rig.frontends[door]], own: [], ...changes }));
+function routerFor(frontend: FrontendName, changes: Partial<RoutingConfig> = {}): Router {
+  return scope.use(new TunnelRouter({ ...DEFAULT_ROUTING, frontends: [fixture.frontends[frontend]], own: [], ...changes }));
 }
 
-describe.each(FRONTENDS)("by %s", (door) => {
-  test("reaches a target, is told of one that refuses, and probes", async () => {
+describe.each(FRONTENDS)("by %s", (frontend) => {
+  test("reaches a target, reports one that refuses, and probes", async () => {
     const echo = scope.use(await startEcho());
-    const router = wayBy(door);
+    const router = routerFor(frontend);
     expect(await hello(await router.open({ host: "localhost", port: echo.port }, NEVER))).toBe("hello");
     await expect(router.open({ host: "127.0.0.1", port: 1 }, NEVER)).rejects.toMatchObject({
       kind: "refused",
@@ -36,13 +36,13 @@ describe.each(FRONTENDS)("by %s", (door) => {
     await expect(router.probe(NEVER)).resolves.toBeUndefined();
   });
 
-  test("goes through a customer's proxy that speaks TLS, and loses nothing of either side", async () => {
+  test("goes through a customer's proxy with TLS, and loses no byte of either side", async () => {
     const banner = scope.use(await startBanner("220 ready\n"));
-    const tls = { cert: rig.files.endpoint, key: rig.files.endpointKey };
+    const tls = { cert: fixture.files.endpoint, key: fixture.files.endpointKey };
     const proxy = scope.use(await startHttpProxy({ tls, routes: { "*": `127.0.0.1:${banner.port}` } }));
     const httpsProxy = `https://localhost:${proxy.port}`;
-    const router = wayBy(door, {
-      customer: { ...DEFAULT_ROUTING.customer, httpsProxy, trustBundleFile: rig.files.ca },
+    const router = routerFor(frontend, {
+      customer: { ...DEFAULT_ROUTING.customer, httpsProxy, trustBundleFile: fixture.files.ca },
     });
     const stream = await router.open({ host: "mail.example", port: 25 }, NEVER);
     stream.write("QUIT\n");
@@ -55,19 +55,19 @@ describe.each(FRONTENDS)("by %s", (door) => {
     expect(proxy.lines).toEqual(["CONNECT mail.example:25 HTTP/1.1"]);
   });
 
-  test.runIf(door.startsWith("connect"))("carries the end of one direction", async () => {
+  test.runIf(frontend.startsWith("connect"))("carries the end of one direction", async () => {
     const target = scope.use(await startAnswerAfterEnd((request) => Buffer.from(`got ${request.length}`)));
-    const stream = await wayBy(door).open({ host: "127.0.0.1", port: target.port }, NEVER);
+    const stream = await routerFor(frontend).open({ host: "127.0.0.1", port: target.port }, NEVER);
     stream.end("12345");
     expect(String((await readToEnd(stream)).bytes)).toBe("got 5");
   });
 });
 
-describe("several doors", () => {
-  test("are used in turn when the first leads nowhere", async () => {
+describe("several frontends", () => {
+  test("are tried in turn when the first is unreachable", async () => {
     const echo = scope.use(await startEcho());
-    const frontends = [{ mode: "http-connect", uds: "/nonexistent.sock" } as const, rig.frontends["grpc-tcp"]];
-    const router = wayBy("grpc-tcp", { frontends });
+    const frontends = [{ mode: "http-connect", uds: "/nonexistent.sock" } as const, fixture.frontends["grpc-tcp"]];
+    const router = routerFor("grpc-tcp", { frontends });
     expect(await hello(await router.open({ host: "127.0.0.1", port: echo.port }, NEVER))).toBe("hello");
   });
 });

@@ -20,9 +20,9 @@ beforeEach(() => {
 function cacheOf(resolver: Asked): AnswerCache {
   const ask = async () => {
     asked.push(resolver);
-    const said = await say[resolver];
-    if (said instanceof Error) throw said;
-    return { addresses: said, ttlMs: undefined };
+    const answer = await say[resolver];
+    if (answer instanceof Error) throw answer;
+    return { addresses: answer, ttlMs: undefined };
   };
   const cache = { entries: 10, maxMs: 1_000_000, defaultMs: 1_000_000, negativeMs: 0 };
   return new AnswerCache(ask, { cache, now: () => now, timeoutMs: 5_000 });
@@ -45,18 +45,18 @@ describe("resolvers in order", () => {
     expect(asked).toEqual(["services", "cluster-dns"]);
   });
 
-  test("goes on when one cannot be asked", async () => {
+  test("asks the next resolver when one fails", async () => {
     say.services = new Error("forbidden");
     say.local = ["10.0.0.2"];
     expect(await resolver(["services", "local"]).find()).toMatchObject({ addresses: ["10.0.0.2"] });
   });
 
-  test("leaves the name to the agent, and asks nobody behind it", async () => {
+  test("leaves the name to the agent, and asks no resolver after it", async () => {
     expect(await resolver(["services", "agent", "local"]).find()).toEqual({ kind: "name" });
     expect(asked).toEqual(["services"]);
   });
 
-  test("names everybody who was asked when nobody knows it, and blames the name", async () => {
+  test("lists all resolvers when none knows the name, as a name failure", async () => {
     const found = resolver(["services", "local"]).find("nosuch.name");
     await expect(found).rejects.toMatchObject({
       kind: "name",
@@ -65,7 +65,7 @@ describe("resolvers in order", () => {
     });
   });
 
-  test("blames the path when one that might know it cannot be asked", async () => {
+  test("reports a path failure when a resolver that might know the name fails", async () => {
     say["cluster-dns"] = new Error("the tunnel is down.");
     const found = resolver(["services", "cluster-dns"]).find();
     await expect(found).rejects.toMatchObject({
@@ -129,7 +129,7 @@ describe("the fallback", () => {
     expect(state.active).toBe(false);
   });
 
-  test("is not ended by what is only remembered", async () => {
+  test("is not ended by a cached answer", async () => {
     say["cluster-dns"] = ["10.0.0.1"];
     say.local = ["192.0.2.1"];
     const { find, state } = resolver(order, { fallback: true });

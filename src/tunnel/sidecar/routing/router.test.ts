@@ -12,7 +12,7 @@ import { NEVER, nothingHere, useRouters } from "./testing/test-router.js";
 
 const scope = useRouters();
 
-describe("through the tunnel", () => {
+describe("a router through the tunnel", () => {
   test("goes to addresses as they are, and leaves names to the agent by default", async () => {
     const echo = scope.use(await startEcho());
     const tunnel = fakeTunnel({ "10.0.0.1:80": echo.port, "[fd00::1]:80": echo.port, "db.example:80": echo.port });
@@ -22,7 +22,7 @@ describe("through the tunnel", () => {
     expect(router.routes).toEqual(["tunnel 10.0.0.1:80", "tunnel fd00::1:80", "tunnel db.example:80"]);
   });
 
-  test("tells the proxy-server the name that it resolved, and tries the name's next address", async () => {
+  test("sends the proxy-server the name that it resolved, and tries the name's next address", async () => {
     const echo = scope.use(await startEcho());
     const tunnel = fakeTunnel({ "[fd00::1]:80": echo.port });
     const resolution = { ...DEFAULT_RESOLUTION, order: ["local"] as const };
@@ -69,7 +69,7 @@ describe("through the tunnel", () => {
     await expect(opening).rejects.toBe(gone);
   });
 
-  test("gives everything together the same time", async () => {
+  test("bounds all steps of a dial by one timeout", async () => {
     const resolution = { ...DEFAULT_RESOLUTION, order: ["local"] as const };
     const timeouts = { openMs: 30, resolveMs: 10_000 };
     const router = scope.router(
@@ -109,7 +109,7 @@ describe("a loop", () => {
     expect(() => scope.router({ own, ...config }, {})).toThrow(expect.objectContaining({ code: "DB_SIDECAR_LOOP" }));
   });
 
-  test("is not seen in an HTTPS_PROXY that nothing goes by", () => {
+  test("is not found in an HTTPS_PROXY that no route uses", () => {
     const direct = { httpsProxy: "http://127.0.0.1:8090", noProxy: "" };
     expect(() => scope.router({ own, direct }, {})).not.toThrow();
   });
@@ -205,7 +205,7 @@ describe("the fallback", () => {
 });
 
 describe("a probe", () => {
-  test("is content with any answer from an agent, and says when there is none", async () => {
+  test("succeeds with any answer from an agent, and fails without one", async () => {
     const tunnel = fakeTunnel();
     const router = scope.router({}, { dialer: tunnel });
     await router.probe(NEVER);
@@ -222,7 +222,7 @@ describe("a probe", () => {
     expect(tunnel.dialled).toEqual(["10.96.0.10:53"]);
   });
 
-  test("wants a connection when it has a target", async () => {
+  test("needs a connection when it has a target", async () => {
     const echo = scope.use(await startEcho());
     const tunnel = fakeTunnel();
     const router = scope.router({ probe: { host: "10.0.0.1", port: 443 } }, { dialer: tunnel });
@@ -233,7 +233,7 @@ describe("a probe", () => {
 });
 
 describe("half-close", () => {
-  test("is carried where the path can", async () => {
+  test("is passed on where the route can", async () => {
     const target = scope.use(await startAnswerAfterEnd((request) => Buffer.from(`got ${request.length}`)));
     const router = scope.router({}, { dialer: fakeTunnel({ "10.0.0.1:80": target.port }) });
     const stream = await router.open({ host: "10.0.0.1", port: 80 }, NEVER);
