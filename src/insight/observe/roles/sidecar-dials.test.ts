@@ -29,12 +29,12 @@ async function watched(limits: Partial<ClientLimits> = {}) {
 
 /** Holds dials back until it is opened. */
 function barrier(router: Awaited<ReturnType<typeof watched>>["fixture"]["router"]): () => void {
-  const { open } = way;
+  const { open } = router;
   let lift = (): void => {};
   const lifted = new Promise<void>((resolve) => {
     lift = resolve;
   });
-  vi.spyOn(way, "open").mockImplementation(async (target, stop) => {
+  vi.spyOn(router, "open").mockImplementation(async (target, stop) => {
     await lifted;
     return open(target, stop);
   });
@@ -180,7 +180,11 @@ describe("a plain HTTP request", () => {
     const { fixture } = await watched();
     const { handler } = fixture.sidecar.listeners[0]!;
     const client = new PassThrough();
-    await handler.dial(handler.requestFor("upgrade", { host: "10.0.0.1", port: 80 }), client, async () => new PassThrough());
+    await handler.dial(
+      handler.requestFor("upgrade", { host: "10.0.0.1", port: 80 }),
+      client,
+      async () => new PassThrough(),
+    );
     expect(handler.dialling).toBe(1);
     client.destroy();
     await once(client, "close");

@@ -21,7 +21,9 @@ afterEach(() => scope.close());
 afterAll(() => fixture.close());
 
 function routerFor(frontend: FrontendName, changes: Partial<RoutingConfig> = {}): Router {
-  return scope.use(new TunnelRouter({ ...DEFAULT_ROUTING, frontends: [fixture.frontends[frontend]], own: [], ...changes }));
+  return scope.use(
+    new TunnelRouter({ ...DEFAULT_ROUTING, frontends: [fixture.frontends[frontend]], own: [], ...changes }),
+  );
 }
 
 describe.each(FRONTENDS)("by %s", (frontend) => {
