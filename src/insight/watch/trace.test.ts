@@ -73,8 +73,8 @@ test("a dial that goes well has its steps, and who carried it", async () => {
 });
 
 test.each([-3_600_000, 3_600_000])("a server whose clock is %d ms apart is understood all the same", async (apart) => {
-  const answer = { role: "server" as const, id: "s-1", ready: true, draining: false };
-  role.process = () => ({ ...answer, now: Date.now() + apart });
+  const info = { role: "server" as const, id: "s-1", ready: true, draining: false };
+  role.process = () => ({ ...info, now: Date.now() + apart });
   // Somebody else's, from before.
   role.open(4, TARGET).askedAt = Date.now() + apart - 60_000;
   answer = (caller) => {
