@@ -48,8 +48,7 @@ export async function openInstallDirectory(dir: string) {
   };
 }
 
-// The Cluster API machines that the installer saved, one file each, when it had made them.
-
+/** Of the Cluster API machines that the installer saved, one file each, when it had made them. */
 type Role = "bootstrap" | "master";
 
 /** A public address first: that is what a workstation can reach. */
@@ -108,8 +107,7 @@ export function missing(what: string, cause?: unknown): DrawbridgeError {
   return new DrawbridgeError("DB_INSTALL_DIR", `${what}.`, { cause });
 }
 
-// The installer's state file: every asset it made, by its Go type.
-
+/** The Go type by which the installer's state file names the asset. */
 const KEY_PAIR = "*tls.BootstrapSSHKeyPair";
 /** A real one is a few megabytes. */
 const LARGEST = 256 * 1024 * 1024;

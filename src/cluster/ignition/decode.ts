@@ -144,8 +144,7 @@ function unknownMember({ fields }: Shape, name: string, field: Field | undefined
     : `the member is ignored: it belongs to spec 3.${later.since}.0 and later`;
 }
 
-// Translates older specs to 3.5: their defaults are written out, and what they could not express stays absent.
-
+/** Translates older specs to 3.5: their defaults are written out, and what they could not express stays absent. */
 export function upTranslated(config: Config, minor: Minor): Config {
   const ignition = { ...config.ignition, version: versionOf(NEWEST) };
   // From 3.3 on a few strings may be absent that were always there before, empty if nothing else.

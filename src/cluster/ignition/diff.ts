@@ -65,9 +65,7 @@ function lineChange(before: string, after: string): Pick<AspectChange, "lines" |
   return { lines: shown.map((line) => (line === undefined ? null : { ...line, text: withoutSecrets(line.text) })) };
 }
 
-// The things a payload is about (files, units, users, settings), each with what can differ in it.
-
-/** One property of a subject. Two are equal when `exact` is; the rest is for showing. */
+/** One property of a subject: of a file, unit, user or setting. Two are equal when `exact` is; the rest is for showing. */
 export interface Aspect {
   readonly exact: string;
   /** In a word; absent for contents. */
@@ -217,11 +215,10 @@ function contentAspect(bytes: Buffer, path: string): Aspect {
   return text === undefined ? { exact, size, hidden: "not text" } : { exact, size, text };
 }
 
-// Differences as text, one subject after the other.
-
 const SIGNS = { added: "+", removed: "-", changed: "~" } as const;
 const LINE_SIGNS = { added: "+", removed: "-", same: " " } as const;
 
+/** Differences as text, one subject after the other. */
 export function showChanges(changes: readonly ConfigChange[]): string {
   if (changes.length === 0) return "The payloads do the same.\n";
   const count = (wanted: ConfigChange["change"]) => changes.filter(({ change }) => change === wanted).length;

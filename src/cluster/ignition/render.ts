@@ -79,9 +79,7 @@ function withoutReferences(config: Config): Config {
   return { ...config, ignition };
 }
 
-// A child config over its parent, by the rules of Ignition.
-
-/** Both must be valid; the result need not be (a file below what is now a link, say). */
+/** Merges a child config over its parent by Ignition's rules. Both must be valid; the result need not be (a file below what is now a link, say). */
 export function merge(parent: Config, child: Config): Config {
   return merged(parent as unknown as Fields, child as unknown as Fields, configShape) as unknown as Config;
 }
@@ -140,12 +138,13 @@ function mergedList(
   return [...kept, ...children.filter((_, index) => !known.has(childKeys[index]!))];
 }
 
-// A config as JSON of a chosen spec version, members in the order in which Ignition writes them.
-
 /** What OpenShift's machine config server and every RHCOS since 4.7 understand. */
 export const USUAL_MINOR: Minor = 2;
 
-/** Throws DB_IGNITION_EXPRESS with the place of what the version cannot say. */
+/**
+ * A config as JSON of the spec version, members in the order in which Ignition writes them. Throws DB_IGNITION_EXPRESS
+ * with the place of what the version cannot express.
+ */
 export function emit(config: Config, minor: Minor = USUAL_MINOR): Fields {
   const versioned = { ...config, ignition: { ...config.ignition, version: versionOf(minor) } };
   const result = emitted(versioned as unknown as Fields, configShape, minor, []);

@@ -85,8 +85,7 @@ function refused(sentence: string): DrawbridgeError {
   return new DrawbridgeError("DB_FLAG_VALUE", `${sentence}.`);
 }
 
-// A plan for people: who does what and when first, then what to paste.
-
+/** A plan as text: who does what and when first, then what to paste. */
 export function showPlan(plan: FirewallPlan): string {
   const { platform, provisioning, rule, infraId } = plan;
   const cluster = platform === "host" ? "" : `, cluster ${infraId}`;

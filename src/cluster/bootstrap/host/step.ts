@@ -82,8 +82,6 @@ async function carryOut(
   return "done";
 }
 
-// What every step of one bridge has to do with.
-
 /** The cluster that a bridge belongs to. */
 export interface BridgeCluster {
   /** One file or, as in KUBECONFIG, several separated by colons. */
@@ -102,6 +100,7 @@ export function chosenCluster(given: BridgeCluster, recorded: Partial<BridgeClus
 /** `server`: another kube-apiserver of the same cluster than the kubeconfig names. */
 export type OpenApi = (cluster: BridgeCluster, server?: string) => Promise<KubeApi>;
 
+/** What every step of one bridge works on. */
 export interface Site {
   readonly host: Host;
   readonly keeper: RecordKeeper;
@@ -167,8 +166,7 @@ export async function isReady(api: KubeApi): Promise<boolean> {
   }
 }
 
-// Loaded only by commands that have a kubeconfig to use.
-
+/** Its modules are loaded only by commands that have a kubeconfig to use. */
 export const openApi: OpenApi = async ({ kubeconfig, context }, server) => {
   const [{ createKubeApi }, { kubeconfigEndpoint }] = await Promise.all([
     import("../../kube/client.js"),

@@ -50,11 +50,7 @@ function sharedIps(platformStatus: unknown): string[] {
   return [...new Set(addresses.map(canonical))];
 }
 
-// Which release a bootstrap.ign is of. Three places say so, and the first that does is used:
-// 1. the ConfigMap openshift-install-manifests, where the installer leaves its own version,
-// 2. the tag of the release image in release-image.sh (released installers name it by digest, which does not help),
-// 3. the scripts themselves: bootstrap-verify-api-server-urls.sh came with 4.12, bootstrap-cluster-gather.sh with 4.8.
-
+/** The release that a bootstrap.ign is of, and where that was read. */
 export interface ReleaseGuess {
   /** "4.12", or a range such as "4.8 to 4.11" where only the scripts show it. */
   readonly name: string;
@@ -69,6 +65,12 @@ const FIRST_WITH_IMAGE = [4, 11] as const;
 const INSTALLER_CONFIG_MAP = "/opt/openshift/openshift/openshift-install-manifests.yaml";
 const RELEASE_IMAGE = "/usr/local/bin/release-image.sh";
 
+/**
+ * Three places name the release, and the first that does is used:
+ * 1. the ConfigMap openshift-install-manifests, where the installer leaves its own version,
+ * 2. the tag of the release image in release-image.sh (released installers name it by digest, which does not help),
+ * 3. the scripts themselves: bootstrap-verify-api-server-urls.sh came with 4.12, bootstrap-cluster-gather.sh with 4.8.
+ */
 export function releaseOf(config: IgnitionConfig): ReleaseGuess {
   return fromConfigMap(config) ?? fromReleaseImage(config) ?? fromScripts(config);
 }

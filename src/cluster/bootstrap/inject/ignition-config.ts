@@ -187,8 +187,6 @@ export const sha256 = (content: string | Buffer): string => createHash("sha256")
 
 const contradiction = (message: string) => new DrawbridgeError("DB_IGNITION_CONTENT", message);
 
-// Changes to the list of files of a config, as edits of its text.
-
 /** Where the entries that ours replace are kept, to the byte; the host gets them too, for comparison. */
 const ASIDE = "/opt/openshift/drawbridge-replaced";
 

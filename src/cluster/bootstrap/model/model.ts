@@ -90,9 +90,7 @@ export function bridgeModel(options: BridgeOptions): BridgeModel {
   };
 }
 
-// What makes a bridge impossible, or impossible to take away safely; each refusal is one sentence.
-
-// sockaddr_un's.
+/** Of sockaddr_un. */
 const LONGEST_SOCKET_PATH = 107;
 const PLAIN_PATH = /^(\/[\w.-]+)+$/;
 const HAS_DOTS = /\/\.{1,2}(\/|$)/;
@@ -146,8 +144,6 @@ function isPlain(path: string): boolean {
 function unusable(sentence: string): DrawbridgeError {
   return new DrawbridgeError("DB_BRIDGE_OPTIONS", `The bridge cannot be built like this: ${sentence}.`);
 }
-
-// Which programs the bridge runs, and what memory they are given.
 
 /** `payload` is the OpenShift release's own image, `upstream` the Kubernetes project's, `drawbridge` ours. */
 export type ImageKind = "payload" | "upstream" | "drawbridge";

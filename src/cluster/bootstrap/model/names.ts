@@ -66,9 +66,7 @@ export const placeholders = {
   ca: variable("KONNECTIVITY_CA_CERT_BASE64"),
 } as const;
 
-// Where things lie, as the host, the server and the kube-apiserver each see them.
-
-/** One thing under the names it has on the host and inside the two processes. */
+/** One path under the names it has on the host, in the server and in the kube-apiserver. */
 export interface SharedPath {
   readonly host: string;
   readonly server: string;

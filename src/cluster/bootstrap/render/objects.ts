@@ -117,8 +117,6 @@ function metadata({ namespace }: BridgeModel, name: string, labels: Readonly<Rec
   return { name, namespace, labels: { ...labels, ...bootstrapOnlyLabel } };
 }
 
-// What an agent's pod may do, and what its namespace has to allow for it.
-
 const NOBODY = 65532;
 
 const container = {
@@ -136,6 +134,7 @@ interface AgentSecurity {
   readonly secretMode?: number;
 }
 
+/** What an agent's pod may do, and what its namespace has to allow for it. */
 export function agentSecurity({ for: topology, agentNetwork }: BridgeModel): AgentSecurity {
   const onHost = agentNetwork === "host";
   const hostNetwork = onHost

@@ -62,8 +62,6 @@ export interface ExternalCleanup {
   readonly notes: readonly string[];
 }
 
-// A receipt for people.
-
 const meanings: Readonly<Record<ReceiptItem["state"], string>> = {
   removed: "removed",
   restored: "restored",
@@ -72,6 +70,7 @@ const meanings: Readonly<Record<ReceiptItem["state"], string>> = {
   left: "**left**",
 };
 
+/** A receipt for people. */
 export function receiptMarkdown(receipt: Receipt): string {
   const { bridge, items, warnings, others, nothingToDo } = receipt;
   const known = items.filter(({ state, openedAt }) => state !== "absent" || openedAt !== undefined);

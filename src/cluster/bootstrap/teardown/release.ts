@@ -114,9 +114,10 @@ async function userOf(kube: KubeApi, model: BridgeModel): Promise<string | undef
   return undefined;
 }
 
-// The kube-apiserver that uses an OpenShift bridge is itself a part of bootstrap, and goes with cluster-bootstrap's end.
-
-/** How far a bootstrap host is, by the marks that bootkube.sh leaves. */
+/**
+ * How far a bootstrap host is, by the marks that bootkube.sh leaves. The kube-apiserver that uses an OpenShift bridge is
+ * itself a part of bootstrap, and ends with cluster-bootstrap.
+ */
 export const bootkubeMarks = {
   /** The bootstrap kube-apiserver is gone. */
   done: `${openshiftHost.assets}/cb-bootstrap.done`,
@@ -139,8 +140,7 @@ export async function releaseOpenShift({ files }: Host): Promise<ApiServerReleas
   return isAtWork ? bootkubeMarks.release : released();
 }
 
-// The one limit that a whole teardown keeps, whatever does not answer.
-
+/** The time limit of a whole teardown, whatever does not answer. */
 export class TeardownLimit {
   readonly #host: Pick<Host, "now">;
   readonly end: number;

@@ -84,8 +84,7 @@ function digestOf(...pieces: readonly (Buffer | string)[]): string {
   return hash.digest("hex");
 }
 
-// An Ignition config as it goes out: made ready once, not for each of a thousand machines.
-
+/** An Ignition config as it is sent: prepared once, not for each of a thousand machines. */
 export interface Payload {
   /** Behind each other; most of them are shared by many machines. */
   readonly pieces: readonly Buffer[];

@@ -100,12 +100,11 @@ export function ending(name: string): string {
   return dot === -1 ? "" : last.slice(dot);
 }
 
-// systemd units, drop-ins, and the paths they take.
-
 const ENDINGS = new Set(
   "service socket device mount automount swap target path timer snapshot slice scope".split(" ").map((e) => `.${e}`),
 );
 
+/** Checks systemd units, their drop-ins, and the paths they take. */
 export function checkUnits({ systemd, storage }: Config, top: ConfigPlace): void {
   const units = systemd?.units ?? [];
   const readings = units.map(({ contents = "" }) => readUnit(contents));

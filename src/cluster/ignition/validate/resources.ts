@@ -92,8 +92,7 @@ export function checkProxy(proxy: ProxySettings, place: ConfigPlace): void {
   }
 }
 
-// URLs as Go's net/url takes them apart, which is what decides whether Ignition accepts a source.
-
+/** A URL as Go's net/url splits it, which decides whether Ignition accepts a source. */
 export interface TakenApart {
   /** Lower case, empty for relative references. */
   readonly scheme: string;

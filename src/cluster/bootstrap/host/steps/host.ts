@@ -79,8 +79,7 @@ export async function keptNames(host: Host, model: BridgeModel): Promise<readonl
   return kept?.sans ?? model.serverAddresses;
 }
 
-// Directories that are the bridge's alone.
-
+/** Makes the directories that are the bridge's alone. */
 export function directoriesStep({ host, model }: Site): Step {
   // The certificates' directory appears together with what is in it.
   const own = model.paths.ownDirectories.filter(({ path }) => path !== model.paths.pki.host);
@@ -166,8 +165,7 @@ export async function putFile(host: Host, { path, text, mode }: PlacedFile): Pro
   await host.files.write(path, text, mode);
 }
 
-// The certificates of signer, server and agents: made once, for the whole life of the bridge.
-
+/** Makes the certificates of signer, server and agents once, for the whole life of the bridge. */
 export function certificatesStep(site: Site): Step {
   const { host, model } = site;
   const directory = model.paths.pki.host;
