@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import type { Finding } from "../../src/base/finding.js";
 import type { BridgeStatus } from "../../src/cluster/bootstrap/host/status.js";
-import type { UpResult } from "../../src/cluster/bootstrap/host/up.js";
+import type { BridgeUpResult } from "../../src/cluster/bootstrap/host/up.js";
 import type { Receipt } from "../../src/cluster/bootstrap/teardown/receipt.js";
 import type { KubeadmHost } from "../support/lab/bridge/kubeadm-host.js";
 import { type BridgeLab, startBridgeLab } from "../support/lab/bridge/lab.js";
@@ -65,7 +65,7 @@ describe.skipIf(!ready)("on a bare host", () => {
       await killedAfter(lab, afterMs, [DRAWBRIDGE, "bootstrap", "up", ...asked]);
     const { code, stdout, stderr } = await up("--for=2h", "--output=json");
     expect({ code, stderr }).toMatchObject({ code: 0 });
-    const result = JSON.parse(stdout) as UpResult;
+    const result = JSON.parse(stdout) as BridgeUpResult;
     expect(result.leftToYou?.flag).toBe(`--egress-selector-config-file=${place("etc")}/egress-selector-config.yaml`);
     expect(stderr).toContain("Add this flag to the kube-apiserver's command and restart it");
     expect(result.address).toBe(lab.bs.address);
@@ -107,7 +107,7 @@ describe.skipIf(!ready)("on a bare host", () => {
     const before = await snapshot(lab);
     const { code, stdout } = await up("--output=json");
     expect(code).toBe(0);
-    const { steps, leftToYou } = JSON.parse(stdout) as UpResult;
+    const { steps, leftToYou } = JSON.parse(stdout) as BridgeUpResult;
     expect(leftToYou).toBeUndefined();
     expect([...new Set(steps.map(({ outcome }) => outcome))]).toEqual(["already so"]);
     expect(await snapshot(lab)).toEqual(before);
@@ -220,7 +220,7 @@ describe.skipIf(!ready)("on a host that kubeadm made", () => {
     const { code, stdout, stderr } = await drawbridge("up", `--kubeconfig=${lab.bs.adminConfig}`, state(), ...flags);
     expect({ code, stderr }).toMatchObject({ code: 0 });
     process.stdout.write(`up --apply on a kubeadm host: ${((performance.now() - start) / 1000).toFixed(1)} s\n`);
-    const { steps } = JSON.parse(stdout) as UpResult;
+    const { steps } = JSON.parse(stdout) as BridgeUpResult;
     expect(steps.map(({ name }) => name)).toContain("tmpfiles");
     expect(new Set(steps.map(({ outcome }) => outcome))).not.toContain("left to you");
     // Nothing but manifests where the kubelet looks; the copy is elsewhere, byte for byte.

@@ -4,7 +4,7 @@ import { hasFailed } from "../../base/finding.js";
 import { classify, type InjectionState } from "../../cluster/bootstrap/inject/classify.js";
 import { readConfigFile, replaceConfigFile } from "../../cluster/bootstrap/inject/config-file.js";
 import { parseIgnition, sha256 } from "../../cluster/bootstrap/inject/ignition-config.js";
-import { type Injection, inject, removeBridge, show } from "../../cluster/bootstrap/inject/inject.js";
+import { type Injection, inject, injectedFiles, removeBridge } from "../../cluster/bootstrap/inject/inject.js";
 import type { InjectOptions } from "../../cluster/bootstrap/inject/payload.js";
 import { checkBootstrapIgn } from "../../insight/diagnosis/checks/bootstrap-ign.js";
 import { findingsJson, findingsText } from "../../insight/diagnosis/report.js";
@@ -98,7 +98,7 @@ async function checkFile(file: string, content: string): Promise<Shown> {
 
 async function showFile(file: string, content: string, options: InjectOptions): Promise<Shown> {
   const { state, text: after } = inject(content, options);
-  const shown = show(parseIgnition(after));
+  const shown = injectedFiles(parseIgnition(after));
   const ended = (text: string): string => (text.endsWith("\n") ? text : `${text}\n`);
   const files = shown.files.map(({ path, mode, text }) => `# ${path}, mode ${mode}\n${ended(text)}`);
   const lines = shown.bootkube.map(({ line, text }) => `# ${line}: ${text}\n`);

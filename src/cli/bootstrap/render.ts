@@ -7,8 +7,8 @@ import { type BridgeModel, bridgeModel } from "../../cluster/bootstrap/model/mod
 import { topologies } from "../../cluster/bootstrap/model/names.js";
 import {
   openPlaceholders,
-  type Part,
   type RenderedFile,
+  type RenderedPart,
   renderedFiles,
 } from "../../cluster/bootstrap/render/render.js";
 import { list, oneOf, text, type Values } from "../flags/flag.js";
@@ -95,7 +95,7 @@ const PART_TEXTS = {
   cluster: "apply to the cluster",
   host: "for the server's host",
   "kube-apiserver": "for the kube-apiserver",
-} as const satisfies Record<Part, string>;
+} as const satisfies Record<RenderedPart, string>;
 
 function described({ part, path, mode }: RenderedFile): string {
   return `${PART_TEXTS[part]}${path === undefined ? "" : `: ${path}, mode ${octal(mode)}`}`;

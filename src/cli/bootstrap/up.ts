@@ -5,8 +5,8 @@ import { dirname, join, resolve } from "node:path";
 import { table } from "../../base/text.js";
 import { thisHost } from "../../cluster/bootstrap/host/host.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
-import { openApi, type Progress, type StepResult } from "../../cluster/bootstrap/host/step.js";
-import { bringUp, type UpOptions, type UpResult } from "../../cluster/bootstrap/host/up.js";
+import { openApi, type StepProgress, type StepResult } from "../../cluster/bootstrap/host/step.js";
+import { type BridgeUpResult, bringBridgeUp, type UpOptions } from "../../cluster/bootstrap/host/up.js";
 import { lifetime, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { clusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
@@ -56,7 +56,7 @@ it is made, and drawbridge bootstrap teardown takes all of it away.`,
   flags: upFlags,
   config: checkedOptions,
   async run(options) {
-    return bringUp(thisHost(), options, openApi, progressOn(note));
+    return bringBridgeUp(thisHost(), options, openApi, progressOn(note));
   },
   show: upText,
 });
@@ -98,7 +98,7 @@ function ownProgram(): string | undefined {
   return existsSync(beside) ? beside : undefined;
 }
 
-export function progressOn(write: (text: string) => unknown): Progress {
+export function progressOn(write: (text: string) => unknown): StepProgress {
   return {
     starts: ({ title }) => void write(`${title} ...\n`),
     ends(result) {
@@ -114,7 +114,7 @@ function line({ title, outcome, detail, tookMs }: StepResult): string {
   return `${title}: ${outcome}${took} (${detail})`;
 }
 
-export function upText({ steps, until, leftToYou, warnings, stateDirectory, address }: UpResult): string {
+export function upText({ steps, until, leftToYou, warnings, stateDirectory, address }: BridgeUpResult): string {
   const rows = steps.map(({ name, outcome, detail }) => [name, outcome, detail]);
   const tookMs = steps.reduce((sum, step) => sum + step.tookMs, 0);
   const next =

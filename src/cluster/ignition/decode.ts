@@ -14,12 +14,16 @@ import {
   type Shape,
   versionOf,
 } from "./config.js";
-import { ConfigPlace, type Problem } from "./problems.js";
+import { ConfigPlace, type ConfigProblem } from "./problems.js";
 
 type Target = Record<string, unknown>;
 
 /** Wrong types are errors; unknown and repeated members are warnings. */
-export function decode(root: JsonNode, shape: Shape, minor: Minor): { fields: Fields; problems: readonly Problem[] } {
+export function decode(
+  root: JsonNode,
+  shape: Shape,
+  minor: Minor,
+): { fields: Fields; problems: readonly ConfigProblem[] } {
   const top = new ConfigPlace();
   return { fields: new Decoder(minor).object(root, shape, top, {}), problems: top.problems };
 }

@@ -4,7 +4,7 @@ import { JsonError, type JsonNode, readJson } from "../../base/located-json.js";
 import { utf8Text } from "../../base/text.js";
 import { type Config, configShape, type Minor, minorOf, minors, NEWEST, versionOf, versionShape } from "./config.js";
 import { decode, upTranslated } from "./decode.js";
-import { findingText, isFatal, type LocatedProblem, located, type Problem } from "./problems.js";
+import { type ConfigProblem, findingText, isFatal, type LocatedProblem, located } from "./problems.js";
 import { validate } from "./validate/validate.js";
 
 export type ConfigReading =
@@ -69,7 +69,7 @@ function parsed(text: string): JsonNode {
   }
 }
 
-function versionIn(root: JsonNode): { version?: Minor; problems: readonly Problem[] } {
+function versionIn(root: JsonNode): { version?: Minor; problems: readonly ConfigProblem[] } {
   const { fields, problems } = decode(root, versionShape, NEWEST);
   if (isFatal(problems)) return { problems: problems };
   const spelling = (fields.ignition as { version: string } | undefined)?.version ?? "";

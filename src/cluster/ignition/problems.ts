@@ -1,7 +1,7 @@
 /** What parsing and validation say about a config, and the places in it as Ignition names them. */
 import { type JsonNode, type JsonObject, type Position, positionReader } from "../../base/located-json.js";
 
-export interface Problem {
+export interface ConfigProblem {
   /** Errors make Ignition refuse the config, warnings do not. */
   readonly severity: "error" | "warning";
   readonly path: JsonPath;
@@ -9,7 +9,7 @@ export interface Problem {
   readonly message: string;
 }
 
-export interface LocatedProblem extends Problem {
+export interface LocatedProblem extends ConfigProblem {
   /** Absent for configs that were never text. */
   readonly position?: Position;
 }
@@ -21,7 +21,7 @@ const MOST_OF_A_KIND = 10_000;
 export class ConfigPlace {
   readonly path: JsonPath;
   /** All places of one check share it. */
-  readonly #found: { readonly list: Problem[]; error: number; warning: number };
+  readonly #found: { readonly list: ConfigProblem[]; error: number; warning: number };
 
   constructor(path: JsonPath = [], above?: ConfigPlace) {
     this.path = path;
@@ -29,7 +29,7 @@ export class ConfigPlace {
   }
 
   /** Of the whole config. */
-  get problems(): readonly Problem[] {
+  get problems(): readonly ConfigProblem[] {
     return this.#found.list;
   }
 
@@ -51,7 +51,7 @@ export class ConfigPlace {
     this.#add("warning", message, below);
   }
 
-  #add(severity: Problem["severity"], message: string | undefined, below: JsonPath): void {
+  #add(severity: ConfigProblem["severity"], message: string | undefined, below: JsonPath): void {
     if (message === undefined) return;
     this.#found[severity] += 1;
     if (this.#found[severity] <= MOST_OF_A_KIND)
@@ -59,10 +59,11 @@ export class ConfigPlace {
   }
 }
 
-export const isFatal = (problems: readonly Problem[]): boolean => problems.some(({ severity }) => severity === "error");
+export const isFatal = (problems: readonly ConfigProblem[]): boolean =>
+  problems.some(({ severity }) => severity === "error");
 
 /** With line and column, in the order in which the config is read. */
-export function located(problems: readonly Problem[], text: string, root: JsonNode): LocatedProblem[] {
+export function located(problems: readonly ConfigProblem[], text: string, root: JsonNode): LocatedProblem[] {
   const find = finder(root);
   const withOffset = problems.map((problem) => ({ problem, offset: find(problem.path).start }));
   withOffset.sort((a, b) => a.offset - b.offset);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { FakeHost, own } from "../../cluster/bootstrap/address/testing/fake-host.js";
+import { FakeNetwork, own } from "../../cluster/bootstrap/address/testing/fake-host.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
 import { findNetworks } from "./find-networks.js";
 
@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-const lost = new FakeHost([]);
+const lost = new FakeNetwork([]);
 const nothing = { machine: [], pod: [], service: [] };
 const api = (objects: Readonly<Record<string, unknown>>, nodes: object[] = []) =>
   ({
@@ -77,7 +77,7 @@ test("a cluster's networks are read from OpenShift's Network, kubeadm's configur
 });
 
 test("the machine network is that of the host's own address, not that of its pods", async () => {
-  const network = new FakeHost([own("cni0", "10.128.1.1/24"), own("eth0", "192.168.66.10/24")], {
+  const network = new FakeNetwork([own("cni0", "10.128.1.1/24"), own("eth0", "192.168.66.10/24")], {
     "1.1.1.1": "192.168.66.10",
   });
   const found = await findNetworks({

@@ -6,7 +6,7 @@
 import ipaddr from "ipaddr.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { HostAddress, HostNetwork } from "./host-network.js";
-import { canonical, type Family, familyOf, type Prefix, parsePrefix, sameAddress } from "./ip.js";
+import { type AddressFamily, canonical, familyOf, type Prefix, parsePrefix, sameAddress } from "./ip.js";
 
 /** First the one that wins. The second is what OpenShift's installer reads when it writes bootstrap.ign. */
 export const ADDRESS_VARIABLES = ["DRAWBRIDGE_BOOTSTRAP_NODE_IP", "OPENSHIFT_INSTALL_BOOTSTRAP_NODE_IP"] as const;
@@ -34,7 +34,7 @@ export interface Consideration {
 export interface AddressChoice {
   /** What agents dial and the server certificate must name. */
   readonly target: string;
-  readonly family: Family;
+  readonly family: AddressFamily;
   /** Every name of the server certificate: the target first, then the host's other lasting addresses. */
   readonly sans: readonly string[];
   readonly source: AddressSource;
@@ -104,7 +104,7 @@ async function lookAround(input: AddressInput) {
 }
 
 /** Only the primary family, where it is known: pods of the other one may not exist. */
-function searchedFamilies(service: readonly Prefix[], machine: readonly Prefix[]): readonly Family[] {
+function searchedFamilies(service: readonly Prefix[], machine: readonly Prefix[]): readonly AddressFamily[] {
   const [primary] = service;
   if (primary !== undefined) return [primary.family];
   return machine.length > 0 ? distinct(machine.map(({ family }) => family)) : [4, 6];
@@ -144,7 +144,7 @@ interface Candidate {
 }
 
 /** Well-known addresses of the Internet; asking for the route to them sends nothing. */
-const FAR_AWAY: Readonly<Record<Family, string>> = { 4: "1.1.1.1", 6: "2001:4860:4860::8888" };
+const FAR_AWAY: Readonly<Record<AddressFamily, string>> = { 4: "1.1.1.1", 6: "2001:4860:4860::8888" };
 
 /** The one that was given, otherwise those that can be found, best first. */
 async function* candidates({ flag, env, host }: AddressInput, around: Surroundings): AsyncGenerator<Candidate> {
@@ -181,7 +181,7 @@ async function* candidates({ flag, env, host }: AddressInput, around: Surroundin
 
 /** Without any route the interfaces still say who the host is, if they leave no doubt. */
 function ownerOfMachineAddress(
-  families: readonly Family[],
+  families: readonly AddressFamily[],
   machine: readonly Prefix[],
   owned: readonly HostAddress[],
 ): Candidate {

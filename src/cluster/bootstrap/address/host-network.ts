@@ -1,12 +1,12 @@
 /** What the host's own kernel says about its addresses and routes. It only reads: no packet is sent. */
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { type CommandResult, runCommand } from "../../../base/run-command.js";
-import type { Family } from "./ip.js";
+import type { AddressFamily } from "./ip.js";
 
 export interface HostAddress {
   readonly device: string;
   readonly address: string;
-  readonly family: Family;
+  readonly family: AddressFamily;
   readonly prefixLength: number;
   /** As `ip` prints them: secondary, deprecated, temporary, tentative, dynamic, ... */
   readonly marks: ReadonlySet<string>;

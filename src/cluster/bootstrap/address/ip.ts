@@ -2,22 +2,22 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 
-export type Family = 4 | 6;
+export type AddressFamily = 4 | 6;
 
 type Parsed = ipaddr.IPv4 | ipaddr.IPv6;
 
 export interface Prefix {
   readonly text: string;
-  readonly family: Family;
+  readonly family: AddressFamily;
   contains(address: string): boolean;
   /** The first address a host can have there. */
   readonly firstHost: string;
 }
 
 /** The family of a plain address; undefined for anything else, also for `address%interface`. */
-export function familyOf(text: string): Family | undefined {
+export function familyOf(text: string): AddressFamily | undefined {
   const family = text.includes("%") ? 0 : isIP(text);
-  return family === 0 ? undefined : (family as Family);
+  return family === 0 ? undefined : (family as AddressFamily);
 }
 
 /** One spelling for one address, so that texts can be compared. */

@@ -9,7 +9,7 @@ import { isApiServer } from "../settings/programs.js";
 import { egressFileIn, withEgress, withoutEgress } from "./api-server/manifest.js";
 import { type Host, hasFlag, waitFor } from "./host.js";
 import type { RecordKeeper, SettingMethod } from "./record.js";
-import type { Site, Step } from "./step.js";
+import type { BridgeStep, Site } from "./step.js";
 
 /** Whether the manifest names this bridge's egress configuration; undefined without a manifest to look into. */
 export async function isInManifest(
@@ -160,10 +160,10 @@ function indented(text: string): string {
 
 /** The kube-apiserver gets its flag: from us with --apply, otherwise from a person. */
 
-export function apiServerStep(site: Site, apply: boolean): Step {
+export function apiServerStep(site: Site, apply: boolean): BridgeStep {
   const { host, model, keeper, api, timeoutMs } = site;
   const setting = keeper.record.setting;
-  const step: Step = {
+  const step: BridgeStep = {
     name: "kube-apiserver",
     title: "kube-apiserver uses the bridge",
     makes: async () => createdObjects(model).filter(({ type }) => type === "setting"),

@@ -96,8 +96,8 @@ export class RecordKeeper {
 
   /** Before any of it is made. Things that are known already are not written again. */
   async willOpen(things: readonly BridgeThing[]): Promise<void> {
-    const known = new Set(this.#record.opened.map(({ thing }) => nameOf(thing)));
-    const added = things.filter((thing) => !known.has(nameOf(thing)) && known.add(nameOf(thing)));
+    const known = new Set(this.#record.opened.map(({ thing }) => thingName(thing)));
+    const added = things.filter((thing) => !known.has(thingName(thing)) && known.add(thingName(thing)));
     if (added.length === 0) return;
     const at = new Date(this.#now()).toISOString();
     await this.#change({ opened: [...this.#record.opened, ...added.map((thing) => ({ thing, at }))] });
@@ -168,7 +168,7 @@ function recordError(sentence: string, cause: unknown): DrawbridgeError {
 }
 
 /** The same text for the same thing. */
-export function nameOf(thing: BridgeThing): string {
+export function thingName(thing: BridgeThing): string {
   switch (thing.type) {
     case "object":
       return `${thing.kind} ${thing.namespace === undefined ? "" : `${thing.namespace}/`}${thing.name}`;
@@ -201,7 +201,7 @@ interface Origin {
 function requireOwnThings({ opened, setting }: BridgeRecord, { model, path, directory }: Origin): void {
   const own = ownNames(model);
   for (const { thing } of opened) {
-    const name = typeof thing === "object" && thing !== null ? nameOf(thing) : String(thing);
+    const name = typeof thing === "object" && thing !== null ? thingName(thing) : String(thing);
     if (!own.has(name)) throw foreign(path, name);
   }
   if (setting.by !== "manifest") return;
@@ -221,7 +221,7 @@ function ownNames(model: BridgeModel): Set<string> {
     { type: "process", socket: model.paths.socket.server },
     ...parents.map((path): BridgeThing => ({ type: "parent", path })),
   ];
-  return new Set(things.map(nameOf));
+  return new Set(things.map(thingName));
 }
 
 /** All but the root. */

@@ -14,7 +14,7 @@ export interface StepState {
   readonly detail: string;
 }
 
-export interface Step {
+export interface BridgeStep {
   /** Stable, for scripts. */
   readonly name: string;
   readonly title: string;
@@ -40,17 +40,17 @@ export interface StepResult {
   readonly byHand?: string;
 }
 
-export interface Progress {
-  starts(step: Step): void;
+export interface StepProgress {
+  starts(step: BridgeStep): void;
   ends(result: StepResult): void;
 }
 
 /** Throws what a step throws; everything up to there stays, and the next run goes on from it. */
 export async function runSteps(
-  steps: readonly Step[],
+  steps: readonly BridgeStep[],
   keeper: RecordKeeper,
   now: () => number,
-  progress: Progress,
+  progress: StepProgress,
 ): Promise<StepResult[]> {
   const results: StepResult[] = [];
   for (const step of steps) {
@@ -68,10 +68,10 @@ export async function runSteps(
 }
 
 async function carryOut(
-  step: Step,
+  step: BridgeStep,
   { state }: StepState,
   keeper: RecordKeeper,
-  progress: Progress,
+  progress: StepProgress,
 ): Promise<StepOutcome> {
   if (state === "done") return "already so";
   // Also what others do for the bridge has to be undone.
@@ -137,11 +137,11 @@ export class ApiAccess {
   }
 
   async clusterReady(): Promise<boolean> {
-    return isReady(await this.cluster());
+    return isApiReady(await this.cluster());
   }
 
   async localReady(): Promise<boolean> {
-    return isReady(await this.local());
+    return isApiReady(await this.local());
   }
 
   async close(): Promise<void> {
@@ -158,7 +158,7 @@ export class ApiAccess {
 }
 
 /** Undisturbed by a kube-apiserver that is away. */
-export async function isReady(api: KubeApi): Promise<boolean> {
+export async function isApiReady(api: KubeApi): Promise<boolean> {
   try {
     return (await api.text("/readyz", { timeoutMs: 3_000 })) === "ok";
   } catch {

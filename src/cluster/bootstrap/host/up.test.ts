@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { FakeHost as FakeNetwork, own } from "../address/testing/fake-host.js";
+import { FakeNetwork, own } from "../address/testing/fake-host.js";
 import { TestBridge } from "./testing/bridge.js";
 import { address } from "./testing/fake-host.js";
 import { Fuse } from "./testing/fuse.js";

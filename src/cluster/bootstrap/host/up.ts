@@ -11,7 +11,15 @@ import { KUBEADM_MANIFEST, type Topology } from "../model/names.js";
 import { apiServerStep, instructionsFor } from "./api-server.js";
 import type { Host } from "./host.js";
 import { type BridgeRecord, RecordKeeper, type SettingMethod } from "./record.js";
-import { ApiAccess, chosenCluster, type OpenApi, type Progress, runSteps, type Site, type Step } from "./step.js";
+import {
+  ApiAccess,
+  type BridgeStep,
+  chosenCluster,
+  type OpenApi,
+  runSteps,
+  type Site,
+  type StepProgress,
+} from "./step.js";
 import { agentsStep, connectedStep } from "./steps/agents.js";
 import { addressNow, addressStep, certificatesEnd, certificatesStep, directoriesStep, fileStep } from "./steps/host.js";
 import { serverStep } from "./steps/server.js";
@@ -35,9 +43,9 @@ export interface UpOptions extends Omit<BridgeOptions, "for" | "serverAddresses"
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-export type UpResult = Awaited<ReturnType<typeof bringUp>>;
+export type BridgeUpResult = Awaited<ReturnType<typeof bringBridgeUp>>;
 
-export async function bringUp(host: Host, wanted: UpOptions, openApi: OpenApi, progress: Progress) {
+export async function bringBridgeUp(host: Host, wanted: UpOptions, openApi: OpenApi, progress: StepProgress) {
   const earlier = await RecordKeeper.find(host, wanted.stateDirectory);
   const choose = () => addressNow(host, wanted, earlier?.model);
   const draft = earlier === undefined ? await newDraft(host, wanted, await choose()) : draftAgain(earlier, wanted);
@@ -80,7 +88,7 @@ interface Circumstances {
 }
 
 /** In the order in which they are taken; `status` looks at the same ones. */
-export function stepsOf(site: Site, { apply, isApiReady, choose }: Circumstances): Step[] {
+export function stepsOf(site: Site, { apply, isApiReady, choose }: Circumstances): BridgeStep[] {
   const { egressConfig, tmpfiles } = site.model.paths;
   const [agents, setting] = [agentsStep(site), apiServerStep(site, apply)];
   return [

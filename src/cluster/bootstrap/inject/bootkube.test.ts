@@ -3,11 +3,11 @@ import { bootkubeScript } from "../../../../test/support/ignition-fixtures/bootk
 import { injectable, shapes } from "../../../../test/support/ignition-fixtures/releases.js";
 import {
   type AnchorId,
+  type AnchorPlace,
   anchors,
   findAnchors,
   isPatched,
   needed,
-  type Place,
   patchBootkube,
   unpatchBootkube,
 } from "./bootkube.js";
@@ -98,7 +98,7 @@ function withoutNewer(id: AnchorId, line: string): string {
 
 test.each(candidates)("%s is anchored to `%s` when the newer lines are not there", (id, line) => {
   const script = withoutNewer(id, line);
-  const places = findAnchors(script, needed.absent) as ReadonlyMap<AnchorId, Place>;
+  const places = findAnchors(script, needed.absent) as ReadonlyMap<AnchorId, AnchorPlace>;
   const lines = script.split("\n");
   const at = lines.findIndex((text) => text.trim().startsWith(line));
   const place = places.get(id)?.line;

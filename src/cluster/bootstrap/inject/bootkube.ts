@@ -48,7 +48,7 @@ export const anchors: readonly Anchor[] = [
 ];
 
 /** Where to insert: in front of the line with this index. */
-export interface Place {
+export interface AnchorPlace {
   readonly id: AnchorId;
   readonly line: number;
   /** White space in front of the anchor. */
@@ -62,10 +62,10 @@ const trimmed = (line: string): string => line.replace(/^[ \t]+|[ \t]+$/g, "");
 export function findAnchors(
   script: string,
   wanted: readonly AnchorId[],
-): ReadonlyMap<AnchorId, Place> | DrawbridgeError {
+): ReadonlyMap<AnchorId, AnchorPlace> | DrawbridgeError {
   const lines = script.split("\n");
   const counts: string[] = [];
-  const places = new Map<AnchorId, Place>();
+  const places = new Map<AnchorId, AnchorPlace>();
   const reasons: string[] = [];
   let last = -1;
   for (const { id, place, candidates } of anchors.filter((anchor) => wanted.includes(anchor.id))) {
@@ -149,7 +149,7 @@ export function patchBootkube(script: string, wanted: readonly AnchorId[], origi
   return lines.join("\n");
 }
 
-function linesAt({ id, line, indent }: Place, lines: readonly string[], origin: string): string[] {
+function linesAt({ id, line, indent }: AnchorPlace, lines: readonly string[], origin: string): string[] {
   // No comment is possible inside a continued command: there the flag is its own mark.
   if (id === "flag") return [`${/^[ \t]*/.exec(lines[line] ?? "")![0]}${FLAG_LINE}`];
   const note = id === "copy" ? ` ${origin}` : "";

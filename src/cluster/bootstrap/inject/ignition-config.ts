@@ -124,7 +124,7 @@ function modeOf(node: JsonObject): number | undefined {
 }
 
 /** The content of a file, and what is needed to put other bytes in its place without touching the rest of its entry. */
-export interface Content {
+export interface CarriedContent {
   /** The part of the data URL before the comma. */
   readonly head: string;
   readonly sourceNode: JsonString;
@@ -138,7 +138,7 @@ export interface Content {
  * Undefined when the config has no such file or the file has no contents of its own (append style). Throws
  * DB_IGNITION_CONTENT or DB_IGNITION_RESOURCE.
  */
-export function contentOf(config: IgnitionConfig, path: string): Content | undefined {
+export function carriedContent(config: IgnitionConfig, path: string): CarriedContent | undefined {
   const contents = memberOf(config.files.get(path)?.node, "contents");
   const sourceNode = stringAt(contents, "source");
   if (sourceNode === undefined) return undefined;
@@ -165,7 +165,7 @@ function stringAt(node: JsonNode | undefined, name: string): JsonString | undefi
 
 /** The text of a file, undefined when there is none. Throws DB_IGNITION_CONTENT when it is no UTF-8. */
 export function textOf(config: IgnitionConfig, path: string): string | undefined {
-  const bytes = contentOf(config, path)?.bytes;
+  const bytes = carriedContent(config, path)?.bytes;
   if (bytes === undefined) return undefined;
   const text = utf8Text(bytes);
   if (text === undefined) throw contradiction(`the content of ${path} is not UTF-8 text`);
@@ -173,7 +173,7 @@ export function textOf(config: IgnitionConfig, path: string): string | undefined
 }
 
 /** The edits that give an entry other bytes, in the encoding, the compression and the hash function that it has. */
-export function replaceContent({ head, gzip, sourceNode, hashNode }: Content, bytes: Buffer): TextEdit[] {
+export function replaceContent({ head, gzip, sourceNode, hashNode }: CarriedContent, bytes: Buffer): TextEdit[] {
   const stored = gzip ? gzipSync(bytes, { level: 9 }) : bytes;
   const edits = [{ node: sourceNode, value: dataUrlOf(stored, head) }];
   if (hashNode !== undefined) {
@@ -206,7 +206,7 @@ export function broughtBack(config: IgnitionConfig, { node, pathNode }: Ignition
   return config.text.slice(node.start, at) + config.text.slice(at + ASIDE.length, node.end);
 }
 
-export function entryOf({ path, mode, text }: PayloadFile): string {
+export function fileEntry({ path, mode, text }: PayloadFile): string {
   const source = dataUrlOf(text);
   return JSON.stringify({ path, overwrite: true, user: { name: "root" }, mode, contents: { source } });
 }
@@ -243,7 +243,7 @@ export function dropEntries({ filesNode }: IgnitionConfig, doomed: ReadonlySet<I
 
 /** Whether encoding the bytes again gives exactly the text that the entry has. */
 export function isPlainlySpelt(config: IgnitionConfig, path: string): boolean {
-  const content = contentOf(config, path);
+  const content = carriedContent(config, path);
   if (content === undefined) return false;
   return replaceContent(content, content.bytes).every(({ start, end, text }) => config.text.slice(start, end) === text);
 }
@@ -251,18 +251,18 @@ export function isPlainlySpelt(config: IgnitionConfig, path: string): boolean {
 /** Looking into manifests that may be anybody's. */
 
 /** Undefined when the file is missing or no YAML object. */
-export type Manifest = Readonly<Record<string, unknown>> | undefined;
+export type YamlObject = Readonly<Record<string, unknown>> | undefined;
 
-export function manifestAt(config: IgnitionConfig, path: string): Manifest {
+export function manifestAt(config: IgnitionConfig, path: string): YamlObject {
   return yamlObject(textOf(config, path));
 }
 
-export function yamlObject(text: unknown): Manifest {
+export function yamlObject(text: unknown): YamlObject {
   const value = yamlValue(text);
   return isRecord(value) ? value : undefined;
 }
 
 /** The first container, of a pod or of a template. */
-export function containerOf(manifest: Manifest): unknown {
+export function containerOf(manifest: YamlObject): unknown {
   return at(manifest, "spec", "containers", "0") ?? at(manifest, "spec", "template", "spec", "containers", "0");
 }

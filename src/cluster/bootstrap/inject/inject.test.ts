@@ -10,7 +10,7 @@ import {
 } from "../../../../test/support/ignition-fixtures/ignition.js";
 import { filling } from "../../../../test/support/ignition-fixtures/manifests.js";
 import { injectable, needsImage, type ShapeName, shapes } from "../../../../test/support/ignition-fixtures/releases.js";
-import { contentOf, parseIgnition, textOf } from "./ignition-config.js";
+import { carriedContent, parseIgnition, textOf } from "./ignition-config.js";
 import { bashError, type Injection, inject, removeBridge } from "./inject.js";
 
 const IMAGE = "registry.example.com/tunnel:1";
@@ -125,7 +125,7 @@ describe("the spelling of a bootstrap.ign", () => {
       .find(({ path }) => path === BOOTKUBE)!
       .contents!.source.split(",", 1);
     expect(entry.contents!.source.startsWith(`${head},`)).toBe(true);
-    const { bytes, hashNode } = contentOf(config, BOOTKUBE)!;
+    const { bytes, hashNode } = carriedContent(config, BOOTKUBE)!;
     if (spelling.hash)
       expect(hashNode?.value).toBe(`${spelling.hash}-${createHash(spelling.hash).update(bytes).digest("hex")}`);
     expect(inject(after, {})).toMatchObject({ changed: false, text: after });

@@ -12,9 +12,9 @@ import {
   asideEntry,
   asidePath,
   broughtBack,
-  contentOf,
+  carriedContent,
   dropEntries,
-  entryOf,
+  fileEntry,
   type IgnitionConfig,
   type IgnitionFile,
   isPlainlySpelt,
@@ -24,7 +24,14 @@ import {
   sha256,
   textOf,
 } from "./ignition-config.js";
-import { type InjectOptions, namesImages, type PayloadFile, payload, payloadPaths, storedOptions } from "./payload.js";
+import {
+  type InjectOptions,
+  namesImages,
+  type PayloadFile,
+  payloadFiles,
+  payloadPaths,
+  storedOptions,
+} from "./payload.js";
 
 export interface Injection {
   /** What the file was before. */
@@ -62,13 +69,13 @@ function insert(config: IgnitionConfig, state: InjectionState, options: InjectOp
       `the payload of this release (${release.name}, by ${release.from}) cannot be expected to have the tunnel's programs`,
     );
   const facts = clusterFacts(config);
-  const files = payload(options, facts);
+  const files = payloadFiles(options, facts);
   const text = applyEdits(config.text, [...scriptEdits(config, needed[state]), ...fileEdits(config, files)]);
   return { release, text, changed: true, warnings: warningsFor(release, facts, options) };
 }
 
 function scriptEdits(config: IgnitionConfig, wanted: Parameters<typeof patchBootkube>[1]): TextEdit[] {
-  const content = contentOf(config, BOOTKUBE)!;
+  const content = carriedContent(config, BOOTKUBE)!;
   const origin = originOf(sha256(content.bytes), sha256(config.text));
   const script = textOf(config, BOOTKUBE)!;
   const patched = patchBootkube(script, wanted, origin);
@@ -88,9 +95,9 @@ function fileEdits(config: IgnitionConfig, files: readonly PayloadFile[]): TextE
   const edits: TextEdit[] = [];
   for (const file of files) {
     const there = config.files.get(file.path);
-    if (there === undefined) added.push(entryOf(file));
+    if (there === undefined) added.push(fileEntry(file));
     else {
-      edits.push(replaceEntry(there, entryOf(file)));
+      edits.push(replaceEntry(there, fileEntry(file)));
       asides.push(asideEntry(config, there));
     }
   }
@@ -143,10 +150,11 @@ export function removeBridge(config: IgnitionConfig) {
 function restoredScript(config: IgnitionConfig, script: string, doomed: Set<IgnitionFile["node"]>): TextEdit[] {
   const bytes = Buffer.from(script);
   const aside = config.files.get(asidePath(BOOTKUBE));
-  if (aside === undefined) return replaceContent(contentOf(config, BOOTKUBE)!, bytes);
+  if (aside === undefined) return replaceContent(carriedContent(config, BOOTKUBE)!, bytes);
   doomed.add(aside.node);
   // Somebody's later changes to the script are worth more than its old spelling.
-  if (!contentOf(config, aside.path)?.bytes.equals(bytes)) return replaceContent(contentOf(config, BOOTKUBE)!, bytes);
+  if (!carriedContent(config, aside.path)?.bytes.equals(bytes))
+    return replaceContent(carriedContent(config, BOOTKUBE)!, bytes);
   return [replaceEntry(config.files.get(BOOTKUBE)!, broughtBack(config, aside))];
 }
 
@@ -157,7 +165,7 @@ function doubt(scriptIsOriginal: boolean): string {
 }
 
 /** Every script and manifest of the bridge that a bootstrap.ign carries, and its lines in bootkube.sh. */
-export function show(config: IgnitionConfig) {
+export function injectedFiles(config: IgnitionConfig) {
   const files = payloadPaths.flatMap((path) => {
     const text = textOf(config, path);
     const mode = config.files.get(path)?.mode ?? 0o644;

@@ -21,7 +21,7 @@ export const payloadPaths = openshiftShipped;
 /** As the installer gives them to scripts. */
 const SCRIPT_MODE = 0o555;
 
-export function payload(options: InjectOptions, facts: ClusterFacts): PayloadFile[] {
+export function payloadFiles(options: InjectOptions, facts: ClusterFacts): PayloadFile[] {
   const model = modelFor(options);
   const manifests = openshiftFiles(model).map(({ path, mode, text }) => {
     if (path === undefined || !payloadPaths.includes(path)) throw new Error(`the bridge has no place for ${path}`);

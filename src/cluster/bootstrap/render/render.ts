@@ -29,11 +29,11 @@ export function renderedFiles(model: BridgeModel, certificates?: AgentCertificat
  * Whom a file is for: the cluster's API, the host that runs the server, or whoever starts the kube-apiserver (a change in
  * something that is not the bridge's).
  */
-export type Part = "cluster" | "host" | "kube-apiserver";
+export type RenderedPart = "cluster" | "host" | "kube-apiserver";
 
 export interface RenderedFile {
   readonly name: string;
-  readonly part: Part;
+  readonly part: RenderedPart;
   /** Where it belongs on the host; undefined when it is applied or merged instead. */
   readonly path: string | undefined;
   readonly mode: number;
@@ -43,7 +43,7 @@ export interface RenderedFile {
 }
 
 /** Whom a file is for, where it belongs on the host, and its mode. */
-type Place = readonly [part: Part, path?: string | undefined, mode?: number];
+type Place = readonly [part: RenderedPart, path?: string | undefined, mode?: number];
 
 function yamlFile(name: string, place: Place, document: object, comment?: string): RenderedFile {
   return { ...textFile(name, place, toYaml(document, comment)), document };
@@ -164,7 +164,7 @@ function flags(model: BridgeModel): RenderedFile {
 /** The YAML that a bootstrap.ign carries; placeholders stay open for the host's scripts. The shell files are not here. */
 export function openshiftFiles(model: BridgeModel, certificates?: AgentCertificates): RenderedFile[] {
   // cluster-bootstrap creates one object a file.
-  const file = (path: string, part: Part, document: object): RenderedFile =>
+  const file = (path: string, part: RenderedPart, document: object): RenderedFile =>
     yamlFile(basename(path), [part, path, 0o600], document);
   const host = openshiftHost;
   return [

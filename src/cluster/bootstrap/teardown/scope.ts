@@ -1,5 +1,5 @@
 /** What there is to look for: what the record names, or, without one, every place where a bridge may have left something. */
-import { nameOf, type RecordEntry, type RecordKeeper, type SettingMethod } from "../host/record.js";
+import { type RecordEntry, type RecordKeeper, type SettingMethod, thingName } from "../host/record.js";
 import type { BridgeThing } from "../model/created.js";
 import { type CreatedObject, clusterObjects, createdObjects, olderLayout } from "../model/created.js";
 import { type BridgeModel, bridgeModel } from "../model/model.js";
@@ -18,7 +18,7 @@ export interface TeardownScope {
 type HostThing = Exclude<BridgeThing, { type: "object" | "setting" }>;
 
 export function recordedScope({ record, model, directory }: RecordKeeper): TeardownScope {
-  const opened = new Map(record.opened.map((entry) => [nameOf(entry.thing), entry]));
+  const opened = new Map(record.opened.map((entry) => [thingName(entry.thing), entry]));
   const recorded = onHost(record.opened.map(({ thing }) => thing));
   // From the inside out.
   const parents = recorded
@@ -84,5 +84,5 @@ function isServer({ type }: BridgeThing): boolean {
 }
 
 function distinct<T extends BridgeThing>(things: readonly T[]): T[] {
-  return [...new Map(things.map((thing) => [nameOf(thing), thing])).values()];
+  return [...new Map(things.map((thing) => [thingName(thing), thing])).values()];
 }

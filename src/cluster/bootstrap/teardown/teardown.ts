@@ -2,7 +2,7 @@
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type Host, waitFor } from "../host/host.js";
-import { nameOf, RecordKeeper } from "../host/record.js";
+import { RecordKeeper, thingName } from "../host/record.js";
 import { ApiAccess, chosenCluster, type OpenApi } from "../host/step.js";
 import { detectTopology } from "../host/up.js";
 import type { BridgeThing } from "../model/created.js";
@@ -28,22 +28,22 @@ export interface TeardownOptions {
   readonly restoreCommand: string | undefined;
   readonly firewall: FirewallOptions;
   /** The bridge's host is not this one, which is left alone. */
-  readonly elsewhere?: GatheredFacts | undefined;
+  readonly elsewhere?: RemoteBridge | undefined;
 }
 
-export interface GatheredFacts {
+export interface RemoteBridge {
   /** Undefined when nobody knows where it is. */
   readonly bootstrap: RemoteHost | undefined;
 }
 
 /** What happens while it happens, one sentence each. */
-export type Report = (sentence: string) => void;
+export type TeardownReporter = (sentence: string) => void;
 
 export async function takeDown(
   host: Host,
   options: TeardownOptions,
   openApi: OpenApi,
-  report: Report,
+  report: TeardownReporter,
 ): Promise<Receipt> {
   const startedAt = new Date(host.now()).toISOString();
   const limit = new TeardownLimit(host, options.timeoutMs);
@@ -119,7 +119,11 @@ async function topologyHere(host: Host, kube: KubeApi | undefined): Promise<Topo
   );
 }
 
-async function openedApi(api: ApiAccess | undefined, isGiven: boolean, report: Report): Promise<KubeApi | undefined> {
+async function openedApi(
+  api: ApiAccess | undefined,
+  isGiven: boolean,
+  report: TeardownReporter,
+): Promise<KubeApi | undefined> {
   try {
     return await api?.cluster();
   } catch (reason) {
@@ -132,7 +136,7 @@ async function openedApi(api: ApiAccess | undefined, isGiven: boolean, report: R
 interface TeardownParts {
   readonly host: Host;
   readonly limit: TeardownLimit;
-  readonly report: Report;
+  readonly report: TeardownReporter;
   readonly scope: TeardownScope;
   readonly kube: KubeApi | undefined;
   readonly side: HostSide;
@@ -208,7 +212,7 @@ class Teardown {
     if (remains.objects.length > 0) await waitFor(host, Math.min(limit.end, host.now() + 30_000), isEmpty, 500);
     this.warnings.push(...remains.unknown);
     for (const object of remains.objects) {
-      if (this.items.some((item) => item.name === nameOf(object) && item.state === "left")) continue;
+      if (this.items.some((item) => item.name === thingName(object) && item.state === "left")) continue;
       this.#left(object, "it carries the bridge's label and nobody removes it");
     }
     if (remains.unknown.length > 0) this.apiAnswered = false;
@@ -221,13 +225,13 @@ class Teardown {
   /** `isUntouched`: as it was found. */
   #note(thing: BridgeThing, { state, detail }: Removal, isUntouched = state === "absent"): void {
     if (!isUntouched) this.isIdle = false;
-    const name = nameOf(thing);
+    const name = thingName(thing);
     this.items.push({ name, thing, openedAt: this.#openedAt(thing), state, detail });
     if (state === "absent") return;
     this.#parts.report(`${name}: ${state === "going" ? "being removed" : state}${detail === "" ? "" : ` (${detail})`}`);
   }
 
   #openedAt(thing: BridgeThing): string | undefined {
-    return this.#parts.scope.opened.get(nameOf(thing))?.at;
+    return this.#parts.scope.opened.get(thingName(thing))?.at;
   }
 }

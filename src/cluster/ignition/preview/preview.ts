@@ -22,7 +22,7 @@ export function preview(config: Config) {
       ...(replace?.source ? [reference("replace", replace)] : []),
       ...merge.map((resource) => reference("merge", resource)),
     ],
-    authorities: (ignition.security?.tls?.certificateAuthorities ?? []).map((ca) => contentOf(ca, "authority")),
+    authorities: (ignition.security?.tls?.certificateAuthorities ?? []).map((ca) => shownContent(ca, "authority")),
     ...(ignition.proxy && { proxy: proxyOf(ignition.proxy) }),
     entries: entriesOf(config),
     units: (systemd?.units ?? []).map(unitOf),
@@ -78,8 +78,8 @@ function entryOf(entry: NodeEntry & Partial<FileEntry & LinkEntry>, kind: "file"
     kind,
     ...(kind === "link" && { target }),
     ...(kind !== "link" && { mode: octal(mode ?? (kind === "file" ? 0o644 : 0o755)) }),
-    ...(contents && { content: contentOf(contents, path) }),
-    ...(append && { appended: append.map((part) => contentOf(part, path)) }),
+    ...(contents && { content: shownContent(contents, path) }),
+    ...(append && { appended: append.map((part) => shownContent(part, path)) }),
   };
 }
 
@@ -100,7 +100,7 @@ function unitOf({ name, enabled, mask, contents, dropins = [] }: Unit) {
 }
 
 /** What a file or an authority holds, as far as it may be shown. */
-export interface Content {
+export interface ShownContent {
   /** Bytes once unpacked; absent when they are elsewhere or cannot be read. */
   readonly size?: number;
   /** Where the bytes are when they are not in the config. */
@@ -117,7 +117,7 @@ export interface Certificate {
   readonly notAfter: Date;
 }
 
-export function contentOf(resource: Resource, path: string): Content {
+export function shownContent(resource: Resource, path: string): ShownContent {
   const { source = "" } = resource;
   if (!isInline(resource)) return { source: shownSource(source) };
   const bytes = bytesOf(resource, path);

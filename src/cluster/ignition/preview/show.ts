@@ -3,11 +3,11 @@ import { roughDuration, table } from "../../../base/text.js";
 import type {
   Certificate,
   ConfigReference,
-  Content,
   Preview,
   PreviewEntry,
   PreviewUnit,
   PreviewUser,
+  ShownContent,
 } from "./preview.js";
 
 export function showPreview(preview: Preview, now: Date): string {
@@ -45,7 +45,7 @@ function referenceText({ use, source, headers }: ConfigReference): string {
   return `${use} ${source}${names.length === 0 ? "" : ` with ${names.join(", ")}`}`;
 }
 
-function authorityLines(content: Content, now: Date): string[] {
+function authorityLines(content: ShownContent, now: Date): string[] {
   const { certificates = [] } = content;
   return certificates.length === 0 ? [contentText(content)] : certificates.map((one) => certificateText(one, now));
 }
@@ -74,7 +74,7 @@ function properties({ kind, mode = "", owner, target, content, appended = [] }: 
   return parts.join("  ");
 }
 
-function contentText({ size, source, broken, secret }: Content): string {
+function contentText({ size, source, broken, secret }: ShownContent): string {
   if (source !== undefined) return `from ${source}`;
   if (broken !== undefined) return `UNREADABLE: ${broken}`;
   return `${bytesText(size ?? 0)}${secret === undefined ? "" : `  (${secret}, hidden)`}`;

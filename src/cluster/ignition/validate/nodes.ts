@@ -4,7 +4,7 @@ import { posix } from "node:path";
 import type { Config, FileEntry, LinkEntry, Minor, NodeEntry, Storage, Unit } from "../config.js";
 import type { ConfigPlace } from "../problems.js";
 import { checkResource } from "./resources.js";
-import { readUnit, type UnitReading } from "./unit-file.js";
+import { parseUnit, type UnitReading } from "./unit-file.js";
 
 export function checkNodes(storage: Storage, place: ConfigPlace, minor: Minor): void {
   for (const [file, one] of place.entries("files", storage.files)) checkFile(file, one, minor);
@@ -107,7 +107,7 @@ const ENDINGS = new Set(
 /** Checks systemd units, their drop-ins, and the paths they take. */
 export function checkUnits({ systemd, storage }: Config, top: ConfigPlace): void {
   const units = systemd?.units ?? [];
-  const readings = units.map(({ contents = "" }) => readUnit(contents));
+  const readings = units.map(({ contents = "" }) => parseUnit(contents));
   const place = top.at("systemd");
   for (const [unit, one, index] of place.entries("units", units)) checkUnit(unit, readings[index]!, one);
   const templates = new Map(units.map(({ name, contents }, index) => [name, contents ? readings[index] : undefined]));
@@ -132,7 +132,7 @@ function checkUnit({ name, contents, dropins, enabled }: Unit, reading: UnitRead
   else if (enabled === true && contents && !reading.sections.has("Install"))
     place.warning("the unit is enabled but has no [Install] section, so nothing starts it", "contents");
   for (const [dropin, one] of place.entries("dropins", dropins)) {
-    const part = readUnit(dropin.contents ?? "");
+    const part = parseUnit(dropin.contents ?? "");
     if (!part.ok) one.error(`the drop-in cannot be read: ${part.why}`, "contents");
     if (ending(dropin.name) !== ".conf") one.error("a drop-in's name ends in .conf", "name");
   }

@@ -11,7 +11,7 @@ const LONGEST_LINE = 2048;
 
 class Refusal extends Error {}
 
-export function readUnit(contents: string): UnitReading {
+export function parseUnit(contents: string): UnitReading {
   try {
     return { ok: true, sections: new UnitReader(Buffer.from(contents)).sections() };
   } catch (error) {

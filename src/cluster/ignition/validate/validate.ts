@@ -1,13 +1,13 @@
 /** Every rule of the spec that a config can break without breaking its shape. */
 
 import { type Config, configShape, type Field, type Fields, type Minor, type Resource, type Shape } from "../config.js";
-import { ConfigPlace, type Problem } from "../problems.js";
+import { ConfigPlace, type ConfigProblem } from "../problems.js";
 import { checkDisks, checkVolumes } from "./devices.js";
 import { checkNodes, checkUnits } from "./nodes.js";
 import { checkProxy, checkReference, checkResource } from "./resources.js";
 
 /** As that spec version has it; the config must hold only what that version knows. */
-export function validate(config: Config, minor: Minor): readonly Problem[] {
+export function validate(config: Config, minor: Minor): readonly ConfigProblem[] {
   const top = new ConfigPlace();
   checkIgnition(config, minor, top.at("ignition"));
   if (config.storage) {

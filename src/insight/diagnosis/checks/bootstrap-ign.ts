@@ -7,9 +7,9 @@ import { classify, type InjectionState } from "../../../cluster/bootstrap/inject
 import {
   containerOf,
   type IgnitionConfig,
-  type Manifest,
   manifestAt,
   textOf,
+  type YamlObject,
 } from "../../../cluster/bootstrap/inject/ignition-config.js";
 import { bashError, removeBridge } from "../../../cluster/bootstrap/inject/inject.js";
 import { openshiftHost } from "../../../cluster/bootstrap/model/names.js";
@@ -66,7 +66,7 @@ const PLACEHOLDER_IMAGE = "$" + "{KONNECTIVITY_IMAGE}";
 const PLACEHOLDER_ADDRESS = "$" + "{BOOTSTRAP_NODE_IP}";
 const SCRIPTS = [BOOTKUBE, openshiftHost.functions, openshiftHost.certs];
 
-const selection = (egress: Manifest, name: string): unknown =>
+const selection = (egress: YamlObject, name: string): unknown =>
   listOf(egress?.egressSelections).find((entry) => at(entry, "name") === name);
 
 const linesOf = (script: string): string[] => script.split("\n").map((line) => line.trim());

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createServer as createTls } from "node:tls";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { FakeHost, own } from "../../../cluster/bootstrap/address/testing/fake-host.js";
+import { FakeNetwork, own } from "../../../cluster/bootstrap/address/testing/fake-host.js";
 import { bridgeModel } from "../../../cluster/bootstrap/model/model.js";
 import type { KubeEndpoint } from "../../../cluster/kube/endpoint.js";
 import { KubeApiError } from "../../../cluster/kube/errors.js";
@@ -124,7 +124,7 @@ describe("checks of networks", () => {
     const [finding] = await findingsOf(addressChoice, context());
     expect(finding).toMatchObject({ state: "ok", message: "agents dial 192.168.66.10" });
     expect(finding?.evidence[0]).toMatch(/^chosen: 192\.168\.66\.10 is the source address of the IPv4 route/);
-    const lost = new FakeHost([own("eth0", "192.168.66.10/24")]);
+    const lost = new FakeNetwork([own("eth0", "192.168.66.10/24")]);
     expect(await messagesOf(addressChoice, context({}, { network: lost }))).toEqual([
       expect.stringMatching(/^failed: This host has no address that agents could dial/),
     ]);

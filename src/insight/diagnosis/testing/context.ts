@@ -1,7 +1,7 @@
 /** A host with whatever a test puts there. */
 
 import type { Finding } from "../../../base/finding.js";
-import { FakeHost, own } from "../../../cluster/bootstrap/address/testing/fake-host.js";
+import { FakeNetwork, own } from "../../../cluster/bootstrap/address/testing/fake-host.js";
 import { bridgeModel } from "../../../cluster/bootstrap/model/model.js";
 import { commandLine } from "../../../cluster/bootstrap/settings/programs.js";
 import type { Check, FactSource } from "../check.js";
@@ -26,7 +26,7 @@ export function fakeHost(fake: FakeDoctorHost = {}): DoctorHost {
   const running = (words: readonly string[] | undefined): RunningProgram | undefined =>
     words && { ...commandLine("process 7", words), pid: 7, words };
   return {
-    network: fake.network ?? new FakeHost([own("eth0", "192.168.66.10/24")], { "1.1.1.1": "192.168.66.10" }),
+    network: fake.network ?? new FakeNetwork([own("eth0", "192.168.66.10/24")], { "1.1.1.1": "192.168.66.10" }),
     listeners: async () => fake.listeners ?? [],
     running: async (program) => running(fake[program]),
     readText: async (path) => fake.files?.[path],

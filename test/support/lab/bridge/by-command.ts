@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { UpResult } from "../../../../src/cluster/bootstrap/host/up.js";
+import type { BridgeUpResult } from "../../../../src/cluster/bootstrap/host/up.js";
 import { type Answer, get } from "../http.js";
 import { metric } from "../metrics.js";
 import { SERVER_METRIC } from "../proxy-server.js";
@@ -196,8 +196,8 @@ export function isReady({ status }: AgentPod): boolean {
 }
 
 /** Of `up --output=json`. */
-export function upResult({ stdout }: Outcome): UpResult {
-  return JSON.parse(stdout) as UpResult;
+export function upResult({ stdout }: Outcome): BridgeUpResult {
+  return JSON.parse(stdout) as BridgeUpResult;
 }
 
 /** Empty when it is gone by now. */

@@ -14,7 +14,7 @@ export function own(
 }
 
 /** A host that knows these addresses and these ways, and remembers what it was asked. */
-export class FakeHost implements HostNetwork {
+export class FakeNetwork implements HostNetwork {
   readonly asked: string[] = [];
   readonly #addresses: readonly HostAddress[];
   readonly #sources: Readonly<Record<string, string>>;

@@ -18,7 +18,7 @@ import {
 /** Why a manifest cannot be changed; the file's name is added where it is known. */
 export class UnknownShape extends Error {}
 
-export type Path = readonly (string | number)[];
+export type ManifestPath = readonly (string | number)[];
 
 export interface Item {
   readonly value: Readonly<Record<string, unknown>>;
@@ -26,7 +26,7 @@ export interface Item {
   readonly comment: string | undefined;
 }
 
-export class Manifest {
+export class InstallerManifest {
   #text: string;
   #document: Document.Parsed;
 
@@ -52,18 +52,18 @@ export class Manifest {
     return String(this.value("metadata", "name") ?? "");
   }
 
-  value(...path: Path): unknown {
+  value(...path: ManifestPath): unknown {
     const node = this.#document.getIn(path, true);
     return isMap(node) || isSeq(node) || isScalar(node) ? node.toJS(this.#document) : undefined;
   }
 
-  list(...path: Path): readonly Readonly<Record<string, unknown>>[] {
+  list(...path: ManifestPath): readonly Readonly<Record<string, unknown>>[] {
     const value = this.value(...path);
     return Array.isArray(value) ? value : [];
   }
 
   /** Adds to the end of a list, which is made if its parent is there. Throws UnknownShape. */
-  append(path: Path, item: object, comment: string): void {
+  append(path: ManifestPath, item: object, comment: string): void {
     const expected = [...this.list(...path), JSON.parse(JSON.stringify(item))];
     const list = this.#document.getIn(path, true);
     const rows = [`# ${comment}`, ...stringify([item], { indentSeq: false, lineWidth: 0 }).trimEnd().split("\n")];
@@ -75,7 +75,7 @@ export class Manifest {
   }
 
   /** Takes the items away that are picked, with the comment above; a list that would be empty goes with its key. */
-  drop(path: Path, picks: (item: Item) => boolean): number {
+  drop(path: ManifestPath, picks: (item: Item) => boolean): number {
     const list = this.#document.getIn(path, true);
     if (!isSeq(list) || list.flow) return 0;
     const nodes = list.items as Node[];
@@ -97,7 +97,7 @@ export class Manifest {
     return this.#commentAbove(line) === undefined ? line : this.#lineOf(line - 1);
   }
 
-  #keyLine(path: Path): number {
+  #keyLine(path: ManifestPath): number {
     const parent = this.#document.getIn(path.slice(0, -1), true);
     const pair = isMap(parent) ? parent.items.find(({ key }) => isScalar(key) && key.value === path.at(-1)) : undefined;
     const at = start(pair?.key as Node);
@@ -111,7 +111,7 @@ export class Manifest {
     return { value, comment: this.#commentAbove(this.#lineOf(start(node))) };
   }
 
-  #parentOf(path: Path): Node {
+  #parentOf(path: ManifestPath): Node {
     const parent = this.#document.getIn(path.slice(0, -1), true);
     if (isMap(parent) && parent.items.length > 0) return parent;
     throw new UnknownShape(`it has no ${path.slice(0, -1).join(".")}`);

@@ -2,7 +2,7 @@
 import { REMOVED_BY_DESCRIPTION } from "../platforms/aws.js";
 import { AZURE_PRIORITY, AZURE_SOURCE, azureRuleName } from "../platforms/azure.js";
 import { ibmBootstrapGroup, ibmClusterWideGroup, powerVsGroup } from "../platforms/ibm.js";
-import { type Manifest, type Path, UnknownShape } from "./document.js";
+import { type InstallerManifest, type ManifestPath, UnknownShape } from "./document.js";
 
 export const GROUP = "infrastructure.cluster.x-k8s.io";
 
@@ -16,7 +16,10 @@ export interface ManifestKind {
   readonly kind: string;
   readonly apiVersions: readonly string[];
   /** The lists that the rule has to be in, and their name for people. Throws UnknownShape. */
-  lists(manifest: Manifest, direction: "open" | "close"): { readonly where: string; readonly paths: readonly Path[] };
+  lists(
+    manifest: InstallerManifest,
+    direction: "open" | "close",
+  ): { readonly where: string; readonly paths: readonly ManifestPath[] };
   /** The rule to add; `present` are the rules of these lists. Throws UnknownShape. */
   rule(cluster: string, port: number, present: readonly Rule[]): object;
   /** The rule for people. */
@@ -81,7 +84,7 @@ export const azureCluster: ManifestKind = {
    */
   lists(manifest, direction) {
     const subnets = manifest.list(...SUBNETS) as readonly { role?: string; securityGroup?: { name?: string } }[];
-    const pathOf = (index: number): Path => [...SUBNETS, index, "securityGroup", "securityRules"];
+    const pathOf = (index: number): ManifestPath => [...SUBNETS, index, "securityGroup", "securityRules"];
     if (direction === "close")
       return { where: "security groups of the subnets", paths: [...subnets.keys()].map(pathOf) };
     if (manifest.value("spec", "networkSpec", "vnet", "id"))

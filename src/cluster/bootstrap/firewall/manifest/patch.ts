@@ -5,7 +5,7 @@ import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
 import { replaceFile } from "../../../../base/files.js";
 import type { FirewallRule } from "../../model/created.js";
 import type { Platform } from "../plan.js";
-import { Manifest, UnknownShape } from "./document.js";
+import { InstallerManifest, UnknownShape } from "./document.js";
 import { awsCluster, azureCluster, COMMENT, GROUP, ibmVpcCluster, type ManifestKind, powerVsCluster } from "./kinds.js";
 
 const kinds: Partial<Readonly<Record<Platform, ManifestKind>>> = {
@@ -59,7 +59,7 @@ export async function patchManifest({ dir, platform, rule, direction }: PatchInp
   }
 }
 
-function openIn(manifest: Manifest, kind: ManifestKind, port: number): ManifestChanges {
+function openIn(manifest: InstallerManifest, kind: ManifestKind, port: number): ManifestChanges {
   const { where, paths } = kind.lists(manifest, "open");
   const lists = paths.map((path) => manifest.list(...path));
   const [present, ...others] = lists.map((rules) => rules.find((rule) => kind.admits(rule, port)));
@@ -76,7 +76,7 @@ function openIn(manifest: Manifest, kind: ManifestKind, port: number): ManifestC
   return { changes: [{ where, rule: kind.ruleText(manifest.name, port) }], notes };
 }
 
-function closeIn(manifest: Manifest, kind: ManifestKind, port: number): ManifestChanges {
+function closeIn(manifest: InstallerManifest, kind: ManifestKind, port: number): ManifestChanges {
   const { where, paths } = kind.lists(manifest, "close");
   const { name } = manifest;
   const dropped = paths.map((path) =>
@@ -93,12 +93,15 @@ function closeIn(manifest: Manifest, kind: ManifestKind, port: number): Manifest
 }
 
 /** By kind, not by name: the installer calls the file 02_infra-cluster.yaml on AWS and otherwise elsewhere. */
-async function findManifest(dir: string, kind: string): Promise<{ file: string; text: string; manifest: Manifest }> {
+async function findManifest(
+  dir: string,
+  kind: string,
+): Promise<{ file: string; text: string; manifest: InstallerManifest }> {
   const folder = join(dir, "cluster-api");
   const names = await readdir(folder).catch((reason: unknown) => {
     throw notFound(`${folder} cannot be read: ${messageOf(reason)}.`, reason);
   });
-  const found: { file: string; text: string; manifest: Manifest }[] = [];
+  const found: { file: string; text: string; manifest: InstallerManifest }[] = [];
   for (const name of names.filter((candidate) => /\.ya?ml$/.test(candidate)).sort()) {
     const file = join(folder, name);
     const text = await readFile(file, "utf8");
@@ -112,9 +115,9 @@ async function findManifest(dir: string, kind: string): Promise<{ file: string; 
   return only;
 }
 
-function parse(file: string, text: string): Manifest {
+function parse(file: string, text: string): InstallerManifest {
   try {
-    return new Manifest(text);
+    return new InstallerManifest(text);
   } catch (reason) {
     throw notFound(`${file} cannot be changed: ${messageOf(reason)}.`, reason);
   }

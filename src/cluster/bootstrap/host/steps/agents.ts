@@ -10,13 +10,13 @@ import type { BridgeModel } from "../../model/model.js";
 import { AGENT_NAME, BOOTSTRAP_ONLY_SELECTOR } from "../../model/names.js";
 import { agentDaemonSet, agentNamespace, agentSecret } from "../../render/objects.js";
 import { waitFor } from "../host.js";
-import type { Site, Step, StepState } from "../step.js";
+import type { BridgeStep, Site, StepState } from "../step.js";
 import { readAgentCertificates } from "./host.js";
 import { healthUrl } from "./server.js";
 
 const FIELD_MANAGER = "drawbridge-bootstrap";
 
-export function agentsStep(site: Site): Step {
+export function agentsStep(site: Site): BridgeStep {
   const { host, model, api, timeoutMs } = site;
   const wanted = async (): Promise<KubeManifest[]> => {
     const certificates = await readAgentCertificates(host.files.real(model.paths.pki.host));
@@ -105,7 +105,7 @@ interface Conditioned extends KubeObject {
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
 
-export function connectedStep(site: Site): Step {
+export function connectedStep(site: Site): BridgeStep {
   const { host, timeoutMs } = site;
   const check = (): Promise<StepState> => checkConnections(site);
   return {

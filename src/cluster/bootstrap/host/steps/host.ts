@@ -12,7 +12,7 @@ import { pkiFile } from "../../model/names.js";
 import type { AgentCertificates } from "../../render/objects.js";
 import { type RenderedFile, renderedFiles } from "../../render/render.js";
 import type { Host } from "../host.js";
-import type { Site, Step, StepState } from "../step.js";
+import type { BridgeStep, Site, StepState } from "../step.js";
 
 export interface GivenAddress {
   /** From the command line. */
@@ -42,7 +42,7 @@ async function earlierAddress(host: Host, model: BridgeModel): Promise<string | 
 }
 
 /** `choose` looks at the host as it is now. */
-export function addressStep({ host, model }: Site, choose: () => Promise<AddressChoice>): Step {
+export function addressStep({ host, model }: Site, choose: () => Promise<AddressChoice>): BridgeStep {
   return {
     name: "address",
     title: "Address that agents dial",
@@ -80,7 +80,7 @@ export async function keptNames(host: Host, model: BridgeModel): Promise<readonl
 }
 
 /** Makes the directories that are the bridge's alone. */
-export function directoriesStep({ host, model }: Site): Step {
+export function directoriesStep({ host, model }: Site): BridgeStep {
   // The certificates' directory appears together with what is in it.
   const own = model.paths.ownDirectories.filter(({ path }) => path !== model.paths.pki.host);
   const { files } = host;
@@ -123,7 +123,7 @@ function octal(mode: number): string {
 }
 
 /** A rendered file in its place on the host. */
-export function fileStep(site: Site, name: string, title: string, path: string): Step {
+export function fileStep(site: Site, name: string, title: string, path: string): BridgeStep {
   const { host } = site;
   const file = placedFile(site, path);
   return {
@@ -166,7 +166,7 @@ export async function putFile(host: Host, { path, text, mode }: PlacedFile): Pro
 }
 
 /** Makes the certificates of signer, server and agents once, for the whole life of the bridge. */
-export function certificatesStep(site: Site): Step {
+export function certificatesStep(site: Site): BridgeStep {
   const { host, model } = site;
   const directory = model.paths.pki.host;
   const real = host.files.real(directory);

@@ -5,10 +5,10 @@ import { serverArguments } from "../../model/created.js";
 import type { BridgeModel } from "../../model/model.js";
 import { SERVER_NAME, SERVER_NAMESPACE, SERVER_UNIT } from "../../model/names.js";
 import { type Host, type HostProcess, hasFlag, waitFor } from "../host.js";
-import type { Site, Step, StepState } from "../step.js";
+import type { BridgeStep, Site, StepState } from "../step.js";
 import { checkFile, parentsOf, placedFile, putFile } from "./host.js";
 
-export function serverStep(site: Site): Step {
+export function serverStep(site: Site): BridgeStep {
   const { host, model } = site;
   const form = forms[model.server.form](site);
   return {

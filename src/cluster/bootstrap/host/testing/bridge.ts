@@ -4,7 +4,7 @@ import type { Receipt } from "../../teardown/receipt.js";
 import { type TeardownOptions, takeDown } from "../../teardown/teardown.js";
 import { type BridgeStatus, bridgeStatus } from "../status.js";
 import type { OpenApi } from "../step.js";
-import { bringUp, type UpOptions, type UpResult } from "../up.js";
+import { type BridgeUpResult, bringBridgeUp, type UpOptions } from "../up.js";
 import { FakeCluster } from "./fake-cluster.js";
 import { FakeHost } from "./fake-host.js";
 import { Fuse, fused, fusedApi } from "./fuse.js";
@@ -38,9 +38,9 @@ export class TestBridge {
     return bridge;
   }
 
-  up(options: Partial<UpOptions> = {}, fuse = new Fuse()): Promise<UpResult> {
+  up(options: Partial<UpOptions> = {}, fuse = new Fuse()): Promise<BridgeUpResult> {
     const all = { ...defaults, ...options };
-    return bringUp(fused(this.host, this.host.root, fuse), all, this.openApi(fuse), {
+    return bringBridgeUp(fused(this.host, this.host.root, fuse), all, this.openApi(fuse), {
       starts: () => undefined,
       ends: ({ name, outcome }) => this.steps.push(`${name}: ${outcome}`),
     });

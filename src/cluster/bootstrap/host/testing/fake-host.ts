@@ -9,7 +9,7 @@ import { basename, dirname, join } from "node:path";
 import { parse } from "yaml";
 import type { HttpAnswer } from "../../../../base/http-get.js";
 import type { CommandOptions, CommandResult } from "../../../../base/run-command.js";
-import { FakeHost as FakeNetwork, own } from "../../address/testing/fake-host.js";
+import { FakeNetwork, own } from "../../address/testing/fake-host.js";
 import { HostFiles } from "../files.js";
 import type { Host, HostProcess } from "../host.js";
 
