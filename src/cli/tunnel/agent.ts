@@ -9,10 +9,9 @@ import { labelSelector } from "../flags/label-selector.js";
 import { defineCommand, type Environment, warnOfWords } from "../framework/define.js";
 import { parseServerAddresses } from "./addresses.js";
 import {
-  adminAccessOf,
   checkCommonFlags,
+  commonConfigOf,
   commonFlags,
-  limitsOf,
   loggingOf,
   missingFile,
   ours,
@@ -132,12 +131,6 @@ function configOf(flags: AgentFlags): AgentProcessConfig {
     tls: { caFile: flags.caCert, certFile: flags.agentCert, keyFile: flags.agentKey, alpn: flags.alpnProto },
     tokenFile: flags.serviceAccountTokenPath,
     health: { host: flags.healthServerHost, port: flags.healthServerPort },
-    admin: {
-      host: flags.adminBindAddress,
-      port: flags.adminServerPort,
-      ...adminAccessOf(flags),
-      profiling: flags.enableProfiling,
-    },
     syncIntervalMs: atLeastOne(flags.syncInterval),
     syncIntervalCapMs: atLeastOne(flags.syncIntervalCap),
     probeIntervalMs: atLeastOne(flags.probeInterval),
@@ -155,9 +148,7 @@ function configOf(flags: AgentFlags): AgentProcessConfig {
     timeBoxed: flags.timeBoxed,
     allow: flags.allow,
     deny: flags.deny,
-    limits: limitsOf(flags),
-    flightRecorder: flags.flightRecorder,
-    dumpDir: flags.dumpDir,
+    ...commonConfigOf(flags, flags.adminServerPort),
   };
 }
 

@@ -162,6 +162,12 @@ export function checkCommonFlags(flags: CommonFlags): void {
   }
 }
 
-export function limitsOf({ tunnelQueueBytes, processQueueBytes, creditBudgetBytes }: CommonFlags): MemoryLimits {
-  return { tunnelQueueBytes, processQueueBytes, creditBudgetBytes };
+type CommonConfigFlags = CommonFlags & { readonly adminBindAddress: string; readonly enableProfiling: boolean };
+
+/** The part of their configuration that server and agent share. */
+export function commonConfigOf(flags: CommonConfigFlags, adminPort: number) {
+  const { creditBudgetBytes, dumpDir, enableProfiling, flightRecorder, processQueueBytes, tunnelQueueBytes } = flags;
+  const limits: MemoryLimits = { tunnelQueueBytes, processQueueBytes, creditBudgetBytes };
+  const admin = { host: flags.adminBindAddress, port: adminPort, ...adminAccessOf(flags), profiling: enableProfiling };
+  return { admin, limits, flightRecorder, dumpDir };
 }

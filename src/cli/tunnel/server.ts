@@ -6,7 +6,7 @@ import type { ListenerConfig } from "../../tunnel/server/config.js";
 import { duration, float, inGroup, list, number, oneOf, repeated, text, type Values, yesNo } from "../flags/flag.js";
 import { defineCommand, type Environment, warnOfWords } from "../framework/define.js";
 import { type ListenerDefaults, parseFileMode, parseListen, parseOwner } from "./addresses.js";
-import { adminAccessOf, commonFlags, limitsOf, loggingOf, ours, requireFile, validated } from "./process-flags.js";
+import { commonConfigOf, commonFlags, loggingOf, ours, requireFile, validated } from "./process-flags.js";
 import { runServer, type ServerProcessConfig } from "./run-server.js";
 import {
   checkServerFlags,
@@ -169,12 +169,6 @@ function configOf(flags: ServerFlags, given: ReadonlySet<string>): ServerProcess
       maxPending: flags.maxPendingConnections,
     },
     health: { host: flags.healthBindAddress, port: flags.healthPort },
-    admin: {
-      host: flags.adminBindAddress,
-      port: flags.adminPort,
-      ...adminAccessOf(flags),
-      profiling: flags.enableProfiling,
-    },
     strategies: parseStrategies(flags.proxyStrategies),
     keepaliveMs: keepaliveOf(flags.keepaliveTime),
     frontendKeepaliveMs: keepaliveOf(flags.frontendKeepaliveTime),
@@ -185,7 +179,6 @@ function configOf(flags: ServerFlags, given: ReadonlySet<string>): ServerProcess
     ...(flags.enableLeaseController && {
       leases: { namespace: flags.leaseNamespace, labels: parseLabels(flags.leaseLabel) },
     }),
-    limits: limitsOf(flags),
     ...(flags.watchdogInterval > 0 && {
       watchdog: {
         intervalMs: flags.watchdogInterval,
@@ -194,8 +187,7 @@ function configOf(flags: ServerFlags, given: ReadonlySet<string>): ServerProcess
       },
     }),
     readiness: flags.readiness,
-    flightRecorder: flags.flightRecorder,
-    dumpDir: flags.dumpDir,
+    ...commonConfigOf(flags, flags.adminPort),
   };
 }
 
@@ -223,22 +215,12 @@ function shorthandConfig(
   defaults: ListenerDefaults,
 ): ListenerConfig | undefined {
   const mode = flags.mode === "grpc" ? "grpc" : "http-connect";
-  switch (shorthandListener(flags, given)) {
-    case "uds": {
-      const { deleteExisting, fileMode, owner } = defaults;
-      return { mode, transport: "uds", path: flags.udsName, deleteExisting, fileMode, ...(owner && { owner }) };
-    }
-    case "tcp":
-      return {
-        mode,
-        transport: "tcp",
-        host: flags.serverBindAddress,
-        port: flags.serverPort,
-        tls: defaults.tls,
-      };
-    case undefined:
-      return undefined;
+  const transport = shorthandListener(flags, given);
+  if (transport === "tcp") {
+    return { mode, transport, host: flags.serverBindAddress, port: flags.serverPort, tls: defaults.tls };
   }
+  const { deleteExisting, fileMode, owner } = defaults;
+  return transport && { mode, transport, path: flags.udsName, deleteExisting, fileMode, ...(owner && { owner }) };
 }
 
 function refuseDuplicates(listeners: readonly ListenerConfig[]): void {
