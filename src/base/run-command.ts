@@ -15,13 +15,19 @@ export interface CommandOptions {
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
+const MOST_OUTPUT_BYTES = 16 * 1024 * 1024;
 
 /** Never rejects: a program that is missing or too slow gives code 127 and the reason as stderr. */
 export function runCommand(
   [program = "", ...args]: readonly string[],
   { env, timeoutMs: timeout = DEFAULT_TIMEOUT_MS }: CommandOptions = {},
 ): Promise<CommandResult> {
-  const options = { env: { ...process.env, ...env }, timeout, killSignal: "SIGKILL" } as const;
+  const options = {
+    env: { ...process.env, ...env },
+    timeout,
+    killSignal: "SIGKILL",
+    maxBuffer: MOST_OUTPUT_BYTES,
+  } as const;
   return new Promise((resolve) => {
     execFile(program, args, options, (error, stdout, stderr) => {
       if (error === null) return resolve({ code: 0, stdout, stderr });

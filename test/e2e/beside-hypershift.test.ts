@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requirePeer } from "../../peers/index.js";
 import type { KubeObject } from "../../src/cluster/kube/port.js";
-import { crdPath } from "../../src/cluster/nodes/controller/hypershift.js";
+import { CRD_PATH } from "../../src/cluster/nodes/controller/hypershift.js";
 import { CLIENT_SIGNER, SERVING_SIGNER } from "../../src/cluster/nodes/csr/signing-request.js";
 import { encoded } from "../../src/cluster/nodes/objects.js";
 import { equipped } from "../support/lab/equipment.js";
@@ -50,7 +50,7 @@ describe.skipIf(!ready)("beside HyperShift", () => {
   /** Everything that install would have to change. */
   async function mark(): Promise<string> {
     const { items } = await lab.admin.list<KubeObject>("/api/v1/namespaces");
-    const crd = await lab.admin.get<KubeObject>(crdPath);
+    const crd = await lab.admin.get<KubeObject>(CRD_PATH);
     return [crd.metadata?.resourceVersion, ...items.map(({ metadata }) => metadata?.name)].join(" ");
   }
 

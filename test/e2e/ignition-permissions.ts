@@ -66,7 +66,7 @@ class Server {
     this.#api = api;
     this.#namespace = namespace;
     this.#controller = new TokenController({
-      ...{ api, namespace, book, onError },
+      ...{ api, namespace, tokens: book, onError },
       source: payloadSource(api, namespace, recipe),
     });
     this.#recorder = new Recorder({

@@ -14,7 +14,7 @@ import {
 } from "../../src/cluster/nodes/objects.js";
 import { bootstrapKubeconfig, sshMachineConfig } from "../../src/cluster/nodes/payload/testing/inputs.js";
 import { WORKER_TOKENS_ANNOTATION } from "../../src/cluster/nodes/serving/worker-tokens.js";
-import { rotateAfterMs, withExpiry } from "../../src/cluster/nodes/token/rotation.js";
+import { ROTATE_AFTER_MS, withExpiry } from "../../src/cluster/nodes/token/rotation.js";
 import { readTokenSecret } from "../../src/cluster/nodes/token/token-secret.js";
 import { readUserData, userData } from "../../src/cluster/nodes/token/user-data.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
@@ -284,7 +284,7 @@ describe.skipIf(!ready)("the Ignition server", () => {
     const token = "a5d5b2c6-4e96-4f53-9e63-0d4c1b7f8e99";
     tokens.add(token);
     const due = Date.now() + 4_000;
-    await put(tokenSecret("66666666", token, { upgradeType: "Replace" }, due - rotateAfterMs));
+    await put(tokenSecret("66666666", token, { upgradeType: "Replace" }, due - ROTATE_AFTER_MS));
     await Promise.all([served(one, token), served(two, token)]);
     await apiServer.stop();
     await until("its time", SOON, () => Date.now() > due + 500);

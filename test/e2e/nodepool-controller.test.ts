@@ -8,7 +8,7 @@ import { isNotFound } from "../../src/cluster/kube/errors.js";
 import { kubeconfigEndpoint } from "../../src/cluster/kube/kubeconfig/endpoint.js";
 import { collectionPath, namedPath } from "../../src/cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
-import { crdPath, OWNER_LABEL } from "../../src/cluster/nodes/controller/hypershift.js";
+import { CRD_PATH, OWNER_LABEL } from "../../src/cluster/nodes/controller/hypershift.js";
 import {
   annotation,
   type ConfigMap,
@@ -329,9 +329,9 @@ describe.skipIf(!ready)("pools without HyperShift", () => {
   });
 
   test("neither install nor the controller works where the NodePool resource is HyperShift's", async () => {
-    const crd = await admin.get<KubeObject>(crdPath);
+    const crd = await admin.get<KubeObject>(CRD_PATH);
     const { [OWNER_LABEL]: _, ...labels } = crd.metadata?.labels ?? {};
-    await admin.update(crdPath, { ...crd, metadata: { ...crd.metadata, labels } });
+    await admin.update(CRD_PATH, { ...crd, metadata: { ...crd.metadata, labels } });
     const refused = { code: 1, stderr: expect.stringContaining("DB_NODEPOOL_HYPERSHIFT") };
     const flags = [`--kubeconfig=${plane.adminConfig}`];
     expect(await drawbridge("nodepool", "install", "--image=i", ...flags)).toMatchObject(refused);

@@ -2,18 +2,18 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ClusterStub } from "../../cluster/nodes/testing/cluster-stub.js";
+import { ApproverClusterStub } from "../../cluster/nodes/testing/cluster-stub.js";
 import { type RequestChange, signingRequest } from "../../cluster/nodes/testing/requests.js";
 import { drawbridge } from "../commands.js";
 import { captureOutput } from "../testing/output.js";
 
 const printed = captureOutput();
-let cluster: ClusterStub;
+let cluster: ApproverClusterStub;
 let folder: string;
 let access: string[];
 
 beforeEach(async () => {
-  cluster = await ClusterStub.start();
+  cluster = await ApproverClusterStub.start();
   folder = mkdtempSync(join(tmpdir(), "db-csr-"));
   const kubeconfig = join(folder, "kubeconfig");
   const config = {

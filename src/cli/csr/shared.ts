@@ -2,7 +2,7 @@
 
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { type CsrAccess, type RequestsSnapshot, snapshotOf } from "../../cluster/nodes/csr/approver/requests.js";
-import { defaultPolicy, type Policy } from "../../cluster/nodes/csr/case.js";
+import { type ApprovalPolicy, defaultPolicy } from "../../cluster/nodes/csr/case.js";
 import { decide } from "../../cluster/nodes/csr/decide.js";
 import { configMapInventory, directoryInventory } from "../../cluster/nodes/csr/inventory.js";
 import { MemoryStore } from "../../cluster/nodes/csr/memory.js";
@@ -67,7 +67,7 @@ export const decisionLogFlag = {
   "decision-log": text("File to which every decision is appended as a line of JSON. If empty, there is none."),
 };
 
-export function policyOf(flags: PolicyFlags): Policy {
+export function policyOf(flags: PolicyFlags): ApprovalPolicy {
   return {
     bootstrapUser: flags.bootstrapUser,
     bootstrapGroups: flags.bootstrapGroup,

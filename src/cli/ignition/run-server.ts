@@ -60,7 +60,7 @@ export async function runServing(config: ServingConfig): Promise<number> {
   const audit = config.auditLog === "" ? undefined : openAuditLog(config.auditLog);
   // The log takes a value called secret for one: names of Secrets are `of` there.
   const controller: TokenController = new TokenController({
-    ...{ api, namespace, book, source, onError },
+    ...{ api, namespace, tokens: book, source, onError },
     onMiss: metrics.missed,
     onMade: () => workers.admit(),
     onGenerated: (secret, seconds) => {
@@ -72,7 +72,12 @@ export async function runServing(config: ServingConfig): Promise<number> {
       logger.info(0, "token rotated", { of: secret });
     },
   });
-  const workers = new WorkerTokens({ book, pools: controller, file: config.workerTokens, onError: once(onError) });
+  const workers = new WorkerTokens({
+    tokens: book,
+    pools: controller,
+    file: config.workerTokens,
+    onError: once(onError),
+  });
   const recorder = new Recorder({
     ...{ api, namespace, onError, claims: config.claims, makesEvents: config.inCluster },
     audit:

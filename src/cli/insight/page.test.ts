@@ -6,7 +6,7 @@ import { collectionPath } from "../../cluster/kube/paths.js";
 import { ApiStub } from "../../cluster/kube/testing/api-stub.js";
 import { CollectionStub } from "../../cluster/kube/testing/collection-stub.js";
 import { INVENTORY_LABEL } from "../../cluster/nodes/csr/inventory.js";
-import { ClusterStub } from "../../cluster/nodes/testing/cluster-stub.js";
+import { ApproverClusterStub } from "../../cluster/nodes/testing/cluster-stub.js";
 import { signingRequest } from "../../cluster/nodes/testing/requests.js";
 import type { ProvidedFacts } from "../../insight/watch/overview/source.js";
 import { captureOutput } from "../testing/output.js";
@@ -17,7 +17,7 @@ const said = captureOutput();
 describe("pools in one cluster, their machines in another", () => {
   let folder: string;
   let management: ApiStub;
-  let hosted: ClusterStub;
+  let hosted: ApproverClusterStub;
   const pools = new CollectionStub(collectionPath("NodePool", "clusters"));
   const claims = new CollectionStub("/api/v1/namespaces/clusters/configmaps");
   const secrets = new CollectionStub("/api/v1/namespaces/clusters/secrets");
@@ -28,7 +28,7 @@ describe("pools in one cluster, their machines in another", () => {
       const found = { nodepools: pools, configmaps: claims, secrets }[request.path.split("/").at(-1) ?? ""];
       return found?.handle(request, response);
     });
-    hosted = await ClusterStub.start();
+    hosted = await ApproverClusterStub.start();
   });
   afterEach(async () => {
     await Promise.all([management.close(), hosted.close()]);

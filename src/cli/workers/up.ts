@@ -4,7 +4,7 @@ import type { KubeObject } from "../../cluster/kube/port.js";
 import { readObjects } from "../../cluster/nodes/controller/apply-objects.js";
 import { shellText } from "../../cluster/nodes/workers/machines.js";
 import { WorkerStore } from "../../cluster/nodes/workers/store.js";
-import { bringUp, type UpResult } from "../../cluster/nodes/workers/up.js";
+import { bringUpWorkers, type WorkersUpResult } from "../../cluster/nodes/workers/up.js";
 import { planWorkers } from "../../cluster/nodes/workers/worker.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
@@ -35,12 +35,12 @@ ${APPROVAL_HELP}
 ${PROVIDERS_HELP}`,
   examples: ["drawbridge workers up -f pool.yaml --pool demo --count 3 --approve"],
   flags: upFlags,
-  async run(flags): Promise<UpResult | Rehearsal> {
+  async run(flags): Promise<WorkersUpResult | Rehearsal> {
     const { pool, ...making } = makingOf(flags);
     const pod = podOf(flags);
     if (flags.dryRun) return rehearse(flags);
     const objects = await objectsOf(flags);
-    return withWorkers(flags, pool, (context) => bringUp(context, { ...making, objects, pod }));
+    return withWorkers(flags, pool, (context) => bringUpWorkers(context, { ...making, objects, pod }));
   },
   show: (result, flags) => ("dryRun" in result ? rehearsalText(result, flags) : upText(result)),
   exitCode: (result) => ("dryRun" in result || result.verdict.ok ? 0 : 1),
@@ -70,7 +70,7 @@ function rehearsalText({ workers }: Rehearsal, { createCommand }: UpFlags): stri
   return lines.join("") || "All workers are there; what is unfinished would be finished.\n";
 }
 
-function upText({ made, verdict }: UpResult): string {
+function upText({ made, verdict }: WorkersUpResult): string {
   const files = made.filter(({ action }) => action === "user data written");
   const hint = files.map(({ name, userData }) => `${name}: its user data is ${userData}\n`);
   return [...hint, verdictText(verdict)].join("");

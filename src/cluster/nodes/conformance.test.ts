@@ -43,7 +43,7 @@ import {
   signingRequest,
   worker,
 } from "./testing/requests.js";
-import { cleanUpAction, rotateAfterMs, withExpiry } from "./token/rotation.js";
+import { cleanUpAction, ROTATE_AFTER_MS, withExpiry } from "./token/rotation.js";
 import { pack, readTokenSecret, unpack } from "./token/token-secret.js";
 import { userData } from "./token/user-data.js";
 
@@ -54,19 +54,19 @@ afterEach(async () => {
 const soon = <T>(check: () => Promise<T> | T): Promise<T> => vi.waitFor(check, { timeout: 10_000, interval: 20 });
 
 async function tokenHouse(...content: Parameters<typeof TokenFixture.open>): Promise<TokenFixture> {
-  const house = await TokenFixture.open(...content);
-  closing.push(() => house.close());
-  return house;
+  const fixture = await TokenFixture.open(...content);
+  closing.push(() => fixture.close());
+  return fixture;
 }
 
-function house(): PoolFixture {
+function fixture(): PoolFixture {
   const made = new PoolFixture();
   closing.push(() => made.close());
   return made;
 }
 
-async function door(book: TokenStore, api: KubeApi, secret: (name: string) => Secret | undefined) {
-  const opened = await startIgnition({ book, api, namespace, secret });
+async function door(tokens: TokenStore, api: KubeApi, secret: (name: string) => Secret | undefined) {
+  const opened = await startIgnition({ tokens, api, namespace, secret });
   closing.push(() => opened.close());
   return opened;
 }
@@ -159,7 +159,7 @@ test("6 a change ends the old token in two hours, once; user data is replaced, a
   expect(ends(afterWrites(back, reconcile(back, hourLater)))["token-workers-83935368"]).toBeUndefined();
 });
 
-test("7 the janitor deletes, ends or keeps the Secrets that nothing refers to", () => {
+test("7 the clean-up deletes, ends or keeps the Secrets that nothing refers to", () => {
   const of = (name: string): Secret => ({
     metadata: { name, resourceVersion: "1", annotations: { [annotation.nodePool]: "clusters/workers" } },
   });
@@ -184,12 +184,12 @@ test("7 the janitor deletes, ends or keeps the Secrets that nothing refers to", 
 test("8 every request gets HyperShift's status, body and event", async () => {
   const config = '{"ignition":{"version":"3.2.0"}}';
   const name = "token-workers-11111111";
-  const book = new TokenStore();
+  const tokens = new TokenStore();
   const granted = (text: string) => ({ payload: () => makePayload(text), secret: name, pool: "clusters/workers" });
-  book.admit("good", granted(config));
-  book.admit("broken", granted("{}"));
+  tokens.admit("good", granted(config));
+  tokens.admit("broken", granted("{}"));
   const { api } = await tokenHouse();
-  const { ask, events } = await door(book, api, () => ({ metadata: { uid: "u" } }));
+  const { ask, events } = await door(tokens, api, () => ({ metadata: { uid: "u" } }));
   const who = { nodepool: "clusters/workers", targetconfigversionhash: "11111111" };
   const plain = "text/plain; charset=utf-8";
   const noPage = [404, plain, "404 page not found\n", []];
@@ -225,7 +225,7 @@ test("9 a machine gets 511 until its payload is made, then 200", async () => {
   const tokens = await tokenHouse();
   const one = tokens.replica("a");
   one.text = undefined;
-  const { ask } = await door(one.book, tokens.api, (name) => one.controller.secret(name));
+  const { ask } = await door(one.tokens, tokens.api, (name) => one.controller.secret(name));
   await tokens.see(one);
   await eventually(() => expect(one.errors.length).toBe(1));
   expect((await ask("/ignition", bearer("token-0"))).status).toBe(511);
@@ -241,7 +241,7 @@ test("10 with wrong headers the payload is served, and its Secret is not marked 
   await eventually(() => expect(one.knows("token-0")).toEqual([true]));
   const reached = async (headers: Record<string, string>) => {
     const { ask, close } = await startIgnition({
-      ...{ book: one.book, api: tokens.api, namespace, secret: (name) => one.controller.secret(name) },
+      ...{ tokens: one.tokens, api: tokens.api, namespace, secret: (name) => one.controller.secret(name) },
     });
     expect((await ask("/ignition", { ...bearer("token-0"), ...headers })).status).toBe(200);
     await close();
@@ -257,7 +257,7 @@ test("11 after a restart both tokens work again", async () => {
   const tokens = await tokenHouse();
   const one = tokens.replica("a");
   await tokens.see(one);
-  await tokens.pass(rotateAfterMs, one);
+  await tokens.pass(ROTATE_AFTER_MS, one);
   await one.controller.stop();
   const again = tokens.replica("b");
   await tokens.see(again);
@@ -269,7 +269,7 @@ test("12 of two replicas one rotates, and the other takes the token over", async
   const [one, two] = [tokens.replica("a"), tokens.replica("b")];
   await tokens.see(one, two);
   await eventually(() => expect([...one.knows("token-0"), ...two.knows("token-0")]).toEqual([true, true]));
-  await tokens.pass(rotateAfterMs, one, two);
+  await tokens.pass(ROTATE_AFTER_MS, one, two);
   const { oldToken, token = "" } = readTokenSecret(await tokens.stored());
   expect([one.rotations + two.rotations, oldToken]).toEqual([1, "token-0"]);
   for (const replica of [one, two]) expect(replica.knows("token-0", token)).toEqual([true, true]);
@@ -439,7 +439,7 @@ test("15 each rule for certificate requests, broken once; repetitions, renewals 
 });
 
 test("17 the Ignition server's certificate is for the published address, also when that changes", async () => {
-  const pools = house();
+  const pools = fixture();
   await pools.addObjects(makePool());
   const { ignitionCA: _, ...data } = clusterMap.data ?? {};
   const publish = (ignitionEndpoint: string) =>
@@ -459,7 +459,7 @@ test("17 the Ignition server's certificate is for the published address, also wh
 });
 
 test("18 with a pool all its Secrets go; with a cluster tokens get their end, and user data goes", async () => {
-  const pools = house();
+  const pools = fixture();
   await pools.addObjects(makePool("first"), makePool("second"));
   pools.start();
   const left = async () =>

@@ -103,7 +103,7 @@ export const annotation = {
   currentConfigVersion: `${GROUP}/nodePoolCurrentConfigVersion`,
 } as const;
 
-export const finalizer = `${GROUP}/finalizer`;
+export const FINALIZER = `${GROUP}/finalizer`;
 
 export const label = {
   coreConfig: `${GROUP}/core-ignition-config`,
@@ -149,14 +149,14 @@ export function nanoTime(now: number): string {
     .replace(/(\.\d*?)0*Z$/, (_, fraction: string) => `${fraction === "." ? "" : fraction}Z`);
 }
 
-/** What an event says; `kubectl describe` shows it under the object that it is about. */
+/** The content of an event; `kubectl describe` shows it under the object that it is about. */
 export interface EventContent {
   readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly message: string;
 }
 
-/** The API refuses more. */
+/** The API refuses longer messages. */
 const LONGEST_MESSAGE = 1024;
 
 export function eventAbout(about: KubeObject, content: EventContent, component: string, at: number): KubeObject {

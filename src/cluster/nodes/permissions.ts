@@ -3,7 +3,7 @@ import { CRD_NAME, HOSTED_CLUSTERS_CRD_NAME, operator } from "./controller/hyper
 import { API_SERVER_NAME } from "./csr/approver/requests.js";
 import { CLIENT_SIGNER, SERVING_SIGNER } from "./csr/signing-request.js";
 
-/** As RBAC has it. */
+/** A rule of RBAC. */
 export interface PolicyRule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
@@ -21,7 +21,7 @@ const CERTIFICATES = "certificates.k8s.io";
 const COORDINATION = "coordination.k8s.io";
 const HYPERSHIFT = "hypershift.openshift.io";
 
-/** The approver's Lease, and the ConfigMap with its memory. */
+/** Name of the approver's Lease, and of the ConfigMap with its memory. */
 export const APPROVER_NAME = "drawbridge-csr-approver";
 
 /** The approver's, for a ClusterRole. */
@@ -64,7 +64,7 @@ export function servingAndClaimRules(name: string): readonly PolicyRule[] {
   return [...servingRules, rule("", "configmaps", "create"), rule("", "configmaps", "update", name)];
 }
 
-/** Of the controller's Lease, ServiceAccount and Deployment. */
+/** Name of the controller's Lease, ServiceAccount and Deployment. */
 export const CONTROLLER_NAME = "drawbridge-nodepool-controller";
 
 /** The controller's, for a ClusterRole: only to see whether HyperShift is here. */

@@ -11,7 +11,7 @@ import type { KubeApi } from "../kube/port.js";
 
 export interface ReplicaOptions {
   readonly api: KubeApi;
-  /** Of the Lease, with its name. */
+  /** Namespace of the Lease. */
   readonly namespace: string;
   readonly name: string;
   /** Undefined: no port is opened. */
@@ -21,7 +21,7 @@ export interface ReplicaOptions {
 }
 
 export interface ReplicaParts {
-  /** For the log, as in `csr approver is up`. */
+  /** Name of the program in the log, as in `csr approver is up`. */
   readonly what: string;
   readonly fields?: Readonly<Record<string, unknown>>;
   readonly registry: MetricsRegistry;

@@ -29,13 +29,13 @@ beforeEach(() => {
 afterEach(() => queue.stop());
 
 describe("the queue of pools", () => {
-  test("looks once at what is asked for a thousand times", async () => {
+  test("works once on a key that is added a thousand times", async () => {
     for (let i = 0; i < 1000; i++) queue.add(i % 2 === 0 ? "a" : "b");
     await eventually(() => expect(done).toEqual(["a", "b"]));
     expect(queue.length).toBe(0);
   });
 
-  test("looks again at a key that was asked for while it was in hand, and never at two keys at a time", async () => {
+  test("works again on a key that was added while it was worked on, and never on two keys at a time", async () => {
     let release = () => {};
     answer = () =>
       new Promise<WorkOutcome>((resolve) => {
@@ -70,13 +70,13 @@ describe("the queue of pools", () => {
     await eventually(() => expect(clock.waiting).toEqual([1000]));
   });
 
-  test("takes a throwing worker for a failure", async () => {
+  test("counts a worker that throws as a failure", async () => {
     answer = () => Promise.reject(new Error("no"));
     queue.add("a");
     await eventually(() => expect(clock.waiting).toEqual([1000]));
   });
 
-  test("looks again at the time it was told, or sooner when something changes", async () => {
+  test("works on a key again at the given time, or sooner when it is added", async () => {
     answer = () => ({ next: "at", time: clock.date() + 60_000 });
     queue.add("a");
     await eventually(() => expect(clock.waiting).toEqual([60_000]));
@@ -87,7 +87,7 @@ describe("the queue of pools", () => {
     await eventually(() => expect(done).toEqual(["a", "a", "a"]));
   });
 
-  test("keeps no more keys than it may and says when some were left out", async () => {
+  test("keeps no more keys than its bound, and reports when some were left out", async () => {
     let overflows = 0;
     start({ most: 2, onOverflow: () => overflows++ });
     for (const key of ["a", "b", "c", "d"]) queue.add(key);
@@ -96,7 +96,7 @@ describe("the queue of pools", () => {
     expect(done).toEqual(["a", "b"]);
   });
 
-  test("starts nothing after its end", async () => {
+  test("starts nothing after it was stopped", async () => {
     queue.add("a");
     await queue.stop();
     queue.add("b");

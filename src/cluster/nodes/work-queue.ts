@@ -1,7 +1,7 @@
-/** A queue of keys: each waits once however often it is added, one is worked on at a time, failures are retried ever more slowly. */
+/** A queue of keys. Each waits once however often it is added, one is worked on at a time, and failures are retried with growing delays. */
 import type { Clock } from "../../base/clock.js";
 
-/** What came of looking at a key. */
+/** When a key is worked on next. */
 export type WorkOutcome =
   | { readonly next: "wait" }
   | { readonly next: "retry" }
@@ -38,12 +38,12 @@ export class WorkQueue {
     this.#options = options;
   }
 
-  /** Keys that are due, without the one in hand. */
+  /** Keys that are due, without the one that is worked on. */
   get length(): number {
     return this.#waiting.size;
   }
 
-  /** Soon; a delay that was set for the key is over, its count of failures is not. */
+  /** Works on the key soon: its delay ends, its count of failures stays. */
   add(key: string): void {
     if (this.#stopped) return;
     if (this.#waiting.size >= (this.#options.most ?? DEFAULT_MOST) && !this.#waiting.has(key)) {
@@ -64,7 +64,7 @@ export class WorkQueue {
     this.#failures.delete(key);
   }
 
-  /** Waits for the key in hand; the others are dropped. */
+  /** Waits for the key that is worked on; the others are dropped. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#waiting.clear();
@@ -74,7 +74,7 @@ export class WorkQueue {
   }
 
   async #run(): Promise<void> {
-    // Whoever adds several keys in a row should find them all still waiting.
+    // Keys that are added together all wait before the first is worked on.
     await Promise.resolve();
     while (!this.#stopped) {
       const [key] = this.#waiting;
@@ -102,7 +102,7 @@ export class WorkQueue {
     const failures = outcome.next === "retry" ? (this.#failures.get(key) ?? 0) + 1 : 0;
     if (failures === 0) this.#failures.delete(key);
     else this.#failures.set(key, failures);
-    // It was asked for again meanwhile: that comes first.
+    // The key was added again meanwhile: that comes first.
     if (outcome.next === "wait" || this.#waiting.has(key)) return;
     const { clock, longestDelayMs = DEFAULT_LONGEST_DELAY_MS } = this.#options;
     const delay =

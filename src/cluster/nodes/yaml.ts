@@ -23,7 +23,7 @@ export function readYamlStream(text: string): unknown[] {
   return [...parseAllDocuments(text)].map((document) => documentValue(document, MOST_ALIASES));
 }
 
-/** As Kubernetes reads it: YAML 1.1, because in a file's mode 0644 is octal; times of day and dates stay text. */
+/** Reads YAML as Kubernetes does: version 1.1, because in a file's mode 0644 is octal; times of day and dates stay text. */
 export function parseKubernetesYaml(text: string, where: string): unknown {
   const document = parseDocument(text, {
     version: "1.1",
@@ -42,7 +42,7 @@ function isUnknownToGo(tag: { readonly tag: string; readonly format?: string }):
   return tag.tag === "tag:yaml.org,2002:timestamp" || tag.format === "TIME";
 }
 
-/** As Kubernetes writes it, so that a document has one text: sorted keys, no folding, lists not indented. */
+/** Writes YAML as Kubernetes does, so that a document has one text: sorted keys, no folding, lists not indented. */
 export function canonicalYaml(value: unknown): string {
   return stringify(value, {
     version: "1.1",
@@ -53,17 +53,17 @@ export function canonicalYaml(value: unknown): string {
   });
 }
 
-export type Fields = Readonly<Record<string, unknown>>;
+export type YamlFields = Readonly<Record<string, unknown>>;
 
 /** The members of a mapping. A key that is not known is refused: misspelt, it must not mean that there is no limit. */
-export function fieldsOf(value: unknown, what: string, known?: readonly string[]): Fields {
+export function fieldsOf(value: unknown, what: string, known?: readonly string[]): YamlFields {
   if (!isRecord(value)) throw new Error(`${what} is not an object`);
   const unknown = known === undefined ? undefined : Object.keys(value).find((key) => !known.includes(key));
   if (unknown !== undefined) throw new Error(`${what} has an unknown key ${unknown}; known are ${known?.join(", ")}`);
   return value;
 }
 
-/** Empty for nothing. */
+/** The items of a list; none for undefined and null. */
 export function itemsOf(value: unknown, what: string): readonly unknown[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) throw new Error(`${what} must be a list`);

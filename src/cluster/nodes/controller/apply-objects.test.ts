@@ -40,7 +40,7 @@ describe("the shape of an object", () => {
     expect(shapeProblem(withPart(object, path, value))).toContain(sentence);
   });
 
-  test("has nothing where nothing stands", () => {
+  test("accepts null for an empty text or map", () => {
     for (const path of ["data", "metadata.labels", "data.version"]) {
       expect(shapeProblem(withPart(clusterMap, path, null))).toBeUndefined();
     }

@@ -59,7 +59,7 @@ function unusable(where: string, why: string): DrawbridgeError {
   return new DrawbridgeError("DB_NODEPOOL", `${where} cannot be applied: ${why}`);
 }
 
-/** As much as is needed of the schemas that Kubernetes has. */
+/** The parts of a Kubernetes schema that are used here. */
 interface Shape {
   readonly type?: string;
   readonly properties?: Readonly<Record<string, Shape>>;

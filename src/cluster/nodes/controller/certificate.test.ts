@@ -31,27 +31,27 @@ const clusterAt = (ignitionEndpoint: string, more: Readonly<Record<string, strin
   data: { ...withoutCa, ignitionEndpoint, ...more },
 });
 
-let house: PoolFixture;
+let fixture: PoolFixture;
 
 beforeEach(() => {
-  house = new PoolFixture();
+  fixture = new PoolFixture();
 });
 
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
 const soon = <T>(check: () => Promise<T>): Promise<T> => vi.waitFor(check, { timeout: 10_000, interval: 20 });
 const secretAt = (name: string) => namedPath("Secret", { namespace, name });
-const stored = (name: string) => house.api.get<Secret>(secretAt(name));
+const stored = (name: string) => fixture.api.get<Secret>(secretAt(name));
 const certificateIn = (secret: Secret) => new X509Certificate(secretText(secret, "tls.crt") ?? "");
 const serving = async () => certificateIn(await stored(SERVING_CERTIFICATE_SECRET));
-const publish = (map: ConfigMap) => house.api.update(namedPath("ConfigMap", { namespace, name: "demo" }), map);
+const publish = (map: ConfigMap) => fixture.api.update(namedPath("ConfigMap", { namespace, name: "demo" }), map);
 const namesOf = (certificate: X509Certificate) => certificate.subjectAltName?.split(", ");
 
 /** A controller that issues, for a cluster at this address. */
 async function issuing(endpoint: string, onIssued: (sentence: string) => void = () => {}): Promise<X509Certificate> {
-  await house.addObjects(makePool());
+  await fixture.addObjects(makePool());
   await publish(clusterAt(endpoint));
-  house.start({ issuesCertificate: true, onIssued });
+  fixture.start({ issuesCertificate: true, onIssued });
   return soon(serving);
 }
 
@@ -84,9 +84,9 @@ describe("the published addresses", () => {
 
 describe("an issued certificate", () => {
   test("is for the published address, by an authority that user data names; keys are their owner's only", async () => {
-    await house.addObjects();
+    await fixture.addObjects();
     await publish(clusterAt("ignition.example:22624"));
-    const controller = house.start({ issuesCertificate: true });
+    const controller = fixture.start({ issuesCertificate: true });
     const certificate = await soon(serving);
     expect(namesOf(certificate)).toEqual(["DNS:ignition.example"]);
     const authority = await stored(IGNITION_CA_SECRET);
@@ -94,18 +94,18 @@ describe("an issued certificate", () => {
     expect(Date.parse(certificate.validTo) - Date.now()).toBeGreaterThan(364 * dayMs);
     // A pool that is looked at before the controller has seen its own authority complains of it.
     await soon(async () => expect(controller.view.secrets.has(`${namespace}/${IGNITION_CA_SECRET}`)).toBe(true));
-    await house.api.create(collectionPath("NodePool", namespace), makePool());
+    await fixture.api.create(collectionPath("NodePool", namespace), makePool());
     await soon(async () => {
-      const [userData] = await house.secrets("user-data-");
+      const [userData] = await fixture.secrets("user-data-");
       expect(readUserData(userData!)).toContain(encoded(secretText(authority, "tls.crt") ?? ""));
     });
-    for (const file of readdirSync(house.directory).filter((name) => name.includes("drawbridge-ignition"))) {
-      expect(statSync(join(house.directory, file)).mode & 0o777).toBe(0o600);
+    for (const file of readdirSync(fixture.directory).filter((name) => name.includes("drawbridge-ignition"))) {
+      expect(statSync(join(fixture.directory, file)).mode & 0o777).toBe(0o600);
     }
-    expect(house.errors).toEqual([]);
+    expect(fixture.errors).toEqual([]);
   });
 
-  test("is issued again for another address, by the same authority; then it rests", async () => {
+  test("is issued again for another address by the same authority, and then not any more", async () => {
     const issued: string[] = [];
     const first = await issuing("ignition.example", (sentence) => issued.push(sentence));
     const authority = await stored(IGNITION_CA_SECRET);
@@ -116,36 +116,36 @@ describe("an issued certificate", () => {
     expect((await serving()).fingerprint256).not.toBe(first.fingerprint256);
     expect(await stored(IGNITION_CA_SECRET)).toEqual(authority);
     const before = await stored(SERVING_CERTIFICATE_SECRET);
-    await soon(async () => expect((await house.pool()).status?.version).toBe("4.18.0"));
-    const passes = house.passes.length;
+    await soon(async () => expect((await fixture.pool()).status?.version).toBe("4.18.0"));
+    const passes = fixture.passes.length;
     await publish(clusterAt("[fd00::5]:443", { ignitionAddresses: "10.0.0.5", networks: "machine: [10.0.0.0/8]" }));
-    await soon(async () => expect(house.passes.slice(passes)).toContain("certificate"));
+    await soon(async () => expect(fixture.passes.slice(passes)).toContain("certificate"));
     expect(await stored(SERVING_CERTIFICATE_SECRET)).toEqual(before);
     expect(issued.at(-1)).toBe("the certificate ignition-server was issued: it is for other names or addresses");
   });
 
   test("is issued again a month before its end, though nothing else happens", async () => {
-    await house.addObjects(makePool());
+    await fixture.addObjects(makePool());
     await publish(clusterAt("ignition.example"));
-    house.start({ issuesCertificate: true, resyncMs: 50 });
+    fixture.start({ issuesCertificate: true, resyncMs: 50 });
     const first = await soon(serving);
-    house.aheadMs = 334 * dayMs;
-    const passes = house.passes.length;
+    fixture.aheadMs = 334 * dayMs;
+    const passes = fixture.passes.length;
     // Of two that end from now on the second has begun from now on.
     await soon(async () =>
-      expect(house.passes.slice(passes).filter((key) => key === "certificate").length).toBeGreaterThan(1),
+      expect(fixture.passes.slice(passes).filter((key) => key === "certificate").length).toBeGreaterThan(1),
     );
     expect((await serving()).fingerprint256).toBe(first.fingerprint256);
-    house.aheadMs = 336 * dayMs;
+    fixture.aheadMs = 336 * dayMs;
     await soon(async () => expect((await serving()).fingerprint256).not.toBe(first.fingerprint256));
   });
 
-  test("comes back with its authority when somebody deletes both", async () => {
+  test("is issued again with its authority when both were deleted", async () => {
     const first = await issuing("ignition.example");
     // Then the controller has seen what it wrote: a directory does not tell of what comes and goes between two looks.
-    await soon(async () => expect(await house.secrets("user-data-")).toHaveLength(1));
-    await house.api.delete(secretAt(IGNITION_CA_SECRET));
-    await house.api.delete(secretAt(SERVING_CERTIFICATE_SECRET));
+    await soon(async () => expect(await fixture.secrets("user-data-")).toHaveLength(1));
+    await fixture.api.delete(secretAt(IGNITION_CA_SECRET));
+    await fixture.api.delete(secretAt(SERVING_CERTIFICATE_SECRET));
     await soon(async () => {
       const certificate = await serving();
       expect(certificate.fingerprint256).not.toBe(first.fingerprint256);
@@ -160,23 +160,23 @@ describe("an issued certificate", () => {
       metadata: { name: SERVING_CERTIFICATE_SECRET, namespace },
       data: { "tls.crt": encoded("mine") },
     };
-    await house.api.create(`/api/v1/namespaces/${namespace}/secrets`, own);
-    await house.addObjects(makePool());
+    await fixture.api.create(`/api/v1/namespaces/${namespace}/secrets`, own);
+    await fixture.addObjects(makePool());
     await publish(clusterAt("ignition.example"));
-    house.pace = 20;
-    house.start({ issuesCertificate: true });
-    await soon(async () => expect(house.passes.filter((key) => key === "certificate").length).toBeGreaterThan(2));
+    fixture.pace = 20;
+    fixture.start({ issuesCertificate: true });
+    await soon(async () => expect(fixture.passes.filter((key) => key === "certificate").length).toBeGreaterThan(2));
     expect((await stored(SERVING_CERTIFICATE_SECRET)).data).toEqual(own.data);
-    const [complaint, ...more] = house.errors.filter((sentence) => sentence.includes("not made by drawbridge"));
+    const [complaint, ...more] = fixture.errors.filter((sentence) => sentence.includes("not made by drawbridge"));
     expect([complaint, more]).toEqual([expect.stringContaining("name its authority as ignitionCA"), []]);
   });
 
-  test("is nobody's business unless asked for", async () => {
-    await house.addObjects(makePool());
+  test("is not issued unless the controller is asked to", async () => {
+    await fixture.addObjects(makePool());
     await publish(clusterAt("ignition.example"));
-    house.start();
+    fixture.start();
     await soon(async () => {
-      const { conditions = [] } = (await house.pool()).status ?? {};
+      const { conditions = [] } = (await fixture.pool()).status ?? {};
       expect(conditions.find(({ type }) => type === "IgnitionEndpointAvailable")).toMatchObject({
         reason: "IgnitionCACertMissing",
         message: expect.stringContaining("--issue-certificate"),
@@ -193,7 +193,7 @@ describe("a server with its certificate in a Secret", () => {
       problems.push(sentence),
     );
     const see = async () => {
-      const { items } = await house.api.list<Secret>(`/api/v1/namespaces/${namespace}/secrets`);
+      const { items } = await fixture.api.list<Secret>(`/api/v1/namespaces/${namespace}/secrets`);
       held.changed(new Map(items.map((secret) => [`${namespace}/${secret.metadata?.name}`, secret])));
     };
     await issuing("127.0.0.1");

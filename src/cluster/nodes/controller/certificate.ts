@@ -7,6 +7,7 @@ import { isIP } from "node:net";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { PemPair } from "../../../tunnel/pki/issue.js";
 import type { ProfileSet } from "../../../tunnel/pki/profiles.js";
+import { kubeManifest } from "../../kube/builders.js";
 import {
   type ConfigMap,
   encoded,
@@ -27,7 +28,7 @@ export interface KeepCertificateOptions {
   readonly namespace: string;
   readonly writer: Writer;
   readonly now: () => number;
-  /** What was issued, and why. */
+  /** Called with what was issued, and why. */
   readonly onIssued?: ((sentence: string) => void) | undefined;
   readonly onError: (sentence: string) => void;
 }
@@ -51,7 +52,7 @@ export function keepCertificate(options: KeepCertificateOptions): Promise<WorkOu
 
 async function keep({ namespace, now, onIssued, view, writer }: KeepCertificateOptions): Promise<void> {
   const addresses = publishedAddresses(view.configMaps.values());
-  // No address is published yet, or a person looks after the certificate.
+  // No address is published yet, or a person provides the certificate.
   if (addresses.dnsNames.length + addresses.ipAddresses.length === 0) return;
   const find = (name: string) => ours(view.secrets.get(pathOf({ namespace, name })), namespace);
   const [authority, serving] = [find(IGNITION_CA_SECRET), find(SERVING_CERTIFICATE_SECRET)];
@@ -69,7 +70,7 @@ async function keep({ namespace, now, onIssued, view, writer }: KeepCertificateO
   for (const { name, why } of wanted.issued) onIssued?.(`the certificate ${name} was issued: ${why}`);
 }
 
-/** What a person put there is not ours to replace. */
+/** The Secret if drawbridge made it. Throws for one that a person made: it is not replaced. */
 function ours(secret: Secret | undefined, namespace: string): Secret | undefined {
   if (secret === undefined || secret.metadata?.labels?.[OWNER_LABEL] === OWNER_NAME) return secret;
   throw new DrawbridgeError(
@@ -90,13 +91,9 @@ function pairSecret(
   { certificatePem, privateKeyPem }: PemPair,
   more: Readonly<Record<string, string>> = {},
 ): Secret {
-  return {
-    apiVersion: "v1",
-    kind: "Secret",
-    metadata: { name, namespace, labels: { [OWNER_LABEL]: OWNER_NAME } },
-    type: "kubernetes.io/tls",
-    data: { "tls.crt": encoded(certificatePem), "tls.key": encoded(privateKeyPem), ...more },
-  };
+  const metadata = { name, namespace, labels: { [OWNER_LABEL]: OWNER_NAME } };
+  const data = { "tls.crt": encoded(certificatePem), "tls.key": encoded(privateKeyPem), ...more };
+  return kubeManifest("Secret", metadata, { type: "kubernetes.io/tls", data });
 }
 
 async function put(writer: Writer, before: Secret | undefined, wanted: Secret): Promise<void> {
@@ -127,7 +124,7 @@ export function publishedAddresses(maps: Iterable<ConfigMap>) {
   };
 }
 
-/** Without port and brackets, in the one spelling that certificates have. */
+/** The host without port and brackets, in the spelling that certificates have. */
 function hostOf(address: string, map: ConfigMap): string {
   const url = isIP(address) === 6 ? `https://[${address}]` : `https://${address}`;
   const host = URL.canParse(url) ? new URL(url).hostname.replace(/^\[|\]$/g, "") : "";

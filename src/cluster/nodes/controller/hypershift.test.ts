@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createKubeApi } from "../../kube/client.js";
 import type { KubeApi } from "../../kube/port.js";
 import { ApiStub, reply, replyStatus } from "../../kube/testing/api-stub.js";
-import { crdPath, findHyperShift, OWNER_LABEL, refuseBesideHyperShift, requireInstalled } from "./hypershift.js";
+import { CRD_PATH, findHyperShift, OWNER_LABEL, refuseBesideHyperShift, requireInstalled } from "./hypershift.js";
 
 const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const ours = { metadata: { name: "x", labels: { [OWNER_LABEL]: "drawbridge" } } };
@@ -27,30 +27,30 @@ afterEach(async () => {
   await stub.close();
 });
 
-describe("whose pools they are", () => {
+describe("the search for HyperShift", () => {
   test("finds nothing in an empty cluster and with our own resource", async () => {
     expect(await findHyperShift(api)).toBeUndefined();
-    objects[crdPath] = ours;
+    objects[CRD_PATH] = ours;
     expect(await findHyperShift(api)).toBeUndefined();
     await expect(requireInstalled(api)).resolves.toBeUndefined();
   });
 
   test.each([
-    ["a NodePool resource without our label", crdPath, { metadata: { name: "x" } }],
+    ["a NodePool resource without our label", CRD_PATH, { metadata: { name: "x" } }],
     ["a HostedCluster resource", `${crds}/hostedclusters.hypershift.openshift.io`, ours],
     ["the operator", "/apis/apps/v1/namespaces/hypershift/deployments/operator", {}],
   ])("refuses beside %s", async (_, path, object) => {
-    objects[crdPath] = ours;
+    objects[CRD_PATH] = ours;
     objects[path] = object;
     await expect(refuseBesideHyperShift(api)).rejects.toMatchObject({ code: "DB_NODEPOOL_HYPERSHIFT" });
   });
 
-  test("does not guess when it may not look", async () => {
-    objects[crdPath] = 403;
+  test("fails when it may not read the cluster", async () => {
+    objects[CRD_PATH] = 403;
     await expect(requireInstalled(api)).rejects.toMatchObject({ code: "DB_NODEPOOL_INSTALL" });
   });
 
-  test("misses what was never installed", async () => {
+  test("reports a resource that was never installed", async () => {
     await expect(requireInstalled(api)).rejects.toMatchObject({ code: "DB_NODEPOOL_INSTALL" });
   });
 });

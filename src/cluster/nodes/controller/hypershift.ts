@@ -1,4 +1,4 @@
-/** Whether a cluster's pools are ours to look after. */
+/** Whether a cluster's pools are managed by drawbridge or by HyperShift. */
 
 import { type Clock, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
@@ -13,13 +13,13 @@ export const OWNER_LABEL = "app.kubernetes.io/managed-by";
 export const OWNER_NAME = "drawbridge";
 
 const CRDS = collectionPath("CustomResourceDefinition");
-export const crdPath = `${CRDS}/${CRD_NAME}`;
+export const CRD_PATH = `${CRDS}/${CRD_NAME}`;
 export const HOSTED_CLUSTERS_CRD_NAME = "hostedclusters.hypershift.openshift.io";
 export const operator = { namespace: "hypershift", name: "operator" } as const;
 
-/** What in a cluster belongs to HyperShift, in words; undefined when nothing does. */
+/** The part of HyperShift that a cluster has, in words; undefined when it has none. */
 export async function findHyperShift(api: KubeApi): Promise<string | undefined> {
-  const crd = await found(api, crdPath);
+  const crd = await found(api, CRD_PATH);
   if (crd !== undefined && !isOurs(crd)) return `the resource ${CRD_NAME}, which drawbridge did not install`;
   if ((await found(api, `${CRDS}/${HOSTED_CLUSTERS_CRD_NAME}`)) !== undefined) {
     return `the resource ${HOSTED_CLUSTERS_CRD_NAME}`;
@@ -29,7 +29,7 @@ export async function findHyperShift(api: KubeApi): Promise<string | undefined> 
   return runs && `the Deployment ${operator.namespace}/${operator.name}`;
 }
 
-/** Throws unless this cluster's pools are for us. */
+/** Throws when HyperShift runs in the cluster. */
 export async function refuseBesideHyperShift(api: KubeApi): Promise<void> {
   const what = await findHyperShift(api);
   if (what !== undefined) {
@@ -40,7 +40,7 @@ export async function refuseBesideHyperShift(api: KubeApi): Promise<void> {
 /** Throws unless pools are known to the cluster and ours. */
 export async function requireInstalled(api: KubeApi): Promise<void> {
   await refuseBesideHyperShift(api);
-  if ((await found(api, crdPath)) === undefined) {
+  if ((await found(api, CRD_PATH)) === undefined) {
     throw new DrawbridgeError("DB_NODEPOOL_INSTALL", `the cluster does not know the resource ${CRD_NAME}`);
   }
 }

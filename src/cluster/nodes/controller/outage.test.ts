@@ -101,39 +101,39 @@ async function picture(api: KubeApi) {
 
 /** A pool is made, changed, its token rotated by the server, and deleted. */
 async function story(at: number, how: Interruption) {
-  const house = new PoolFixture(createMemoryApi());
-  const interrupted = new InterruptedApi(house.api, at, how);
+  const fixture = new PoolFixture(createMemoryApi());
+  const interrupted = new InterruptedApi(fixture.api, at, how);
   const certificate = new CertificateKeeper();
   const pictures: Awaited<ReturnType<typeof picture>>[] = [];
   const chapter = async () => {
     await settle(interrupted, certificate);
-    pictures.push(await picture(house.api));
+    pictures.push(await picture(fixture.api));
   };
   try {
-    await house.api.create(collectionPath("ConfigMap", namespace), config("one"));
-    await house.addObjects(makePool("workers", { config: [{ name: "extra" }] }));
+    await fixture.api.create(collectionPath("ConfigMap", namespace), config("one"));
+    await fixture.addObjects(makePool("workers", { config: [{ name: "extra" }] }));
     const { ignitionCA: _, ...data } = clusterMap.data ?? {};
-    await house.api.update(namedPath("ConfigMap", { namespace, name: "demo" }), { ...clusterMap, data });
+    await fixture.api.update(namedPath("ConfigMap", { namespace, name: "demo" }), { ...clusterMap, data });
     await chapter();
-    await house.api.update(configPath, config("two"));
+    await fixture.api.update(configPath, config("two"));
     await chapter();
-    const [token] = (await house.secrets("token-")).filter((secret) => !readTokenSecret(secret).expiresAt);
+    const [token] = (await fixture.secrets("token-")).filter((secret) => !readTokenSecret(secret).expiresAt);
     const rotated = { ...token?.data, old_token: token?.data?.token ?? "", token: encoded("rotated") };
     const path = namedPath("Secret", { namespace, name: token?.metadata?.name ?? "" });
-    await house.api.update(path, { ...token, data: rotated } as Secret);
+    await fixture.api.update(path, { ...token, data: rotated } as Secret);
     await chapter();
-    expect((await handedOut(house.api)).map(({ userData }) => userData)).toEqual([
+    expect((await handedOut(fixture.api)).map(({ userData }) => userData)).toEqual([
       expect.stringContaining(`Bearer ${encoded("rotated")}"`),
     ]);
-    await house.api.delete(namedPath("NodePool", { namespace, name: "workers" }));
+    await fixture.api.delete(namedPath("NodePool", { namespace, name: "workers" }));
     await chapter();
     return { pictures, writes: interrupted.writes };
   } finally {
-    await house.close();
+    await fixture.close();
   }
 }
 
-test("interrupted at any write, a pool's life goes on as if nothing had been", async () => {
+test("a pool reaches the same state when any one of its writes is interrupted", async () => {
   const undisturbed = await story(0, "refused");
   const [made, changed, , gone] = undisturbed.pictures;
   expect([made?.secrets.length, changed?.secrets.length, gone?.pools]).toEqual([5, 6, []]);

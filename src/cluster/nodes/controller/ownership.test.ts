@@ -26,15 +26,15 @@ beforeEach(() => {
 
 afterEach(() => ownership.stop());
 
-describe("whether pools are ours", () => {
-  test("is not taken for granted", async () => {
+describe("the ownership of pools", () => {
+  test("is checked before anything is written", async () => {
     expect(ownership.isOurs).toBe(false);
     ownership.ask();
     await eventually(() => expect(ownership.isOurs).toBe(true));
     expect(taken).toBe(1);
   });
 
-  test("is asked again after trouble, and until then they are not", async () => {
+  test("is checked again after a failure, and is not assumed until then", async () => {
     trouble = "no answer";
     ownership.ask();
     await eventually(() => expect(clock.waiting).toEqual([5000]));
@@ -44,7 +44,7 @@ describe("whether pools are ours", () => {
     await eventually(() => expect([ownership.isOurs, taken]).toEqual([true, 1]));
   });
 
-  test("is nobody's question once another replica leads", async () => {
+  test("is not checked once another replica leads", async () => {
     trouble = "HyperShift runs here";
     ownership.ask();
     await eventually(() => expect(clock.waiting).toEqual([5000]));
@@ -55,7 +55,7 @@ describe("whether pools are ours", () => {
     expect([ownership.isOurs, taken]).toEqual([false, 0]);
   });
 
-  test("is doubted anew with every new term", async () => {
+  test("is checked again whenever the replica becomes the leader", async () => {
     ownership.ask();
     await eventually(() => expect(ownership.isOurs).toBe(true));
     trouble = "HyperShift runs here";

@@ -23,9 +23,9 @@ interface PassOptions {
 
 export function pass(key: string, options: PassOptions): Promise<WorkOutcome> {
   return attempted(options.onError, async () => {
-    const world = passInputOf(options.view, key, options.newToken);
-    if (world !== undefined) return passOver(key, world, options);
-    await tidy(key, await belongingOfNobody(key, options), options);
+    const input = passInputOf(options.view, key, options.newToken);
+    if (input !== undefined) return passOver(key, input, options);
+    await cleanUp(key, await missingPoolState(key, options), options);
     return { next: "wait" };
   });
 }
@@ -44,13 +44,13 @@ export async function attempted(
   }
 }
 
-async function passOver(key: string, world: PassInput, options: PassOptions): Promise<WorkOutcome> {
-  const result = reconcile(world, options.now());
-  const { failure, pool } = await performAll(world.pool, result, options.writer);
+async function passOver(key: string, input: PassInput, options: PassOptions): Promise<WorkOutcome> {
+  const result = reconcile(input, options.now());
+  const { failure, pool } = await performAll(input.pool, result, options.writer);
   // Also after a failure, so that the conditions say what was found.
-  if (pool !== undefined) await report(world.pool, pool, result, failure === undefined, options.writer);
+  if (pool !== undefined) await report(input.pool, pool, result, failure === undefined, options.writer);
   if (failure !== undefined) throw failure;
-  await tidy(key, await belongingOf(world, pool, result, options), options);
+  await cleanUp(key, await ownerState(input, pool, result, options), options);
   const { requeueAt, stopped } = result;
   if (stopped !== undefined) options.onError(stopped.because);
   if (stopped?.retry === true) return { next: "retry" };
@@ -85,7 +85,7 @@ async function report(before: NodePool, pool: NodePool, result: ReconcileResult,
   await writer.updateStatus({ ...pool, status });
 }
 
-async function belongingOfNobody(key: string, { writer }: PassOptions): Promise<SecretOwner> {
+async function missingPoolState(key: string, { writer }: PassOptions): Promise<SecretOwner> {
   const name = readPath(key);
   if (name !== undefined && !(await writer.isGone(namedPath("NodePool", name)))) {
     return { state: "current", names: undefined };
@@ -93,8 +93,8 @@ async function belongingOfNobody(key: string, { writer }: PassOptions): Promise<
   return { state: "no pool" };
 }
 
-async function belongingOf(
-  world: PassInput,
+async function ownerState(
+  input: PassInput,
   pool: NodePool | undefined,
   { requeueAt, stopped }: ReconcileResult,
   { writer }: PassOptions,
@@ -102,11 +102,11 @@ async function belongingOf(
   const untouched: SecretOwner = { state: "current", names: undefined };
   if (pool === undefined || pool.metadata?.deletionTimestamp !== undefined) return untouched;
   const { namespace, name } = nameOf(pool);
-  if (world.cluster === undefined) {
+  if (input.cluster === undefined) {
     const path = namedPath("ConfigMap", { namespace, name: pool.spec?.clusterName ?? "" });
     return (await writer.isGone(path)) ? { state: "no cluster" } : untouched;
   }
-  if (world.cluster.deleting) return { state: "no cluster" };
+  if (input.cluster.deleting) return { state: "no cluster" };
   const hash = pool.metadata?.annotations?.[annotation.currentConfigVersion];
   // A pass that ended early, or a pause, says nothing about which Secrets are wanted.
   if (stopped !== undefined || requeueAt !== undefined || isPaused(pool) || hash === undefined) return untouched;
@@ -117,15 +117,15 @@ function isPaused(pool: NodePool): boolean {
   return pool.spec?.pausedUntil?.toLowerCase() === "true";
 }
 
-async function tidy(key: string, belonging: SecretOwner, { now, view, writer }: PassOptions): Promise<void> {
+async function cleanUp(key: string, owner: SecretOwner, { now, view, writer }: PassOptions): Promise<void> {
   for (const secret of secretsOf(view, key).filter(isPoolSecret)) {
-    const verdict = cleanUpAction(secret, belonging, now());
+    const verdict = cleanUpAction(secret, owner, now());
     if (verdict.action === "delete") await writer.delete(secret);
     if (verdict.action === "expire") await writer.perform({ verb: "update", object: verdict.secret });
   }
 }
 
-/** Another replica took over: whatever is left to do is its business. */
+/** Another replica leads now, and does what is left to do. */
 export class LeadershipLost extends Error {
   constructor() {
     super("another replica leads now");

@@ -34,7 +34,7 @@ interface TokenStatus {
   /** Empty: not while the pool wants it. */
   readonly expires: string;
   readonly reached: boolean;
-  /** What came of making the payload. */
+  /** The outcome of making the payload. */
   readonly payload: string;
 }
 

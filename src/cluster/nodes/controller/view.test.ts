@@ -17,8 +17,8 @@ const view: View = {
   secrets: byPath<Secret>(pullSecret),
 };
 
-describe("what a pass sees", () => {
-  test("is nothing without the pool", () => expect(passInputOf(view, "clusters/x")).toBeUndefined());
+describe("the input of a pass", () => {
+  test("is undefined without the pool", () => expect(passInputOf(view, "clusters/x")).toBeUndefined());
 
   test("takes for a cluster only what says that it is one", () => {
     expect(passInputOf(view, "clusters/a")?.cluster?.name).toEqual({ namespace, name: "demo" });

@@ -19,7 +19,7 @@ import type { NodePool } from "../pool/node-pool.js";
 import { readYaml } from "../yaml.js";
 
 export interface View {
-  /** By `namespace/name`. */
+  /** Pools by `namespace/name`, as the others. */
   readonly pools: ReadonlyMap<string, NodePool>;
   readonly configMaps: ReadonlyMap<string, ConfigMap>;
   readonly secrets: ReadonlyMap<string, Secret>;
@@ -46,7 +46,7 @@ export function passInputOf(view: View, key: string, newToken: () => string = ra
   };
 }
 
-/** Those annotated with the pool, which need not exist any more. */
+/** Secrets that are annotated with the pool, which need not exist any more. */
 export function secretsOf({ secrets }: View, key: string): Secret[] {
   return [...secrets.values()]
     .filter(({ metadata }) => metadata?.annotations?.[annotation.nodePool] === key)
@@ -96,7 +96,7 @@ export function isClusterObject({ metadata }: ConfigMap): boolean {
 }
 
 /** The cluster, and what each release image is. What cannot be read is reported as the release's problem: that is the first condition that can say it. */
-function readClusterObject(map: ConfigMap, beside: NamespaceObjects) {
+function readClusterObject(map: ConfigMap, objects: NamespaceObjects) {
   const text = (key: keyof typeof keys) => map.data?.[key]?.trim() ?? "";
   const problems = Object.keys(map.data ?? {})
     .filter((key) => !Object.hasOwn(keys, key))
@@ -119,9 +119,9 @@ function readClusterObject(map: ConfigMap, beside: NamespaceObjects) {
     controlPlaneNamespace: name.namespace,
     kubeconfigReady: text("apiServer") !== "",
     ignitionEndpoint: text("ignitionEndpoint"),
-    ignitionCaPem: ignitionCaOf(map, beside),
-    pullSecret: pullSecretOf(text("pullSecret"), beside),
-    trustBundle: trustBundleOf(text("trustBundle"), beside),
+    ignitionCaPem: ignitionCaOf(map, objects),
+    pullSecret: pullSecretOf(text("pullSecret"), objects),
+    trustBundle: trustBundleOf(text("trustBundle"), objects),
     configuration: yaml<ClusterConfiguration>("configuration"),
     networks: yaml<ClusterNetworks>("networks"),
   };
@@ -140,15 +140,15 @@ function ignitionCaOf({ data }: ConfigMap, { secret }: NamespaceObjects): string
 }
 
 /** A cluster whose images need no credentials names none. */
-function pullSecretOf(name: string, beside: NamespaceObjects): PoolCluster["pullSecret"] {
+function pullSecretOf(name: string, objects: NamespaceObjects): PoolCluster["pullSecret"] {
   if (name === "") return { name, content: new Uint8Array() };
-  const content = beside.secret(name)?.data?.[".dockerconfigjson"];
+  const content = objects.secret(name)?.data?.[".dockerconfigjson"];
   return { name, content: content === undefined ? undefined : Buffer.from(content, "base64") };
 }
 
-function trustBundleOf(name: string, beside: NamespaceObjects): PoolCluster["trustBundle"] {
+function trustBundleOf(name: string, objects: NamespaceObjects): PoolCluster["trustBundle"] {
   if (name === "") return undefined;
-  return { name, content: beside.configMap(name)?.data?.["ca-bundle.crt"] };
+  return { name, content: objects.configMap(name)?.data?.["ca-bundle.crt"] };
 }
 
 function versionProblem(version: string): string | undefined {

@@ -3,17 +3,17 @@ import { collectionPath } from "../../kube/paths.js";
 import { LeadershipLost, Writer } from "./pass.js";
 import { makePool, namespace, PoolFixture, pullSecret } from "./testing/fixture.js";
 
-let house: PoolFixture;
+let fixture: PoolFixture;
 let leads: boolean;
 let writer: Writer;
 
 beforeEach(() => {
-  house = new PoolFixture();
+  fixture = new PoolFixture();
   leads = true;
-  writer = new Writer(house.api, () => leads);
+  writer = new Writer(fixture.api, () => leads);
 });
 
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
 describe("what a pass writes", () => {
   test("is not written once another replica leads", async () => {
@@ -23,10 +23,10 @@ describe("what a pass writes", () => {
     await expect(writer.perform({ verb: "update", object: made! })).rejects.toThrow(LeadershipLost);
     await expect(writer.perform({ verb: "delete", object: made! })).rejects.toThrow(LeadershipLost);
     await expect(writer.updateStatus(makePool())).rejects.toThrow(LeadershipLost);
-    expect((await house.api.list(collectionPath("Secret", namespace))).items.length).toBe(1);
+    expect((await fixture.api.list(collectionPath("Secret", namespace))).items.length).toBe(1);
   });
 
-  test("is content when what should go, or be reported on, is gone already", async () => {
+  test("succeeds when the object to delete or to report on is gone already", async () => {
     await expect(writer.delete(pullSecret)).resolves.toBeUndefined();
     await expect(writer.updateStatus(makePool())).resolves.toBeUndefined();
   });

@@ -2,7 +2,7 @@
 import { messageOf } from "../../../base/errors/error.js";
 import { inspectRequest, type RequestFacts } from "../../../tunnel/pki/inspect-request.js";
 import type { Node } from "../objects.js";
-import type { Claim, Inventory, Pool, Worker } from "./inventory.js";
+import type { Claim, ExpectedPool, ExpectedWorker, Inventory } from "./inventory.js";
 import { canonicalNames, heldNamesOf, isInForce, type Memory, type NodeRecord } from "./memory.js";
 import { canonicalAddress, Networks } from "./names.js";
 import { NODE_USER_PREFIX, type RequestKind, requestPem, type SigningRequest } from "./signing-request.js";
@@ -10,12 +10,12 @@ import { NODE_USER_PREFIX, type RequestKind, requestPem, type SigningRequest } f
 /** The cluster and its machines at the moment of a decision. */
 export interface ClusterState {
   readonly now: number;
-  readonly policy: Policy;
+  readonly policy: ApprovalPolicy;
   readonly inventory: Inventory;
   readonly memory: Memory;
-  /** By name. */
+  /** Nodes by name. */
   readonly nodes: ReadonlyMap<string, Node>;
-  /** At which the API server is reached, in canonical spelling. */
+  /** Addresses of the API server in canonical spelling. */
   readonly apiServer: ReadonlySet<string>;
   /** Undecided requests of nodes that are younger than an hour. */
   readonly recentPending: number;
@@ -29,11 +29,11 @@ export interface RequestContext extends ClusterState {
   readonly unreadable: string;
   /** The part behind `system:node:`; empty when there is none. */
   readonly nodeName: string;
-  readonly worker: Worker | undefined;
+  readonly worker: ExpectedWorker | undefined;
   readonly node: Node | undefined;
   readonly remembered: NodeRecord | undefined;
   readonly poolName: string | undefined;
-  readonly pool: Pool | undefined;
+  readonly pool: ExpectedPool | undefined;
   readonly claims: readonly Claim[];
 }
 
@@ -77,13 +77,13 @@ export function namesOf({ dnsNames, ipAddresses, otherNames }: RequestFacts): st
   ]);
 }
 
-/** What the operator of an approver may choose. */
-export interface Policy {
-  /** Who files first requests: the identity in every machine's bootstrap kubeconfig. */
+/** The settings of an approver. */
+export interface ApprovalPolicy {
+  /** The user that files first requests: the identity in every machine's bootstrap kubeconfig. */
   readonly bootstrapUser: string;
   /** All of its groups, no more and no fewer. */
   readonly bootstrapGroups: readonly string[];
-  /** Where nodes may have addresses that no inventory lists. */
+  /** Networks in which nodes may have addresses that no inventory lists. */
   readonly nodeNetworks: Networks;
   /** Services, pods, control plane: never a node's. */
   readonly foreignNetworks: Networks;
@@ -101,7 +101,7 @@ export interface Policy {
 
 const BOOTSTRAP_NAMESPACE = "openshift-machine-config-operator";
 
-export const defaultPolicy: Policy = {
+export const defaultPolicy: ApprovalPolicy = {
   bootstrapUser: `system:serviceaccount:${BOOTSTRAP_NAMESPACE}:node-bootstrapper`,
   bootstrapGroups: [`system:serviceaccounts:${BOOTSTRAP_NAMESPACE}`, "system:serviceaccounts", "system:authenticated"],
   nodeNetworks: new Networks([]),
@@ -123,10 +123,10 @@ export const BRAKE_WINDOW_MS = 60 * 60_000;
 export const BRAKE_MARGIN = 100;
 
 /**
- * Who else has it, for the end of a sentence; undefined when nobody has. `name` is `DNS:w0` or `IP:10.0.0.1`.
+ * Who else has the name, for the end of a sentence; undefined when nobody has. `name` is `DNS:w0` or `IP:10.0.0.1`.
  *
- * The inventory and certificates that were approved are the word of the operator and of the approver. A Node's addresses are
- * its own word: it keeps others from getting what is free, and takes away nothing that is given.
+ * The operator wrote the inventory, and the approver approved the certificates. A node reports its own addresses: that
+ * keeps others from getting a free address, and takes away none that is given.
  */
 export function ownerOf(name: string, of: RequestContext): string | undefined {
   return ownerByInventory(name, of) ?? ownerByCertificate(name, of) ?? ownerByReport(name, of);
@@ -139,7 +139,7 @@ function ownerByInventory(name: string, { inventory, nodeName }: RequestContext)
   return undefined;
 }
 
-/** Of a worker that is neither expected nor a node any more nothing counts: its machine is gone. */
+/** Certificates of a worker that is neither expected nor a node do not count: its machine is gone. */
 function ownerByCertificate(
   name: string,
   { inventory, memory, nodeName, nodes, now }: RequestContext,
@@ -165,7 +165,7 @@ function ownerByReport(name: string, { nodeName, nodes, remembered, worker }: Re
   return undefined;
 }
 
-function namesOfWorker({ dnsNames, ips, name }: Worker): string[] {
+function namesOfWorker({ dnsNames, ips, name }: ExpectedWorker): string[] {
   return [...[name, ...dnsNames].map((one) => `DNS:${one}`), ...ips.map((one) => `IP:${one}`)];
 }
 

@@ -233,7 +233,7 @@ describe("a first request", () => {
     expect(await verdict("client", {}, { inventory: inventory(2), memory, nodes, ...policy({ surge: 1 }) })).toBe(
       "approve all",
     );
-    // One that was let in and never came gives its place back.
+    // A worker that was approved and never joined frees its place.
     const gone = inventoryOf([worker, others[0]!], { pools: new Map([[pool, { replicas: 2, workers: 2 }]]) });
     expect(await verdict("client", {}, { inventory: gone, memory, nodes })).toBe("approve all");
     // Nodes that were there before count as well.

@@ -3,7 +3,7 @@
 import { type LineLog, openLineLog } from "../line-log.js";
 import { BRAKE_WINDOW_MS, type ClusterState, namesOf, type RequestContext, requestContext } from "./case.js";
 import { heldNamesOf, type NodeRecord, withApproval } from "./memory.js";
-import { BRAKE_RULE, firstRules, type Rules, rules } from "./rules.js";
+import { BRAKE_RULE, firstRules, type Rules, requestRules } from "./rules.js";
 import {
   createdAt,
   kindOf,
@@ -41,7 +41,7 @@ export function decide(
   if (kind === undefined || outcomeOf(request) !== "pending") return undefined;
   const of = requestContext(request, kind, state);
   // Of a request that cannot be read nobody knows whether it keeps the other rules.
-  const results = [...apply(firstRules, of), ...(of.facts ? apply(rules, { ...of, facts: of.facts }) : [])];
+  const results = [...apply(firstRules, of), ...(of.facts ? apply(requestRules, { ...of, facts: of.facts }) : [])];
   const broken = results.filter(({ objection, rule, yields }) => objection && !(yields && despite.has(rule)));
   const [first] = broken;
   // In a flood nothing is touched at all, not even forgeries: answering is what a flood is after.
@@ -61,7 +61,7 @@ export function decide(
   };
 }
 
-/** For the brake. */
+/** Undecided requests of nodes that are younger than an hour, for the brake. */
 export function countRecentPending(requests: Iterable<SigningRequest>, now: number): number {
   let count = 0;
   for (const request of requests) {
@@ -100,19 +100,19 @@ function remember({ facts, kind, now, poolName = "", remembered, request }: Requ
   return { ...record, serving: { ...approval, names }, held };
 }
 
-/** Gets a line before a request is approved or denied. */
+/** The log that gets a line before a request is approved or denied. */
 export type DecisionLog = Pick<LineLog<DecisionEntry>, "write">;
 
-/** For a caller that wants no log. */
+/** A log that keeps nothing. */
 export const noDecisionLog: DecisionLog = { write: () => {} };
 
 export const openDecisionLog = (path: string): LineLog<DecisionEntry> =>
   openLineLog("decision log", path, "DB_CSR_LOG");
 
-export type DecisionEntry = ReturnType<typeof entryOf> & { readonly despite?: readonly string[] };
+export type DecisionEntry = ReturnType<typeof decisionEntry> & { readonly despite?: readonly string[] };
 
 /** `by`: `leader`, `by hand`, `dry run`. */
-export function entryOf(decision: Decision, request: SigningRequest, now: number, by: string) {
+export function decisionEntry(decision: Decision, request: SigningRequest, now: number, by: string) {
   const { action, explanation, node, pool = "", rule } = decision;
   const { signerName: signer = "", username: user = "" } = request.spec ?? {};
   return {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { startTime } from "../testing/pools.js";
 import { clusterState, signingRequest } from "../testing/requests.js";
-import { decide, entryOf, openDecisionLog } from "./decide.js";
+import { decide, decisionEntry, openDecisionLog } from "./decide.js";
 
 let folder: string;
 beforeEach(() => {
@@ -15,11 +15,11 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 async function entry() {
   const request = await signingRequest("client");
   const decision = await decide(request, clusterState("client"));
-  return entryOf(decision!, request, startTime, "leader");
+  return decisionEntry(decision!, request, startTime, "leader");
 }
 
 describe("the decision log", () => {
-  test("gets one line a decision, for its owner's eyes only, and is continued", async () => {
+  test("gets one line for each decision, is readable by its owner only, and is continued", async () => {
     const path = join(folder, "decisions.jsonl");
     for (let round = 0; round < 2; round++) {
       const log = openDecisionLog(path);

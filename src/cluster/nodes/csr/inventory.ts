@@ -9,13 +9,13 @@ import { type ConfigMap, parseTime } from "../objects.js";
 import { fieldsOf, itemsOf, readYaml, splitDocuments, textsOf } from "../yaml.js";
 import { canonicalAddress, isNodeName } from "./names.js";
 
-export interface Worker {
+export interface ExpectedWorker {
   readonly name: string;
   /** `namespace/name`. */
   readonly pool: string;
-  /** Beside its own. */
+  /** DNS names beside its own. */
   readonly dnsNames: readonly string[];
-  /** In canonical spelling. */
+  /** Addresses in canonical spelling. */
   readonly ips: readonly string[];
   readonly notBefore: number;
   /** No first certificate after this. */
@@ -24,7 +24,7 @@ export interface Worker {
   readonly joined: boolean;
 }
 
-export interface Pool {
+export interface ExpectedPool {
   /** Most nodes; undefined: as many as there are workers. */
   readonly replicas: number | undefined;
   readonly workers: number;
@@ -38,8 +38,8 @@ export interface Claim {
 }
 
 export interface Inventory {
-  readonly workers: ReadonlyMap<string, Worker>;
-  readonly pools: ReadonlyMap<string, Pool>;
+  readonly workers: ReadonlyMap<string, ExpectedWorker>;
+  readonly pools: ReadonlyMap<string, ExpectedPool>;
   readonly claims: readonly Claim[];
 }
 
@@ -50,13 +50,13 @@ interface InventoryText {
 }
 
 const DEFAULT_WINDOW_MS = 2 * 60 * 60_000;
-const documentKeys = ["pool", "replicas", "workers", "claims"];
-const workerKeys = ["name", "dnsNames", "ips", "notBefore", "deadline", "joined"];
+const DOCUMENT_KEYS = ["pool", "replicas", "workers", "claims"];
+const WORKER_KEYS = ["name", "dnsNames", "ips", "notBefore", "deadline", "joined"];
 
 /** Throws for the first mistake: half an inventory would approve some of the wrong machines. */
 export function readInventory(texts: readonly InventoryText[]): Inventory {
-  const workers = new Map<string, Worker>();
-  const pools = new Map<string, Pool>();
+  const workers = new Map<string, ExpectedWorker>();
+  const pools = new Map<string, ExpectedPool>();
   const claims: Claim[] = [];
   for (const { where, text } of texts) {
     for (const document of splitDocuments(text)) {
@@ -79,7 +79,7 @@ export function readInventory(texts: readonly InventoryText[]): Inventory {
 }
 
 function readDocument(text: string) {
-  const document = fieldsOf(readYaml(text), "the document", documentKeys);
+  const document = fieldsOf(readYaml(text), "the document", DOCUMENT_KEYS);
   const pool = document.pool;
   if (typeof pool !== "string" || !/^[^/\s]+\/[^/\s]+$/.test(pool)) throw new Error("pool must be namespace/name");
   const { replicas } = document;
@@ -94,8 +94,8 @@ function readDocument(text: string) {
   };
 }
 
-function readWorker(entry: unknown, pool: string): Worker {
-  const worker = fieldsOf(entry, "a worker", workerKeys);
+function readWorker(entry: unknown, pool: string): ExpectedWorker {
+  const worker = fieldsOf(entry, "a worker", WORKER_KEYS);
   const { name } = worker;
   if (typeof name !== "string" || !isNodeName(name))
     throw new Error(`worker ${JSON.stringify(name)} is not a node name`);

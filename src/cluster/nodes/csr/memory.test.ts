@@ -37,7 +37,7 @@ describe("certificates for other names", () => {
   });
 });
 
-describe("what says nothing new", () => {
+describe("a certificate that is known already", () => {
   test("changes nothing", () => {
     const held: readonly HeldNames[] = [{ names, until: 100 }];
     expect(withCertificate(held, "a", { names, until: 100 })).toBe(held);

@@ -1,4 +1,4 @@
-/** What the approver remembers: requests are deleted an hour after they were decided, certificates last for years. */
+/** The memory of the approver: requests are deleted an hour after they were decided, but certificates last for years. */
 
 import { wrapErrors } from "../../../base/errors/error.js";
 import { createOrUpdate, find } from "../../kube/objects.js";
@@ -18,9 +18,9 @@ export interface NodeRecord {
   readonly pool: string;
   readonly client?: Approval;
   readonly renewal?: Approval;
-  /** With the names that were approved, sorted: `DNS:w0`, `IP:10.0.0.1`. */
+  /** The last approval of a serving certificate and its names, sorted: `DNS:w0`, `IP:10.0.0.1`. */
   readonly serving?: Approval & { readonly names: readonly string[] };
-  /** What its serving certificates hold, as far as they have not ended. */
+  /** Names that its serving certificates hold, as far as these have not ended. */
   readonly held?: readonly HeldNames[];
   /** When its Node was first seen. */
   readonly joinedAt?: number;
@@ -28,7 +28,7 @@ export interface NodeRecord {
   readonly goneSince?: number;
 }
 
-/** By node name. */
+/** The records of nodes by name. */
 export type Memory = ReadonlyMap<string, NodeRecord>;
 
 /** One line a node, as it is kept in a ConfigMap. */
@@ -38,7 +38,7 @@ export function writeMemory(memory: Memory): Record<string, string> {
   );
 }
 
-/** What cannot be read is reported and not guessed at: a forgotten approval would be given a second time. */
+/** Throws for a record that cannot be read: a forgotten approval would be given a second time. */
 export function readMemory(data: Readonly<Record<string, string>> = {}): Memory {
   const memory = new Map<string, NodeRecord>();
   for (const [name, text] of Object.entries(data)) {
@@ -96,7 +96,7 @@ export function isInForce({ lost, request, until }: HeldNames, now: number): boo
   return lost === true || request !== undefined || until > now;
 }
 
-/** With one more request that is approved. */
+/** The held names after one more approval. */
 export function withApproval(
   held: readonly HeldNames[],
   request: string,
@@ -113,7 +113,7 @@ export interface IssuedCertificate {
   readonly until: number;
 }
 
-/** With one more certificate that was issued; the same list when it says nothing new. */
+/** The held names after one more certificate was issued; the same list when nothing changed. */
 export function withCertificate(
   held: readonly HeldNames[],
   request: string,
@@ -128,7 +128,7 @@ export function withCertificate(
   return [...others, { ...seen, names, until: Math.max(until, seen?.until ?? 0) }];
 }
 
-/** For a request that was denied or that failed after all. */
+/** The held names after an approved request was denied or failed. */
 export function withoutApproval(held: readonly HeldNames[], request: string): readonly HeldNames[] {
   if (!held.some((one) => one.request === request)) return held;
   return held.map((one) => (one.request === request ? withoutRequest(one) : one));

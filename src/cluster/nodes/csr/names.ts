@@ -26,7 +26,7 @@ export class Networks {
     return this.#prefixes.join(", ");
   }
 
-  /** Of a canonical address. */
+  /** Whether a canonical address is in one of the networks. */
   has(address: string): boolean {
     return this.#list.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
   }
@@ -49,11 +49,11 @@ export const UNUSABLE_NETWORKS = new Networks([
 ]);
 
 const LABEL = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?";
-const subdomain = new RegExp(`^${LABEL}(\\.${LABEL})*$`);
+const SUBDOMAIN = new RegExp(`^${LABEL}(\\.${LABEL})*$`);
 
 /** Whether the API accepts it as the name of a Node; no wildcard, no capitals. */
 export function isNodeName(name: string): boolean {
-  return name.length <= 253 && subdomain.test(name);
+  return name.length <= 253 && SUBDOMAIN.test(name);
 }
 
 const RESERVED =

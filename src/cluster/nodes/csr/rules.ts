@@ -15,14 +15,14 @@ import {
 import { canonicalAddress, isNodeName, isReservedName, UNUSABLE_NETWORKS } from "./names.js";
 import { createdAt, NODE_USER_PREFIX, type RequestKind, requestName } from "./signing-request.js";
 
-/** What a request broke. A forgery is no accident: no kubelet asks for that. */
+/** How a request breaks a rule. A forgery is no accident: no kubelet makes such a request. */
 interface Objection {
   readonly why: string;
   readonly forgery?: boolean;
 }
 
-interface RuleOf<Context> {
-  /** What it demands, for `csr explain`. */
+interface RequestRule<Context> {
+  /** What the rule demands, for `csr explain`. */
   readonly demands: string;
   /** Which requests it is for; all of them if undefined. */
   readonly kinds?: readonly RequestKind[];
@@ -32,8 +32,8 @@ interface RuleOf<Context> {
   readonly check: (of: Context) => string | Objection | undefined;
 }
 
-/** By their stable ids, which logs, tests and `--despite` name. */
-export type Rules<Context> = Readonly<Record<string, RuleOf<Context>>>;
+/** Rules by their stable ids, which logs, tests and `--despite` name. */
+export type Rules<Context> = Readonly<Record<string, RequestRule<Context>>>;
 
 export const BRAKE_RULE = "brake";
 
@@ -42,7 +42,7 @@ export function mostPending({ inventory, nodes }: Pick<ClusterState, "inventory"
   return Math.max(inventory.workers.size, nodes.size) + BRAKE_MARGIN;
 }
 
-/** For every request, also for one that cannot be read. */
+/** Rules for every request, also for one that cannot be read. */
 export const firstRules: Rules<RequestContext> = {
   [BRAKE_RULE]: {
     demands: `there are at most ${BRAKE_MARGIN} more young requests than machines`,
@@ -70,8 +70,8 @@ const SERVING: readonly RequestKind[] = ["serving"];
 /** Requests that a node makes itself. */
 const BY_NODE: readonly RequestKind[] = ["renewal", "serving"];
 
-/** In order: of the rules that a request breaks, the first is reported. */
-export const rules: Rules<ReadableRequest> = {
+/** Rules in order: of those that a request breaks, the first is reported. */
+export const requestRules: Rules<ReadableRequest> = {
   // The signer would refuse most of the following, but only after an approval.
   "request-signature": {
     demands: "the request is signed with the key it asks a certificate for",

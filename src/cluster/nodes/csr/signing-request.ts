@@ -28,7 +28,7 @@ export interface SigningRequest extends KubeObject {
 /** Client: the first certificate, asked for with the credential all machines share. Renewal and serving: asked for by the node. */
 export type RequestKind = "client" | "renewal" | "serving";
 
-/** Undefined for signers that are none of our business. */
+/** Undefined for other signers. */
 export function kindOf({ spec }: SigningRequest): RequestKind | undefined {
   if (spec?.signerName === SERVING_SIGNER) return "serving";
   if (spec?.signerName !== CLIENT_SIGNER) return undefined;
@@ -47,7 +47,7 @@ export function requestName({ metadata }: SigningRequest): string {
   return metadata?.name ?? "";
 }
 
-/** Of this request alone, also when another of its name comes after it. */
+/** Identifies the request, also when another request gets its name later. */
 export function requestUid({ metadata }: SigningRequest): string {
   return metadata?.uid ?? metadata?.name ?? "";
 }
@@ -70,7 +70,7 @@ export function requestPath(name: string): string {
   return `${REQUESTS_PATH}/${encodeURIComponent(name)}`;
 }
 
-/** With one condition more, for the approval subresource. The API refuses a second opinion. */
+/** The request with one more condition, for the approval subresource. The API refuses a second decision. */
 export function decided(request: SigningRequest, condition: Omit<StatusCondition, "status">): SigningRequest {
   if (outcomeOf(request) !== "pending") {
     throw new DrawbridgeError("DB_CSR_REQUEST", `${requestName(request)} is ${outcomeOf(request)} already`);

@@ -1,13 +1,13 @@
 /** The hashes by which a pool's Secrets are named and by which changes are noticed. */
 import { DrawbridgeError } from "../../../base/errors/error.js";
 
-/** Of the pull secret and the trust bundle the names, not the contents: an edit in place changes no hash. */
+/** The inputs of a hash. The pull secret and the trust bundle count by name: an edit in place changes no hash. */
 type HashInput = Readonly<
   Record<"rawConfig" | "releaseVersion" | "pullSecretName" | "trustBundleName" | "globalConfig" | "stream", string>
 >;
 
 export interface PoolHashes {
-  /** In the names of the Secrets. */
+  /** The hash in the names of the pool's Secrets. */
   readonly full: string;
   /** Does not change with the release, nor, deliberately, with the cluster's configuration. */
   readonly withoutVersion: string;
@@ -118,7 +118,7 @@ export interface ClusterConfiguration {
 
 export type ClusterNetworks = Readonly<Partial<Record<"machine" | "cluster" | "service", readonly string[]>>>;
 
-/** What a proxy object's status says: what machines really use. */
+/** The proxy settings that machines use, as a proxy object's status has them. */
 export interface EffectiveProxy {
   readonly httpProxy?: string;
   readonly httpsProxy?: string;
@@ -221,18 +221,16 @@ export function fnv1a(input: string | Uint8Array): string {
   return (hash >>> 0).toString(16).padStart(8, "0");
 }
 
-type ReleaseVersion = Readonly<Record<"major" | "minor" | "patch", number>>;
+const VERSION = /^(\d{1,6})\.(\d{1,6})\.\d{1,6}(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/;
 
-const VERSION = /^(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/;
-
-export function parseVersion(text: string): ReleaseVersion {
-  const found = VERSION.exec(text);
-  if (found === null) throw new DrawbridgeError("DB_NODEPOOL", `"${text}" is not a release version such as 4.18.3`);
-  const [major, minor, patch] = found.slice(1, 4).map(Number) as [number, number, number];
-  return { major, minor, patch };
+/** Major and minor number. */
+export function parseVersion(text: string): readonly [number, number] {
+  const [, major, minor] = VERSION.exec(text) ?? [];
+  if (minor !== undefined) return [Number(major), Number(minor)];
+  throw new DrawbridgeError("DB_NODEPOOL", `"${text}" is not a release version such as 4.18.3`);
 }
 
 /** Pre-releases count as their release: a nightly of 4.23 has what 4.23 has. */
-function isAtLeast({ major, minor }: ReleaseVersion, wantedMajor: number, wantedMinor: number): boolean {
+function isAtLeast([major, minor]: readonly [number, number], wantedMajor: number, wantedMinor: number): boolean {
   return major !== wantedMajor ? major > wantedMajor : minor >= wantedMinor;
 }

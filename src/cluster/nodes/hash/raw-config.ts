@@ -15,7 +15,7 @@ export interface ConfigSource {
 type Manifest = Record<string, unknown> & { metadata: Record<string, unknown> };
 
 const MCO = "machineconfiguration.openshift.io";
-const roleLabel = `${MCO}/role`;
+const ROLE_LABEL = `${MCO}/role`;
 const builtInPools = { matchLabels: { [`${MCO}/mco-built-in`]: "" } };
 
 const kinds: Readonly<Record<string, { readonly versions: readonly string[]; readonly make: Normaliser }>> = {
@@ -85,7 +85,7 @@ function machineConfig(manifest: Manifest): string {
     metadata: {
       ...manifest.metadata,
       creationTimestamp: null,
-      labels: { ...(isRecord(labels) ? labels : {}), [roleLabel]: "worker" },
+      labels: { ...(isRecord(labels) ? labels : {}), [ROLE_LABEL]: "worker" },
     },
     // What the Go type writes even when it is empty.
     spec: {

@@ -20,19 +20,19 @@ import {
 import { nodePoolResource } from "./schema.js";
 import { type WorkloadProgram, workload } from "./workload.js";
 
-export const installComponents = ["controller", "approver", "ignition"] as const;
-export type InstallComponent = (typeof installComponents)[number];
+export const INSTALL_COMPONENTS = ["controller", "approver", "ignition"] as const;
+export type InstallComponent = (typeof INSTALL_COMPONENTS)[number];
 
 export interface InstallConfig {
   readonly namespace: string;
   readonly image: string;
   readonly components: readonly InstallComponent[];
   readonly replicas: number;
-  /** Where the API server may be found, as pods see it. */
+  /** Ports at which pods reach the API server. */
   readonly apiPorts: readonly number[];
   /** Further flags of the approver, such as --node-cidr. */
   readonly approverArgs: readonly string[];
-  /** How machines reach the Ignition server. */
+  /** Type of the Service by which machines reach the Ignition server. */
   readonly ignitionService: "ClusterIP" | "NodePort" | "LoadBalancer";
 }
 
@@ -110,7 +110,7 @@ export async function applyInstall(
   await refuseBesideHyperShift(api);
   const outcomes: ObjectOutcome[] = [];
   for (const manifest of manifests) {
-    // The labels of a namespace that exists are its owner's business.
+    // The labels of an existing namespace are not changed.
     const isKept = manifest.kind === "Namespace" && (await find(api, objectPath(manifest))) !== undefined;
     outcomes.push(
       isKept
@@ -123,7 +123,7 @@ export async function applyInstall(
 
 export const IGNITION_SERVER_NAME = "drawbridge-ignition-server";
 
-/** What people put there: how payloads are made (payload.yaml and what it names). */
+/** Written by the operator: payload.yaml, which says how payloads are made, and the files that it names. */
 export const PAYLOAD_CONFIG_MAP = "drawbridge-ignition-payload";
 
 /** The label that it gives this ConfigMap makes an approver beside it read the claims. */

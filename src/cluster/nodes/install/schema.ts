@@ -114,7 +114,7 @@ const status = {
   },
 };
 
-/** What is a NodePool at all. */
+/** The schema of a NodePool. */
 export const nodePoolShape = { type: "object", required: ["spec"], properties: { spec, status } };
 
 const column = (name: string, jsonPath: string) => ({ name, type: "string", jsonPath });

@@ -30,17 +30,17 @@ interface WorkloadSettings {
 
 /** The image's unprivileged user. */
 const USER = 65_532;
-const dns = [5353, 53];
+const DNS_PORTS = [5353, 53];
 
-export function workload(name: string, around: WorkloadSettings, program: WorkloadProgram): KubeManifest[] {
-  const { namespace } = around;
+export function workload(name: string, settings: WorkloadSettings, program: WorkloadProgram): KubeManifest[] {
+  const { namespace } = settings;
   const labels = { [OWNER_LABEL]: OWNER_NAME, app: name };
   const metadata = { name, namespace, labels };
-  const template = { metadata: { labels }, spec: pod(name, around, program) };
+  const template = { metadata: { labels }, spec: pod(name, settings, program) };
   return [
-    kubeManifest("NetworkPolicy", metadata, { spec: policy(name, around, program) }),
+    kubeManifest("NetworkPolicy", metadata, { spec: policy(name, settings, program) }),
     kubeManifest("Deployment", metadata, {
-      spec: { replicas: around.replicas, selector: { matchLabels: { app: name } }, template },
+      spec: { replicas: settings.replicas, selector: { matchLabels: { app: name } }, template },
     }),
   ];
 }
@@ -58,7 +58,10 @@ function policy(name: string, { apiPorts }: WorkloadSettings, { publicPort, heal
       ...(publicPort === undefined ? [] : [{ ports: [tcpPort(publicPort)] }]),
     ],
     // The API server has no pods that a selector could name.
-    egress: [{ ports: apiPorts.map(open("TCP")) }, { ports: [...dns.map(open("UDP")), ...dns.map(open("TCP"))] }],
+    egress: [
+      { ports: apiPorts.map(open("TCP")) },
+      { ports: [...DNS_PORTS.map(open("UDP")), ...DNS_PORTS.map(open("TCP"))] },
+    ],
   };
 }
 

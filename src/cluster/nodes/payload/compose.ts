@@ -17,12 +17,12 @@ import {
   readMachineConfigs,
 } from "./recipe.js";
 
-/** What comes from the cluster. */
+/** The parts of a payload that come from the cluster. */
 export interface PayloadInputs {
   /** Empty: none. */
   readonly pullSecret: string;
   readonly trustBundle: string;
-  /** With it a kubelet asks for its first certificate. */
+  /** The kubelet asks for its first certificate with it. */
   readonly bootstrapKubeconfig: string;
   /** The pool's own documents, as its token Secret has them. */
   readonly rawConfig: string;
@@ -37,14 +37,14 @@ export interface ComposedPayload {
 const TRUST_ANCHOR = "/etc/pki/ca-trust/source/anchors/openshift-config-user-ca-bundle.crt";
 
 /** Throws DrawbridgeErrors whose sentences hold no content of any file. */
-export function composePayload(recipe: PayloadRecipe, ingredients: PayloadInputs): ComposedPayload {
-  const own = readMachineConfigs(ingredients.rawConfig, "the pool's configuration");
+export function composePayload(recipe: PayloadRecipe, inputs: PayloadInputs): ComposedPayload {
+  const own = readMachineConfigs(inputs.rawConfig, "the pool's configuration");
   const { apiProxy, sshKeys } = recipe;
   const configs = [
-    ...(recipe.profile === "rhcos" ? rhcosBase(recipe.machineConfig) : kubeletBase(recipe, ingredients, own)),
+    ...(recipe.profile === "rhcos" ? rhcosBase(recipe.machineConfig) : kubeletBase(recipe, inputs, own)),
     ...(apiProxy === undefined ? [] : [apiProxyConfig(apiProxy)]),
     ...own.flatMap(({ config }) => (config === undefined ? [] : [config])),
-    configOf({ sshKeys, files: credentials(recipe.profile, ingredients) }),
+    configOf({ sshKeys, files: credentials(recipe.profile, inputs) }),
     ...(recipe.profile === "rhcos" ? [firstBoot(recipe, own)] : []),
   ];
   const merged = configs.reduce(merge);
@@ -85,10 +85,10 @@ function kubeletBase(
 
 function firstBoot(recipe: Extract<PayloadRecipe, { profile: "rhcos" }>, own: readonly MachineConfig[]): Config {
   const { fips, machineConfig } = recipe;
-  const wish: HostSettings = { fips, kernelArguments: [], extensions: [], kernelType: "", osImageURL: "" };
+  const wanted: HostSettings = { fips, kernelArguments: [], extensions: [], kernelType: "", osImageURL: "" };
   return firstBootConfig(
     machineConfig.name,
-    mergedSettings([machineConfig.host, ...own.map(({ host }) => host), wish]),
+    mergedSettings([machineConfig.host, ...own.map(({ host }) => host), wanted]),
   );
 }
 

@@ -1,4 +1,4 @@
-/** A machine that is nothing but a kubelet and a container runtime, in the manner of Fedora CoreOS. */
+/** The profile kubelet: a machine with a kubelet and a container runtime, such as Fedora CoreOS. */
 import { stringify } from "yaml";
 import type { Config, FileEntry } from "../../ignition/config.js";
 import { configOf, enabledUnit, file, isAddress, isHost, isOneLine, isPlainPath, requireForm } from "./parts.js";
@@ -15,7 +15,7 @@ export interface KubeletOptions {
   readonly clusterDomain: string;
   readonly runtime: "containerd" | "crio";
   readonly cgroupDriver: string;
-  /** Where the kubelet is in the image, or where a download puts it. */
+  /** Path of the kubelet in the image, or of the download. */
   readonly binary: string;
   /** Programs that the image does not have. */
   readonly downloads: readonly Download[];
@@ -28,35 +28,21 @@ const SETTINGS = "/etc/kubernetes/kubelet.yaml";
 const sockets = { containerd: "/run/containerd/containerd.sock", crio: "/run/crio/crio.sock" };
 
 /** Throws DB_PAYLOAD for a value that would be something else in a unit or a configuration. */
-export function requireKubeletOptions({
-  binary,
-  cgroupDriver,
-  clusterDns,
-  clusterDomain,
-  downloads,
-}: KubeletOptions): void {
-  requireForm("kubelet.binary", binary, isPlainPath, "must be an absolute path of letters, digits, dots and dashes");
-  requireForm(
-    "kubelet.cgroupDriver",
-    cgroupDriver,
-    (text) => /^(systemd|cgroupfs)$/.test(text),
-    "must be systemd or cgroupfs",
-  );
-  requireForm("kubelet.clusterDomain", clusterDomain, isHost, "must be a domain");
-  for (const address of clusterDns) requireForm("kubelet.clusterDns", address, isAddress, "must be IP addresses");
-  for (const { hash, path, source } of downloads) {
-    requireForm(
-      "the path of a download",
-      path,
-      isPlainPath,
-      "must be an absolute path of letters, digits, dots and dashes",
-    );
+export function requireKubeletOptions(options: KubeletOptions): void {
+  const plainPath = "must be an absolute path of letters, digits, dots and dashes";
+  const isDriver = (text: string) => /^(systemd|cgroupfs)$/.test(text);
+  requireForm("kubelet.binary", options.binary, isPlainPath, plainPath);
+  requireForm("kubelet.cgroupDriver", options.cgroupDriver, isDriver, "must be systemd or cgroupfs");
+  requireForm("kubelet.clusterDomain", options.clusterDomain, isHost, "must be a domain");
+  for (const each of options.clusterDns) requireForm("kubelet.clusterDns", each, isAddress, "must be IP addresses");
+  for (const { hash, path, source } of options.downloads) {
+    requireForm("the path of a download", path, isPlainPath, plainPath);
     requireForm("the source of a download", source, isOneLine, "must be a URL");
     requireForm("the hash of a download", hash, isOneLine, "must be sha512-... or sha256-...");
   }
 }
 
-/** Without the credential, which every profile gets in the same way. */
+/** The config of the profile kubelet, without the credential, which every profile gets in the same way. */
 export function kubeletConfig(options: KubeletOptions, caPem: string): Config {
   requireKubeletOptions(options);
   const { cgroupDriver, downloads, runtime } = options;

@@ -7,19 +7,19 @@ import { dataUrlOf } from "../../../base/data-url.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { type Config, type FileEntry, NEWEST, type Unit, versionOf } from "../../ignition/config.js";
 
-/** Over whatever the machine's image or an earlier config has there. */
+/** A file that replaces what the machine's image or an earlier config has at its path. */
 export function file(path: string, content: string, mode = 0o644): FileEntry {
   return { path, mode, overwrite: true, contents: { source: dataUrlOf(content) } };
 }
 
-export function enabledUnit(name: string, contents: string): Unit {
-  return { name, enabled: true, contents };
+export function enabledUnit(HOST_NAME: string, contents: string): Unit {
+  return { name: HOST_NAME, enabled: true, contents };
 }
 
 interface Parts {
   readonly files?: readonly FileEntry[];
   readonly units?: readonly Unit[];
-  /** Of the user core. */
+  /** SSH keys of the user core. */
   readonly sshKeys?: readonly string[];
 }
 
@@ -85,7 +85,7 @@ export interface ApiProxy {
   readonly port: number;
   /** `host:port` of the API server. */
   readonly server: string;
-  /** With HAProxy in it. */
+  /** An image with HAProxy. */
   readonly image: string;
 }
 
@@ -110,7 +110,7 @@ export function apiProxyConfig(proxy: ApiProxy): Config {
       file(`${CONFIGURATION}/haproxy.cfg`, haproxy(proxy)),
       file("/etc/kubernetes/manifests/kube-apiserver-proxy.yaml", stringify(pod(proxy))),
     ],
-    units: [enabledUnit("apiserver-ip.service", unit)],
+    units: [enabledUnit("apiserver-ip.service", ADDRESS_UNIT)],
   });
 }
 
@@ -119,7 +119,7 @@ function script(verb: "replace" | "del", address: string): string {
   return `#!/usr/bin/env bash\nset -euo pipefail\nip address ${verb} ${address}/${length} dev lo\n`;
 }
 
-const unit = `[Unit]
+const ADDRESS_UNIT = `[Unit]
 Description=Give this node the address at which it reaches the Kubernetes API
 Wants=network-online.target
 After=network-online.target

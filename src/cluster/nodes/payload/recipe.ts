@@ -1,4 +1,4 @@
-/** How payloads are made without HyperShift: the file of --payload. */
+/** The recipe of payloads without HyperShift: the file of --payload. */
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { DrawbridgeError, wrapErrors } from "../../../base/errors/error.js";
@@ -12,7 +12,7 @@ import { type ApiProxy, isOneLine, requireApiProxy, requireForm } from "./parts.
 interface Common {
   readonly apiProxy: ApiProxy | undefined;
   readonly sshKeys: readonly string[];
-  /** What the credentials and authorities are called in the server's namespace. */
+  /** Names of the objects with credentials and authorities in the server's namespace. */
   readonly names: { readonly bootstrapKubeconfig: string; readonly pullSecret: string; readonly trustBundle: string };
 }
 
@@ -136,7 +136,7 @@ interface Manifest {
   readonly spec?: Partial<Record<keyof HostSettings | "config", unknown>> | null;
 }
 
-/** By name, which is the order in which OpenShift puts them over each other. */
+/** Sorted by name, which is the order in which OpenShift merges them. */
 export function readMachineConfigs(text: string, where: string): MachineConfig[] {
   return splitDocuments(text)
     .map((part, index) => readMachineConfig(part, `document ${index + 1} of ${where}`))
@@ -182,7 +182,7 @@ function hostSettings(spec: NonNullable<Manifest["spec"]>, where: string): HostS
   };
 }
 
-/** As OpenShift does it: FIPS once wanted is wanted, lists add up, of the others the later wins. */
+/** Merges settings as OpenShift does: FIPS is on if any asks for it, lists are joined, and of the others the last wins. */
 export function mergedSettings(all: readonly HostSettings[]): HostSettings {
   const last = (key: "kernelType" | "osImageURL") => all.map((of) => of[key]).findLast((value) => value !== "") ?? "";
   return {

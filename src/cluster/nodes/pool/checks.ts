@@ -12,14 +12,14 @@ import {
   type Pause,
   VALIDATION_FAILED,
 } from "./conditions.js";
-import { type PassInput, type PoolCluster, type PoolTarget, targetOf } from "./input.js";
-import { DEFAULT_ARCHITECTURE, type Problem, problemText } from "./node-pool.js";
+import { type PassInput, type PoolCluster, type PoolTarget, poolTargetOf } from "./input.js";
+import { DEFAULT_ARCHITECTURE, type FieldProblem, problemText } from "./node-pool.js";
 
 export interface PassContext {
-  readonly world: PassInput;
+  readonly input: PassInput;
   readonly cluster: PoolCluster;
   readonly conditions: Conditions;
-  readonly problems: readonly Problem[];
+  readonly problems: readonly FieldProblem[];
   readonly pause: Pause;
 }
 
@@ -40,9 +40,9 @@ export function setConditions(context: PassContext): PoolTarget {
   return target;
 }
 
-function checkSpec({ conditions, problems, world }: PassContext): void {
+function checkSpec({ conditions, problems, input }: PassContext): void {
   const wrong = problemOf(problems, "spec.autoScaling", "spec.replicas");
-  const { autoScaling: range } = world.pool.spec ?? {};
+  const { autoScaling: range } = input.pool.spec ?? {};
   const nobody = range && `Minimum nodes: ${range.min}, maximum nodes: ${range.max}; nobody scales platform None`;
   const scaling = wrong === undefined ? isFalse(AS_EXPECTED, "") : isFalse(VALIDATION_FAILED, wrong);
   conditions.set("AutoscalingEnabled", wrong === undefined && nobody ? isTrue(nobody) : scaling);
@@ -52,7 +52,7 @@ function checkSpec({ conditions, problems, world }: PassContext): void {
 }
 
 /** Returns the release's version. The condition is absent when all is well: there is no release to look up. */
-function checkRelease({ conditions, problems, world: { release } }: PassContext): string {
+function checkRelease({ conditions, problems, input: { release } }: PassContext): string {
   const type = "ValidReleaseImage";
   const wrong = problemOf(problems, "spec.release") ?? ("problem" in release ? release.problem : undefined);
   if (wrong !== undefined || "problem" in release) {
@@ -77,22 +77,22 @@ function checkIgnitionEndpoint({ cluster, conditions }: PassContext): void {
   conditions.remove(type);
 }
 
-function checkArchitecture({ conditions, problems, world }: PassContext): void {
+function checkArchitecture({ conditions, problems, input }: PassContext): void {
   const type = "ValidArchPlatform";
   const reason = "InvalidArchPlatform";
-  const { arch = DEFAULT_ARCHITECTURE } = world.pool.spec ?? {};
+  const { arch = DEFAULT_ARCHITECTURE } = input.pool.spec ?? {};
   const wrong = problemOf(problems, "spec.arch", "spec.platform");
   if (wrong !== undefined) conditions.fail(type, reason, wrong);
-  const payload = "problem" in world.release ? "" : world.release.arch;
+  const payload = "problem" in input.release ? "" : input.release.arch;
   if (payload !== "" && payload.toLowerCase() !== "multi" && payload !== arch) {
     conditions.fail(type, reason, `The release is for ${payload} and the pool for ${arch}`, { retry: true });
   }
   conditions.set(type, isTrue());
 }
 
-function checkPause({ conditions, pause, world }: PassContext): void {
+function checkPause({ conditions, pause, input }: PassContext): void {
   const type = "ReconciliationActive";
-  const { pausedUntil } = world.pool.spec ?? {};
+  const { pausedUntil } = input.pool.spec ?? {};
   if (pause.state === "paused") {
     const end = pause.until === Number.POSITIVE_INFINITY ? "the field is removed" : pausedUntil;
     conditions.set(type, isFalse("ReconciliationPaused", `Paused until ${end}`));
@@ -102,13 +102,13 @@ function checkPause({ conditions, pause, world }: PassContext): void {
   } else conditions.set(type, isTrue("Reconciliation active on resource", type));
 }
 
-function checkMachineConfig({ cluster, conditions, problems, world }: PassContext, releaseVersion: string): PoolTarget {
+function checkMachineConfig({ cluster, conditions, problems, input }: PassContext, releaseVersion: string): PoolTarget {
   if (!cluster.kubeconfigReady) throw new PassEnd("the cluster has no kubeconfig yet");
   const type = "ValidMachineConfig";
   try {
     const wrong = problemOf(problems, "spec.config", "spec.osImageStream");
     if (wrong !== undefined) throw new Error(wrong);
-    const target = targetOf(world, cluster, releaseVersion);
+    const target = poolTargetOf(input, cluster, releaseVersion);
     conditions.set(type, isTrue());
     return target;
   } catch (reason) {
@@ -116,13 +116,13 @@ function checkMachineConfig({ cluster, conditions, problems, world }: PassContex
   }
 }
 
-function problemOf(problems: readonly Problem[], ...fields: readonly string[]): string | undefined {
+function problemOf(problems: readonly FieldProblem[], ...fields: readonly string[]): string | undefined {
   const found = problems.filter(({ field }) => fields.some((prefix) => `${field}.`.startsWith(`${prefix}.`)));
   return found.length === 0 ? undefined : found.map(problemText).join("; ");
 }
 
-function reportUpdates({ conditions, world }: PassContext, { hashes, releaseVersion }: PoolTarget): void {
-  const { metadata, status } = world.pool;
+function reportUpdates({ conditions, input }: PassContext, { hashes, releaseVersion }: PoolTarget): void {
+  const { metadata, status } = input.pool;
   const config = hashes.withoutVersion;
   const updating = (type: string, what: string, before: string | undefined, target: string) => {
     const message = `Updating ${what} in progress. Target ${what}: ${target}`;
@@ -132,14 +132,14 @@ function reportUpdates({ conditions, world }: PassContext, { hashes, releaseVers
   updating("UpdatingVersion", "version", status?.version, releaseVersion);
 }
 
-function reportPayload({ conditions, world }: PassContext, { hashes }: PoolTarget): void {
-  const secret = tokenSecretOf(world.secrets, world.pool.metadata?.name, hashes.full);
+function reportPayload({ conditions, input }: PassContext, { hashes }: PoolTarget): void {
+  const secret = tokenSecretOf(input.secrets, input.pool.metadata?.name, hashes.full);
   const token = secret && readTokenSecret(secret);
   const missing = isFalse("NotFound", "The token Secret is not there yet");
   conditions.set("ValidGeneratedPayload", token === undefined ? missing : payloadValue(token));
   const type = "ReachedIgnitionEndpoint";
   // Machines that are updated in place fetched once; a new hash does not undo that.
-  const stays = world.pool.spec?.management?.upgradeType === "InPlace" && conditions.get(type)?.status === "True";
+  const stays = input.pool.spec?.management?.upgradeType === "InPlace" && conditions.get(type)?.status === "True";
   const notReached = isFalse("ignitionNotReached", "No machine has fetched its configuration yet");
   if (!stays) conditions.set(type, token === undefined ? missing : token.reached ? isTrue() : notReached);
 }

@@ -39,7 +39,7 @@ describe("ConfigMaps of a pool", () => {
     expect(machineConfigsOf(poolWith({}), seen)).toEqual([ofAll, tuned]);
   });
 
-  test("live in the control plane's namespace, in whose name dots are dashes", () => {
+  test("are in the control plane's namespace, in whose name dots are dashes", () => {
     expect(controlPlaneNamespace({ namespace: "clusters", name: "demo.example.com" })).toBe(
       "clusters-demo-example-com",
     );

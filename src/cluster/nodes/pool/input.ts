@@ -51,10 +51,10 @@ interface MachineConfigSource {
 export interface PassInput {
   readonly pool: NodePool;
   readonly cluster: PoolCluster | undefined;
-  /** What spec.release.image is. */
+  /** The release of spec.release.image. */
   readonly release: PoolRelease;
   readonly configs: readonly MachineConfigSource[];
-  /** Those of the control plane's namespace that are annotated with the pool. */
+  /** Secrets in the control plane's namespace that are annotated with the pool. */
   readonly secrets: readonly Secret[];
   /** Made for the pool by other controllers and labelled with it. */
   readonly ownedConfigMaps: readonly ConfigMap[];
@@ -62,7 +62,7 @@ export interface PassInput {
   newToken(): string;
 }
 
-/** Those of all pools, those that spec.config names, and those that tuning made for the pool. */
+/** The documents for all pools, those that spec.config names, and those that tuning made for the pool. */
 export function machineConfigsOf(pool: NodePool, maps: readonly ConfigMap[]): MachineConfigSource[] {
   const { name, namespace } = nameOf(pool);
   const labelled = (key: string, also: (labels: Readonly<Record<string, string>>) => boolean = () => true) =>
@@ -77,18 +77,18 @@ export function machineConfigsOf(pool: NodePool, maps: readonly ConfigMap[]): Ma
   return [...labelled(label.coreConfig), ...named, ...tuning];
 }
 
-/** What a pool's machines should be: their configuration, and its hashes. */
+/** The wanted configuration of a pool's machines, and its hashes. */
 export interface PoolTarget {
   readonly rawConfig: string;
   readonly releaseVersion: string;
   readonly hashes: PoolHashes;
-  /** What machines boot. */
+  /** The operating system that machines boot. */
   readonly stream: string;
 }
 
 /** Throws when a document cannot be used or one is missing. */
-export function targetOf(world: PassInput, cluster: PoolCluster, releaseVersion: string): PoolTarget {
-  const { configs, pool } = world;
+export function poolTargetOf(input: PassInput, cluster: PoolCluster, releaseVersion: string): PoolTarget {
+  const { configs, pool } = input;
   const raw = rawConfig(configs.map(present));
   const stream = effectiveStream(pool.spec?.osImageStream?.name ?? "", releaseVersion, usesRunc(raw));
   const hashes = poolHashes({

@@ -56,7 +56,7 @@ export interface NodePool extends KubeObject {
 
 export const DEFAULT_ARCHITECTURE = "amd64";
 
-export interface Problem {
+export interface FieldProblem {
   /** `spec.arch`, ... */
   readonly field: string;
   readonly message: string;
@@ -83,7 +83,7 @@ const checks: readonly (readonly [field: string, check: Check])[] = [
   ["spec.osImageStream.name", ({ osImageStream }) => osImageStream && oneOf(osImageStream.name, ["rhel-9", "rhel-10"])],
 ];
 
-/** Never to be changed; that HyperShift's API looks after, too. */
+/** Fields that must not change; HyperShift's API refuses it, too. */
 const immutable: readonly (readonly [field: string, read: (spec: NodePoolSpec) => unknown])[] = [
   ["spec.clusterName", ({ clusterName }) => clusterName],
   ["spec.platform.type", ({ platform }) => platform?.type],
@@ -95,7 +95,7 @@ const immutable: readonly (readonly [field: string, read: (spec: NodePoolSpec) =
  * Everything that is wrong with a pool and, with the pool as it was before, every change that is not allowed. Where
  * HyperShift's API is installed it refuses most of this; a directory of files does not.
  */
-export function validateNodePool({ spec = {} }: NodePool, before?: NodePool): Problem[] {
+export function validateNodePool({ spec = {} }: NodePool, before?: NodePool): FieldProblem[] {
   const problems = checks.flatMap(([field, check]) => {
     const message = check(spec);
     return message === undefined ? [] : [{ field, message }];
@@ -111,7 +111,7 @@ export function validateNodePool({ spec = {} }: NodePool, before?: NodePool): Pr
   ];
 }
 
-export function problemText({ field, message }: Problem): string {
+export function problemText({ field, message }: FieldProblem): string {
   return `${field} ${message}`;
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { annotation, encoded, finalizer, type Secret, secretText } from "../objects.js";
+import { annotation, encoded, FINALIZER, type Secret, secretText } from "../objects.js";
 import { afterWrites, cluster, makeInput, pool, poolWith, startTime } from "../testing/pools.js";
 import type { PassInput, PoolCluster } from "./input.js";
 import type { NodePool } from "./node-pool.js";
@@ -59,8 +59,8 @@ describe("a healthy pool", () => {
   });
 
   test("is updating for exactly one pass, and then nothing is written any more", () => {
-    let world = afterWrites(makeInput(), run());
-    const second = reconcile(world, now + 60_000);
+    let input = afterWrites(makeInput(), run());
+    const second = reconcile(input, now + 60_000);
     expect(second.writes).toEqual([]);
     expect(brief(second)).toContain("UpdatingConfig=False/AsExpected");
     expect(brief(second)).toContain("UpdatingVersion=False/AsExpected");
@@ -69,13 +69,13 @@ describe("a healthy pool", () => {
       message: "Unable to get status data from token secret",
     });
     expect(about(second, "ReachedIgnitionEndpoint")).toMatchObject({ status: "False", reason: "ignitionNotReached" });
-    world = afterWrites(world, second);
-    expect(reconcile(world, now + 120_000).writes).toEqual([]);
+    input = afterWrites(input, second);
+    expect(reconcile(input, now + 120_000).writes).toEqual([]);
   });
 
   test("moves the time of transition only with the status", () => {
-    const world = afterWrites(makeInput(), run());
-    const later = reconcile(world, now + hour);
+    const input = afterWrites(makeInput(), run());
+    const later = reconcile(input, now + hour);
     expect(about(later, "UpdatingConfig")).toMatchObject({
       lastTransitionTime: "2031-01-01T01:00:00Z",
       observedGeneration: 2,
@@ -84,10 +84,10 @@ describe("a healthy pool", () => {
   });
 
   test("follows what the Ignition server writes into the token Secret", () => {
-    const world = afterWrites(makeInput(), run());
+    const input = afterWrites(makeInput(), run());
     const told = (reason: string, message: string, reached = false): PassInput => ({
-      ...world,
-      secrets: world.secrets.map((secret) => ({
+      ...input,
+      secrets: input.secrets.map((secret) => ({
         ...secret,
         metadata: {
           ...secret.metadata,
@@ -114,13 +114,13 @@ describe("a healthy pool", () => {
   });
 
   test("rewrites user data, and nothing else, when the token was rotated", () => {
-    const world = afterWrites(makeInput(), run());
-    const secrets = world.secrets.map((secret) =>
+    const input = afterWrites(makeInput(), run());
+    const secrets = input.secrets.map((secret) =>
       secret.metadata?.name?.startsWith("token")
         ? { ...secret, data: { ...secret.data, token: encoded("rotated") } }
         : secret,
     );
-    const result = reconcile({ ...world, secrets }, now);
+    const result = reconcile({ ...input, secrets }, now);
     expect(verbs(result)).toEqual(["update Secret user-data-workers-83935368"]);
     const [write] = result.writes;
     expect(secretText(write!.object as Secret, "value")).toContain(encoded("rotated"));
@@ -128,9 +128,9 @@ describe("a healthy pool", () => {
   });
 
   test("leaves user data alone while its token is empty", () => {
-    const world = afterWrites(makeInput(), run());
-    const secrets = world.secrets.map((secret) => ({ ...secret, data: { ...secret.data, token: "" } }));
-    expect(reconcile({ ...world, secrets }, now).writes).toEqual([]);
+    const input = afterWrites(makeInput(), run());
+    const secrets = input.secrets.map((secret) => ({ ...secret, data: { ...secret.data, token: "" } }));
+    expect(reconcile({ ...input, secrets }, now).writes).toEqual([]);
   });
 });
 
@@ -381,7 +381,7 @@ describe("a pause", () => {
     expect(about(paused(until), "ReconciliationActive")?.reason).toBe("ReconciliationActive");
   });
 
-  test.each(["tomorrow", "TRUE", "2031"])("that nobody understands (%s) is none, and is told", (until) => {
+  test.each(["tomorrow", "TRUE", "2031"])("that cannot be read (%s) is ignored, and a condition says so", (until) => {
     expect(paused(until).writes).toHaveLength(3);
     expect(about(paused(until), "ReconciliationActive")).toMatchObject({
       status: "True",
@@ -390,14 +390,14 @@ describe("a pause", () => {
   });
 });
 
-describe("belonging and going", () => {
+describe("creation and deletion of a pool", () => {
   test("begins with finalizer and owner, and nothing else", () => {
     const { finalizers: _f, ownerReferences: _o, ...metadata } = pool.metadata!;
     const result = run({ pool: { ...pool, metadata: { ...metadata, finalizers: ["other"] } } });
     expect(verbs(result)).toEqual(["update NodePool workers"]);
     expect(result.writes[0]?.object.metadata).toEqual({
       ...metadata,
-      finalizers: ["other", finalizer],
+      finalizers: ["other", FINALIZER],
       ownerReferences: [
         { apiVersion: "hypershift.openshift.io/v1beta1", kind: "HostedCluster", name: "demo", uid: "cluster-uid" },
       ],
@@ -406,7 +406,7 @@ describe("belonging and going", () => {
 
   const goingPool: NodePool = {
     ...pool,
-    metadata: { ...pool.metadata, deletionTimestamp: "2031-01-01T00:00:00Z", finalizers: ["other", finalizer] },
+    metadata: { ...pool.metadata, deletionTimestamp: "2031-01-01T00:00:00Z", finalizers: ["other", FINALIZER] },
   };
   const secrets: Secret[] = [{ kind: "Secret", metadata: { name: "token-workers-1", resourceVersion: "3" } }];
   const ownedConfigMaps = [{ kind: "ConfigMap", metadata: { name: "tuned" } }];

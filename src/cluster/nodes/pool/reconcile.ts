@@ -4,7 +4,7 @@ import type { KubeObject } from "../../kube/port.js";
 import { configurationHash, effectiveProxy, pullSecretHash, trustBundleHash } from "../hash/pool-hash.js";
 import {
   annotation,
-  finalizer,
+  FINALIZER,
   type Metadata,
   nameOf,
   type Secret,
@@ -20,23 +20,23 @@ import type { PassInput, PoolCluster, PoolTarget } from "./input.js";
 import { type Condition, type NodePool, validateNodePool } from "./node-pool.js";
 
 export interface ReconcileResult {
-  /** For status.conditions, whatever came of the rest. */
+  /** The new status.conditions, also when the pass ended early. */
   readonly conditions: readonly Condition[];
-  /** For status.version. */
+  /** The new status.version. */
   readonly version: string | undefined;
   /** The pool itself is among them at most once. */
   readonly writes: readonly ObjectWrite[];
   readonly requeueAt: number | undefined;
-  /** Why the pass ended before its end. With `retry` it is a failure, to be repeated with growing delays. */
+  /** Why the pass ended early. With `retry` it is a failure, which is repeated with growing delays. */
   readonly stopped: { readonly because: string; readonly retry: boolean } | undefined;
 }
 
-export function reconcile(world: PassInput, now: number): ReconcileResult {
-  const { pool } = world;
+export function reconcile(input: PassInput, now: number): ReconcileResult {
+  const { pool } = input;
   const conditions = new Conditions(pool.status?.conditions ?? [], now, pool.metadata?.generation);
   const answer = { conditions: conditions.list, version: pool.status?.version, writes: [], requeueAt: undefined };
   try {
-    return { ...answer, stopped: undefined, ...pass(world, conditions, now) };
+    return { ...answer, stopped: undefined, ...pass(input, conditions, now) };
   } catch (reason) {
     if (!(reason instanceof PassEnd) && !(reason instanceof DrawbridgeError)) throw reason;
     const retry = !(reason instanceof PassEnd) || reason.retry;
@@ -44,16 +44,16 @@ export function reconcile(world: PassInput, now: number): ReconcileResult {
   }
 }
 
-function pass(world: PassInput, conditions: Conditions, now: number): Partial<ReconcileResult> {
-  const { cluster, pool } = world;
-  if (pool.metadata?.deletionTimestamp !== undefined) return { writes: deletion(world) };
+function pass(input: PassInput, conditions: Conditions, now: number): Partial<ReconcileResult> {
+  const { cluster, pool } = input;
+  if (pool.metadata?.deletionTimestamp !== undefined) return { writes: deletion(input) };
   if (cluster === undefined) throw new PassEnd(`the cluster ${pool.spec?.clusterName} does not exist`, { retry: true });
-  const owned = belonging(pool, cluster);
+  const owned = withOwner(pool, cluster);
   // Before anything else exists, so that nothing is left behind; the write itself brings the pool back here.
   if (owned !== undefined) return { writes: [{ verb: "update", object: owned }] };
 
   const pause = readPause(pool.spec?.pausedUntil, now);
-  const context: PassContext = { world, cluster, conditions, problems: validateNodePool(pool), pause };
+  const context: PassContext = { input, cluster, conditions, problems: validateNodePool(pool), pause };
   const target = setConditions(context);
   if (cluster.deleting) throw new PassEnd("the cluster is being deleted");
   dependencies(cluster);
@@ -61,11 +61,7 @@ function pass(world: PassInput, conditions: Conditions, now: number): Partial<Re
     return { requeueAt: pause.until === Number.POSITIVE_INFINITY ? undefined : pause.until };
   }
   const writes = writesFor(context, target, now);
-  const updated = atTarget(pool, target);
-  return {
-    version: target.releaseVersion,
-    writes: updated === undefined ? writes : [...writes, { verb: "update", object: updated }],
-  };
+  return { version: target.releaseVersion, writes: [...writes, ...updateOf(atTarget(pool, target))] };
 }
 
 /** A configuration that is valid but does not fit into a Secret is found only here. */
@@ -80,21 +76,21 @@ function writesFor(context: PassContext, target: PoolTarget, now: number): Objec
 
 function deletion({ ownedConfigMaps, pool, secrets }: PassInput): ObjectWrite[] {
   const { metadata } = pool;
-  if (metadata?.finalizers?.includes(finalizer) !== true) return [];
-  const released = withMetadata(pool, { finalizers: metadata.finalizers.filter((name) => name !== finalizer) });
+  if (metadata?.finalizers?.includes(FINALIZER) !== true) return [];
+  const released = withMetadata(pool, { finalizers: metadata.finalizers.filter((name) => name !== FINALIZER) });
   return [
     ...[...ownedConfigMaps, ...secrets].map((object): ObjectWrite => ({ verb: "delete", object })),
     { verb: "update", object: released },
   ];
 }
 
-/** With our finalizer and its owner; undefined when it has both. */
-function belonging(pool: NodePool, { name, owner }: PoolCluster): NodePool | undefined {
+/** The pool with our finalizer and its owner; undefined when it has both. */
+function withOwner(pool: NodePool, { name, owner }: PoolCluster): NodePool | undefined {
   const { finalizers = [], ownerReferences = [] } = pool.metadata ?? {};
   const isOwned = ownerReferences.some(({ uid }) => uid === owner.uid);
-  if (isOwned && finalizers.includes(finalizer)) return undefined;
+  if (isOwned && finalizers.includes(FINALIZER)) return undefined;
   return withMetadata(pool, {
-    finalizers: finalizers.includes(finalizer) ? finalizers : [...finalizers, finalizer],
+    finalizers: finalizers.includes(FINALIZER) ? finalizers : [...finalizers, FINALIZER],
     ownerReferences: isOwned ? ownerReferences : [...ownerReferences, { ...owner, name: name.name }],
   });
 }
@@ -117,48 +113,51 @@ function withMetadata(pool: NodePool, change: Partial<Metadata>): NodePool {
   return { ...pool, metadata: { ...pool.metadata, ...change } };
 }
 
-/** In order; the first that fails ends the rest. Updates and deletions hold only for the version they were decided on. */
+/** One write of a pass. The first write that fails ends the pass; updates and deletions hold only for the version they were decided on. */
 export interface ObjectWrite {
   readonly verb: "create" | "update" | "delete";
   readonly object: KubeObject;
 }
 
+/** Nothing is written when there is no object. */
+function updateOf(object: KubeObject | undefined): ObjectWrite[] {
+  return object === undefined ? [] : [{ verb: "update", object }];
+}
+
 function secretWrites(context: PassContext, target: PoolTarget, now: number): ObjectWrite[] {
-  const { world } = context;
-  const current = world.pool.metadata?.annotations?.[annotation.currentConfigVersion];
+  const { input } = context;
+  const current = input.pool.metadata?.annotations?.[annotation.currentConfigVersion];
   const outdated =
-    current === undefined || current === target.hashes.full ? [] : retire(world.secrets, context, current, now);
-  const token = tokenSecretOf(world.secrets, world.pool.metadata?.name, target.hashes.full);
+    current === undefined || current === target.hashes.full ? [] : retire(input.secrets, context, current, now);
+  const token = tokenSecretOf(input.secrets, input.pool.metadata?.name, target.hashes.full);
   const { secret, writes } = currentToken(context, target, token, now);
   return [...outdated, ...writes, ...currentUserData(context, target, secret)];
 }
 
-function retire(secrets: readonly Secret[], { world }: PassContext, hash: string, now: number): ObjectWrite[] {
-  const { name } = nameOf(world.pool);
+function retire(secrets: readonly Secret[], { input }: PassContext, hash: string, now: number): ObjectWrite[] {
+  const { name } = nameOf(input.pool);
   return secrets.flatMap((secret): ObjectWrite[] => {
     if (secret.metadata?.name === userDataSecretName(name, hash)) return [{ verb: "delete", object: secret }];
     if (secret.metadata?.name !== tokenSecretName(name, hash)) return [];
-    const ending = withExpiry(secret, now);
-    return ending === undefined ? [] : [{ verb: "update", object: ending }];
+    return updateOf(withExpiry(secret, now));
   });
 }
 
 function currentToken(context: PassContext, target: PoolTarget, existing: Secret | undefined, now: number) {
-  const { cluster, world } = context;
+  const { cluster, input } = context;
   if (existing !== undefined) {
     const refreshed = refreshTokenSecret(existing, configurationHash(cluster.configuration));
-    const writes: ObjectWrite[] = refreshed === undefined ? [] : [{ verb: "update", object: refreshed }];
-    return { secret: refreshed ?? existing, writes };
+    return { secret: refreshed ?? existing, writes: updateOf(refreshed) };
   }
   const { pullSecret, trustBundle } = dependencies(cluster);
   const secret = makeTokenSecret(
     {
       namespace: cluster.controlPlaneNamespace,
-      pool: nameOf(world.pool),
+      pool: nameOf(input.pool),
       hash: target.hashes.full,
-      upgradeType: world.pool.spec?.management?.upgradeType as UpgradeType,
-      token: world.newToken(),
-      releaseImage: world.pool.spec?.release?.image ?? "",
+      upgradeType: input.pool.spec?.management?.upgradeType as UpgradeType,
+      token: input.newToken(),
+      releaseImage: input.pool.spec?.release?.image ?? "",
       releaseVersion: target.releaseVersion,
       rawConfig: target.rawConfig,
       pullSecretHash: pullSecretHash(pullSecret),
@@ -172,11 +171,11 @@ function currentToken(context: PassContext, target: PoolTarget, existing: Secret
   return { secret, writes };
 }
 
-function currentUserData({ cluster, world }: PassContext, target: PoolTarget, tokenSecret: Secret): ObjectWrite[] {
+function currentUserData({ cluster, input }: PassContext, target: PoolTarget, tokenSecret: Secret): ObjectWrite[] {
   const { token } = readTokenSecret(tokenSecret);
   // Somebody emptied it. The Ignition server puts a new one in, and that brings us back here.
   if (token === undefined) return [];
-  const pool = nameOf(world.pool);
+  const pool = nameOf(input.pool);
   const content = {
     pool,
     hash: target.hashes.full,
@@ -186,12 +185,11 @@ function currentUserData({ cluster, world }: PassContext, target: PoolTarget, to
     proxy: effectiveProxy(cluster.configuration?.proxy, cluster.networks),
   };
   const name = userDataSecretName(pool.name, target.hashes.full);
-  const existing = world.secrets.find(({ metadata }) => metadata?.name === name);
+  const existing = input.secrets.find(({ metadata }) => metadata?.name === name);
   if (existing === undefined) {
     return [{ verb: "create", object: makeUserDataSecret(cluster.controlPlaneNamespace, content) }];
   }
-  const refreshed = refreshUserDataSecret(existing, content);
-  return refreshed === undefined ? [] : [{ verb: "update", object: refreshed }];
+  return updateOf(refreshUserDataSecret(existing, content));
 }
 
 /** Both must be there before anything is written. */

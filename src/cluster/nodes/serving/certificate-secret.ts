@@ -42,7 +42,7 @@ export class CertificateSecret {
     this.#onChange(set);
   }
 
-  /** Once there is one. */
+  /** The source of certificates, once there is one. */
   async source(): Promise<CertificateSource> {
     const first = await this.#first;
     return (onChange) => {

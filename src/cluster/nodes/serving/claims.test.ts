@@ -28,19 +28,19 @@ test("the newest claim of each worker is kept, and the newest of those without a
   ]);
 });
 
-test("what nobody waits for any more is forgotten", () => {
+test("claims older than a week are dropped", () => {
   const claims = withClaims(new Map(), [{ pool, at }], at);
   expect(withClaims(claims, [], at + 7 * 24 * 3_600_000).size).toBe(1);
   expect(withClaims(claims, [], at + 7 * 24 * 3_600_000 + 1).size).toBe(0);
 });
 
-test("the newest ten thousand fit", () => {
+test("the newest ten thousand claims are kept", () => {
   const many = Array.from({ length: 10_001 }, (_, i) => ({ pool, worker: `w-${i}`, at: at + i }));
   const claims = [...withClaims(new Map(), many, at).values()];
   expect([claims.length, claims.some(({ worker }) => worker === "w-0")]).toEqual([10_000, false]);
 });
 
-describe("a store that the approver reads", () => {
+describe("a store of claims", () => {
   let dir: string;
   beforeEach(() => {
     dir = mkdtempSync(join(tmpdir(), "drawbridge-claims-"));
@@ -56,13 +56,13 @@ describe("a store that the approver reads", () => {
     { pool, worker: "w-2", at: at + 1_000 },
   ];
 
-  test("as a file", async () => {
+  test("in a file is read by the approver", async () => {
     await twice(claimsInFile(join(dir, "claims.yaml")));
     expect((await directoryInventory(dir)()).claims).toEqual(both);
     expect(statSync(join(dir, "claims.yaml")).mode & 0o777).toBe(0o600);
   });
 
-  test("as a ConfigMap", async () => {
+  test("in a ConfigMap is read by the approver", async () => {
     const api = createDirectoryApi({ directory: dir });
     await twice(claimsInConfigMap(api, { namespace: "drawbridge", name: "claims" }));
     expect((await configMapInventory(api, "drawbridge")()).claims).toEqual(both);
@@ -71,7 +71,7 @@ describe("a store that the approver reads", () => {
     );
   });
 
-  test("writes over what nobody can read", async () => {
+  test("replaces claims that cannot be read", async () => {
     const file = join(dir, "claims.yaml");
     for (const broken of ["[", "null", "claims: 1", "- 1"]) {
       writeFileSync(file, broken);

@@ -1,4 +1,4 @@
-/** Who fetched a configuration, as an inventory document that the approver of signing requests reads. */
+/** Claims, which record who fetched a configuration, as an inventory document that the approver reads. */
 
 import { readFile } from "node:fs/promises";
 import { stringify } from "yaml";
@@ -38,7 +38,7 @@ export function writeClaims(claims: Claims): string {
   return [...pools].map(([pool, list]) => stringify({ pool, claims: list })).join("---\n");
 }
 
-/** Whether an inventory can have it: one that it cannot have would make all of it unreadable. */
+/** Whether an inventory can name the pool: a name that it cannot have would make all of it unreadable. */
 export function isClaimable(pool: string): boolean {
   return /^[^/\s]+\/[^/\s]+$/.test(pool);
 }

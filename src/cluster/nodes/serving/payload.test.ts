@@ -43,7 +43,7 @@ async function made(hashes: { pull?: string; trust?: string }, lines = ""): Prom
 const right = { pull: pullSecretHash(Buffer.from(pullSecret)), trust: trustBundleHash(caPem) };
 const names = "pullSecret: mine\ntrustBundle: anchors\n";
 
-test("what the description names is in the payload", async () => {
+test("the objects that the recipe names are in the payload", async () => {
   const text = await made(right, names);
   for (const content of [pullSecret, caPem, bootstrapKubeconfig]) expect(text).toContain(encoded(content));
 });
@@ -59,7 +59,7 @@ test.each([
   ["is another pull secret", { ...right, pull: "00000000" }, names, "the pull secret ns/mine is not the one"],
   ["is another trust bundle", { ...right, trust: "00000000" }, names, "the trust bundle ns/anchors is not the one"],
   ["cannot be a name", right, "pullSecret: ../x\n", "pullSecret is missing or is not what it should be"],
-])("says so when something %s", async (_, hashes, lines, sentence) => {
+])("a payload is refused when something %s", async (_, hashes, lines, sentence) => {
   await expect(made(hashes, lines)).rejects.toMatchObject({
     code: "DB_PAYLOAD",
     message: expect.stringContaining(sentence),

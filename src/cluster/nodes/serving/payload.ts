@@ -1,9 +1,9 @@
-/** Fetches what a payload is made of, and sees that it is what the pool's token Secret was made for. */
+/** Fetches the parts of a payload, and checks that they are those that the pool's token Secret was made for. */
 
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { find } from "../../kube/objects.js";
-import { collectionPath } from "../../kube/paths.js";
-import type { KubeApi, KubeObject } from "../../kube/port.js";
+import { collectionPath, namedPath } from "../../kube/paths.js";
+import type { KubeApi } from "../../kube/port.js";
 import { pullSecretHash, trustBundleHash } from "../hash/pool-hash.js";
 import { type ConfigMap, type Secret, secretText, tokenSecretName } from "../objects.js";
 import { composePayload, type PayloadInputs } from "../payload/compose.js";
@@ -28,23 +28,21 @@ async function gather(
   token: TokenSecretView,
   names: PayloadRecipe["names"],
 ): Promise<Omit<PayloadInputs, "rawConfig">> {
-  const read = async <T extends KubeObject>(plural: string, name: string, key: string) => {
-    const kind = plural === "secrets" ? "Secret" : "ConfigMap";
-    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/${plural}/${name}`;
-    const object = await find<T & { data?: Readonly<Record<string, string>> }>(api, path);
+  const read = async (kind: "Secret" | "ConfigMap", name: string, key: string) => {
+    const object = await find<Secret | ConfigMap>(api, namedPath(kind, { namespace, name }));
     if (object === undefined) throw unusable(`the ${kind} ${namespace}/${name} does not exist yet`);
     const value = object.data?.[key];
     if (!value) throw unusable(`the ${kind} ${namespace}/${name} has no key ${key}`);
     return value;
   };
-  const secret = async (name: string, key: string) => Buffer.from(await read<Secret>("secrets", name, key), "base64");
+  const secret = async (name: string, key: string) => Buffer.from(await read("Secret", name, key), "base64");
 
   const hasPullSecret = token.pullSecretHash !== "" && token.pullSecretHash !== noPullSecret;
   const hasBundle = token.trustBundleHash !== "" && token.trustBundleHash !== noBundle;
   // One after the other: where several are missing, the same one is complained of every time.
   const kubeconfig = await secret(names.bootstrapKubeconfig, "kubeconfig");
   const pullSecret = hasPullSecret ? await secret(names.pullSecret, ".dockerconfigjson") : Buffer.alloc(0);
-  const trustBundle = hasBundle ? await read<ConfigMap>("configmaps", names.trustBundle, "ca-bundle.crt") : "";
+  const trustBundle = hasBundle ? await read("ConfigMap", names.trustBundle, "ca-bundle.crt") : "";
   if (hasPullSecret && pullSecretHash(pullSecret) !== token.pullSecretHash) {
     throw unusable(
       `the pull secret ${namespace}/${names.pullSecret} is not the one the token was made for; waiting for an update of either`,
@@ -62,12 +60,12 @@ function unusable(sentence: string): DrawbridgeError {
   return new DrawbridgeError("DB_PAYLOAD", sentence);
 }
 
-/** Instead of a hash: the one in force. */
+/** Given instead of a hash, it means the hash in force. */
 const CURRENT_WORD = "current";
 
 interface PoolPayloadOptions {
   readonly api: KubeApi;
-  /** Of the token Secrets. */
+  /** Namespace of the token Secrets. */
   readonly namespace: string;
   readonly pool: string;
   /** Makes what a Secret does not hold: those of pools that replace their machines. */
@@ -99,7 +97,7 @@ const isNamed =
   ({ metadata }: Secret): boolean =>
     metadata?.name === name;
 
-/** Of those that are not at their end. */
+/** The newest Secret of those without an end. */
 function newest(secrets: readonly Secret[]): Secret | undefined {
   const age = (secret: Secret) => readTokenSecret(secret).generatedAt ?? 0;
   return secrets.filter((secret) => readTokenSecret(secret).expiresAt === undefined).sort((a, b) => age(b) - age(a))[0];

@@ -94,7 +94,7 @@ describe("the recorder", () => {
     expect(claims).toEqual([]);
   });
 
-  test("who is turned away becomes an event of a Secret that exists, once a minute", async () => {
+  test("a refused fetch becomes an event of a Secret that exists, once a minute", async () => {
     const all = await recorder();
     const turned = { remote: "192.0.2.7", why: "Token not found in cache", claimed: right } as const;
     for (const at of [0, 59_999]) all.refused({ ...turned, at });
@@ -120,7 +120,7 @@ describe("the recorder", () => {
     expect([claims.length, errors[0]]).toEqual([1, "claims wait to be recorded: the API did not answer"]);
   });
 
-  test("the audit log gets a line for each, readable for its owner only", async () => {
+  test("the audit log gets a line for each fetch, and is readable by its owner only", async () => {
     const file = join(dir, "audit.jsonl");
     const audit = openAuditLog(file);
     const all = await recorder({ audit: audit.write });
@@ -140,7 +140,7 @@ describe("the recorder", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  test("an audit log that cannot be opened is told at the start", () => {
+  test("an audit log that cannot be opened is reported at the start", () => {
     expect(() => openAuditLog(join(dir, "none", "audit.jsonl"))).toThrow(
       expect.objectContaining({ code: "DB_IGNITION_AUDIT" }),
     );

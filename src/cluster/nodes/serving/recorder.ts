@@ -25,7 +25,7 @@ export interface RecorderOptions {
 }
 
 const CHANGE_ATTEMPTS = 5;
-/** Of each kind of event one a minute: strangers choose the headers. */
+/** One event of a kind is made a minute, because anybody can choose the headers. */
 const EVENT_EVERY_MS = 60_000;
 
 export class Recorder implements FetchRecorder {
@@ -34,7 +34,7 @@ export class Recorder implements FetchRecorder {
   readonly #reached: Batch<string>;
   /** When an event of that Secret, reason and message was last made. */
   readonly #lastEvents = new Map<string, number>();
-  /** By uid, so that two thousand machines do not ask the API two thousand times. */
+  /** Uids of the Secrets that were marked, so that two thousand machines cause one request. */
   readonly #marked = new Set<string>();
   readonly #sending = new Set<Promise<unknown>>();
 

@@ -1,4 +1,4 @@
-/** Over a directory of objects, which has an API server's manners, and a clock turned by hand. */
+/** The token controller over a directory of objects, which behaves as an API server does, and a manual clock. */
 import { randomBytes } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -7,34 +7,34 @@ import type { ManualClock } from "../../../base/testing/manual-clock.js";
 import { KubeApiError } from "../../kube/errors.js";
 import type { KubeApi } from "../../kube/port.js";
 import { annotation, encoded, secretText } from "../objects.js";
-import { expireAfterMs, rotateAfterMs, withExpiry } from "../token/rotation.js";
+import { EXPIRE_AFTER_MS, ROTATE_AFTER_MS, withExpiry } from "../token/rotation.js";
 import { makeTokenSecret, readTokenSecret } from "../token/token-secret.js";
-import { collection, content, named, path, type Replica, start, TokenFixture } from "./testing/fixture.js";
+import { collection, content, named, path, type ServingFixture, start, TokenFixture } from "./testing/fixture.js";
 
 const soon = { timeout: 10_000, interval: 10 };
 
 describe("the token controller", () => {
-  let house: TokenFixture;
+  let fixture: TokenFixture;
   let api: KubeApi;
   let clock: ManualClock;
 
-  const replica: TokenFixture["replica"] = (name, more) => house.replica(name, more);
-  const see = (...who: readonly Replica[]) => house.see(...who);
-  const pass = (ms: number, ...who: readonly Replica[]) => house.pass(ms, ...who);
-  const stored = () => house.stored();
-  const outcome = () => house.outcome();
+  const replica: TokenFixture["replica"] = (name, more) => fixture.replica(name, more);
+  const see = (...who: readonly ServingFixture[]) => fixture.see(...who);
+  const pass = (ms: number, ...who: readonly ServingFixture[]) => fixture.pass(ms, ...who);
+  const stored = () => fixture.stored();
+  const outcome = () => fixture.outcome();
 
   beforeEach(async () => {
-    house = await TokenFixture.open();
-    ({ api, clock } = house);
+    fixture = await TokenFixture.open();
+    ({ api, clock } = fixture);
   });
-  afterEach(() => house.close());
+  afterEach(() => fixture.close());
 
   test("serves a Secret's token once its payload is made, and says so in the Secret", async () => {
     const one = replica("a");
     await see(one);
     await expect.poll(outcome, soon).toEqual({ reason: "AsExpected", message: "Payload generated successfully" });
-    expect(one.book.find("token-0")).toMatchObject({ secret: "token-workers-11111111", pool: "clusters/workers" });
+    expect(one.tokens.find("token-0")).toMatchObject({ secret: "token-workers-11111111", pool: "clusters/workers" });
     expect((await stored()).data?.payload).toBeUndefined();
   });
 
@@ -62,7 +62,7 @@ describe("the token controller", () => {
     const { resourceVersion } = (await stored()).metadata ?? {};
     await pass(60_000, one);
     expect((await stored()).metadata?.resourceVersion).toBe(resourceVersion);
-    await pass(rotateAfterMs, one);
+    await pass(ROTATE_AFTER_MS, one);
     expect([one.knows("token-0", "a-1"), (await outcome())?.reason]).toEqual([[true, true], "PayloadTooLarge"]);
   });
 
@@ -115,12 +115,12 @@ describe("the token controller", () => {
   test("rotates at half a life; the old token stays valid, and the third revokes the first", async () => {
     const one = replica("a");
     await see(one);
-    await pass(rotateAfterMs - 1, one);
+    await pass(ROTATE_AFTER_MS - 1, one);
     expect([one.rotations, one.knows("token-0")]).toEqual([0, [true]]);
     await pass(60_000, one);
     expect([one.rotations, one.knows("token-0", "a-1")]).toEqual([1, [true, true]]);
     expect(readTokenSecret(await stored())).toMatchObject({ token: "a-1", oldToken: "token-0" });
-    await pass(rotateAfterMs, one);
+    await pass(ROTATE_AFTER_MS, one);
     expect(one.knows("token-0", "a-1", "a-2")).toEqual([false, true, true]);
   });
 
@@ -128,12 +128,12 @@ describe("the token controller", () => {
     const [one, two] = [replica("a"), replica("b")];
     await see(one, two);
     await eventually(() => expect([...one.knows("token-0"), ...two.knows("token-0")]).toEqual([true, true]));
-    await pass(rotateAfterMs, one, two);
+    await pass(ROTATE_AFTER_MS, one, two);
     expect(one.rotations + two.rotations).toBe(1);
     const { token = "", oldToken } = readTokenSecret(await stored());
     expect(oldToken).toBe("token-0");
     for (const each of [one, two]) expect(each.knows("token-0", token)).toEqual([true, true]);
-    await pass(rotateAfterMs, one, two);
+    await pass(ROTATE_AFTER_MS, one, two);
     const { token: third = "" } = readTokenSecret(await stored());
     for (const each of [one, two]) expect(each.knows("token-0", token, third)).toEqual([false, true, true]);
     expect(one.errors.concat(two.errors)).toEqual([]);
@@ -166,7 +166,7 @@ describe("the token controller", () => {
     await see(one);
     await expect.poll(outcome, soon).toBeDefined();
     down = true;
-    await pass(rotateAfterMs, one);
+    await pass(ROTATE_AFTER_MS, one);
     expect([one.knows("token-0", "a-1"), one.errors.length > 0]).toEqual([[true, false], true]);
     down = false;
     await pass(60 * 60_000, one);
@@ -186,7 +186,7 @@ describe("the token controller", () => {
     const one = replica("a");
     await see(one);
     await eventually(() => expect(one.knows("token-0")).toEqual([true]));
-    await pass(expireAfterMs - 1, one);
+    await pass(EXPIRE_AFTER_MS - 1, one);
     expect(one.knows("token-0")).toEqual([true]);
     clock.advance(60_000);
     await expect.poll(async () => (await api.list(collection)).items.length, soon).toBe(0);
@@ -216,7 +216,7 @@ describe("the token controller", () => {
     const one = replica("a");
     await see(one);
     await eventually(() => expect(one.knows("token-0")).toEqual([true]));
-    const served = () => one.book.find("token-0")?.payload().pieces.join("");
+    const served = () => one.tokens.find("token-0")?.payload().pieces.join("");
     one.text = undefined;
     await pass(60_000, one);
     expect([served(), one.errors.length]).toEqual(['{"ignition":{"version":"3.2.0"}}', 1]);
@@ -235,7 +235,7 @@ describe("the token controller", () => {
     expect(one.controller.currentOf("clusters/others")).toBeUndefined();
   });
 
-  test("other Secrets are none of its business", async () => {
+  test("other Secrets are ignored", async () => {
     const secret = await stored();
     const { [annotation.ignitionConfig]: _, ...annotations } = secret.metadata?.annotations ?? {};
     await api.update(path, { ...secret, metadata: { ...secret.metadata, annotations } });

@@ -26,7 +26,7 @@ export type PayloadSource = (token: TokenSecretView) => Promise<ComposedPayload>
 export interface TokenControllerOptions {
   readonly api: KubeApi;
   readonly namespace: string;
-  readonly book: TokenStore;
+  readonly tokens: TokenStore;
   readonly source: PayloadSource;
   readonly clock?: Clock;
   readonly newToken?: () => string;
@@ -39,7 +39,7 @@ export interface TokenControllerOptions {
   readonly onError?: (sentence: string) => void;
 }
 
-/** What a payload is made from may change without its Secret: a renewed credential, say. */
+/** A payload is made again after this long: its parts, such as a credential, may change without its Secret. */
 const FRESH_FOR_MS = 60_000;
 
 const LONGEST_DELAY_MS = 5 * 60_000;
@@ -52,7 +52,7 @@ export class TokenController {
   readonly #clock: Clock;
   readonly #queue: WorkQueue;
   readonly #made = new Map<string, { readonly made: ComposedPayload; readonly at: number }>();
-  /** By Secret: everything but what is written by ourselves. */
+  /** The parts of each Secret that others write, by its name. */
   readonly #seen = new Map<string, string>();
   readonly #judged = new WeakSet<Secret>();
   #secrets = new Map<string, Secret>();
@@ -112,7 +112,7 @@ export class TokenController {
   }
 
   #forget(name: string): void {
-    this.#options.book.revokeSecret(name);
+    this.#options.tokens.revokeSecret(name);
     this.#made.delete(name);
     this.#seen.delete(name);
     this.#queue.forget(name);
@@ -140,24 +140,24 @@ export class TokenController {
     return Math.min(next, clock.date() + FRESH_FOR_MS);
   }
 
-  /** What machines with the current token get; another replica may have rotated it, which the old one shows. */
+  /** The grant of the current token. If another replica rotated it, the grant of the old token becomes its grant. */
   #known(name: string, { token, oldToken }: TokenSecretView): Grant | undefined {
-    const { book } = this.#options;
+    const { tokens } = this.#options;
     const grantOf = (known: string | undefined) => {
-      const grant = known === undefined ? undefined : book.find(known);
+      const grant = known === undefined ? undefined : tokens.find(known);
       return grant !== undefined && isOf(name)(grant) ? grant : undefined;
     };
     const current = grantOf(token);
     const grant = current ?? grantOf(oldToken);
     if (grant === undefined) return undefined;
-    if (current === undefined && token !== undefined) book.admit(token, grant);
+    if (current === undefined && token !== undefined) tokens.admit(token, grant);
     // What is neither of the two was rotated away.
-    book.revokeOthers(isOf(name), present(token, oldToken));
+    tokens.revokeOthers(isOf(name), present(token, oldToken));
     return grant;
   }
 
   async #end(name: string, resourceVersion: string | undefined): Promise<number> {
-    this.#options.book.revokeSecret(name);
+    this.#options.tokens.revokeSecret(name);
     this.#made.delete(name);
     this.#options.onMade?.();
     try {
@@ -176,7 +176,7 @@ export class TokenController {
       const payload = makePayload(await this.#generate(name, view));
       const pool = view.pool === undefined ? "" : pathOf(view.pool);
       const grant: Grant = { payload: () => payload, secret: name, pool };
-      for (const token of present(view.token, view.oldToken)) this.#options.book.admit(token, grant);
+      for (const token of present(view.token, view.oldToken)) this.#options.tokens.admit(token, grant);
       return grant;
     } catch (reason) {
       await this.#write(withFailure(secret, reason));
@@ -206,7 +206,7 @@ export class TokenController {
       }
       if (text !== before?.made.text) {
         const payload = makePayload(text);
-        this.#options.book.exchange(isOf(name), () => payload);
+        this.#options.tokens.exchange(isOf(name), () => payload);
       }
     }
     if (text !== before?.made.text || needsOutcome(secret)) await this.#write(withPayload(secret, text ?? ""));
@@ -214,11 +214,11 @@ export class TokenController {
 
   /** The new token is good before anybody can read it, and is taken back when it was not stored. */
   async #rotate(name: string, step: Extract<TokenStep, { action: "rotate" }>, grant: Grant): Promise<number> {
-    const { book, onRotated } = this.#options;
+    const { tokens, onRotated } = this.#options;
     const fresh = readTokenSecret(step.secret).token ?? "";
-    book.admit(fresh, grant);
-    if (!(await this.#write(step.secret, () => book.revoke(fresh)))) return this.#clock.date() + AFTER_CONFLICT_MS;
-    if (step.revoked !== undefined) book.revoke(step.revoked);
+    tokens.admit(fresh, grant);
+    if (!(await this.#write(step.secret, () => tokens.revoke(fresh)))) return this.#clock.date() + AFTER_CONFLICT_MS;
+    if (step.revoked !== undefined) tokens.revoke(step.revoked);
     onRotated?.(name);
     return step.lookAgainAt;
   }
@@ -266,7 +266,7 @@ function inputs({ data = {}, metadata }: Secret): string {
 /** What the Ignition server reports about a payload to the pool's controller, in the token Secret. */
 type PayloadOutcome = NonNullable<TokenSecretView["outcome"]>;
 
-/** With the payload itself where nodes are upgraded in place; undefined when the Secret says all that already. */
+/** The Secret with the outcome, and with the payload where nodes are upgraded in place; undefined when it has both already. */
 function withPayload(secret: Secret, text: string): Secret | undefined {
   const { payload: _, ...data } = secret.data ?? {};
   const fine = written(data, { reason: "AsExpected", message: "Payload generated successfully" });

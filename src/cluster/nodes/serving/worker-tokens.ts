@@ -10,7 +10,7 @@ import { fieldsOf, readYaml, splitDocuments } from "../yaml.js";
 import type { TokenController } from "./token-controller.js";
 
 interface WorkersOptions {
-  readonly book: TokenStore;
+  readonly tokens: TokenStore;
   readonly pools: Pick<TokenController, "currentOf">;
   /** Empty: none. */
   readonly file: string;
@@ -19,7 +19,7 @@ interface WorkersOptions {
 
 export class WorkerTokens {
   readonly #options: WorkersOptions;
-  /** By where they are from; a list that broke stays as it was. */
+  /** By file or Secret; a list that cannot be read any more stays as it was. */
   readonly #lists = new Map<string, readonly WorkerToken[]>();
   readonly #templates = new WeakMap<ComposedPayload, ReturnType<typeof payloadTemplate>>();
 
@@ -47,9 +47,9 @@ export class WorkerTokens {
     this.admit();
   }
 
-  /** Again whenever a pool has another payload. */
+  /** Admits the listed tokens; called again whenever a pool has another payload. */
   admit(): void {
-    const { book, pools } = this.#options;
+    const { tokens, pools } = this.#options;
     const admitted: string[] = [];
     for (const { pool, token, worker } of [...this.#lists.values()].flat()) {
       const current = pools.currentOf(pool);
@@ -58,10 +58,10 @@ export class WorkerTokens {
       const template = this.#templateOf(made);
       const payload = () => template(encoded(`${worker}\n`));
       // Valid for as long as it is listed.
-      book.admit(token, { payload, secret, pool, worker }, Number.POSITIVE_INFINITY);
+      tokens.admit(token, { payload, secret, pool, worker }, Number.POSITIVE_INFINITY);
       admitted.push(token);
     }
-    book.revokeOthers(({ worker }) => worker !== undefined, admitted);
+    tokens.revokeOthers(({ worker }) => worker !== undefined, admitted);
   }
 
   #templateOf(made: ComposedPayload): ReturnType<typeof payloadTemplate> {
@@ -86,10 +86,10 @@ interface WorkerToken {
   readonly token: string;
 }
 
-/** On a Secret whose keys are workers and whose values are their tokens; the pool is in the usual annotation. */
+/** Marks a Secret whose keys are workers and whose values are their tokens; the pool is in the usual annotation. */
 export const WORKER_TOKENS_ANNOTATION = "drawbridge/worker-tokens";
 
-/** Guessing must be hopeless, and a token is not limited in time as the pool's are. */
+/** A token must not be guessed: it has no end, unlike the pool's. */
 const SHORTEST_TOKEN = 16;
 
 export function isWorkerTokensSecret(secret: Secret): boolean {

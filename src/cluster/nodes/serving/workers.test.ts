@@ -21,19 +21,19 @@ describe("workers with a token of their own", () => {
   let dir: string;
   let errors: string[];
   let current: { secret: string; made: ComposedPayload } | undefined;
-  let book: TokenStore;
+  let tokens: TokenStore;
 
   beforeEach(() => {
     dir = mkdtempSync(join(tmpdir(), "drawbridge-workers-"));
     errors = [];
     current = { secret: "token-workers-1", made };
-    book = new TokenStore();
+    tokens = new TokenStore();
   });
   afterEach(() => rmSync(dir, { recursive: true }));
 
   const workers = (file = "") =>
     new WorkerTokens({
-      ...{ book, file },
+      ...{ tokens, file },
       pools: { currentOf: (of) => (of === pool ? current : undefined) },
       onError: (sentence) => errors.push(sentence),
     });
@@ -41,37 +41,37 @@ describe("workers with a token of their own", () => {
   test("get the pool's payload with their name in it, for as long as they are listed", () => {
     const all = workers();
     all.changed(new Map([secret({ "w-1": tokenOf("w-1"), "w-2": tokenOf("w-2") })]));
-    const grant = book.find(tokenOf("w-1"));
+    const grant = tokens.find(tokenOf("w-1"));
     expect(grant).toMatchObject({ pool, worker: "w-1", secret: "token-workers-1" });
     expect(Buffer.concat(grant?.payload().pieces ?? []).toString()).toBe(`before ${encoded("w-1\n")} after`);
     all.changed(new Map([secret({ "w-2": tokenOf("w-2") })]));
-    expect([book.find(tokenOf("w-1")), book.find(tokenOf("w-2"))?.worker]).toEqual([undefined, "w-2"]);
+    expect([tokens.find(tokenOf("w-1")), tokens.find(tokenOf("w-2"))?.worker]).toEqual([undefined, "w-2"]);
     all.changed(new Map());
-    expect(book.size).toBe(0);
+    expect(tokens.size).toBe(0);
   });
 
   test("wait while their pool has no payload", () => {
     current = undefined;
     const all = workers();
     all.changed(new Map([secret({ "w-1": tokenOf("w-1") })]));
-    expect(book.size).toBe(0);
+    expect(tokens.size).toBe(0);
     current = { secret: "token-workers-2", made };
     all.admit();
-    expect(book.find(tokenOf("w-1"))?.secret).toBe("token-workers-2");
+    expect(tokens.find(tokenOf("w-1"))?.secret).toBe("token-workers-2");
   });
 
   test("a list that breaks stays as it was, and no token is in what is said about it", () => {
     const all = workers();
     all.changed(new Map([secret({ "w-1": tokenOf("w-1") })]));
     all.changed(new Map([secret({ "w-1": "short-secret", "w-2": tokenOf("w-2") })]));
-    expect([book.find(tokenOf("w-1"))?.worker, book.find(tokenOf("w-2"))]).toEqual(["w-1", undefined]);
+    expect([tokens.find(tokenOf("w-1"))?.worker, tokens.find(tokenOf("w-2"))]).toEqual(["w-1", undefined]);
     expect(errors).toEqual(["the Secret ns/workers has a token for w-1 that is shorter than 16 characters"]);
   });
 
   test("a pool's own tokens are left alone", () => {
-    book.admit("pool-token", { payload: () => book.find("x")!.payload(), secret: "token-workers-1", pool });
+    tokens.admit("pool-token", { payload: () => tokens.find("x")!.payload(), secret: "token-workers-1", pool });
     workers().changed(new Map());
-    expect(book.find("pool-token")).toBeDefined();
+    expect(tokens.find("pool-token")).toBeDefined();
   });
 
   test.each([
@@ -96,11 +96,11 @@ describe("workers with a token of their own", () => {
       `pool: ${pool}\nworkers: {w-1: ${tokenOf("w-1")}}\n---\npool: a/b\nworkers: {w-9: ${tokenOf("w-9")}}\n`,
     );
     await all.readFile();
-    expect([book.find(tokenOf("w-1"))?.worker, book.find(tokenOf("w-9"))]).toEqual(["w-1", undefined]);
+    expect([tokens.find(tokenOf("w-1"))?.worker, tokens.find(tokenOf("w-9"))]).toEqual(["w-1", undefined]);
     all.changed(new Map());
-    expect(book.size).toBe(1);
+    expect(tokens.size).toBe(1);
     writeFileSync(file, `pool: ${pool}\nworkers: {w-1: [${tokenOf("w-1")}\n`);
     await all.readFile();
-    expect([book.size, errors.at(-1)]).toEqual([1, `${file} cannot be used: line 3 is not YAML`]);
+    expect([tokens.size, errors.at(-1)]).toEqual([1, `${file} cannot be used: line 3 is not YAML`]);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Brings what a config refers to, as patiently as Ignition: whatever the network or a status from 500 on says, it asks
- * again; on every other refusal a machine gives up.
+ * Fetches the resources of a config as Ignition does: it asks again after a network failure or a status of 500 and above,
+ * and gives up after any other refusal.
  */
 import { createSecureContext, rootCertificates, type SecureContext } from "node:tls";
 import { type Clock, pause, systemClock } from "../../../base/clock.js";
@@ -10,21 +10,21 @@ import { type Config, NEWEST, type Resource, versionOf } from "../../ignition/co
 import { inlineContent, isInline, received } from "../../ignition/resource.js";
 import { type FetchedContent, getAsIgnition } from "./http-get.js";
 
-/** One try, and what a machine makes of it. */
+/** One attempt, and its result. */
 export interface FetchAttempt {
-  /** Without login and query. */
+  /** The URL without login and query. */
   readonly url: string;
   readonly attempt: number;
-  /** Undefined: no answer came. */
+  /** Undefined: no answer answer. */
   readonly status: number | undefined;
-  /** What came, in a few words. */
+  /** The answer in a few words. */
   readonly result: string;
   /** Undefined: this was the last. */
   readonly againInMs: number | undefined;
 }
 
 interface FetcherOptions {
-  /** After this long of asking again we stop; a machine would not. */
+  /** The fetcher stops after this long; a machine would not. */
   readonly timeoutMs: number;
   readonly onAttempt?: (attempt: FetchAttempt) => void;
   readonly clock?: Clock;
@@ -34,7 +34,7 @@ interface FetcherOptions {
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
 const USUAL_HEAD_TIMEOUT_MS = 10_000;
-/** For one attempt, however short the timeout is. */
+/** The least time for one attempt, however short the timeout is. */
 const LEAST_MS = 1_000;
 /** A kubelet has a hundred megabytes. */
 const LARGEST = 512 * 1024 * 1024;
@@ -48,7 +48,7 @@ export class Fetcher {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** For `render`. */
+  /** Fetches a config, for `render`. */
   readonly config = (resource: Resource, settings: Config, what: string): Promise<Buffer> =>
     this.content(resource, settings, what, {
       accept: `application/vnd.coreos.ignition+json;version=${versionOf(NEWEST)}, */*;q=0.1`,
@@ -64,7 +64,7 @@ export class Fetcher {
     if (isInline(resource)) return inlineContent(resource, what);
     const url = new URL(resource.source ?? "");
     if (!/^https?:$/.test(url.protocol)) {
-      throw refused(`${what} is at ${shown(url)}, and only http and https are fetched here`);
+      throw refused(`${what} is at ${shownUrl(url)}, and only http and https are fetched here`);
     }
     return received(resource, await this.#untilAnswered(url, resource, settings, defaults), what, LARGEST);
   }
@@ -90,20 +90,20 @@ export class Fetcher {
       // A server that falls silent in the middle of an answer must not exceed our timeout.
       const deadline = AbortSignal.timeout(Math.max(Math.ceil(until - this.#clock.now()), LEAST_MS));
       const ending = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
-      const came = await getAsIgnition(url, { ...request, signal: ending }).catch((reason: unknown) =>
+      const answer = await getAsIgnition(url, { ...request, signal: ending }).catch((reason: unknown) =>
         messageOf(reason),
       );
-      const isFinal = typeof came !== "string" && came.status < 500;
+      const isFinal = typeof answer !== "string" && answer.status < 500;
       const isLast = isFinal || this.#clock.now() + pauseMs > until || signal?.aborted === true;
-      this.#report(url, attempt, came, isLast ? undefined : pauseMs);
-      if (isFinal) return accepted(url, came);
-      if (isLast) throw refused(gaveUp(url, attempt, came));
+      this.#report(url, attempt, answer, isLast ? undefined : pauseMs);
+      if (isFinal) return accepted(url, answer);
+      if (isLast) throw refused(gaveUp(url, attempt, answer));
       await pause(this.#clock, pauseMs, signal);
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
     }
   }
 
-  /** In the config's authorities beside the usual ones. */
+  /** The usual authorities, and those of the config. */
   async trust(settings: Config): Promise<SecureContext> {
     const own: string[] = [];
     for (const [index, resource] of (settings.ignition.security?.tls?.certificateAuthorities ?? []).entries()) {
@@ -118,26 +118,26 @@ export class Fetcher {
     return trustIn(own);
   }
 
-  #report(url: URL, attempt: number, came: FetchedContent | string, againInMs: number | undefined): void {
-    const result = typeof came === "string" ? came : meaningOf(came.status);
-    const status = typeof came === "string" ? undefined : came.status;
-    this.#options.onAttempt?.({ url: shown(url), attempt, status, result, againInMs });
+  #report(url: URL, attempt: number, answer: FetchedContent | string, againInMs: number | undefined): void {
+    const result = typeof answer === "string" ? answer : meaningOf(answer.status);
+    const status = typeof answer === "string" ? undefined : answer.status;
+    this.#options.onAttempt?.({ url: shownUrl(url), attempt, status, result, againInMs });
   }
 }
 
 function accepted(url: URL, { body, status }: FetchedContent): Buffer {
   if (status === 200) return body;
   if (status === 204) return Buffer.alloc(0);
-  throw refused(`${shown(url)} answered ${status} (${meaningOf(status)}); a machine gives up on that`);
+  throw refused(`${shownUrl(url)} answered ${status} (${meaningOf(status)}); a machine gives up on that`);
 }
 
-function gaveUp(url: URL, attempts: number, came: FetchedContent | string): string {
-  const last = typeof came === "string" ? came : `${came.status} (${meaningOf(came.status)})`;
+function gaveUp(url: URL, attempts: number, answer: FetchedContent | string): string {
+  const last = typeof answer === "string" ? answer : `${answer.status} (${meaningOf(answer.status)})`;
   const times = attempts === 1 ? "was asked once" : `was asked ${attempts} times`;
-  return `${shown(url)} ${times}, and the last answer was: ${last}; a machine would go on asking`;
+  return `${shownUrl(url)} ${times}, and the last answer was: ${last}; a machine would go on asking`;
 }
 
-/** What the statuses of an Ignition server mean. */
+/** The meaning of an Ignition server's status. */
 function meaningOf(status: number): string {
   const known: Readonly<Record<number, string>> = {
     200: "served",
@@ -156,8 +156,8 @@ function headersOf({ httpHeaders = [] }: Resource, defaults: Readonly<Record<str
   return { ...usual, ...Object.fromEntries(own) };
 }
 
-/** Without login and query. */
-export function shown({ host, pathname, protocol }: URL): string {
+/** The URL without login and query. */
+export function shownUrl({ host, pathname, protocol }: URL): string {
   return `${protocol}//${host}${pathname}`;
 }
 

@@ -11,10 +11,10 @@ interface IgnitionGetOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly trust: SecureContext;
   readonly proxy: ProxySettings | undefined;
-  /** Until the head of the answer is there. */
+  /** How long the head of the answer may take. */
   readonly headTimeoutMs: number;
   readonly maxBytes: number;
-  /** Ends the whole of it, the answer's body included. */
+  /** Ends the whole request, the answer's body included. */
   readonly signal: AbortSignal;
 }
 
@@ -84,7 +84,7 @@ function proxyFor(url: URL, proxy: ProxySettings | undefined): URL | undefined {
   return noProxyRules((proxy?.noProxy ?? []).join(","))(host, port) ? undefined : new URL(chosen);
 }
 
-/** Meant for the server: in the URL of a request to the proxy it would become the proxy's. */
+/** The server's login. In the URL of a request to the proxy it would become the proxy's. */
 function loginOf({ password, username }: URL) {
   return username === "" ? {} : { auth: `${decodeURIComponent(username)}:${decodeURIComponent(password)}` };
 }

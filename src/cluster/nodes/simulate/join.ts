@@ -1,4 +1,4 @@
-/** What a kubelet does before it is a node: asks for a client certificate, registers itself, asks for a serving certificate. */
+/** The steps of a kubelet before it is a node: it asks for a client certificate, registers itself, and asks for a serving certificate. */
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { type Clock, pause, systemClock } from "../../../base/clock.js";
@@ -6,8 +6,8 @@ import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import type { makeSigningRequest } from "../../../tunnel/pki/issue.js";
 import type { KubeEndpoint } from "../../kube/endpoint.js";
 import { isConflict } from "../../kube/errors.js";
+import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { NODES_PATH } from "../csr/approver/requests.js";
 import {
   CLIENT_SIGNER,
   NODE_USER_PREFIX,
@@ -23,7 +23,7 @@ import type { Tree } from "./tree.js";
 interface JoinOptions {
   readonly tree: Tree;
   readonly name: string;
-  /** Of the node, for its serving certificate. */
+  /** The node's addresses, for its serving certificate. */
   readonly addresses: readonly string[];
   readonly timeoutMs: number;
   readonly onStep: (sentence: string) => void;
@@ -37,8 +37,8 @@ const LOOK_EVERY_MS = 300;
 const FOLDER = "/var/lib/kubelet/pki";
 
 /** Throws DB_SIMULATE_JOIN. */
-export async function joinCluster(joining: JoinOptions) {
-  const { addresses, name, onStep, tree } = joining;
+export async function joinCluster(options: JoinOptions) {
+  const { addresses, name, onStep, tree } = options;
   const [{ createKubeApi }, { kubeconfigEndpoint }] = await Promise.all([
     import("../../kube/client.js"),
     import("../../kube/kubeconfig/endpoint.js"),
@@ -47,7 +47,7 @@ export async function joinCluster(joining: JoinOptions) {
   const subject = { commonName: `${NODE_USER_PREFIX}${name}`, organizations: ["system:nodes"] };
   const bootstrapper = createKubeApi(endpoint, { qps: 0, burst: 0 });
   const first = { signer: CLIENT_SIGNER, usage: "client auth", subject };
-  const client = await certificate(bootstrapper, joining, first).finally(() => bootstrapper.close());
+  const client = await certificate(bootstrapper, options, first).finally(() => bootstrapper.close());
   const clientFile = `${FOLDER}/kubelet-client-current.pem`;
   await tree.write(clientFile, client.pem + client.key, 0o600);
   const node = createKubeApi(asNode(endpoint, client), { qps: 0, burst: 0 });
@@ -56,7 +56,7 @@ export async function joinCluster(joining: JoinOptions) {
     onStep(`Node ${name} is registered, unschedulable`);
     const names = { dnsNames: [name], ipAddresses: addresses };
     const wanted = { signer: SERVING_SIGNER, usage: "server auth", subject: { ...subject, ...names } };
-    const serving = await certificate(node, joining, wanted);
+    const serving = await certificate(node, options, wanted);
     const servingFile = `${FOLDER}/kubelet-server-current.pem`;
     await tree.write(servingFile, serving.pem + serving.key, 0o600);
     return {
@@ -78,7 +78,7 @@ interface WantedCertificate {
   readonly subject: Parameters<typeof makeSigningRequest>[0];
 }
 
-async function certificate(api: KubeApi, joining: JoinOptions, { signer, subject, usage }: WantedCertificate) {
+async function certificate(api: KubeApi, options: JoinOptions, { signer, subject, usage }: WantedCertificate) {
   const { makeSigningRequest } = await import("../../../tunnel/pki/issue.js");
   const { privateKeyPem, requestPem } = await makeSigningRequest(subject);
   const name = `csr-${randomBytes(4).toString("hex")}`;
@@ -94,14 +94,14 @@ async function certificate(api: KubeApi, joining: JoinOptions, { signer, subject
       },
     }),
   );
-  joining.onStep(`${name} asks ${signer} for a certificate of ${subject.commonName}`);
-  const pem = await issued(api, name, joining);
-  joining.onStep(`${name} is approved and signed`);
+  options.onStep(`${name} asks ${signer} for a certificate of ${subject.commonName}`);
+  const pem = await issued(api, name, options);
+  options.onStep(`${name} is approved and signed`);
   return { request: name, pem, key: privateKeyPem };
 }
 
-async function issued(api: KubeApi, name: string, joining: JoinOptions): Promise<string> {
-  const { clock = systemClock, timeoutMs, signal } = joining;
+async function issued(api: KubeApi, name: string, options: JoinOptions): Promise<string> {
+  const { clock = systemClock, timeoutMs, signal } = options;
   const until = clock.now() + timeoutMs;
   for (;;) {
     const request = await attempted(`looking at ${name}`, () => api.get<SigningRequest>(requestPath(name)));
@@ -126,9 +126,9 @@ async function register(api: KubeApi, name: string, addresses: readonly string[]
     addresses: [{ type: "Hostname", address: name }, ...addresses.map((address) => ({ type: "InternalIP", address }))],
   };
   const made = await attempted(`registering Node ${name}`, () =>
-    api.create<KubeObject>(NODES_PATH, node as KubeObject),
+    api.create<KubeObject>(collectionPath("Node"), node as KubeObject),
   );
-  const path = `${NODES_PATH}/${encodeURIComponent(name)}/status`;
+  const path = `${namedPath("Node", { name })}/status`;
   await attempted(`writing the status of Node ${name}`, () => api.update(path, { ...made, status } as KubeObject));
 }
 
@@ -160,11 +160,11 @@ function refused(sentence: string, cause?: unknown): DrawbridgeError {
   return new DrawbridgeError("DB_SIMULATE_JOIN", sentence, { cause });
 }
 
-/** Of a kubelet on Fedora CoreOS, and of one on RHCOS. */
-const usualPaths = ["/etc/kubernetes/bootstrap-kubeconfig", "/etc/kubernetes/kubeconfig"];
+/** Paths of the bootstrap kubeconfig on Fedora CoreOS and on RHCOS. */
+const KUBECONFIG_PATHS = ["/etc/kubernetes/bootstrap-kubeconfig", "/etc/kubernetes/kubeconfig"];
 
 /** A payload must not make this host run a program or read a file of its own. */
-const refusedKeys = [
+const REFUSED_KEYS = [
   "exec",
   "auth-provider",
   "tokenFile",
@@ -175,14 +175,14 @@ const refusedKeys = [
 
 /** The path on this host of the bootstrap kubeconfig that the machine was given. Throws DB_SIMULATE_JOIN. */
 export async function bootstrapCredential(tree: Tree): Promise<string> {
-  for (const path of usualPaths) {
+  for (const path of KUBECONFIG_PATHS) {
     const place = await tree.file(path);
     if (place === undefined) continue;
     const found = refusedIn(contentOf(path, await readFile(place, "utf8")));
     if (found === undefined) return place;
     throw refused(`${path} names ${found}, and a payload's kubeconfig is used here only with what it contains`);
   }
-  throw refused(`the payload has no bootstrap kubeconfig: neither ${usualPaths.join(" nor ")} is there`);
+  throw refused(`the payload has no bootstrap kubeconfig: neither ${KUBECONFIG_PATHS.join(" nor ")} is there`);
 }
 
 function contentOf(path: string, text: string): unknown {
@@ -196,7 +196,7 @@ function contentOf(path: string, text: string): unknown {
 function refusedIn(value: unknown): string | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   for (const [key, inner] of Object.entries(value)) {
-    if (refusedKeys.some((refused) => refused === key)) return key;
+    if (REFUSED_KEYS.some((refused) => refused === key)) return key;
     const deeper = refusedIn(inner);
     if (deeper !== undefined) return deeper;
   }

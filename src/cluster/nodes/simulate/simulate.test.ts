@@ -18,14 +18,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { hastyClock } from "../../../base/testing/hasty-clock.js";
 import type { FetchAttempt } from "./fetcher.js";
 import { simulateBoot } from "./simulate.js";
-import { Source } from "./testing/source.js";
+import { IgnitionSource } from "./testing/source.js";
 
-let source: Source;
+let source: IgnitionSource;
 let folder: string;
 let attempts: FetchAttempt[];
 
 beforeAll(async () => {
-  source = await Source.start();
+  source = await IgnitionSource.start();
 });
 afterAll(() => source.close());
 beforeEach(() => {
@@ -143,7 +143,7 @@ describe("a simulated first boot", () => {
     expect(source.asked).toHaveLength(1);
   });
 
-  test("stops after its patience, or the config's own, where a machine would not", async () => {
+  test("stops after its timeout, or the config's own, where a machine would not", async () => {
     source.answer = (_, response) => response.writeHead(511).end();
     const message = expect.stringContaining("asked 3 times");
     await expect(boot(pointer(), { timeoutMs: 1000 })).rejects.toMatchObject({ code: "DB_SIMULATE_FETCH", message });
@@ -159,7 +159,7 @@ describe("a simulated first boot", () => {
 
   test("does not trust a server that the user data does not vouch for, and goes on asking it", async () => {
     served(payload);
-    // An attempt may take as long as patience is left, by the real clock: enough for a handshake on a busy machine.
+    // An attempt may take as long as the timeout leaves, by the real clock: enough for a handshake on a busy machine.
     await expect(boot(pointer({}, { security: {} }), { timeoutMs: 10_000 })).rejects.toThrow("asked 6 times");
     expect(source.asked).toEqual([]);
     expect(attempts[0]?.result).toMatch(/certificate/);
@@ -190,7 +190,7 @@ describe("a simulated first boot", () => {
     await expect(boot(pointer(wrong))).rejects.toMatchObject({ code: "DB_IGNITION_RESOURCE" });
   });
 
-  test("follows configs that refer to configs, and replaces where it is told to", async () => {
+  test("follows configs that refer to configs, and replaces where a config says so", async () => {
     const inner = config({ storage: { files: [{ path: "/inner", contents: { source: "data:,1" } }] } });
     const middle = config({}, { config: { merge: [{ source: source.url("/inner") }] } });
     const texts: Readonly<Record<string, string>> = {

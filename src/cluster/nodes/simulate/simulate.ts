@@ -21,8 +21,8 @@ interface SimulationOptions {
 export type Simulated = Awaited<ReturnType<typeof simulateBoot>>;
 
 /** Throws DB_IGNITION_*, DB_SIMULATE_FETCH and DB_SIMULATE_ROOT; what was written until then stays to be looked at. */
-export async function simulateBoot(simulation: SimulationOptions) {
-  const { root, userData, ...rest } = simulation;
+export async function simulateBoot(options: SimulationOptions) {
+  const { root, userData, ...rest } = options;
   const pointer = requireConfig(userData, "the user data");
   const tree = await Tree.at(root);
   const fetcher = new Fetcher(rest);

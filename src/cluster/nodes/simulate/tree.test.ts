@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 describe("a machine's root", () => {
-  test("does not lend a link's way out to directories and their modes", async () => {
+  test("refuses directories and modes through a link that leads out of it", async () => {
     const outside = join(folder, "outside");
     mkdirSync(outside, { mode: 0o700 });
     await tree.symlink("/out", outside);
@@ -36,7 +36,7 @@ describe("a machine's root", () => {
     await expect(tree.file("/loop")).rejects.toThrow("too many links");
   });
 
-  test("says what is in the way of a file that should take another's place", async () => {
+  test("reports what prevents a file from replacing another", async () => {
     await tree.write("/etc/unit/inner", "", 0o644);
     const refused = { code: "DB_SIMULATE_ROOT", message: expect.stringContaining("/etc/unit cannot be written") };
     await expect(tree.write("/etc/unit", "", 0o644, { over: true })).rejects.toMatchObject(refused);

@@ -3,7 +3,7 @@ import { chmod, link, lstat, mkdir, readdir, readlink, rm, symlink, writeFile } 
 import { dirname, join, resolve, sep } from "node:path";
 import { DrawbridgeError, messageOf, wrapErrors } from "../../../base/errors/error.js";
 
-/** As the kernel has it. */
+/** The kernel follows as many. */
 const MOST_LINKS = 40;
 const DIRECTORY_MODE = 0o755;
 
@@ -27,31 +27,30 @@ export class Tree {
 
   /** Where a path of the machine is on this host; links on the way are followed as the machine would, the last is not. */
   async place(path: string): Promise<string> {
-    let at = this.root;
-    let links = 0;
     const rest = partsOf(path);
-    while (rest.length > 1) {
-      const part = rest.shift()!;
-      if (part === "..") {
-        at = at === this.root ? at : dirname(at);
-        continue;
-      }
-      const next = join(at, part);
-      const target = await readlink(next).catch(() => undefined);
-      if (target === undefined) {
-        at = next;
-        continue;
-      }
-      links += 1;
-      if (links > MOST_LINKS) throw this.#refused(path, "too many links lead to each other");
-      if (target.startsWith("/")) at = this.root;
-      rest.unshift(...partsOf(target));
-    }
-    const last = rest[0];
+    const last = rest.pop();
     if (last === ".." || last === undefined) throw this.#refused(path, "it names no entry of a directory");
-    const place = join(at, last);
+    const place = join(await this.#followed(path, rest), last);
     if (!place.startsWith(this.root + sep)) throw this.#refused(path, "it leads out of the root");
     return place;
+  }
+
+  async #followed(path: string, parts: readonly string[]): Promise<string> {
+    let at = this.root;
+    let links = 0;
+    const rest = [...parts];
+    for (let part = rest.shift(); part !== undefined; part = rest.shift()) {
+      const next = part === ".." ? (at === this.root ? at : dirname(at)) : join(at, part);
+      const target = await readlink(next).catch(() => undefined);
+      if (target === undefined) at = next;
+      else {
+        links += 1;
+        if (links > MOST_LINKS) throw this.#refused(path, "too many links lead to each other");
+        if (target.startsWith("/")) at = this.root;
+        rest.unshift(...partsOf(target));
+      }
+    }
+    return at;
   }
 
   async write(path: string, content: Buffer | string, mode: number, options: { readonly over?: boolean } = {}) {
@@ -89,30 +88,16 @@ export class Tree {
 
   /** Where the file of that path is on this host, links followed as the machine would; undefined when there is none. */
   async file(path: string): Promise<string | undefined> {
-    let at = path;
-    for (let links = 0; links <= MOST_LINKS; links++) {
-      const place = await this.place(at);
-      const target = await readlink(place).catch(() => undefined);
-      if (target === undefined) {
-        const isFile = await lstat(place).then(
-          (found) => found.isFile(),
-          () => false,
-        );
-        return isFile ? place : undefined;
-      }
-      at = target.startsWith("/") ? target : `${dirname(place).slice(this.root.length)}/${target}`;
-    }
-    throw this.#refused(path, "too many links lead to each other");
+    const place = await this.#followed(path, partsOf(path));
+    const found = await lstat(place).catch(() => undefined);
+    return found?.isFile() ? place : undefined;
   }
 
   /** The kernel would follow it, and not as the machine does. */
   async #withoutLink(path: string): Promise<string> {
     const place = await this.place(path);
-    const isLink = await lstat(place).then(
-      (found) => found.isSymbolicLink(),
-      () => false,
-    );
-    if (isLink) throw this.#refused(path, "a link is there");
+    const found = await lstat(place).catch(() => undefined);
+    if (found?.isSymbolicLink()) throw this.#refused(path, "a link is there");
     return place;
   }
 

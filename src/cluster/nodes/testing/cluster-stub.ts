@@ -6,7 +6,7 @@ import { REQUESTS_PATH, type SigningRequest } from "../csr/signing-request.js";
 
 export const namespace = "drawbridge";
 
-export class ClusterStub {
+export class ApproverClusterStub {
   readonly requests = new CollectionStub(REQUESTS_PATH);
   readonly nodes = new CollectionStub("/api/v1/nodes");
   readonly configMaps = new CollectionStub(`/api/v1/namespaces/${namespace}/configmaps`);
@@ -16,8 +16,8 @@ export class ClusterStub {
   /** Set by `start`. */
   stub!: ApiStub;
 
-  static async start(): Promise<ClusterStub> {
-    const cluster = new ClusterStub();
+  static async start(): Promise<ApproverClusterStub> {
+    const cluster = new ApproverClusterStub();
     cluster.stub = await ApiStub.start(cluster.#handle);
     return cluster;
   }

@@ -9,7 +9,7 @@ import { encoded, type Secret } from "../objects.js";
 import { Recorder } from "../serving/recorder.js";
 
 export interface IgnitionFixtureOptions {
-  readonly book: TokenStore;
+  readonly tokens: TokenStore;
   readonly api: KubeApi;
   readonly namespace: string;
   readonly secret: (name: string) => Secret | undefined;
@@ -26,7 +26,7 @@ const betweenMs = 60 * 60_000;
 
 export const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${encoded(token)}` });
 
-export async function startIgnition({ api, book, namespace, secret }: IgnitionFixtureOptions) {
+export async function startIgnition({ api, tokens, namespace, secret }: IgnitionFixtureOptions) {
   const authority = await createAuthority({ commonName: "ignition-root-ca" });
   const pair = await issueCertificate(authority, {
     ...{ use: "server", commonName: "ignition-server", ipAddresses: ["127.0.0.1"] },
@@ -48,7 +48,7 @@ export async function startIgnition({ api, book, namespace, secret }: IgnitionFi
   let hours = 0;
   const server = await startIgnitionServer(
     { host: "127.0.0.1", port: 0, certificates: () => ({ current, close: () => {} }) },
-    { tokens: book, recorder, now: () => Date.parse("2031-01-01T00:00:00Z") + ++hours * betweenMs },
+    { tokens, recorder, now: () => Date.parse("2031-01-01T00:00:00Z") + ++hours * betweenMs },
   );
 
   return {

@@ -1,4 +1,4 @@
-/** A directory of objects without the directory: the same manners, and no disk to wait for. */
+/** The API on a directory of objects, kept in memory: the same behaviour without a disk. */
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { createObjectApi, type ObjectStore } from "../controller/directory/api.js";
 import { completed, keyOf, type StoredObject } from "../controller/directory/files.js";

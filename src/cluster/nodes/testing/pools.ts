@@ -1,5 +1,5 @@
 /** A healthy pool and cluster, for tests to break in one place. */
-import { finalizer, type Secret } from "../objects.js";
+import { FINALIZER, type Secret } from "../objects.js";
 import type { PassInput, PoolCluster } from "../pool/input.js";
 import { NODE_POOL_VERSION, type NodePool, type NodePoolSpec, type NodePoolStatus } from "../pool/node-pool.js";
 import type { ReconcileResult } from "../pool/reconcile.js";
@@ -24,7 +24,7 @@ export const pool: NodePool = {
     namespace: "clusters",
     resourceVersion: "7",
     generation: 2,
-    finalizers: [finalizer],
+    finalizers: [FINALIZER],
     ownerReferences: [{ ...owner, name: "demo" }],
   },
   spec,
@@ -62,9 +62,9 @@ export function poolWith(change: Partial<NodePoolSpec>, more: Partial<NodePool> 
   return { ...pool, ...more, spec: { ...spec, ...change } };
 }
 
-/** The world after a controller did what a pass decided. */
-export function afterWrites(world: PassInput, { conditions, version, writes }: ReconcileResult): PassInput {
-  let { pool, secrets } = world;
+/** The input after a controller did what a pass decided. */
+export function afterWrites(input: PassInput, { conditions, version, writes }: ReconcileResult): PassInput {
+  let { pool, secrets } = input;
   for (const { verb, object } of writes) {
     const others = secrets.filter(({ metadata }) => metadata?.name !== object.metadata?.name);
     if (object.kind === "NodePool") pool = object as NodePool;
@@ -72,5 +72,5 @@ export function afterWrites(world: PassInput, { conditions, version, writes }: R
     else secrets = [...others, { ...object, metadata: { resourceVersion: "50", ...object.metadata } } as Secret];
   }
   const status: NodePoolStatus = { conditions, ...(version === undefined ? {} : { version }) };
-  return { ...world, pool: { ...pool, status }, secrets };
+  return { ...input, pool: { ...pool, status }, secrets };
 }

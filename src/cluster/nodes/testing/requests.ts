@@ -2,7 +2,7 @@
 
 import { type MadeRequest, makeRequest } from "../../../tunnel/pki/testing/requests.js";
 import { type ClusterState, defaultPolicy } from "../csr/case.js";
-import type { Inventory, Worker } from "../csr/inventory.js";
+import type { ExpectedWorker, Inventory } from "../csr/inventory.js";
 import type { NodeRecord } from "../csr/memory.js";
 import { Networks } from "../csr/names.js";
 import { CLIENT_SIGNER, type RequestKind, SERVING_SIGNER, type SigningRequest } from "../csr/signing-request.js";
@@ -11,7 +11,7 @@ import { startTime } from "./pools.js";
 
 export const pool = "clusters/workers";
 
-export const worker: Worker = {
+export const worker: ExpectedWorker = {
   name: "w0",
   pool,
   dnsNames: ["w0.example"],
@@ -21,7 +21,7 @@ export const worker: Worker = {
   joined: false,
 };
 
-export function inventoryOf(workers: readonly Worker[], more: Partial<Inventory> = {}): Inventory {
+export function inventoryOf(workers: readonly ExpectedWorker[], more: Partial<Inventory> = {}): Inventory {
   return {
     workers: new Map(workers.map((one) => [one.name, one])),
     pools: new Map([[pool, { replicas: undefined, workers: workers.length }]]),
@@ -41,7 +41,7 @@ export function nodeOf(name: string, ...ips: readonly string[]): Node {
 
 export const approvedRecord: NodeRecord = { pool, client: { request: "csr-client", at: startTime + 30_000 } };
 
-/** A minute after the worker may appear; for requests of nodes, the node is there and was let in. */
+/** A minute after the worker may appear; for requests of nodes, the node exists and was approved. */
 export function clusterState(kind: RequestKind, change: Partial<ClusterState> = {}): ClusterState {
   return {
     now: startTime + 120_000,

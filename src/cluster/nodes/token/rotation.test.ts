@@ -93,7 +93,7 @@ describe("a token's life", () => {
   });
 });
 
-describe("the janitor", () => {
+describe("the clean-up of Secrets", () => {
   const userData = secret({}, { value: "{}" }, "user-data-workers-11111111");
   const current = (hash: string) =>
     ({ state: "current", names: { token: `token-workers-${hash}`, userData: `user-data-workers-${hash}` } }) as const;
@@ -113,7 +113,7 @@ describe("the janitor", () => {
     ["a token that has its end already", withExpiry(fresh, start - hour)!, current("22222222"), { action: "keep" }],
     ["another Secret with the annotation", secret({}, {}, "pull-secret"), { state: "no pool" }, { action: "keep" }],
     ["a Secret of nobody", { metadata: { name: "token-x" } }, { state: "no pool" }, { action: "keep" }],
-  ] as const)("judges %s", (_, value, belonging, verdict) => {
-    expect(cleanUpAction(value, belonging, start)).toEqual(verdict);
+  ] as const)("judges %s", (_, value, owner, verdict) => {
+    expect(cleanUpAction(value, owner, start)).toEqual(verdict);
   });
 });

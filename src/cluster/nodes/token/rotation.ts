@@ -3,16 +3,16 @@ import { annotation, encoded, nanoTime, readPath, type Secret, secondTime } from
 import { readTokenSecret, usableToken } from "./token-secret.js";
 
 const HOUR_MS = 60 * 60_000;
-/** As the current token for the first half, as the old one for the second. */
-const tokenLifeMs = 11 * HOUR_MS;
-export const rotateAfterMs = tokenLifeMs / 2;
+/** A token is the current one for the first half of this time, and the old one for the second. */
+const TOKEN_LIFE_MS = 11 * HOUR_MS;
+export const ROTATE_AFTER_MS = TOKEN_LIFE_MS / 2;
 /** Machines that were given user data just before a change may still be booting. */
-export const expireAfterMs = 2 * HOUR_MS;
+export const EXPIRE_AFTER_MS = 2 * HOUR_MS;
 /**
- * Clocks of two replicas differ. Whoever is behind must not rotate once more what was rotated a moment ago: that would revoke
+ * Clocks of two replicas differ. A replica whose clock is behind must not rotate a token that was just rotated: that would revoke
  * the token of all user data at once. A stamp further ahead than this would keep a token alive for as long as it lies.
  */
-const skewMs = rotateAfterMs;
+const SKEW_MS = ROTATE_AFTER_MS;
 
 export type TokenStep =
   | { readonly action: "keep"; readonly lookAgainAt: number }
@@ -33,13 +33,13 @@ export function tokenStep(secret: Secret, now: number, newToken: () => string): 
     return { action: "delete", resourceVersion: secret.metadata?.resourceVersion };
   }
   const soonest = (rotation: number) => Math.min(rotation, expiresAt ?? Number.POSITIVE_INFINITY);
-  const due = generatedAt === undefined || generatedAt > now + skewMs ? now : generatedAt + rotateAfterMs;
+  const due = generatedAt === undefined || generatedAt > now + SKEW_MS ? now : generatedAt + ROTATE_AFTER_MS;
   if (token !== undefined && due > now) return { action: "keep", lookAgainAt: soonest(due) };
   return {
     action: "rotate",
     secret: rotated(secret, now, usableToken(newToken())),
     revoked: oldToken,
-    lookAgainAt: soonest(now + rotateAfterMs),
+    lookAgainAt: soonest(now + ROTATE_AFTER_MS),
   };
 }
 
@@ -60,7 +60,7 @@ function rotated(secret: Secret, now: number, newToken: string): Secret {
 export function withExpiry(secret: Secret, now: number): Secret | undefined {
   const { metadata } = secret;
   if (metadata?.annotations?.[annotation.tokenExpires] !== undefined) return undefined;
-  const end = secondTime(now + expireAfterMs);
+  const end = secondTime(now + EXPIRE_AFTER_MS);
   return {
     ...secret,
     metadata: { ...metadata, annotations: { ...metadata?.annotations, [annotation.tokenExpires]: end } },
@@ -86,13 +86,13 @@ export function isPoolSecret(secret: Secret): boolean {
   return pool !== undefined && (name.startsWith("token") || name.startsWith("user-data"));
 }
 
-export function cleanUpAction(secret: Secret, belonging: SecretOwner, now: number): SecretAction {
+export function cleanUpAction(secret: Secret, owner: SecretOwner, now: number): SecretAction {
   if (!isPoolSecret(secret)) return { action: "keep" };
   const name = secret.metadata?.name ?? "";
   const remove: SecretAction = { action: "delete", resourceVersion: secret.metadata?.resourceVersion };
-  if (belonging.state === "no pool") return remove;
-  if (belonging.state === "current") {
-    const { names } = belonging;
+  if (owner.state === "no pool") return remove;
+  if (owner.state === "current") {
+    const { names } = owner;
     if (names === undefined || name === names.token || name === names.userData) return { action: "keep" };
   }
   if (!name.startsWith("token")) return remove;

@@ -18,7 +18,7 @@ import {
 export type UpgradeType = "InPlace" | "Replace";
 
 export interface TokenSecretContent {
-  /** Of the control plane. */
+  /** The namespace of the control plane. */
   readonly namespace: string;
   readonly pool: ObjectName;
   readonly hash: string;
@@ -35,7 +35,7 @@ export interface TokenSecretContent {
 
 /** The API refuses Secrets above this. */
 const LONGEST_SECRET = 1024 * 1024;
-/** What the Ignition server adds: a token more, and what came of the payload. Without it no token would ever be rotated. */
+/** Space for what the Ignition server adds: one more token, and the outcome of the payload. Without it no token could be rotated. */
 const NOTES_BYTES = 4096;
 export const LONGEST_MESSAGE = 2048;
 
@@ -82,7 +82,7 @@ export function makeTokenSecret(content: TokenSecretContent, now: number): Secre
   throw new DrawbridgeError("DB_NODEPOOL_CONFIG", `the configuration of pool ${pathOf(pool)} ${problem}`);
 }
 
-/** What the controller keeps right in a Secret that is there: all else was written once and stays. */
+/** The Secret with the current configuration hash and without an end; undefined when it is so already. All else was written once. */
 export function refreshTokenSecret(secret: Secret, configurationHash: string): Secret | undefined {
   const { [annotation.tokenExpires]: expires, ...annotations } = secret.metadata?.annotations ?? {};
   const wanted = encoded(configurationHash);
@@ -106,7 +106,7 @@ export interface TokenSecretView {
   /** Undefined: never. NaN: the annotation is unreadable, which counts as expired. */
   readonly expiresAt: number | undefined;
   readonly reached: boolean;
-  /** What came of making the payload; undefined before the server tried. */
+  /** The outcome of making the payload; undefined before the server tried. */
   readonly outcome: { readonly reason: string; readonly message: string } | undefined;
   /** Unpacked on demand; throws when it cannot be read. */
   rawConfig(): string;
@@ -132,7 +132,7 @@ export function readTokenSecret(secret: Secret): TokenSecretView {
   };
 }
 
-/** Whether the Ignition server should look after it. */
+/** Whether the Secret is one that the Ignition server serves. */
 export function isTokenSecret(secret: Secret): boolean {
   return secret.metadata?.annotations?.[annotation.ignitionConfig] !== undefined;
 }
@@ -146,7 +146,7 @@ function readUpgradeType(text: string | undefined): UpgradeType | undefined {
   return text === "InPlace" || text === "Replace" ? text : undefined;
 }
 
-/** What no configuration comes near; more is not one, however small it was packed. */
+/** No configuration is as large; this bounds what a small packed text may grow to. */
 const LONGEST = 64 * 1024 * 1024;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 

@@ -41,7 +41,7 @@ describe("user data", () => {
     expect(() => userData({ ...content, token: "" })).toThrow("empty token");
   });
 
-  test("stands in a Secret under value, with templating switched off", () => {
+  test("is in a Secret under the key value, with templating switched off", () => {
     const secret = makeUserDataSecret("clusters-demo", content);
     expect(secret).toMatchObject({
       metadata: {

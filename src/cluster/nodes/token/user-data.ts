@@ -1,5 +1,6 @@
-/** What a machine is given at first boot: where its real configuration is, whom to trust, and the token that opens it. */
+/** The pointer config that a machine gets at first boot: the address of its configuration, the authority to trust, and its token. */
 import { DrawbridgeError } from "../../../base/errors/error.js";
+import { kubeManifest } from "../../kube/builders.js";
 import { type EffectiveProxy, goJson, omitEmpty } from "../hash/pool-hash.js";
 import {
   annotation,
@@ -53,19 +54,11 @@ export function userData(content: UserDataContent): string {
 }
 
 export function makeUserDataSecret(namespace: string, content: UserDataContent): Secret {
-  return {
-    apiVersion: "v1",
-    kind: "Secret",
-    metadata: {
-      name: userDataSecretName(content.pool.name, content.hash),
-      namespace,
-      annotations: { [annotation.nodePool]: pathOf(content.pool) },
-    },
-    type: "Opaque",
-    immutable: false,
-    // The first is encoded twice: machine controllers decode it once more.
-    data: { disableTemplating: encoded(encoded("true")), value: encoded(userData(content)) },
-  };
+  const name = userDataSecretName(content.pool.name, content.hash);
+  const metadata = { name, namespace, annotations: { [annotation.nodePool]: pathOf(content.pool) } };
+  // The first is encoded twice: machine controllers decode it once more.
+  const data = { disableTemplating: encoded(encoded("true")), value: encoded(userData(content)) };
+  return kubeManifest("Secret", metadata, { type: "Opaque", immutable: false, data });
 }
 
 /** The Secret with the wanted pointer config; undefined when it has that already. */

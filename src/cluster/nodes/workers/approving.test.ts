@@ -22,7 +22,7 @@ test.each([
   );
 });
 
-test("an approver that renews its lease will do", async () => {
+test("an approver that renews its lease is accepted", async () => {
   const cluster = new MemoryCluster();
   cluster.objects.set(leasePath("drawbridge", APPROVER_NAME), lease("somebody", "2031-01-01T00:00:29Z"));
   await requireApprover(cluster.api, "drawbridge", now);

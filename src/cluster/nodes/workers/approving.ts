@@ -3,28 +3,28 @@ import { mkdir } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { DrawbridgeError } from "../../../base/errors/error.js";
+import { kubeManifest } from "../../kube/builders.js";
 import { KubeApiError } from "../../kube/errors.js";
 import { LeaderElection } from "../../kube/leader.js";
 import { isLeaseValid, type Lease, leasePath } from "../../kube/lease.js";
 import { find } from "../../kube/objects.js";
-import { collectionPath, namedPath } from "../../kube/paths.js";
+import { collectionPath, objectPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { Approver } from "../csr/approver/approver.js";
-import type { Policy } from "../csr/case.js";
+import type { ApprovalPolicy } from "../csr/case.js";
 import { openDecisionLog } from "../csr/decide.js";
 import { configMapInventory, directoryInventory, INVENTORY_LABEL, withClaimsOf } from "../csr/inventory.js";
 import { MemoryStore } from "../csr/memory.js";
-import type { ConfigMap } from "../objects.js";
 import { APPROVER_NAME } from "../permissions.js";
 import type { WorkersContext } from "./change.js";
 import { inventoryText, type Worker } from "./worker.js";
 
 /** Who decides the certificate requests of new machines: this command, an approver that runs, or anybody else. */
-export interface Approval {
+export interface ApprovalMode {
   readonly by: "this command" | "a running approver" | "anybody";
-  /** Of the approver's Lease and memory. */
+  /** Namespace of the approver's Lease and memory. */
   readonly namespace: string;
-  readonly policy: Policy;
+  readonly policy: ApprovalPolicy;
 }
 
 const INTERVAL_MS = 1000;
@@ -101,9 +101,9 @@ export async function requireApprover(api: KubeApi, namespace: string, now: numb
 
 async function ensureNamespace(api: KubeApi, name: string): Promise<void> {
   try {
-    await api.create(collectionPath("Namespace"), { apiVersion: "v1", kind: "Namespace", metadata: { name } });
+    await api.create(collectionPath("Namespace"), kubeManifest("Namespace", { name }));
   } catch (reason) {
-    // Whoever may not make it may still use it, and a directory of objects needs none.
+    // A user who may not create it may still use it, and a directory of objects needs none.
     const isFine = reason instanceof KubeApiError && [403, 404, 409].includes(reason.status);
     if (!isFine) throw reason;
   }
@@ -113,15 +113,8 @@ const NAME = "drawbridge-workers";
 
 /** Writes the inventory into a ConfigMap, where an approver in that cluster finds it. */
 export async function publishInventory(api: KubeApi, namespace: string, workers: readonly Worker[]): Promise<string> {
-  const map: ConfigMap = {
-    apiVersion: "v1",
-    kind: "ConfigMap",
-    metadata: { name: NAME, namespace, labels: { [INVENTORY_LABEL]: "true" } },
-    data: { "workers.yaml": inventoryText(workers) },
-  };
-  await api.apply(namedPath("ConfigMap", { namespace, name: NAME }), map, {
-    fieldManager: "drawbridge-workers",
-    force: true,
-  });
+  const metadata = { name: NAME, namespace, labels: { [INVENTORY_LABEL]: "true" } };
+  const map = kubeManifest("ConfigMap", metadata, { data: { "workers.yaml": inventoryText(workers) } });
+  await api.apply(objectPath(map), map, { fieldManager: NAME, force: true });
   return `ConfigMap ${namespace}/${NAME}`;
 }

@@ -1,7 +1,7 @@
-/** What the commands that change a pool's workers share. */
+/** The context and the steps of commands that change a pool's workers. */
 
 import { deleteIfPresent } from "../../kube/objects.js";
-import type { Approval } from "./approving.js";
+import type { ApprovalMode } from "./approving.js";
 import type { Deadline } from "./deadline.js";
 import { cordon, type DrainRules, drain } from "./drain.js";
 import { type MachineContext, type MakeOptions, machineCommand, runMachineCommand } from "./machines.js";
@@ -15,7 +15,7 @@ export interface WorkersContext extends MachineContext {
   readonly drainMs: number;
   /** How many workers may be missing at a time. */
   readonly maxUnavailable: number;
-  readonly approval: Approval;
+  readonly approval: ApprovalMode;
 }
 
 /** Options with the pool's current user data; rejects, before anything is changed, when it has none. */
@@ -31,7 +31,7 @@ export async function makeOptionsFor(context: WorkersContext): Promise<MakeOptio
   };
 }
 
-/** At most so many at a time; after a failure none is begun any more, and those under way end first. */
+/** Runs at most so many at a time. After a failure no more are begun, and those under way end first. */
 export async function eachOf<T>(items: readonly T[], most: number, run: (item: T) => Promise<void>): Promise<void> {
   const failures: unknown[] = [];
   let next = 0;
@@ -44,7 +44,7 @@ export async function eachOf<T>(items: readonly T[], most: number, run: (item: T
   if (failures.length > 0) throw failures[0];
 }
 
-/** Recorded before a worker is taken out of service: whoever goes on after a kill must know that it was leaving. */
+/** Records that workers leave before they are taken out of service: the next run after a kill must know it. */
 export async function markLeaving(context: WorkersContext, names: readonly string[], leaving: "removed" | "replaced") {
   await context.store.change((all) => all.map((one) => (names.includes(one.name) ? { ...one, leaving } : one)));
 }

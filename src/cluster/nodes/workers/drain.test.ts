@@ -3,7 +3,7 @@ import { hastyClock } from "../../../base/testing/hasty-clock.js";
 import { KubeApiError } from "../../kube/errors.js";
 import { cordon, drain, type Pod, requireDrainable, sortPods } from "./drain.js";
 import { MemoryCluster } from "./testing/cluster.js";
-import { patient, RecordedProgress } from "./testing/progress.js";
+import { RecordedProgress, testDeadline } from "./testing/progress.js";
 
 const strict = { force: false, deleteEmptyDirData: false };
 const owned = (kind: string) => [{ kind, name: "some", controller: true }];
@@ -65,10 +65,10 @@ describe("draining", () => {
     cluster.putNode("w-0");
     cluster.putNode("w-1");
   });
-  const drained = (change: Parameters<typeof patient>[1] = {}, name = "w-0") =>
-    drain(cluster.api, cluster.node(name)!, strict, patient(progress, change));
+  const drained = (change: Parameters<typeof testDeadline>[1] = {}, name = "w-0") =>
+    drain(cluster.api, cluster.node(name)!, strict, testDeadline(progress, change));
 
-  test("says what stands in the way before anything is touched", async () => {
+  test("reports the pods that prevent it before anything is changed", async () => {
     for (const name of ["a", "b", "c", "d", "e", "f"])
       cluster.putPod(name, "w-0", { metadata: { ownerReferences: [] } });
     await expect(requireDrainable(cluster.api, ["w-0", "w-1"], strict)).rejects.toThrow(
@@ -78,7 +78,7 @@ describe("draining", () => {
     await requireDrainable(cluster.api, ["w-1"], strict);
   });
 
-  test("cordons once", async () => {
+  test("cordons a node once", async () => {
     expect((await cordon(cluster.api, "w-0"))?.spec?.unschedulable).toBe(true);
     await cordon(cluster.api, "w-0");
     expect(cluster.writes).toEqual(["update /api/v1/nodes/w-0"]);
@@ -94,19 +94,19 @@ describe("draining", () => {
     await drained({ clock });
     expect(cluster.writes.filter((write) => write.includes("slow"))).toHaveLength(1);
     expect(cluster.has("other")).toBe(true);
-    expect(progress.told).toEqual(["w-0: default/web is evicted", "w-0: default/slow is evicted"]);
+    expect(progress.logged).toEqual(["w-0: default/web is evicted", "w-0: default/slow is evicted"]);
   });
 
-  test("waits while a budget holds, and says so", async () => {
+  test("waits while a disruption budget forbids the eviction, and says so", async () => {
     cluster.putPod("web", "w-0");
     cluster.held.add("web");
     let waits = 0;
     await drained({ clock: hastyClock(() => ++waits === 3 && cluster.held.clear()) });
     expect(cluster.has("web")).toBe(false);
-    expect(progress.states[0]).toContain("pods left: 1; default/web: Cannot evict pod");
+    expect(progress.statuses[0]).toContain("pods left: 1; default/web: Cannot evict pod");
   });
 
-  test("ends at its deadline, with the budget's own words", async () => {
+  test("ends at its deadline with the disruption budget's message", async () => {
     cluster.putPod("web", "w-0");
     cluster.held.add("web");
     await expect(drained({ timeoutMs: 3000 })).rejects.toMatchObject({
@@ -116,12 +116,12 @@ describe("draining", () => {
     expect(cluster.has("web")).toBe(true);
   });
 
-  test("does not wait for a kubelet that is away", async () => {
+  test("does not wait for pods of a kubelet that does not answer", async () => {
     cluster.putNode("w-0", false);
     cluster.putPod("web", "w-0");
     cluster.lingering.add("web");
     await drained();
-    expect(progress.told).toEqual(["w-0: default/web is evicted"]);
+    expect(progress.logged).toEqual(["w-0: default/web is evicted"]);
   });
 
   test("goes on after an outage of the API", async () => {
@@ -132,10 +132,10 @@ describe("draining", () => {
     };
     await drained();
     expect(cluster.has("web")).toBe(false);
-    expect(progress.states).toContain("draining w-0: no answer");
+    expect(progress.statuses).toContain("draining w-0: no answer");
   });
 
-  test("stops at a pod that came meanwhile and would be lost", async () => {
+  test("stops at a new pod that nothing would start elsewhere", async () => {
     cluster.putPod("web", "w-0");
     cluster.held.add("web");
     const clock = hastyClock(() => cluster.putPod("stray", "w-0", { metadata: { ownerReferences: [] } }));

@@ -31,7 +31,7 @@ export async function drain(api: KubeApi, node: Node, rules: DrainRules, deadlin
   try {
     await deadline.poll(`draining ${name}`, async () => {
       const { leave, obstacles } = sortPods(await podsOn(api, name), rules);
-      if (obstacles.length > 0) throw inTheWay(name, obstacles);
+      if (obstacles.length > 0) throw notDrainable(name, obstacles);
       blocked.clear();
       for (const pod of leave) {
         const uid = pod.metadata?.uid ?? podName(pod);
@@ -55,7 +55,7 @@ export async function drain(api: KubeApi, node: Node, rules: DrainRules, deadlin
   }
 }
 
-/** What keeps it from being evicted now; undefined once it goes. */
+/** Why the pod cannot be evicted now; undefined once it is evicted. */
 async function evict(api: KubeApi, pod: Pod): Promise<string | undefined> {
   const { name = "", namespace = "", uid } = pod.metadata ?? {};
   const eviction = {
@@ -84,7 +84,7 @@ async function podsOn(api: KubeApi, node: string): Promise<readonly Pod[]> {
   }
 }
 
-function inTheWay(node: string, obstacles: readonly string[]): DrawbridgeError {
+function notDrainable(node: string, obstacles: readonly string[]): DrawbridgeError {
   return new DrawbridgeError("DB_WORKERS_DRAIN", `pods prevent ${node} from being drained: ${shortened(obstacles)}`);
 }
 
@@ -109,18 +109,18 @@ export function sortPods(pods: readonly Pod[], rules: DrainRules) {
   const leave: Pod[] = [];
   const obstacles: string[] = [];
   for (const pod of pods) {
-    if (stays(pod)) continue;
-    const obstacle = isOver(pod) ? undefined : obstacleOf(pod, rules);
+    if (isKept(pod)) continue;
+    const obstacle = hasEnded(pod) ? undefined : obstacleOf(pod, rules);
     if (obstacle === undefined) leave.push(pod);
     else obstacles.push(obstacle);
   }
   return { leave, obstacles };
 }
 
-/** The kubelet's own, and those that a DaemonSet would start again right here. */
-function stays(pod: Pod): boolean {
+/** Static pods of the kubelet, and pods that a DaemonSet would start again on the same node. */
+function isKept(pod: Pod): boolean {
   if (pod.metadata?.annotations?.["kubernetes.io/config.mirror"] !== undefined) return true;
-  return controllerOf(pod)?.kind === "DaemonSet" && !isOver(pod);
+  return controllerOf(pod)?.kind === "DaemonSet" && !hasEnded(pod);
 }
 
 function obstacleOf(pod: Pod, { deleteEmptyDirData, force }: DrainRules): string | undefined {
@@ -138,7 +138,7 @@ function controllerOf({ metadata }: Pod) {
   return metadata?.ownerReferences?.find(({ controller }) => controller === true);
 }
 
-function isOver({ status }: Pod): boolean {
+function hasEnded({ status }: Pod): boolean {
   return status?.phase === "Succeeded" || status?.phase === "Failed";
 }
 

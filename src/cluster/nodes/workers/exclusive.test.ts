@@ -12,19 +12,19 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(base, { recursive: true }));
 
-test("holds the directory while it runs, and leaves nothing", async () => {
+test("the lock exists while a command runs, and a new directory is removed afterwards", async () => {
   const seen = await exclusively(directory, async () => readdirSync(directory));
   expect(seen).toEqual([".lock"]);
   expect(existsSync(directory)).toBe(false);
 });
 
-test("keeps what was made, and directories that were there", async () => {
+test("the lock keeps a directory that existed before", async () => {
   mkdirSync(directory);
   await exclusively(directory, async () => undefined);
   expect(readdirSync(directory)).toEqual([]);
 });
 
-test("says who is at work", async () => {
+test("a second command is refused with the process number of the first", async () => {
   mkdirSync(directory);
   // The process that runs these tests is nobody's own.
   writeFileSync(join(directory, ".lock"), `${process.ppid}\n`);
@@ -34,13 +34,13 @@ test("says who is at work", async () => {
   expect(readFileSync(join(directory, ".lock"), "utf8")).toBe(`${process.ppid}\n`);
 });
 
-test.each(["4194305\n", "", "what?"])("takes over a lock of nobody: %j", async (content) => {
+test.each(["4194305\n", "", "what?"])("a lock whose process is gone is taken over: %j", async (content) => {
   mkdirSync(directory);
   writeFileSync(join(directory, ".lock"), content);
   expect(await exclusively(directory, async () => readdirSync(directory))).toEqual([".lock"]);
 });
 
-test("lets go after a failure", async () => {
+test("the lock is released after a failure", async () => {
   const failing = exclusively(directory, async () => {
     throw new Error("no");
   });

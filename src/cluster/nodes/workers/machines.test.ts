@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { gcloudCommand, renderCommand, runCommand, runMachineCommand, shellText, splitCommand } from "./machines.js";
+import { gcloudCommand, renderCommand, runMachineCommand, shellText, splitCommand } from "./machines.js";
 import type { Worker } from "./worker.js";
 
 const worker: Worker = {
@@ -11,7 +11,7 @@ const worker: Worker = {
   },
 };
 
-describe("commands of one's own", () => {
+describe("a command of the provider command", () => {
   test.each([
     ["virt make {name}", ["virt", "make", "{name}"]],
     [`a 'b c' "d \\"e" f'g'h`, ["a", "b c", 'd "e', "fgh"]],
@@ -25,7 +25,7 @@ describe("commands of one's own", () => {
     ["a {user}", "{user} is not known"],
   ])("refuses %s", (text, sentence) => expect(() => splitCommand(text)).toThrow(sentence));
 
-  test("puts each value into one word, whatever is in it", () => {
+  test("keeps each value in one word, whatever characters it has", () => {
     const odd = { ...worker, zone: "a; rm -rf /" };
     expect(renderCommand(["x", "--z={zone}", "{name}", "{userdata}"], odd, "/s/w 0.ign")).toEqual([
       "x",
@@ -35,15 +35,17 @@ describe("commands of one's own", () => {
     ]);
   });
 
-  test("shows them as a person could type them", () => {
+  test("is shown as a person could type it", () => {
     expect(shellText(["a", "--b=c", "d e", "f'g", ""])).toBe(`a --b=c 'd e' 'f'\\''g' ''`);
   });
 
-  test("says which program failed for whom, in its own last words", async () => {
-    await expect(runCommand("w-0", ["true"])).resolves.toBeUndefined();
+  test("that fails is reported with its program, the worker and the last line of its error output", async () => {
+    const own: Worker = { ...worker, provider: "command" };
+    await expect(runMachineCommand("create", own, ["true"])).resolves.toBeUndefined();
     const failing = ["node", "-e", "console.error('first\\nno quota'); process.exit(3)"];
-    await expect(runCommand("w-0", failing)).rejects.toThrow("node failed for w-0: no quota");
-    await expect(runCommand("w-0", ["drawbridge-no-such-program"])).rejects.toMatchObject({ code: "DB_WORKERS" });
+    await expect(runMachineCommand("create", own, failing)).rejects.toThrow("node failed for w-0: no quota");
+    const missing = runMachineCommand("create", own, ["drawbridge-no-such-program"]);
+    await expect(missing).rejects.toMatchObject({ code: "DB_WORKERS" });
   });
 });
 
@@ -59,7 +61,7 @@ describe("gcloud", () => {
     );
   });
 
-  test("leaves out what was not said, but a zone must be", () => {
+  test("leaves out settings that are empty, and requires a zone", () => {
     const shape = { machineType: "", diskGb: "", subnet: "", image: "", imageProject: "", project: "" };
     expect(gcloudCommand("create", { ...worker, shape }, "f")).toEqual([
       ...["gcloud", "compute", "instances", "create", "w-0", "--zone=europe-a"],
@@ -68,7 +70,7 @@ describe("gcloud", () => {
     expect(() => gcloudCommand("create", { ...worker, zone: "" }, "f")).toThrow("give --zones");
   });
 
-  test("takes a machine that is there already, or gone already, for made, or removed", async () => {
+  test("counts a machine that exists already as made, and one that is gone already as removed", async () => {
     const saying = (words: string) => ["sh", "-c", 'echo "$0" >&2; exit 1', ` - The resource 'w-0' ${words}`];
     await runMachineCommand("create", worker, saying("already exists"));
     await runMachineCommand("delete", worker, saying("was not found"));

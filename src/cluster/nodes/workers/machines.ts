@@ -1,14 +1,14 @@
 /** Makes and removes workers one after the other. Each step is recorded, so that a command that was killed can be repeated. */
 
-import { execFile } from "node:child_process";
-import { type DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import type { DrawbridgeError } from "../../../base/errors/error.js";
+import { runCommand } from "../../../base/run-command.js";
 import type { ObjectName } from "../objects.js";
 import type { Clusters } from "./status.js";
 import type { WorkerStore } from "./store.js";
 import { ensureTokens, type PoolUserData, workerUserData } from "./user-data.js";
 import { isInGroup, planWorkers, type Worker, type WorkerGroup, workersError } from "./worker.js";
 
-/** Where machines are made, and for whom. */
+/** The pool, the clusters and the store for which machines are made. */
 export interface MachineContext {
   readonly clusters: Clusters;
   readonly pool: ObjectName;
@@ -27,7 +27,7 @@ export interface MakeOptions extends MachineContext {
   readonly onMade?: (made: MadeWorker) => void;
 }
 
-/** What workers that are made together have in common. */
+/** The settings that workers made together have in common. */
 export interface MachineTemplate
   extends Pick<Worker, "provider" | "shape" | "createCommand" | "deleteCommand" | "setHostname" | "ignitionAddress"> {
   /** If undefined, workers get tokens of their own when the Ignition server is ours: others know no such tokens. */
@@ -51,13 +51,12 @@ export interface MadeWorker {
 /** A worker that is not recorded yet. */
 export type NewWorker = Omit<Worker, "hash" | "notBefore" | "deadline" | "made">;
 
-export async function createWorkers(creation: CreateOptions): Promise<MadeWorker[]> {
-  const { group, store, userData } = creation;
-  const template = { ...creation.template, ownToken: creation.template.ownToken ?? userData.isOurs };
+export async function createWorkers(options: CreateOptions): Promise<MadeWorker[]> {
+  const { group, store, userData } = options;
+  const template = { ...options.template, ownToken: options.template.ownToken ?? userData.isOurs };
   const before = await store.read();
-  const planned = planWorkers(before, group, await store.numbers()).map((plan) => ({
-    ...{ ...template, ...plan, pool: group.pool, ips: [] },
-  }));
+  const plans = planWorkers(before, group, await store.numbers());
+  const planned = plans.map((plan) => ({ ...template, ...plan, pool: group.pool, ips: [] }));
   const own = before.filter((worker) => isInGroup(worker, group));
   // With today's template: a command that failed may have been corrected.
   const unfinished = own
@@ -66,27 +65,21 @@ export async function createWorkers(creation: CreateOptions): Promise<MadeWorker
   const kept: MadeWorker[] = own
     .filter(({ made }) => made)
     .map(({ name, zone }) => ({ name, zone, userData: store.userDataFile(name), command: [], action: "kept" }));
-  const made = await makeWorkers(creation, [...unfinished, ...planned]);
+  const made = await makeWorkers(options, [...unfinished, ...planned]);
   return [...kept, ...made].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
 }
 
 /** Records them all, instead of workers that they replace and that are gone, and makes their machines. */
-export async function makeWorkers(making: MakeOptions, drafts: readonly NewWorker[]): Promise<MadeWorker[]> {
-  const { clusters, dryRun, joinWithinMs, now, onMade, pool, publish, store, userData } = making;
+export async function makeWorkers(options: MakeOptions, drafts: readonly NewWorker[]): Promise<MadeWorker[]> {
+  const { clusters, dryRun, joinWithinMs, now, onMade, pool, publish, store, userData } = options;
   const time = (at: number) => new Date(at).toISOString();
   const record = { hash: userData.hash, notBefore: time(now), deadline: time(now + joinWithinMs), made: false };
   const fresh = drafts.map((draft): Worker => ({ ...draft, ...record }));
-  const madeOf = (worker: Worker, action: MadeWorker["action"] | undefined): MadeWorker => {
-    const { name, zone } = worker;
-    const file = store.userDataFile(name);
+  const madeOf = (worker: Worker, action?: MadeWorker["action"]): MadeWorker => {
+    const file = store.userDataFile(worker.name);
     const command = machineCommand("create", worker, file);
-    return {
-      name,
-      zone,
-      userData: file,
-      command,
-      action: action ?? (command.length > 0 ? "made" : "user data written"),
-    };
+    const usual = command.length > 0 ? "made" : "user data written";
+    return { name: worker.name, zone: worker.zone, userData: file, command, action: action ?? usual };
   };
   if (dryRun) return fresh.map((worker) => madeOf(worker, "would be made"));
   const holders = fresh.filter(({ ownToken }) => ownToken).map(({ name }) => name);
@@ -99,7 +92,7 @@ export async function makeWorkers(making: MakeOptions, drafts: readonly NewWorke
   const done: MadeWorker[] = [];
   for (const [index, worker] of fresh.entries()) {
     await store.writeUserData(worker.name, texts[index]!);
-    const made = madeOf(worker, undefined);
+    const made = madeOf(worker);
     const isRun = made.command.length > 0;
     if (isRun) await runMachineCommand("create", worker, made.command);
     // Machines that people make are not reported to us; giving the same user data again does no harm.
@@ -155,15 +148,13 @@ export function machineCommand(verb: Verb, worker: Worker, userData: string): st
 }
 
 /** Somebody was killed after the machine was made, or was gone, and before that was written down. */
-const alreadyDone: Readonly<Record<Verb, RegExp>> = { create: /already exists/, delete: /was not found/ };
+const ALREADY_DONE: Readonly<Record<Verb, RegExp>> = { create: /already exists/, delete: /was not found/ };
 
 export async function runMachineCommand(verb: Verb, worker: Worker, command: readonly string[]): Promise<void> {
-  try {
-    await runCommand(worker.name, command);
-  } catch (reason) {
-    if (worker.provider === "gcloud" && alreadyDone[verb].test(messageOf(reason))) return;
-    throw reason;
-  }
+  const { code, stderr } = await runCommand(command, { timeoutMs: TIMEOUT_MS });
+  const problem = stderr.trim().split("\n").at(-1) || `it ended with ${code}`;
+  if (code === 0 || (worker.provider === "gcloud" && ALREADY_DONE[verb].test(problem))) return;
+  throw workersError(`${command[0]} failed for ${worker.name}: ${problem}`);
 }
 
 export function gcloudCommand(verb: Verb, { name, shape, zone }: Worker, userDataFile: string): string[] {
@@ -184,7 +175,7 @@ export function gcloudCommand(verb: Verb, { name, shape, zone }: Worker, userDat
   ];
 }
 
-/** What --create-command and --delete-command may contain in braces. */
+/** The placeholders of --create-command and --delete-command. */
 const placeholderValues: Readonly<Record<string, (worker: Worker, userData: string) => string>> = {
   name: ({ name }) => name,
   pool: ({ pool }) => pool,
@@ -234,18 +225,7 @@ export function renderCommand(template: readonly string[], worker: Worker, userD
   );
 }
 
-/** As a person could type it. */
+/** The command as a person could type it. */
 export function shellText(words: readonly string[]): string {
   return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(" ");
-}
-
-export async function runCommand(worker: string, words: readonly string[]): Promise<void> {
-  const [program = "", ...args] = words;
-  await new Promise<void>((resolve, reject) => {
-    execFile(program, args, { timeout: TIMEOUT_MS, maxBuffer: 16 * 1024 * 1024 }, (error, _stdout, stderr) => {
-      if (error === null) return resolve();
-      const said = stderr.trim().split("\n").at(-1) || error.message.split("\n")[0];
-      reject(workersError(`${program} failed for ${worker}: ${said}`));
-    });
-  });
 }

@@ -15,7 +15,7 @@ const pool: NodePool = {
   },
 };
 
-test("puts what is missing on a node and leaves the rest, once", async () => {
+test("labelling a node adds the missing labels and taints once and keeps the others", async () => {
   const cluster = new MemoryCluster();
   cluster.putNode("w-0", true, { metadata: { labels: { own: "1", tier: "back" } } });
   const path = "/api/v1/nodes/w-0";
@@ -24,23 +24,23 @@ test("puts what is missing on a node and leaves the rest, once", async () => {
     { key: "dedicated", value: "old", effect: "NoSchedule" },
   ];
   cluster.objects.set(path, { ...cluster.node("w-0"), spec: { taints } } as object);
-  const furnishing = nodeSettingsOf(pool);
-  expect(missingSettings(cluster.node("w-0")!, furnishing)).toEqual([
+  const settings = nodeSettingsOf(pool);
+  expect(missingSettings(cluster.node("w-0")!, settings)).toEqual([
     "label tier=front",
     "taint dedicated=front:NoSchedule",
     "taint fragile:NoExecute",
   ]);
-  expect(await labelNode(cluster.api, "w-0", furnishing, "01234567")).toBe(true);
+  expect(await labelNode(cluster.api, "w-0", settings, "01234567")).toBe(true);
   const { metadata, spec } = cluster.node("w-0")!;
   expect(metadata?.labels).toEqual({ own: "1", tier: "front", [label.nodePool]: "front" });
   expect(spec?.taints).toEqual([taints[0], ...(pool.spec?.taints ?? [])]);
-  expect(await labelNode(cluster.api, "w-0", furnishing, "89abcdef")).toBe(false);
+  expect(await labelNode(cluster.api, "w-0", settings, "89abcdef")).toBe(false);
   expect(cluster.writes).toEqual([`update ${path}`]);
   // What it was made with stays, whatever was given to machines since.
   expect(metadata?.annotations?.[annotation.currentConfigVersion]).toBe("01234567");
 });
 
-test("does not mind a kubelet that writes at the same time", async () => {
+test("labelling a node is repeated when a kubelet writes at the same time", async () => {
   const cluster = new MemoryCluster();
   cluster.putNode("w-0");
   let isFirst = true;
@@ -53,7 +53,7 @@ test("does not mind a kubelet that writes at the same time", async () => {
   expect(cluster.node("w-0")?.metadata?.labels?.tier).toBe("front");
 });
 
-test("misses no label that nobody asked for", () => {
+test("a node without settings of its pool misses no label", () => {
   expect(
     missingSettings({ metadata: { name: "w-0" } }, nodeSettingsOf({ metadata: { name: "front" }, spec: {} })),
   ).toEqual([]);

@@ -1,4 +1,4 @@
-/** Nodes, as far as the machines behind them concern us. */
+/** Nodes: whether they are Ready, and the labels and taints of their pool. */
 
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { change } from "../../kube/objects.js";
@@ -45,12 +45,12 @@ export async function changeNode(
 interface NodeSettings {
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
-  /** Goes along, as HyperShift's own nodes have it; nobody misses it. */
+  /** A label that HyperShift's own nodes have; a node without it is complete. */
   readonly poolLabels: Readonly<Record<string, string>>;
 }
 
 const LONGEST_LABEL = 63;
-const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+const TAINT_EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 export function nodeSettingsOf(pool: NodePool): NodeSettings {
   const { nodeLabels = {}, taints = [] } = pool.spec ?? {};
@@ -63,16 +63,16 @@ export function nodeSettingsOf(pool: NodePool): NodeSettings {
 }
 
 function checked({ effect = "", key = "", value }: Partial<Taint>, pool: string): Taint {
-  if (key === "" || !effects.includes(effect)) {
+  if (key === "" || !TAINT_EFFECTS.includes(effect)) {
     throw new DrawbridgeError(
       "DB_NODEPOOL",
-      `pool ${pool}: spec.taints needs a key and an effect (${effects.join(", ")})`,
+      `pool ${pool}: spec.taints needs a key and an effect (${TAINT_EFFECTS.join(", ")})`,
     );
   }
   return { key, effect, ...(value === undefined ? {} : { value }) };
 }
 
-/** In words; empty when everything is there. */
+/** The missing labels and taints in words; empty when the node has all. */
 export function missingSettings(node: Node, { labels, taints }: NodeSettings): string[] {
   return [
     ...missingLabels(node, labels).map(([key, value]) => `label ${key}=${value}`),
@@ -80,14 +80,14 @@ export function missingSettings(node: Node, { labels, taints }: NodeSettings): s
   ];
 }
 
-/** Whatever else is on the node stays; a hash that it has already is what it was really made with. */
-export async function labelNode(api: KubeApi, name: string, furnishing: NodeSettings, hash: string): Promise<boolean> {
+/** All else on the node stays, also a hash that it has: that is the one it was made with. */
+export async function labelNode(api: KubeApi, name: string, settings: NodeSettings, hash: string): Promise<boolean> {
   let isChanged = false;
   await changeNode(api, name, (node) => {
     const isKnown = node.metadata?.annotations?.[annotation.currentConfigVersion] !== undefined || hash === "";
-    const isOurs = missingLabels(node, furnishing.poolLabels).length === 0;
-    isChanged = missingSettings(node, furnishing).length > 0 || !isKnown || !isOurs;
-    return isChanged ? labelledNode(node, furnishing, hash) : undefined;
+    const isOurs = missingLabels(node, settings.poolLabels).length === 0;
+    isChanged = missingSettings(node, settings).length > 0 || !isKnown || !isOurs;
+    return isChanged ? labelledNode(node, settings, hash) : undefined;
   });
   return isChanged;
 }
@@ -96,14 +96,14 @@ function missingLabels({ metadata }: Node, labels: NodeSettings["labels"]) {
   return Object.entries(labels).filter(([key, value]) => metadata?.labels?.[key] !== value);
 }
 
-function labelledNode(node: Node, { poolLabels: belonging, labels, taints }: NodeSettings, hash: string): Node {
+function labelledNode(node: Node, { poolLabels, labels, taints }: NodeSettings, hash: string): Node {
   const isReplaced = (old: Taint) => taints.some(({ effect, key }) => old.key === key && old.effect === effect);
   const { metadata, spec } = node;
   return {
     ...node,
     metadata: {
       ...metadata,
-      labels: { ...metadata?.labels, ...labels, ...belonging },
+      labels: { ...metadata?.labels, ...labels, ...poolLabels },
       annotations: {
         ...(hash === "" ? {} : { [annotation.currentConfigVersion]: hash }),
         ...metadata?.annotations,

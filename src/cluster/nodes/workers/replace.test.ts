@@ -11,12 +11,12 @@ import { planReplacements, replaceWorkers, workersBehind } from "./replace.js";
 import { planScale, scale } from "./scale.js";
 import { WorkerStore } from "./store.js";
 import { MemoryCluster } from "./testing/cluster.js";
-import { patient, RecordedProgress } from "./testing/progress.js";
+import { RecordedProgress, testDeadline } from "./testing/progress.js";
 import { prepare } from "./up.js";
 
 const group = { pool: "clusters/workers", prefix: "w", zones: ["a", "b"] };
 
-let house: PoolFixture;
+let fixture: PoolFixture;
 let cluster: MemoryCluster;
 let progress: RecordedProgress;
 let store: WorkerStore;
@@ -25,32 +25,32 @@ let machines: string;
 let dead: Set<string>;
 
 beforeEach(async () => {
-  house = new PoolFixture();
+  fixture = new PoolFixture();
   cluster = new MemoryCluster();
   progress = new RecordedProgress();
   dead = new Set();
-  await house.addObjects(makePool());
-  house.start();
+  await fixture.addObjects(makePool());
+  fixture.start();
   await vi.waitFor(
     async () => {
-      expect((await house.secrets("user-data-")).length).toBe(1);
-      expect((await house.pool()).metadata?.annotations?.[annotation.currentConfigVersion]).toBeDefined();
+      expect((await fixture.secrets("user-data-")).length).toBe(1);
+      expect((await fixture.pool()).metadata?.annotations?.[annotation.currentConfigVersion]).toBeDefined();
     },
     { timeout: 10_000 },
   );
   // It has done its part, and would only look at the directory all the time.
-  await house.close(false);
-  store = new WorkerStore(join(house.directory, ".state"));
-  machines = join(house.directory, ".machines.txt");
+  await fixture.close(false);
+  store = new WorkerStore(join(fixture.directory, ".state"));
+  machines = join(fixture.directory, ".machines.txt");
   writeFileSync(machines, "");
 }, 20_000);
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
 const log = () => readFileSync(machines, "utf8").trim().split("\n");
 const names = async () => (await store.read()).map(({ name }) => name);
-const hashOf = async () => (await house.pool()).metadata?.annotations?.[annotation.currentConfigVersion] ?? "";
+const hashOf = async () => (await fixture.pool()).metadata?.annotations?.[annotation.currentConfigVersion] ?? "";
 
-/** Writes down what it was told. */
+/** Records the commands that it runs. */
 const command = (verb: string) => ["sh", "-c", 'echo "$1 $2" >> "$0"', machines, verb, "{name}"];
 
 /** What is made becomes a Ready node as soon as somebody waits for it; what is removed is not Ready any more. */
@@ -64,10 +64,10 @@ function boot(): void {
 }
 
 const context = (change: Partial<WorkersContext> = {}): WorkersContext => ({
-  clusters: { pools: house.api, nodes: cluster.api },
+  clusters: { pools: fixture.api, nodes: cluster.api },
   pool: { namespace, name: "workers" },
   store,
-  deadline: patient(progress, { clock: hastyClock(boot), timeoutMs: 20_000 }),
+  deadline: testDeadline(progress, { clock: hastyClock(boot), timeoutMs: 20_000 }),
   rules: { force: false, deleteEmptyDirData: false },
   drainMs: 5000,
   maxUnavailable: 1,
@@ -92,7 +92,7 @@ async function replaced(old: readonly string[], change: Partial<WorkersContext> 
 }
 
 describe("replacing", () => {
-  test("takes one down after the other, each in the place of the last, and can be told twice", async () => {
+  test("takes one worker down after the other, and can be repeated", async () => {
     await make(3);
     cluster.putPod("web", "w-1");
     await replaced(["w-1", "w-2"]);
@@ -130,7 +130,7 @@ describe("replacing", () => {
     const plan = await planReplacements(context(), ["w-9"]);
     expect(plan).toEqual([{ old: "w-9", fresh: "w-0", state: "begun" }]);
     const clock = hastyClock(() => cluster.putNode("w-0"));
-    await replaceWorkers(context({ deadline: patient(progress, { clock, timeoutMs: 20_000 }) }), plan);
+    await replaceWorkers(context({ deadline: testDeadline(progress, { clock, timeoutMs: 20_000 }) }), plan);
     expect(existsSync(store.userDataFile("w-9"))).toBe(false);
   });
 
@@ -149,7 +149,7 @@ describe("replacing", () => {
     expect(log()).toEqual(["make w-0", "make w-1", "remove w-0", "make w-2"]);
   });
 
-  test("stays where it is when a machine cannot be removed, and says so in its record", async () => {
+  test("stops when a machine cannot be removed, and records that the worker is leaving", async () => {
     await make(2);
     await store.change((all) => all.map((one) => ({ ...one, deleteCommand: ["false"] })));
     await expect(replaced(["w-0"])).rejects.toThrow("false failed for w-0");
@@ -175,7 +175,7 @@ describe("replacing", () => {
     expect(await names()).toEqual(["w-2", "w-4", "w-5"]);
   });
 
-  test("takes several at a time when they may be missing", async () => {
+  test("takes several workers at a time when --max-unavailable allows it", async () => {
     await make(4);
     await replaced(["w-0", "w-1", "w-2"], { maxUnavailable: 2 });
     const removals = log().map((line, index) => [line, index] as const);
@@ -214,7 +214,7 @@ describe("scaling", () => {
     expect(cluster.node("w-2")?.metadata?.annotations?.[annotation.currentConfigVersion]).toBe(await hashOf());
   });
 
-  test("lets those go first that are of no use, then those that are behind, then the youngest", async () => {
+  test("removes first the workers that are not Ready, then those that are behind, then the youngest", async () => {
     await make(4);
     const hash = await hashOf();
     cluster.putNode("w-0", false);
@@ -242,11 +242,11 @@ describe("scaling", () => {
     await scale(context({ publish }), second);
     expect(await names()).toEqual(["w-0", "w-3"]);
     expect(published).toEqual([2, 1, 2]);
-    const [tokens] = await house.secrets("worker-tokens-");
+    const [tokens] = await fixture.secrets("worker-tokens-");
     expect(Object.keys(tokens?.data ?? {})).toEqual(["w-0", "w-3"]);
   });
 
-  test("has nothing to go by where there is no worker", async () => {
+  test("is refused where there is no worker yet", async () => {
     await expect(planScale(context(), { ...group, count: 1 }, "")).rejects.toThrow(
       "drawbridge workers up makes the first ones",
     );

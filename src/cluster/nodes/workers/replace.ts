@@ -16,15 +16,16 @@ export interface Replacement {
   readonly state: "to be done" | "begun" | "done";
 }
 
-/** What there is to do for these workers, those first whose nodes are of no use now. Nothing is changed. */
+/** The replacements of these workers, those first whose nodes are not Ready. Nothing is changed. */
 export async function planReplacements(context: WorkersContext, names: readonly string[]): Promise<Replacement[]> {
   const { clusters, deadline, pool, store } = context;
   const all = await store.read();
   const nodes = await deadline.poll("the nodes", () => listNodes(clusters.nodes));
   let numbers = await store.numbers();
   const plans = names.map((old): Replacement => {
-    const heir = all.find(({ replaces }) => replaces === old);
-    if (heir !== undefined) return { old, fresh: heir.name, state: isDone(heir, nodes) ? "done" : "begun" };
+    const successor = all.find(({ replaces }) => replaces === old);
+    if (successor !== undefined)
+      return { old, fresh: successor.name, state: isDone(successor, nodes) ? "done" : "begun" };
     const worker = all.find(({ name }) => name === old);
     if (worker === undefined) throw unknownWorker(old, all);
     if (worker.pool !== pathOf(pool))
@@ -38,7 +39,7 @@ export async function planReplacements(context: WorkersContext, names: readonly 
   return plans.sort((a, b) => rank(a) - rank(b));
 }
 
-/** Those of the pool whose configuration is not the pool's of now, and those that an earlier run left in the middle. */
+/** Workers of the pool whose configuration is not the current one, and those that an earlier run left unfinished. */
 export async function workersBehind(context: WorkersContext, hash: string): Promise<string[]> {
   const { clusters, deadline, pool, store } = context;
   const nodes = await deadline.poll("the nodes", () => listNodes(clusters.nodes));
@@ -83,11 +84,11 @@ async function replaceOne(
     await markLeaving(context, [old], "replaced");
     await takeOutOfService(worker, context);
   }
-  const heir = all.find(({ name }) => name === fresh);
-  if (heir?.made !== true) {
-    await makeWorkers(await makeOptionsFor(context), [heir ?? successorOf(worker!, fresh)]);
+  const successor = all.find(({ name }) => name === fresh);
+  if (successor?.made !== true) {
+    await makeWorkers(await makeOptionsFor(context), [successor ?? successorOf(worker!, fresh)]);
   }
-  // Whoever was killed right before has left it.
+  // A command that was killed at this point has left it behind.
   await store.removeUserData(old);
   const workers = (await store.read()).filter(({ name }) => name === fresh);
   await awaitWorkers({ ...context, workers });
@@ -99,7 +100,7 @@ function successorOf({ leaving: _, replaces: __, ...worker }: Worker, name: stri
   return { ...draft, name, ips: [], replaces: worker.name };
 }
 
-/** Others that are missing count, too; one that is of no use already makes nothing worse by going. */
+/** Rejects when too many workers would be missing. A worker that is not Ready may always be replaced. */
 async function requireRoom(context: WorkersContext, worker: Worker, underWay: ReadonlySet<Replacement>): Promise<void> {
   const { clusters, maxUnavailable, deadline, store } = context;
   const nodes = await deadline.poll("the nodes", () => listNodes(clusters.nodes));
@@ -109,7 +110,7 @@ async function requireRoom(context: WorkersContext, worker: Worker, underWay: Re
   const missing = others.filter(({ name }) => !isReady(nodes.get(name))).map(({ name }) => name);
   if (missing.length === 0 || missing.length + underWay.size <= maxUnavailable) return;
   const why = `${missing.join(", ")} not Ready, and --max-unavailable is ${maxUnavailable}`;
-  throw workersError(`${worker.name} is not touched: ${why}; replace or mend those first`);
+  throw workersError(`${worker.name} is not touched: ${why}; replace or repair those first`);
 }
 
 function isDone({ made, name }: Worker, nodes: ReadonlyMap<string, Node>): boolean {

@@ -30,7 +30,9 @@ export async function planScale(context: WorkersContext, wanted: Omit<WorkerGrou
   const nodes = await deadline.poll("the nodes", () => listNodes(clusters.nodes));
   const staying = own.filter(({ leaving }) => leaving === undefined);
   const tooMany = Math.max(0, staying.length - group.count);
-  const chosen = [...staying].sort((a, b) => worth(a, nodes, hash) - worth(b, nodes, hash)).slice(0, tooMany);
+  const chosen = [...staying]
+    .sort((a, b) => removalRank(a, nodes, hash) - removalRank(b, nodes, hash))
+    .slice(0, tooMany);
   const leave = own.filter((worker) => worker.leaving !== undefined || chosen.includes(worker));
   const left = all.filter((worker) => !leave.includes(worker));
   const planned = group.count === 0 ? [] : planWorkers(left, group, await store.numbers());
@@ -61,14 +63,14 @@ async function carryOutPlan(context: WorkersContext, { leave, make, group }: Sca
   if (make.length > 0) await awaitWorkers({ ...context, workers: own.filter(({ name }) => make.includes(name)) });
 }
 
-/** Those go first that are of no use, then those that are behind, then the youngest. */
-function worth(worker: Worker, nodes: ReadonlyMap<string, Node>, hash: string): number {
+/** Workers with the lowest rank are removed first: those that are not Ready, then those that are behind, then the youngest. */
+function removalRank(worker: Worker, nodes: ReadonlyMap<string, Node>, hash: string): number {
   const node = nodes.get(worker.name);
   const isBehind = configurationOf(worker, node, hash) === "behind";
   return (isReady(node) ? 2e9 : 0) + (isBehind ? 0 : 1e9) - (numbered(worker.name)?.number ?? 0);
 }
 
-/** As the newest of them was made. */
+/** The settings with which the newest worker was made. */
 function templateOf(own: readonly Worker[]): MachineTemplate | undefined {
   const worker = [...own].sort((a, b) => (a.notBefore < b.notBefore ? 1 : -1))[0];
   if (worker === undefined) return undefined;

@@ -13,7 +13,7 @@ const worker: Worker = {
 };
 
 const pool: NodePool = { metadata: { name: "p", namespace: "c" }, spec: { nodeLabels: { tier: "front" } } };
-const scene: PoolSnapshot = { pool, hash: "01234567", nodes: new Map(), requests: new Map(), claims: [], now };
+const snapshot: PoolSnapshot = { pool, hash: "01234567", nodes: new Map(), requests: new Map(), claims: [], now };
 const good: Node = {
   metadata: { name: "w-0", labels: { tier: "front" } },
   status: { conditions: [{ type: "Ready", status: "True" }] },
@@ -31,7 +31,7 @@ const reached: NodePool = {
   },
 };
 
-describe("what a worker lacks", () => {
+describe("the problem of a worker", () => {
   test.each<[string, Partial<Worker>, Partial<PoolSnapshot>, string, string]>([
     ["being replaced", { leaving: "replaced" }, {}, "is being replaced", "workers replace w-0"],
     ["being removed", { leaving: "removed" }, {}, "is being removed", "workers scale"],
@@ -82,13 +82,13 @@ describe("what a worker lacks", () => {
     ["cordoned", {}, withNode({ ...good, spec: { unschedulable: true } }), "is cordoned", "kubectl uncordon w-0"],
     ["bare", {}, withNode({ ...good, metadata: { name: "w-0" } }), "its node lacks label tier=front", "workers up"],
   ])("%s", (_, change, seen, what, remedy) => {
-    const { problem } = workerStatus({ ...worker, ...change }, { ...scene, ...seen });
+    const { problem } = workerStatus({ ...worker, ...change }, { ...snapshot, ...seen });
     expect(problem?.what).toContain(what);
     expect(problem?.remedy).toContain(remedy);
   });
 
-  test("is nothing when all is there, also where we may not see requests", () => {
-    expect(workerStatus(worker, { ...scene, ...withNode(good), requests: undefined })).toEqual({
+  test("is undefined when nothing is missing, also when requests may not be listed", () => {
+    expect(workerStatus(worker, { ...snapshot, ...withNode(good), requests: undefined })).toEqual({
       ...{ name: "w-0", made: true, fetched: "yes", registered: true, ready: true, labelled: true },
       ...{ configuration: "current", problem: undefined },
     });

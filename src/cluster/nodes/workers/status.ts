@@ -47,7 +47,7 @@ export interface PoolReport {
 }
 
 /** Conditions that are always False on platform None, or that are not about workers. */
-const quiet = [
+const IGNORED_CONDITIONS = [
   ...["AutoscalingEnabled", "UpdatingConfig", "UpdatingVersion"],
   ...["AllMachinesReady", "AllNodesHealthy", "ReachedIgnitionEndpoint"],
 ];
@@ -55,7 +55,7 @@ const quiet = [
 /** Conditions about the endpoint are ignored: nodes that joined are better evidence. */
 export function poolReport(name: string, { hash, pool }: Pick<PoolSnapshot, "hash" | "pool">): PoolReport {
   const status = `drawbridge nodepool status ${pool.metadata?.name} shows everything about it`;
-  const isWrong = (one: Condition) => one.status === "False" && !quiet.includes(one.type);
+  const isWrong = (one: Condition) => one.status === "False" && !IGNORED_CONDITIONS.includes(one.type);
   const wrong = (pool.status?.conditions ?? []).filter(isWrong).map((one) => ({
     what: `${one.type} is False: ${one.message || one.reason}`,
     remedy: status,
@@ -72,14 +72,14 @@ function isReached(pool: NodePool): boolean {
   );
 }
 
-export function workerStatus(worker: Worker, scene: PoolSnapshot): WorkerStatus {
-  const node = scene.nodes.get(worker.name);
-  const labelled = node !== undefined && missingSettings(node, nodeSettingsOf(scene.pool)).length === 0;
-  const fetched = fetchOf(worker, scene);
+export function workerStatus(worker: Worker, snapshot: PoolSnapshot): WorkerStatus {
+  const node = snapshot.nodes.get(worker.name);
+  const labelled = node !== undefined && missingSettings(node, nodeSettingsOf(snapshot.pool)).length === 0;
+  const fetched = fetchOf(worker, snapshot);
   return {
     ...{ name: worker.name, made: worker.made, fetched, registered: node !== undefined },
-    ...{ ready: isReady(node), labelled, configuration: configurationOf(worker, node, scene.hash) },
-    problem: lackOf(worker, node, fetched, scene),
+    ...{ ready: isReady(node), labelled, configuration: configurationOf(worker, node, snapshot.hash) },
+    problem: problemOf(worker, node, fetched, snapshot),
   };
 }
 
@@ -89,7 +89,7 @@ export function configurationOf(
   hash: string | undefined,
 ): WorkerStatus["configuration"] {
   if (hash === undefined || hash === "") return "unknown";
-  // What the node says of itself goes before what it was meant to get.
+  // What the node reports counts more than what it was meant to get.
   return ((node && hashOfNode(node)) ?? worker.hash) === hash ? "current" : "behind";
 }
 
@@ -101,11 +101,11 @@ function fetchOf(worker: Worker, { claims, nodes, pool }: PoolSnapshot): WorkerS
   return !worker.ownToken && (isNameless || isReached(pool)) ? "by the pool" : "unseen";
 }
 
-function lackOf(
+function problemOf(
   worker: Worker,
   node: Node | undefined,
   fetched: WorkerStatus["fetched"],
-  scene: PoolSnapshot,
+  snapshot: PoolSnapshot,
 ): WorkerProblem | undefined {
   const { name } = worker;
   if (worker.leaving === "replaced")
@@ -115,18 +115,22 @@ function lackOf(
   if (!worker.made && node === undefined) {
     return { what: "its machine was not made", remedy: "run drawbridge workers create or up again" };
   }
-  if (node === undefined) return onItsWay(worker, fetched, scene);
+  if (node === undefined) return joiningProblem(worker, fetched, snapshot);
   const why = whyNotReady(node);
-  if (why !== "") return { what: `its node is not Ready: ${why}`, remedy: doctor(name) };
+  if (why !== "") return { what: `its node is not Ready: ${why}`, remedy: doctorHint(name) };
   if (node.spec?.unschedulable === true) {
     return { what: "its node is cordoned", remedy: `kubectl uncordon ${name}, unless somebody is at work on it` };
   }
-  const missing = missingSettings(node, nodeSettingsOf(scene.pool));
+  const missing = missingSettings(node, nodeSettingsOf(snapshot.pool));
   if (missing.length === 0) return undefined;
   return { what: `its node lacks ${missing.join(", ")}`, remedy: "drawbridge workers up puts them there" };
 }
 
-function onItsWay(worker: Worker, fetched: WorkerStatus["fetched"], { now, requests }: PoolSnapshot): WorkerProblem {
+function joiningProblem(
+  worker: Worker,
+  fetched: WorkerStatus["fetched"],
+  { now, requests }: PoolSnapshot,
+): WorkerProblem {
   const { deadline, name } = worker;
   const request = requests?.get(name);
   if (request?.outcome === "pending") {
@@ -134,11 +138,14 @@ function onItsWay(worker: Worker, fetched: WorkerStatus["fetched"], { now, reque
     return { what: `its certificate request ${request.name} is pending`, remedy };
   }
   if (request?.outcome === "denied" || request?.outcome === "failed") {
-    const remedy = `drawbridge csr explain ${request.name} says why; ${doctor(name)}`;
+    const remedy = `drawbridge csr explain ${request.name} says why; ${doctorHint(name)}`;
     return { what: `its certificate request ${request.name} was ${request.outcome}`, remedy };
   }
   if (request?.outcome === "approved") {
-    return { what: `it got its certificate (${request.name}), and no node has registered yet`, remedy: doctor(name) };
+    return {
+      what: `it got its certificate (${request.name}), and no node has registered yet`,
+      remedy: doctorHint(name),
+    };
   }
   if (now > Date.parse(deadline)) {
     const remedy = `drawbridge workers userdata ${name} --renew opens it again; then boot the machine with that user data`;
@@ -149,20 +156,20 @@ function onItsWay(worker: Worker, fetched: WorkerStatus["fetched"], { now, reque
     "by the pool": `no node and no certificate request yet; ${worker.pool} was fetched by some machine`,
     unseen: "nobody has seen it fetch its configuration",
   }[fetched];
-  return { what, remedy: doctor(name) };
+  return { what, remedy: doctorHint(name) };
 }
 
-function doctor(name: string): string {
+function doctorHint(name: string): string {
   return `drawbridge workers doctor looks for the cause, of ${name} and the others`;
 }
 
-/** Where pools are and where their nodes are: with HyperShift two clusters. */
+/** The clusters of the pools and of their nodes; with HyperShift these are two. */
 export interface Clusters {
   readonly pools: KubeApi;
   readonly nodes: KubeApi;
 }
 
-/** Of one worker's requests for its first certificate the newest. */
+/** A worker's newest request for its first certificate. */
 interface FirstCertificateRequest {
   readonly name: string;
   readonly outcome: ReturnType<typeof outcomeOf>;
@@ -172,11 +179,11 @@ interface FirstCertificateRequest {
 export interface PoolSnapshot {
   readonly pool: NodePool;
   readonly hash: string;
-  /** By name. */
+  /** Nodes by name. */
   readonly nodes: ReadonlyMap<string, Node>;
-  /** By node name; undefined when we may not see requests. */
+  /** First certificate requests by node name; undefined when requests may not be listed. */
   readonly requests: ReadonlyMap<string, FirstCertificateRequest> | undefined;
-  /** Who fetched the pool's configuration. */
+  /** Claims of machines that fetched the pool's configuration. */
   readonly claims: readonly Claim[];
   readonly now: number;
 }

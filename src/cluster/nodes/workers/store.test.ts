@@ -18,7 +18,7 @@ const worker: Worker = {
   shape: { machineType: "", diskGb: "", subnet: "", image: "", imageProject: "", project: "" },
 };
 
-test("reads what it wrote itself", async () => {
+test("the store reads the workers that it wrote", async () => {
   const store = new WorkerStore(folder);
   await store.write([worker]);
   expect(await store.read()).toEqual([worker]);
@@ -27,7 +27,7 @@ test("reads what it wrote itself", async () => {
 test.each([
   ["the record", "workers.json", 0o602],
   ["its directory", "", 0o707],
-])("runs no command of a record when others may write to %s", async (_, name, mode) => {
+])("the store refuses a record when others may write to %s", async (_, name, mode) => {
   const store = new WorkerStore(folder);
   await store.write([worker]);
   writeFileSync(join(folder, "workers.json"), JSON.stringify({ workers: [worker], numbers: {} }));

@@ -7,7 +7,7 @@ import { LockError, withLock } from "../../../base/file-lock.js";
 import { replaceFile } from "../../../base/files.js";
 import { readTrustedFile } from "../../../base/trusted-file.js";
 import { readInventory } from "../csr/inventory.js";
-import { inventoryText, type Numbers, providers, usedNumbers, type Worker, workersError } from "./worker.js";
+import { inventoryText, type Numbers, PROVIDERS, usedNumbers, type Worker, workersError } from "./worker.js";
 
 interface Stored {
   readonly workers: readonly Worker[];
@@ -23,12 +23,12 @@ export class WorkerStore {
     this.#directory = directory;
   }
 
-  /** Absolute. */
+  /** The absolute path. */
   get directory(): string {
     return resolve(this.#directory);
   }
 
-  /** For `drawbridge csr approver --inventory`. */
+  /** The directory for `drawbridge csr approver --inventory`. */
   get inventoryDirectory(): string {
     return join(this.#directory, "inventory");
   }
@@ -117,7 +117,7 @@ function isWorker(value: unknown): value is Worker {
     typeof worker?.name === "string" &&
     /^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/.test(worker.name) &&
     typeof worker.pool === "string" &&
-    providers.some((provider) => provider === worker.provider) &&
+    PROVIDERS.some((provider) => provider === worker.provider) &&
     Array.isArray(worker.ips) &&
     Array.isArray(worker.deleteCommand)
   );

@@ -16,12 +16,12 @@ interface UpOptions extends Pick<VerifyOptions, "pod"> {
   readonly template: MachineTemplate;
 }
 
-export interface UpResult {
+export interface WorkersUpResult {
   readonly made: readonly MadeWorker[];
   readonly verdict: VerifyResult;
 }
 
-export async function bringUp(context: WorkersContext, options: UpOptions): Promise<UpResult> {
+export async function bringUpWorkers(context: WorkersContext, options: UpOptions): Promise<WorkersUpResult> {
   const { group, objects, pod, template } = options;
   const { clusters, deadline, store } = context;
   const outcomes = await applyObjects(clusters.pools, objects, { dryRun: false, force: false });

@@ -27,7 +27,7 @@ export interface PoolUserData {
   readonly hash: string;
   /** The pointer config, as it is given to machines. */
   readonly text: string;
-  /** Whether our own controller looks after the pool, so that our own Ignition server hands its configuration out. */
+  /** Whether our own controller manages the pool, so that our own Ignition server serves its configuration. */
   readonly isOurs: boolean;
 }
 
@@ -80,7 +80,7 @@ export function workerUserData(
   { ignitionAddress = "", name, setHostname = true }: WorkerSettings,
   token?: string,
 ): string {
-  // Whoever made it: what a machine would refuse must not get that far.
+  // A config that a machine would refuse is refused here, whatever made it.
   requireConfig(poolText, "the pool's user data");
   const config = JSON.parse(poolText) as Pointer;
   const text = JSON.stringify({
@@ -108,7 +108,7 @@ function withToken({ httpHeaders = [] }: Source, token: string) {
   return [{ name: "Authorization", value }, ...httpHeaders.filter(isOther)];
 }
 
-/** Whatever else the pool's user data brings stays. */
+/** All other files of the pool's user data are kept. */
 function withHostname(storage: Pointer["storage"], name: string) {
   const path = "/etc/hostname";
   const file = { path, mode: 0o644, overwrite: true, contents: { source: `data:,${name}%0A` } };

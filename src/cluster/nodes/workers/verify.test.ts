@@ -6,7 +6,7 @@ import { makePool, namespace, PoolFixture } from "../controller/testing/fixture.
 import { annotation } from "../objects.js";
 import type { Pod } from "./drain.js";
 import { MemoryCluster } from "./testing/cluster.js";
-import { patient, RecordedProgress } from "./testing/progress.js";
+import { RecordedProgress, testDeadline } from "./testing/progress.js";
 import { awaitWorkers, type VerifyOptions, verifyWorkers } from "./verify.js";
 import type { Worker } from "./worker.js";
 
@@ -17,28 +17,28 @@ const worker = (name: string): Worker => ({
   shape: { machineType: "", diskGb: "", subnet: "", image: "", imageProject: "", project: "" },
 });
 
-let house: PoolFixture;
+let fixture: PoolFixture;
 let cluster: MemoryCluster;
 let progress: RecordedProgress;
 
 beforeEach(async () => {
-  house = new PoolFixture();
+  fixture = new PoolFixture();
   cluster = new MemoryCluster();
   progress = new RecordedProgress();
   const taints = [{ key: "dedicated", effect: "NoSchedule" }];
-  await house.addObjects(makePool("workers", { nodeLabels: { tier: "front" }, taints }));
-  await house.change("workers", (pool) => ({
+  await fixture.addObjects(makePool("workers", { nodeLabels: { tier: "front" }, taints }));
+  await fixture.change("workers", (pool) => ({
     ...pool,
     metadata: { ...pool.metadata, annotations: { [annotation.currentConfigVersion]: hash } },
   }));
 });
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
 const options = (change: Partial<VerifyOptions> = {}): VerifyOptions => ({
-  clusters: { pools: house.api, nodes: cluster.api },
+  clusters: { pools: fixture.api, nodes: cluster.api },
   pool: { namespace, name: "workers" },
   workers: [worker("w-0"), worker("w-1")],
-  deadline: patient(progress, { timeoutMs: 5000 }),
+  deadline: testDeadline(progress, { timeoutMs: 5000 }),
   pod: undefined,
   labelsNodes: true,
   ...change,
@@ -52,7 +52,7 @@ function runPods(status: Pod["status"] = { phase: "Running" }): void {
 }
 
 describe("verifying", () => {
-  test("furnishes nodes as they join, tries a pod on each and removes it", async () => {
+  test("labels nodes as they join, starts a pod on each and removes it", async () => {
     cluster.putNode("w-0");
     let seen = 0;
     const clock = hastyClock(() => {
@@ -61,11 +61,11 @@ describe("verifying", () => {
       seen = Math.max(seen, podKeys().length);
     });
     const pod = { namespace: "default", image: "none", on: "all" as const };
-    const verdict = await verifyWorkers(options({ pod, deadline: patient(progress, { clock }) }));
+    const verdict = await verifyWorkers(options({ pod, deadline: testDeadline(progress, { clock }) }));
     expect(verdict.ok).toBe(true);
     expect(verdict.workers.map((one) => one.pod)).toEqual(["started", "started"]);
     expect([seen, podKeys()]).toEqual([2, []]);
-    expect(progress.states[0]).toContain(
+    expect(progress.statuses[0]).toContain(
       "1 of 2 workers are Ready; w-0: a pod was made for it and has not started yet",
     );
   });
@@ -78,7 +78,7 @@ describe("verifying", () => {
       runPods();
     });
     const pod = { namespace: "default", image: "none", on: "all" as const };
-    await verifyWorkers(options({ pod, workers: [worker("w-0")], deadline: patient(progress, { clock }) }));
+    await verifyWorkers(options({ pod, workers: [worker("w-0")], deadline: testDeadline(progress, { clock }) }));
     expect(made?.spec).toMatchObject({
       tolerations: [{ key: "dedicated", effect: "NoSchedule", operator: "Exists" }],
       automountServiceAccountToken: false,
@@ -89,12 +89,12 @@ describe("verifying", () => {
     );
   });
 
-  test("makes room for its pod where a killed run left one, and tries one only when that is asked for", async () => {
+  test("replaces the pod of a killed run, and starts one pod only when that is asked for", async () => {
     for (const name of ["w-0", "w-1"]) cluster.putNode(name);
     cluster.putPod("drawbridge-verify-w-0", "w-0");
     const pod = { namespace: "default", image: "none", on: "one" as const };
     const clock = hastyClock(runPods);
-    const verdict = await verifyWorkers(options({ pod, deadline: patient(progress, { clock }) }));
+    const verdict = await verifyWorkers(options({ pod, deadline: testDeadline(progress, { clock }) }));
     expect(verdict.workers.map((one) => one.pod)).toEqual(["started", undefined]);
     expect(podKeys()).toEqual([]);
   });
@@ -117,21 +117,21 @@ describe("verifying", () => {
     cluster.putNode("w-0");
     const clock = hastyClock(() => runPods(status));
     const pod = { namespace: "default", image: "none", on: "all" as const };
-    const deadline = patient(progress, { clock, timeoutMs: 5000 });
+    const deadline = testDeadline(progress, { clock, timeoutMs: 5000 });
     const verdict = await verifyWorkers(options({ pod, deadline, workers: [worker("w-0")] }));
     expect(verdict.ok).toBe(false);
     expect(verdict.workers[0]?.problem?.what).toBe(what);
     expect(podKeys()).toEqual([]);
   });
 
-  test("only looks when it is not to furnish", async () => {
+  test("labels no node unless it is asked to", async () => {
     for (const name of ["w-0", "w-1"]) cluster.putNode(name);
     const verdict = await verifyWorkers(options({ labelsNodes: false }));
     expect(verdict.workers[1]?.problem?.what).toBe("its node lacks label tier=front, taint dedicated:NoSchedule");
     expect(cluster.writes).toEqual([]);
   });
 
-  test("takes no old news for a verdict when the API goes away", async () => {
+  test("reports no success from before an outage of the API", async () => {
     cluster.putNode("w-0");
     let waits = 0;
     const clock = hastyClock(() => {
@@ -140,7 +140,7 @@ describe("verifying", () => {
         throw new KubeApiError("the API did not answer", { status: 0 });
       };
     });
-    const verdict = await verifyWorkers(options({ deadline: patient(progress, { clock, timeoutMs: 5000 }) }));
+    const verdict = await verifyWorkers(options({ deadline: testDeadline(progress, { clock, timeoutMs: 5000 }) }));
     expect(verdict.pool.problems[0]?.what).toBe("the API did not answer");
     cluster.before = () => {
       throw new KubeApiError("the API did not answer", { status: 0 });
@@ -150,8 +150,8 @@ describe("verifying", () => {
 
   test("does not look for nodes of a hosted cluster among those of its management", async () => {
     const owner = { apiVersion: "hypershift.openshift.io/v1beta1", kind: "HostedCluster", name: "demo", uid: "u" };
-    await house.change("workers", (pool) => ({ ...pool, metadata: { ...pool.metadata, ownerReferences: [owner] } }));
-    await expect(verifyWorkers(options({ clusters: { pools: house.api, nodes: house.api } }))).rejects.toThrow(
+    await fixture.change("workers", (pool) => ({ ...pool, metadata: { ...pool.metadata, ownerReferences: [owner] } }));
+    await expect(verifyWorkers(options({ clusters: { pools: fixture.api, nodes: fixture.api } }))).rejects.toThrow(
       "give --hosted-kubeconfig",
     );
   });
@@ -165,7 +165,7 @@ describe("verifying", () => {
   });
 
   test("says that there is no such pool", async () => {
-    await house.api.delete(namedPath("NodePool", { namespace, name: "workers" }));
+    await fixture.api.delete(namedPath("NodePool", { namespace, name: "workers" }));
     await expect(verifyWorkers(options())).rejects.toThrow("there is no pool clusters/workers");
   });
 });

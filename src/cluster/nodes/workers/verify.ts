@@ -24,9 +24,9 @@ export interface VerifyOptions {
   readonly pool: ObjectName;
   readonly workers: readonly Worker[];
   readonly deadline: Deadline;
-  /** Undefined: nodes are enough. `one`: on the first worker that can have it. */
+  /** If undefined, no pod is started. `one`: on the first worker that can have it. */
   readonly pod: { readonly namespace: string; readonly image: string; readonly on: "one" | "all" } | undefined;
-  /** Puts the pool's labels and taints on nodes instead of missing them. */
+  /** Whether the pool's labels and taints are put on nodes. */
   readonly labelsNodes: boolean;
 }
 
@@ -41,7 +41,7 @@ export interface VerifyResult {
   readonly workers: readonly VerifiedWorker[];
 }
 
-/** Until everything is as it should be, or what `isEnough` asks for. */
+/** Waits until nothing is missing, or until `isEnough` accepts the result. */
 export async function verifyWorkers(
   options: VerifyOptions,
   isEnough: (verdict: VerifyResult) => boolean = ({ ok }) => ok,
@@ -69,7 +69,7 @@ export async function verifyWorkers(
   }
 }
 
-/** What was seen before the API went away is no verdict about now. */
+/** The last result before the API went away, with that failure as a problem. */
 function outdated(verdict: VerifyResult | undefined, failure: unknown): VerifyResult {
   if (verdict === undefined) throw failure;
   const remedy = "bring the API back and verify again; below is what was seen before";
@@ -183,7 +183,7 @@ interface TestPodOptions {
 }
 
 const PREFIX = "drawbridge-verify-";
-/** Whatever becomes of us, it does not run for ever. */
+/** A test pod ends after this long even if it is not removed. */
 const LONGEST_SECONDS = 900;
 
 /** A small pod that the scheduler puts on one node, like every other pod, to see that the node runs pods. */

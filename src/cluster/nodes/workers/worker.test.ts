@@ -41,7 +41,7 @@ describe("which workers are made", () => {
     expect(planWorkers([...existing, worker("w-1", "c"), worker("w-3", "b")], group)).toEqual([]);
   });
 
-  test("never makes fewer", () => {
+  test("refuses a count below the number of existing workers", () => {
     const three = ["w-0", "w-1", "w-2"].map((name) => worker(name, "a"));
     expect(() => planWorkers(three, { ...group, count: 2 })).toThrow(
       "there are 3 workers of c/p called w-... already, more than 2: drawbridge workers scale --count 2",

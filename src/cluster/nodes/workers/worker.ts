@@ -1,19 +1,19 @@
-/** A machine that was made, or is to be made, for a pool: what is remembered of it. */
+/** The record of a machine that was made, or is to be made, for a pool. */
 
 import { stringify } from "yaml";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { isNodeName } from "../csr/names.js";
 
-export const providers = ["files", "command", "gcloud"] as const;
-type Provider = (typeof providers)[number];
+export const PROVIDERS = ["files", "command", "gcloud"] as const;
+type Provider = (typeof PROVIDERS)[number];
 
-/** What machines look like; which of it means something is the provider's business. */
+/** Settings of machines; the provider decides which of them it uses. */
 type MachineShape = Readonly<
   Record<"machineType" | "diskGb" | "subnet" | "image" | "imageProject" | "project", string>
 >;
 
 export interface Worker {
-  /** Of the machine and of the node. */
+  /** Name of the machine and of the node. */
   readonly name: string;
   /** `namespace/name`. */
   readonly pool: string;
@@ -104,14 +104,14 @@ export function planWorkers(existing: readonly Worker[], group: WorkerGroup, num
   return Array.from({ length: count - own.length }, (_, index) => {
     const name = `${prefix}-${first + index}`;
     if (!isNodeName(name)) throw workersError(`"${name}" cannot be the name of a node`);
-    const zone = emptiest(load);
+    const zone = leastLoaded(load);
     if (zone !== "") load.set(zone, (load.get(zone) ?? 0) + 1);
     return { name, zone };
   });
 }
 
-/** Of equals the first. */
-function emptiest(load: ReadonlyMap<string, number>): string {
+/** The zone with the fewest workers; of equals the first. */
+function leastLoaded(load: ReadonlyMap<string, number>): string {
   let best = "";
   for (const [zone, count] of load) if (best === "" || count < load.get(best)!) best = zone;
   return best;

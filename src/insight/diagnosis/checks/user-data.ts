@@ -1,7 +1,7 @@
 /** Whether machines can get their configuration: its payload, and the token in their user data, which is never used. */
 import { coded, type Judgement, ok, skipped } from "../../../base/finding.js";
 import { pathOf, type Secret, secondTime, secretText } from "../../../cluster/nodes/objects.js";
-import { rotateAfterMs } from "../../../cluster/nodes/token/rotation.js";
+import { ROTATE_AFTER_MS } from "../../../cluster/nodes/token/rotation.js";
 import { readTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
 import { readUserData } from "../../../cluster/nodes/token/user-data.js";
 import { poolReport } from "../../../cluster/nodes/workers/status.js";
@@ -121,7 +121,7 @@ function poolToken(
     return old(`its token is of a former configuration${until}`);
   }
   if (token === pointer.token) return undefined;
-  const until = generatedAt === undefined ? "the next rotation" : time(generatedAt + rotateAfterMs);
+  const until = generatedAt === undefined ? "the next rotation" : time(generatedAt + ROTATE_AFTER_MS);
   return old(`its token is the one before the pool's, and ends at ${until}`);
 }
 

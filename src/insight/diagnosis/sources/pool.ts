@@ -9,7 +9,7 @@ import { find } from "../../../cluster/kube/objects.js";
 import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
 import { readRequests } from "../../../cluster/nodes/csr/approver/requests.js";
-import type { Policy } from "../../../cluster/nodes/csr/case.js";
+import type { ApprovalPolicy } from "../../../cluster/nodes/csr/case.js";
 import { type Decision, decide } from "../../../cluster/nodes/csr/decide.js";
 import type { InventorySource } from "../../../cluster/nodes/csr/inventory.js";
 import type { MemoryStore } from "../../../cluster/nodes/csr/memory.js";
@@ -27,7 +27,7 @@ import {
 } from "../../../cluster/nodes/objects.js";
 import type { NodePool } from "../../../cluster/nodes/pool/node-pool.js";
 import { isWorkerTokensSecret } from "../../../cluster/nodes/serving/worker-tokens.js";
-import { Fetcher, shown } from "../../../cluster/nodes/simulate/fetcher.js";
+import { Fetcher, shownUrl } from "../../../cluster/nodes/simulate/fetcher.js";
 import { getAsIgnition } from "../../../cluster/nodes/simulate/http-get.js";
 import { isTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
 import { readUserData } from "../../../cluster/nodes/token/user-data.js";
@@ -44,7 +44,7 @@ export interface PoolContext {
   /** Whether machines join another cluster than the pool's. */
   readonly isHosted: boolean;
   readonly store: WorkerStore;
-  readonly policy: Policy;
+  readonly policy: ApprovalPolicy;
   readonly inventory: InventorySource;
   readonly memory: () => MemoryStore;
   readonly now: () => number;
@@ -244,8 +244,8 @@ async function askServer({ pointer: { config, source }, subjects }: { pointer: U
       signal: AbortSignal.timeout(2 * TIMEOUT_MS),
       maxBytes: LARGEST_ANSWER,
     });
-    return { source: shown(url), subjects, status };
+    return { source: shownUrl(url), subjects, status };
   } catch (error) {
-    return { source: shown(url), subjects, error };
+    return { source: shownUrl(url), subjects, error };
   }
 }

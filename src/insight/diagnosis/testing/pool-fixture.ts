@@ -11,7 +11,7 @@ import { MemoryStore } from "../../../cluster/nodes/csr/memory.js";
 import { CLIENT_SIGNER, REQUESTS_PATH, type SigningRequest } from "../../../cluster/nodes/csr/signing-request.js";
 import { annotation, encoded, type Secret } from "../../../cluster/nodes/objects.js";
 import { NODE_POOL_VERSION, type NodePool } from "../../../cluster/nodes/pool/node-pool.js";
-import { Source } from "../../../cluster/nodes/simulate/testing/source.js";
+import { IgnitionSource } from "../../../cluster/nodes/simulate/testing/source.js";
 import { makeTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
 import { makeUserDataSecret } from "../../../cluster/nodes/token/user-data.js";
 import { WorkerStore } from "../../../cluster/nodes/workers/store.js";
@@ -33,11 +33,11 @@ export class PoolFixture {
   readonly api: KubeApi = createDirectoryApi({ directory: this.directory });
   /** Where the machines join, when that is another cluster. */
   readonly hosted: KubeApi;
-  readonly source: Source;
+  readonly source: IgnitionSource;
   isHosted = false;
   readonly #isItsOwn: boolean;
 
-  private constructor(source: Source, isItsOwn: boolean) {
+  private constructor(source: IgnitionSource, isItsOwn: boolean) {
     this.source = source;
     this.#isItsOwn = isItsOwn;
     source.asked.length = 0;
@@ -47,8 +47,8 @@ export class PoolFixture {
   }
 
   /** `source`: a server that outlives it. */
-  static async open(source?: Source): Promise<PoolFixture> {
-    const fixture = new PoolFixture(source ?? (await Source.start()), source === undefined);
+  static async open(source?: IgnitionSource): Promise<PoolFixture> {
+    const fixture = new PoolFixture(source ?? (await IgnitionSource.start()), source === undefined);
     await fixture.#create();
     return fixture;
   }

@@ -7,15 +7,15 @@ import type { KubeObject } from "../../../cluster/kube/port.js";
 import { outcomeOf, requestPath, type SigningRequest } from "../../../cluster/nodes/csr/signing-request.js";
 import { annotation, encoded, type Secret } from "../../../cluster/nodes/objects.js";
 import type { Condition } from "../../../cluster/nodes/pool/node-pool.js";
-import { Source } from "../../../cluster/nodes/simulate/testing/source.js";
+import { IgnitionSource } from "../../../cluster/nodes/simulate/testing/source.js";
 import { revokeTokens } from "../../../cluster/nodes/workers/user-data.js";
 import { createAuthority } from "../../../tunnel/pki/issue.js";
 import { HASH, PoolFixture, pool, TOKEN } from "../testing/pool-fixture.js";
 
-let source: Source;
+let source: IgnitionSource;
 let fixture: PoolFixture;
 beforeAll(async () => {
-  source = await Source.start();
+  source = await IgnitionSource.start();
 });
 afterAll(() => source.close());
 beforeEach(async () => {

@@ -2,7 +2,7 @@
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { tailOf } from "../../../base/tail.js";
 import { type CsrAccess, snapshotOf } from "../../../cluster/nodes/csr/approver/requests.js";
-import type { Policy } from "../../../cluster/nodes/csr/case.js";
+import type { ApprovalPolicy } from "../../../cluster/nodes/csr/case.js";
 import { type Decision, type DecisionEntry, decide } from "../../../cluster/nodes/csr/decide.js";
 import {
   createdAt,
@@ -75,7 +75,12 @@ function loggedDecision({ action, at, by, explanation, node, pool, request, rule
 }
 
 /** `policy`: the rules by which a request that is pending would be judged; `logFile`: empty for none. */
-export function decisionsProvider(access: CsrAccess, policy: Policy, logFile: string, where: string): FactProvider {
+export function decisionsProvider(
+  access: CsrAccess,
+  policy: ApprovalPolicy,
+  logFile: string,
+  where: string,
+): FactProvider {
   const ask = async (): Promise<ProvidedFacts> => {
     const [{ items }, log] = await Promise.all([
       access.api.list<SigningRequest>(REQUESTS_PATH),
@@ -96,7 +101,7 @@ export function decisionsProvider(access: CsrAccess, policy: Policy, logFile: st
 async function decisionsAbout(
   requests: readonly SigningRequest[],
   access: CsrAccess,
-  policy: Policy,
+  policy: ApprovalPolicy,
 ): Promise<DecisionInfo[]> {
   const isPending = requests.some((request) => outcomeOf(request) === "pending");
   const snapshot = isPending ? await snapshotOf(access, policy) : undefined;

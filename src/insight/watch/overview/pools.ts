@@ -4,7 +4,7 @@ import { NOT_LOOKED_AT, type PoolStatus, poolStatuses, troublesOf } from "../../
 import type { CsrAccess } from "../../../cluster/nodes/csr/approver/requests.js";
 import type { Inventory } from "../../../cluster/nodes/csr/inventory.js";
 import type { Memory } from "../../../cluster/nodes/csr/memory.js";
-import { rotateAfterMs } from "../../../cluster/nodes/token/rotation.js";
+import { ROTATE_AFTER_MS } from "../../../cluster/nodes/token/rotation.js";
 import type { ClaimInfo, PoolInfo, PoolTrouble } from "../../observe/admin/contract.js";
 import type { FactProvider, ProvidedFacts } from "./source.js";
 
@@ -26,7 +26,7 @@ export function poolInfo(status: PoolStatus, machines: Machines): PoolInfo {
   const workers = workersOf(name, machines);
   return {
     ...{ name, cluster, version, replicas, hash, ready, workers },
-    ...(Number.isNaN(madeAt) ? {} : { tokenMadeAt: madeAt, tokenRotatesAt: madeAt + rotateAfterMs }),
+    ...(Number.isNaN(madeAt) ? {} : { tokenMadeAt: madeAt, tokenRotatesAt: madeAt + ROTATE_AFTER_MS }),
     payload: token?.payload || undefined,
     troubles: troubles(status),
   };

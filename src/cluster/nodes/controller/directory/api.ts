@@ -156,13 +156,13 @@ function made(object: KubeObject, { namespace, kind }: ObjectPlace): Stored {
 }
 
 /** Their status is written through its own path, and nothing else is written through that. */
-const kindsWithStatus = ["NodePool", "Node", "CertificateSigningRequest"];
+const KINDS_WITH_STATUS = ["NodePool", "Node", "CertificateSigningRequest"];
 
 function merged(before: Stored, object: KubeObject, { isStatus, kind }: ObjectPlace): Stored {
   const { status } = object as Stored;
   if (isStatus) return { ...before, status };
   const { creationTimestamp, deletionTimestamp, uid } = before.metadata;
-  const kept = kindsWithStatus.includes(kind) ? before.status : status;
+  const kept = KINDS_WITH_STATUS.includes(kind) ? before.status : status;
   return {
     ...object,
     metadata: {

@@ -37,7 +37,7 @@ export class ObjectFiles {
     this.#directory = directory;
   }
 
-  /** By `kind/namespace/name`. Throws for a file that cannot be used: half a world must not be acted upon. */
+  /** By `kind/namespace/name`. Throws for a file that cannot be used: nothing is decided on a part of the objects. */
   async all(): Promise<Map<string, StoredObject>> {
     const found = new Map<string, StoredObject>();
     const read = new Map<string, { stamp: string; filed: readonly StoredObject[] }>();
@@ -131,7 +131,7 @@ function readObjects(file: string, text: string): StoredObject[] {
   );
 }
 
-/** With what an API server would have added. */
+/** The object with what an API server would have added. */
 export function completed(file: string, object: KubeObject): StoredObject["object"] {
   const { apiVersion, kind, metadata } = object;
   if (typeof object !== "object" || !apiVersion || !kind || !metadata?.name) {

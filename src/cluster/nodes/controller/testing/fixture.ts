@@ -57,7 +57,7 @@ export function makePool(name = "workers", change: Partial<NodePoolSpec> = {}): 
 const scratch = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 export class PoolFixture {
-  readonly directory = mkdtempSync(join(scratch, "drawbridge-house-"));
+  readonly directory = mkdtempSync(join(scratch, "drawbridge-fixture-"));
   readonly api: KubeApi;
   readonly errors: string[] = [];
   readonly passes: string[] = [];

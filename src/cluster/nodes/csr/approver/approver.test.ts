@@ -5,7 +5,7 @@ import { createAuthority, issueCertificate } from "../../../../tunnel/pki/issue.
 import { createKubeApi } from "../../../kube/client.js";
 import type { KubeApi } from "../../../kube/port.js";
 import { replyStatus } from "../../../kube/testing/api-stub.js";
-import { ClusterStub, namespace } from "../../testing/cluster-stub.js";
+import { ApproverClusterStub, namespace } from "../../testing/cluster-stub.js";
 import { startTime } from "../../testing/pools.js";
 import {
   approvedRecord,
@@ -25,7 +25,7 @@ import { Approver, type ApproverOptions } from "./approver.js";
 import { approverMetrics } from "./run.js";
 
 const memoryName = "approver-memory";
-let cluster: ClusterStub;
+let cluster: ApproverClusterStub;
 let api: KubeApi;
 let clock: ManualClock;
 let inventory: Inventory | Error;
@@ -35,7 +35,7 @@ let leading: boolean;
 let approvers: Approver[];
 
 beforeEach(async () => {
-  cluster = await ClusterStub.start();
+  cluster = await ApproverClusterStub.start();
   clock = new ManualClock(startTime + 120_000);
   api = createKubeApi({ server: cluster.url, credentials: async () => ({ headers: {}, tls: {} }) }, { clock, qps: -1 });
   inventory = inventoryOf([worker]);
@@ -94,7 +94,7 @@ const writes = () =>
 const brief = () => log.map(({ by, action, rule, request }) => `${by} ${action} ${rule} ${request}`);
 
 describe("an approver", () => {
-  test("approves what is in order, with a reason, and leaves the rest pending, each told once", async () => {
+  test("approves what is in order, with a reason, and leaves the rest pending, each reported once", async () => {
     await file("client");
     await file("client", other("stranger"));
     start();
@@ -341,7 +341,7 @@ describe("an approver", () => {
     expect(cluster.answers).toEqual([]);
   });
 
-  test("says whether it can work, and how crowded it is", async () => {
+  test("reports its problem, and the number of pending requests", async () => {
     const metrics = approverMetrics(
       () => approver,
       () => leading,
@@ -387,7 +387,7 @@ describe("an approver", () => {
     await eventually(() => expect(errors.at(-1)).toContain("ConfigMap drawbridge/rack-2 key x cannot be used"));
   });
 
-  test("stands a storm of requests: only the expected ones pass, in the order they came", async () => {
+  test("approves only the expected requests of a flood, in their order", async () => {
     const names = Array.from({ length: 20 }, (_, index) => `w${index}`);
     inventory = inventoryOf(names.map((name) => ({ ...worker, name })));
     const all = [...names, ...names.map((name) => `x${name}`)];
@@ -399,7 +399,7 @@ describe("an approver", () => {
     // All are there before the first look: how many a watch brings at a time is the network's affair.
     for (const request of storm) cluster.requests.put(request);
     start({ policy: { ...defaultPolicy, poolRate: 15 } });
-    // What is left pending is told while a look goes on, what is approved is written at its end.
+    // Requests that stay pending are reported during a pass, approvals are written at its end.
     await eventually(() => {
       expect(log.filter(({ action }) => action === "leave")).toHaveLength(25);
       expect(cluster.answers).toHaveLength(15);
@@ -539,7 +539,7 @@ describe("what serving certificates hold", () => {
     await eventually(() => expect(held("w1")).toEqual([]));
   });
 
-  test("is given to the first of two that ask for it in one look", async () => {
+  test("is given to the first of two that ask for it in one pass", async () => {
     cluster.nodes.put(nodeOf("w1", "10.0.0.20"));
     cluster.nodes.put(nodeOf("w0", "10.0.0.20"));
     inventory = inventoryOf(

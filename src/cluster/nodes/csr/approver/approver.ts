@@ -3,11 +3,12 @@
 import { type Clock, systemClock } from "../../../../base/clock.js";
 import { messageOf } from "../../../../base/errors/error.js";
 import { ListWatch } from "../../../kube/list-watch.js";
+import { collectionPath } from "../../../kube/paths.js";
 import type { KubeApi } from "../../../kube/port.js";
 import type { Node } from "../../objects.js";
 import { type WorkOutcome, WorkQueue } from "../../work-queue.js";
-import type { ClusterState, Policy } from "../case.js";
-import { countRecentPending, type Decision, type DecisionLog, decide, entryOf } from "../decide.js";
+import type { ApprovalPolicy, ClusterState } from "../case.js";
+import { countRecentPending, type Decision, type DecisionLog, decide, decisionEntry } from "../decide.js";
 import type { Inventory, InventorySource } from "../inventory.js";
 import {
   type HeldNames,
@@ -29,11 +30,11 @@ import {
   requestUid,
   type SigningRequest,
 } from "../signing-request.js";
-import { apiServerAddresses, carryOut, NODES_PATH } from "./requests.js";
+import { apiServerAddresses, carryOut } from "./requests.js";
 
 export interface ApproverOptions {
   readonly api: KubeApi;
-  readonly policy: Policy;
+  readonly policy: ApprovalPolicy;
   readonly inventory: InventorySource;
   readonly store: MemoryStore;
   readonly log: DecisionLog;
@@ -41,7 +42,7 @@ export interface ApproverOptions {
   readonly leading: () => boolean;
   /** Decides and logs, and writes nothing into the cluster. */
   readonly dryRun: boolean;
-  /** Without a change; windows open, rates recover, inventories are edited. */
+  /** Requests are decided again after this long even without a change: windows open, rates recover, inventories are edited. */
   readonly intervalMs: number;
   readonly clock?: Clock;
   /** Every decision that is new: the first about a request, and one that differs from the last. */
@@ -51,12 +52,12 @@ export interface ApproverOptions {
 
 type PlannedApproval = Readonly<{ request: SigningRequest; decision: Decision; state: ClusterState }>;
 
-/** Of a node that somebody else approved. */
+/** The record of a node that somebody else approved. */
 const noRecord: NodeRecord = { pool: "" };
 
 /** The one key of the queue. */
 const EVERYTHING = "requests";
-/** As many approvals are remembered in one write. */
+/** The most approvals that are remembered in one write. */
 const MOST_AT_ONCE = 25;
 
 export class Approver {
@@ -87,7 +88,7 @@ export class Approver {
     };
     this.#queue = new WorkQueue({ clock: this.#clock, work: () => this.#decideAll() });
     this.#requests = new ListWatch<SigningRequest>({ ...shared, path: REQUESTS_PATH });
-    this.#nodes = new ListWatch<Node>({ ...shared, path: NODES_PATH });
+    this.#nodes = new ListWatch<Node>({ ...shared, path: collectionPath("Node") });
   }
 
   /** Why the last pass failed; undefined when it did not. */
@@ -135,7 +136,7 @@ export class Approver {
       this.#problem = undefined;
       return;
     }
-    // Whoever led before may have written; a dry run has no say, so it looks every time.
+    // The former leader may have written; a dry run never leads, so it reads every time.
     if (!this.#wasLeading || dryRun) {
       await store.load();
       this.#recorded.clear();
@@ -176,7 +177,7 @@ export class Approver {
     if (decision === undefined) return undefined;
     if (decision.action === "leave" || dryRun) {
       if (!this.#isNews(request, decision)) return decision;
-      log.write(entryOf(decision, request, state.now, dryRun ? "dry run" : "leader"));
+      log.write(decisionEntry(decision, request, state.now, dryRun ? "dry run" : "leader"));
       this.#report(request, decision);
     } else if (decision.action === "deny") await this.#write(request, state);
     return decision;

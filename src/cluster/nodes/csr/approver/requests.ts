@@ -8,8 +8,8 @@ import { find } from "../../../kube/objects.js";
 import { collectionPath, namedPath } from "../../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
 import { type Node, secondTime } from "../../objects.js";
-import type { ClusterState, Policy } from "../case.js";
-import { countRecentPending, type Decision, type DecisionLog, decide, entryOf } from "../decide.js";
+import type { ApprovalPolicy, ClusterState } from "../case.js";
+import { countRecentPending, type Decision, type DecisionLog, decide, decisionEntry } from "../decide.js";
 import type { InventorySource } from "../inventory.js";
 import type { MemoryStore } from "../memory.js";
 import { canonicalAddress } from "../names.js";
@@ -18,7 +18,7 @@ import { decided, REQUESTS_PATH, requestPath, type SigningRequest } from "../sig
 interface DecisionWriter {
   readonly api: KubeApi;
   readonly log: DecisionLog;
-  /** For the log: `leader`, `by hand`. */
+  /** Who decides, for the log: `leader`, `by hand`. */
   readonly by: string;
   /** Asked right before each write. */
   readonly mayWrite: () => boolean;
@@ -31,11 +31,11 @@ type WriteResult =
   | { readonly done: false; readonly because: string };
 
 export async function carryOut(
-  actor: DecisionWriter,
+  writer: DecisionWriter,
   listed: SigningRequest,
   state: ClusterState,
 ): Promise<WriteResult> {
-  const { api, by, despite = new Set<string>(), log, mayWrite } = actor;
+  const { api, by, despite = new Set<string>(), log, mayWrite } = writer;
   const path = requestPath(listed.metadata?.name ?? "");
   try {
     const fresh = await api.get<SigningRequest>(path);
@@ -43,7 +43,7 @@ export async function carryOut(
     if (decision === undefined) return { done: false, because: "somebody decided it meanwhile" };
     if (decision.action === "leave") return { done: false, because: decision.explanation };
     if (!mayWrite()) return { done: false, because: "another replica leads now" };
-    const entry = entryOf(decision, fresh, state.now, by);
+    const entry = decisionEntry(decision, fresh, state.now, by);
     log.write(despite.size === 0 ? entry : { ...entry, despite: [...despite] });
     await api.update(`${path}/approval`, decided(fresh, condition(decision, state.now)));
     return { done: true, decision };
@@ -64,8 +64,6 @@ function condition({ action, explanation, rule }: Decision, now: number) {
   };
 }
 
-export const NODES_PATH = collectionPath("Node");
-
 /** All requests and the state of the cluster, for commands that read them once. */
 export type RequestsSnapshot = Awaited<ReturnType<typeof readRequests>>;
 
@@ -77,7 +75,7 @@ interface LookOptions extends Pick<ClusterState, "policy" | "memory" | "now"> {
 export async function readRequests({ api, inventory, memory, now, policy }: LookOptions) {
   const [requests, nodes, read, apiServer] = await Promise.all([
     api.list<SigningRequest>(REQUESTS_PATH),
-    api.list<Node>(NODES_PATH),
+    api.list<Node>(collectionPath("Node")),
     inventory(),
     apiServerAddresses(api),
   ]);
@@ -101,7 +99,10 @@ export interface CsrAccess {
 }
 
 /** The requests and all that decides about them, at this moment. */
-export async function snapshotOf({ api, inventory, store }: CsrAccess, policy: Policy): Promise<RequestsSnapshot> {
+export async function snapshotOf(
+  { api, inventory, store }: CsrAccess,
+  policy: ApprovalPolicy,
+): Promise<RequestsSnapshot> {
   return readRequests({ api, inventory, memory: await store.load(), policy, now: Date.now() });
 }
 

@@ -9,7 +9,7 @@ import { Approver, type ApproverOptions } from "./approver.js";
 
 interface ApproverConfig
   extends Pick<ApproverOptions, "api" | "policy" | "inventory" | "store" | "dryRun" | "intervalMs"> {
-  /** Of the Lease. */
+  /** Namespace of the Lease. */
   readonly namespace: string;
   /** Empty: decisions go to the process's log only. */
   readonly decisionLog: string;

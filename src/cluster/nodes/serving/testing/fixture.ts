@@ -1,4 +1,4 @@
-/** A directory with one token Secret, which has an API server's manners, replicas that look after it, and a clock turned by hand. */
+/** A directory with one token Secret, which behaves as an API server does, replicas that serve it, and a manual clock. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -35,8 +35,8 @@ export const content: TokenSecretContent = {
 
 export const named = { before: "", after: "" };
 
-export class Replica {
-  readonly book: TokenStore;
+export class ServingFixture {
+  readonly tokens: TokenStore;
   readonly controller: TokenController;
   readonly errors: string[] = [];
   rotations = 0;
@@ -46,9 +46,9 @@ export class Replica {
   constructor(given: { api: KubeApi; clock: ManualClock; name: string }, more: Partial<TokenControllerOptions> = {}) {
     const { api, clock, name } = given;
     let tokens = 0;
-    this.book = new TokenStore(() => clock.date());
+    this.tokens = new TokenStore(() => clock.date());
     this.controller = new TokenController({
-      ...{ api, namespace, clock, book: this.book },
+      ...{ api, namespace, clock, tokens: this.tokens },
       source: async () => {
         const { text } = this;
         if (text === undefined) throw new DrawbridgeError("DB_PAYLOAD", "the pull secret does not exist yet");
@@ -62,7 +62,7 @@ export class Replica {
   }
 
   knows(...tokens: readonly string[]): boolean[] {
-    return tokens.map((token) => this.book.find(token) !== undefined);
+    return tokens.map((token) => this.tokens.find(token) !== undefined);
   }
 }
 
@@ -70,29 +70,29 @@ export class TokenFixture {
   readonly clock = new ManualClock(start);
   readonly #directory = mkdtempSync(join(tmpdir(), "drawbridge-serving-"));
   readonly api: KubeApi = createDirectoryApi({ directory: this.#directory });
-  readonly #replicas: Replica[] = [];
+  readonly #replicas: ServingFixture[] = [];
 
   static async open(change: Partial<TokenSecretContent> = {}): Promise<TokenFixture> {
-    const house = new TokenFixture();
-    await house.api.create(collection, makeTokenSecret({ ...content, ...change }, start));
-    return house;
+    const fixture = new TokenFixture();
+    await fixture.api.create(collection, makeTokenSecret({ ...content, ...change }, start));
+    return fixture;
   }
 
-  replica(name: string, more?: Partial<TokenControllerOptions>): Replica {
-    const replica = new Replica({ api: this.api, clock: this.clock, name }, more);
+  replica(name: string, more?: Partial<TokenControllerOptions>): ServingFixture {
+    const replica = new ServingFixture({ api: this.api, clock: this.clock, name }, more);
     this.#replicas.push(replica);
     return replica;
   }
 
   /** As a watch would tell them. */
-  async see(...who: readonly Replica[]): Promise<void> {
+  async see(...who: readonly ServingFixture[]): Promise<void> {
     const { items } = await this.api.list<Secret>(collection);
     const seen = new Map(items.map((secret) => [`${namespace}/${secret.metadata?.name}`, secret]));
     for (const one of who) one.controller.changed(seen);
   }
 
   /** As time passes every replica looks once a minute and sees what others did. */
-  async pass(ms: number, ...who: readonly Replica[]): Promise<void> {
+  async pass(ms: number, ...who: readonly ServingFixture[]): Promise<void> {
     const resting = () => eventually(() => expect(this.clock.waiting.length).toBe(who.length));
     await resting();
     this.clock.advance(ms);

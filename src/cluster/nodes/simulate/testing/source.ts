@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { dataUrlOf } from "../../../../base/data-url.js";
 import { type Authority, createAuthority, issueCertificate } from "../../../../tunnel/pki/issue.js";
 
-export class Source {
+export class IgnitionSource {
   readonly asked: { readonly path: string; readonly headers: IncomingHttpHeaders }[] = [];
   readonly authority: Authority;
   answer: RequestListener = (_, response) => response.writeHead(404).end();
@@ -19,12 +19,12 @@ export class Source {
     });
   }
 
-  static async start(): Promise<Source> {
+  static async start(): Promise<IgnitionSource> {
     const authority = await createAuthority({ commonName: "source" });
     const names = { dnsNames: ["source.example"], ipAddresses: ["127.0.0.1"] };
     const wanted = { use: "server", commonName: "source", ...names } as const;
     const { certificatePem, privateKeyPem } = await issueCertificate(authority, wanted);
-    const source = new Source(authority, certificatePem, privateKeyPem);
+    const source = new IgnitionSource(authority, certificatePem, privateKeyPem);
     await new Promise<void>((resolve) => source.#server.listen(0, "127.0.0.1", resolve));
     return source;
   }

@@ -1,4 +1,4 @@
-/** Nodes and pods in memory, with the manners of an API server as far as fleets depend on them. */
+/** Nodes and pods in memory, with the behaviour of an API server that workers depend on. */
 
 import { KubeApiError } from "../../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
@@ -10,11 +10,11 @@ export class MemoryCluster {
   readonly objects = new Map<string, KubeObject>();
   /** `verb path` of everything that was written. */
   readonly writes: string[] = [];
-  /** Names of pods whose budget holds. */
+  /** Names of pods whose disruption budget forbids their eviction. */
   readonly held = new Set<string>();
-  /** Told to go, and still there: nobody ends them. */
+  /** Names of pods that stay after their eviction: nobody ends them. */
   readonly lingering = new Set<string>();
-  /** Answers before anything else does, when it throws. */
+  /** Called before each request; what it throws is the answer. */
   before: (verb: string, path: string) => void = () => {};
   #version = 1;
 
