@@ -11,13 +11,13 @@ import { type ChainResult, certificatesIn, chainOf, holdsEncryptedKey, pemBlocks
 import { type CertificateFacts, factsOf } from "./facts.js";
 import {
   ABOUT,
+  certificateFailure,
+  certificateWarning,
   findingsOf,
   type InspectionSubject,
   isServers,
   octal,
   type Surroundings,
-  warning,
-  wrong,
 } from "./rules.js";
 
 export interface InspectOptions {
@@ -111,7 +111,7 @@ function makeForAddressCommand(path: string, manifest: PkiManifest | undefined, 
 }
 
 function missingFiles(path: string, manifest: PkiManifest, { makeAgain }: Surroundings): Finding[] {
-  const found = wrong("incomplete", "it belongs to the set but is gone", makeAgain);
+  const found = certificateFailure("incomplete", "it belongs to the set but is gone", makeAgain);
   return filesOf(manifest)
     .map((name) => join(path, name))
     .filter((file) => !existsSync(file))
@@ -119,14 +119,16 @@ function missingFiles(path: string, manifest: PkiManifest, { makeAgain }: Surrou
 }
 
 function unreadable({ path: subject, trouble }: InspectedFile, { makeAgain }: Surroundings): Finding[] {
-  return trouble === undefined ? [] : [{ about: ABOUT, ...wrong("unreadable", trouble, makeAgain), subject }];
+  return trouble === undefined
+    ? []
+    : [{ about: ABOUT, ...certificateFailure("unreadable", trouble, makeAgain), subject }];
 }
 
 function nobodyServes(path: string, subjects: readonly InspectionSubject[], address: string | undefined): Finding[] {
   if (address === undefined || subjects.some(isServers)) return [];
   const message = `no server's certificate is here, so nothing can be said about ${address}`;
   const remedy = "Name the server's certificate or its directory.";
-  return [{ about: ABOUT, ...warning("address", message, remedy), subject: path }];
+  return [{ about: ABOUT, ...certificateWarning("address", message, remedy), subject: path }];
 }
 
 /** A key that two certificates share is reported once. */

@@ -1,6 +1,6 @@
 /** What can be wrong with a certificate, each rule with what to do about it. */
 import type { X509Certificate } from "node:crypto";
-import { type Finding, failed, type Judgement, warning as warned } from "../../../base/finding.js";
+import { type Finding, failed, type Judgement, warning } from "../../../base/finding.js";
 import { roughDuration } from "../../../base/text.js";
 import { dueAt } from "../manifest.js";
 import { type ChainResult, isFor } from "../pem.js";
@@ -36,10 +36,13 @@ export interface Surroundings {
 type Found = Judgement & Pick<Finding, "check">;
 
 export const ABOUT = "Certificates fit together and are valid";
-export const wrong = (check: string, message: string, remedy: string): Found => ({ check, ...failed(message, remedy) });
-export const warning = (check: string, message: string, remedy: string): Found => ({
+export const certificateFailure = (check: string, message: string, remedy: string): Found => ({
   check,
-  ...warned(message, remedy),
+  ...failed(message, remedy),
+});
+export const certificateWarning = (check: string, message: string, remedy: string): Found => ({
+  check,
+  ...warning(message, remedy),
 });
 
 export function findingsOf(subject: InspectionSubject, surroundings: Surroundings): Finding[] {
@@ -57,21 +60,21 @@ function* lifetime(
   const sinceEnd = now.getTime() - notAfter.getTime();
   if (sinceEnd >= 0) {
     const message = `it expired ${roughDuration(sinceEnd)} ago, on ${notAfter.toISOString()}`;
-    return yield wrong("expired", message, makeAgain);
+    return yield certificateFailure("expired", message, makeAgain);
   }
   const untilStart = notBefore.getTime() - now.getTime();
   if (untilStart > 0) {
     const message = `it is valid only in ${roughDuration(untilStart)}, from ${notBefore.toISOString()}`;
-    return yield wrong("not-yet-valid", message, clockRemedy(now));
+    return yield certificateFailure("not-yet-valid", message, clockRemedy(now));
   }
   const dates = { notBefore: notBefore.toISOString(), notAfter: notAfter.toISOString() };
   if (dueAt({ ...dates, ...(validForMs !== undefined && { validForMs }) }) <= now.getTime()) {
-    yield warning("expires-soon", `it expires in ${roughDuration(-sinceEnd)}`, makeAgain);
+    yield certificateWarning("expires-soon", `it expires in ${roughDuration(-sinceEnd)}`, makeAgain);
   }
   const signer = chain.state === "verified" ? chain.chain[1] : undefined;
   if (signer !== undefined && Date.parse(signer.validTo) < notAfter.getTime()) {
     const message = `its signer ends earlier, on ${new Date(signer.validTo).toISOString()}, and it is refused from then on`;
-    yield warning("outlives-signer", message, makeAgain);
+    yield certificateWarning("outlives-signer", message, makeAgain);
   }
 }
 
@@ -85,14 +88,18 @@ function* chain(
 ): Generator<Found> {
   if (state === "forged") {
     const message = `the authority here is named ${issuer} but did not sign it: the files come from different issues`;
-    yield wrong("chain", message, `Install certificate and authority from the same issue. ${makeAgain}`);
+    yield certificateFailure("chain", message, `Install certificate and authority from the same issue. ${makeAgain}`);
   } else if (state === "foreign") {
     const message = `none of the authorities here signed it; its issuer is ${issuer}`;
     const remedy =
       "Give the bundle that holds its issuer with --ca, or install certificate and authority from the same issue.";
-    yield wrong("chain", message, remedy);
+    yield certificateFailure("chain", message, remedy);
   } else if (state === "unknown") {
-    yield warning("chain-unknown", `no authority is at hand to check it against`, "Give the bundle with --ca.");
+    yield certificateWarning(
+      "chain-unknown",
+      `no authority is at hand to check it against`,
+      "Give the bundle with --ca.",
+    );
   }
 }
 
@@ -102,7 +109,7 @@ function* usage({ use, facts: { usages } }: InspectionSubject, { makeAgain }: Su
   const lacking = needed.filter((usageName) => !usages.includes(usageName));
   if (lacking.length === 0) return;
   const message = `it is a ${use}'s but its extended key usage (${usages.join(", ") || "none"}) lacks ${lacking.join(", ")}, so peers refuse it`;
-  yield wrong("usage", message, `Use the certificate that was made for the ${use}. ${makeAgain}`);
+  yield certificateFailure("usage", message, `Use the certificate that was made for the ${use}. ${makeAgain}`);
 }
 
 export function isServers({ use, facts }: Pick<InspectionSubject, "use" | "facts">): boolean {
@@ -114,23 +121,23 @@ function* servesAddress(subject: InspectionSubject, { address, makeForAddress }:
   const { certificate, facts } = subject;
   if (address === undefined || !isServers(subject) || isFor(certificate, address)) return;
   const message = `agents that dial ${address} refuse it: it is for ${facts.names.join(", ") || "no address at all"}`;
-  yield wrong("address", message, `${makeForAddress}, or let agents dial an address that it has.`);
+  yield certificateFailure("address", message, `${makeForAddress}, or let agents dial an address that it has.`);
 }
 
 function* maySign({ use, facts }: InspectionSubject, { makeAgain }: Surroundings): Generator<Found> {
   if (use === "signer" && !facts.isAuthority) {
-    yield wrong("may-not-sign", "it is used as an authority but is none (basic constraints)", makeAgain);
+    yield certificateFailure("may-not-sign", "it is used as an authority but is none (basic constraints)", makeAgain);
   } else if (facts.isAuthority && facts.keyUsages?.includes("keyCertSign") === false) {
-    yield wrong("may-not-sign", "its key usage does not allow it to sign certificates", makeAgain);
+    yield certificateFailure("may-not-sign", "its key usage does not allow it to sign certificates", makeAgain);
   }
 }
 
 function* ownKey({ keyFile, keyMatches, facts }: InspectionSubject, { makeAgain }: Surroundings): Generator<Found> {
   if (keyMatches === false) {
     const message = `the key in ${keyFile!.path} does not belong to it`;
-    yield wrong("key-mismatch", message, `Install certificate and key from the same issue. ${makeAgain}`);
+    yield certificateFailure("key-mismatch", message, `Install certificate and key from the same issue. ${makeAgain}`);
   } else if (keyFile === undefined && !facts.isAuthority) {
-    yield warning("key-missing", "its private key is not here", "Nothing to do if only peers read it.");
+    yield certificateWarning("key-missing", "its private key is not here", "Nothing to do if only peers read it.");
   }
 }
 
@@ -139,10 +146,16 @@ function* keyMode({ keyFile }: InspectionSubject): Generator<Found> {
   const [file, shown] = [keyFile.path, octal(keyFile.mode)];
   if ((keyFile.mode & 0o007) !== 0) {
     const remedy = `chmod 600 ${file}, and make the certificates again if others had access to this host.`;
-    yield { ...wrong("key-readable", `every user may use this private key (mode ${shown})`, remedy), subject: file };
+    yield {
+      ...certificateFailure("key-readable", `every user may use this private key (mode ${shown})`, remedy),
+      subject: file,
+    };
   } else {
     const remedy = "chmod 600 it unless the process that reads it runs as another user of that group.";
-    yield { ...warning("key-readable", `its group may use this private key (mode ${shown})`, remedy), subject: file };
+    yield {
+      ...certificateWarning("key-readable", `its group may use this private key (mode ${shown})`, remedy),
+      subject: file,
+    };
   }
 }
 
@@ -153,11 +166,15 @@ function* signerKey({ keyFile, facts, keyMatches, signerKeyWanted }: InspectionS
   const remedy = signerKeyWanted
     ? "It was kept on purpose, for pki issue and pki renew; remove it when no more are needed."
     : `Remove it (rm ${file}); nothing that runs needs it.`;
-  yield { ...(signerKeyWanted ? warning : wrong)("signer-key", message, remedy), subject: file };
+  yield {
+    ...(signerKeyWanted ? certificateWarning : certificateFailure)("signer-key", message, remedy),
+    subject: file,
+  };
 }
 
 function* fips({ facts: { fipsObjection } }: InspectionSubject, { makeAgain }: Surroundings): Generator<Found> {
-  if (fipsObjection !== undefined) yield warning("fips", `a host in FIPS mode refuses it: ${fipsObjection}`, makeAgain);
+  if (fipsObjection !== undefined)
+    yield certificateWarning("fips", `a host in FIPS mode refuses it: ${fipsObjection}`, makeAgain);
 }
 
 export function octal(mode: number): string {
