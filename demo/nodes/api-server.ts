@@ -11,7 +11,7 @@ import type { TLSSocket } from "node:tls";
 import { KubeApiError } from "../../src/cluster/kube/errors.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
 import { createDirectoryApi } from "../../src/cluster/nodes/controller/directory/api.js";
-import { defaultPolicy } from "../../src/cluster/nodes/csr/case.js";
+import { defaultPolicy } from "../../src/cluster/nodes/csr/request-context.js";
 import {
   outcomeOf,
   REQUESTS_PATH,

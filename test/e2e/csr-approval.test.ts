@@ -6,8 +6,8 @@ import { X509Certificate } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
-import { namesOf } from "../../src/cluster/nodes/csr/case.js";
 import { canonicalNames } from "../../src/cluster/nodes/csr/memory.js";
+import { namesOf } from "../../src/cluster/nodes/csr/request-context.js";
 import {
   CLIENT_SIGNER,
   outcomeOf,

@@ -2,10 +2,10 @@
 import { LeaderElection } from "../../src/cluster/kube/leader.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
 import { Approver } from "../../src/cluster/nodes/csr/approver/approver.js";
-import { defaultPolicy } from "../../src/cluster/nodes/csr/case.js";
 import { noDecisionLog } from "../../src/cluster/nodes/csr/decide.js";
 import { configMapInventory } from "../../src/cluster/nodes/csr/inventory.js";
 import { MemoryStore } from "../../src/cluster/nodes/csr/memory.js";
+import { defaultPolicy } from "../../src/cluster/nodes/csr/request-context.js";
 import { CLIENT_SIGNER, outcomeOf, requestPath, SERVING_SIGNER } from "../../src/cluster/nodes/csr/signing-request.js";
 import { APPROVER_NAME } from "../../src/cluster/nodes/permissions.js";
 import { until } from "../support/lab/wait.js";

@@ -1,5 +1,5 @@
 /** Requests that break one rule each, and the inventory they are held against. */
-import { defaultPolicy } from "../../src/cluster/nodes/csr/case.js";
+import { defaultPolicy } from "../../src/cluster/nodes/csr/request-context.js";
 import { forms } from "./csr-forms.js";
 import { FILERS } from "./csr-lab.js";
 

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { stringify } from "yaml";
 import type { KubeObject } from "../../src/cluster/kube/port.js";
-import { defaultPolicy } from "../../src/cluster/nodes/csr/case.js";
+import { defaultPolicy } from "../../src/cluster/nodes/csr/request-context.js";
 import { annotation, encoded, type Secret } from "../../src/cluster/nodes/objects.js";
 import { clusterRules, inventoryRule, namespaceRules, type PolicyRule } from "../../src/cluster/nodes/permissions.js";
 import type { NodePool } from "../../src/cluster/nodes/pool/node-pool.js";

@@ -6,7 +6,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { defaultPolicy } from "../../src/cluster/nodes/csr/case.js";
+import { defaultPolicy } from "../../src/cluster/nodes/csr/request-context.js";
 import { CLIENT_SIGNER, outcomeOf, type SigningRequest } from "../../src/cluster/nodes/csr/signing-request.js";
 import { IGNITION_SERVER_NAME, PAYLOAD_CONFIG_MAP } from "../../src/cluster/nodes/install/render.js";
 import { type Secret, secretText } from "../../src/cluster/nodes/objects.js";

@@ -1,7 +1,7 @@
 /** What somebody without HyperShift puts into a cluster so that machines can become its nodes, see docs/nodes.md. */
 import { stringify } from "yaml";
 import type { KubeObject } from "../../src/cluster/kube/port.js";
-import { defaultPolicy } from "../../src/cluster/nodes/csr/case.js";
+import { defaultPolicy } from "../../src/cluster/nodes/csr/request-context.js";
 import { type ConfigMap, encoded, type Secret } from "../../src/cluster/nodes/objects.js";
 import type { NodePool } from "../../src/cluster/nodes/pool/node-pool.js";
 

@@ -2,11 +2,11 @@
 
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { type CsrAccess, type RequestsSnapshot, snapshotOf } from "../../cluster/nodes/csr/approver/requests.js";
-import { type ApprovalPolicy, defaultPolicy } from "../../cluster/nodes/csr/case.js";
 import { decide } from "../../cluster/nodes/csr/decide.js";
 import { configMapInventory, directoryInventory } from "../../cluster/nodes/csr/inventory.js";
 import { MemoryStore } from "../../cluster/nodes/csr/memory.js";
 import { Networks } from "../../cluster/nodes/csr/names.js";
+import { type ApprovalPolicy, defaultPolicy } from "../../cluster/nodes/csr/request-context.js";
 import { kindOf, outcomeOf, requestName } from "../../cluster/nodes/csr/signing-request.js";
 import { APPROVER_NAME } from "../../cluster/nodes/permissions.js";
 import { filled, inGroup, list, number, restricted, text, type Values, yesNo } from "../flags/flag.js";

@@ -13,8 +13,8 @@ import { makePayload, TokenStore } from "../ignition/server/tokens.js";
 import { namedPath } from "../kube/paths.js";
 import type { KubeApi } from "../kube/port.js";
 import { clusterMap, makePool, PoolFixture, namespace as poolNamespace } from "./controller/testing/fixture.js";
-import { type ClusterState, defaultPolicy } from "./csr/case.js";
 import { decide } from "./csr/decide.js";
+import { type ClusterState, defaultPolicy } from "./csr/request-context.js";
 import type { RequestKind } from "./csr/signing-request.js";
 import {
   configurationHash,

@@ -11,10 +11,10 @@ import {
   signingRequest,
   worker,
 } from "../testing/requests.js";
-import { type ClusterState, defaultPolicy } from "./case.js";
 import { countRecentPending, decide } from "./decide.js";
 import type { NodeRecord } from "./memory.js";
 import { Networks } from "./names.js";
+import { type ClusterState, defaultPolicy } from "./request-context.js";
 import type { RequestKind } from "./signing-request.js";
 
 const minute = 60_000;

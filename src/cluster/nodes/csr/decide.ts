@@ -1,8 +1,8 @@
 /** Decides about one request, and says why. */
 
 import { type LineLog, openLineLog } from "../line-log.js";
-import { BRAKE_WINDOW_MS, type ClusterState, namesOf, type RequestContext, requestContext } from "./case.js";
 import { heldNamesOf, type NodeRecord, withApproval } from "./memory.js";
+import { BRAKE_WINDOW_MS, type ClusterState, namesOf, type RequestContext, requestContext } from "./request-context.js";
 import { BRAKE_RULE, firstRules, type Rules, requestRules } from "./rules.js";
 import {
   createdAt,

@@ -1,5 +1,6 @@
 /** The rules that a kubelet's certificate signing request must keep to be approved, as one table. */
 import type { Node } from "../objects.js";
+import { canonicalAddress, isNodeName, isReservedName, UNUSABLE_NETWORKS } from "./names.js";
 import {
   BRAKE_MARGIN,
   type ClusterState,
@@ -11,8 +12,7 @@ import {
   type ReadableRequest,
   type RequestContext,
   SKEW_MS,
-} from "./case.js";
-import { canonicalAddress, isNodeName, isReservedName, UNUSABLE_NETWORKS } from "./names.js";
+} from "./request-context.js";
 import { createdAt, NODE_USER_PREFIX, type RequestKind, requestName } from "./signing-request.js";
 
 /** How a request breaks a rule. A forgery is no accident: no kubelet makes such a request. */

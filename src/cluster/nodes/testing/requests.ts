@@ -1,10 +1,10 @@
 /** Requests and surroundings in which everything is right, for tests to break in one place. */
 
 import { type MadeRequest, makeRequest } from "../../../tunnel/pki/testing/requests.js";
-import { type ClusterState, defaultPolicy } from "../csr/case.js";
 import type { ExpectedWorker, Inventory } from "../csr/inventory.js";
 import type { NodeRecord } from "../csr/memory.js";
 import { Networks } from "../csr/names.js";
+import { type ClusterState, defaultPolicy } from "../csr/request-context.js";
 import { CLIENT_SIGNER, type RequestKind, SERVING_SIGNER, type SigningRequest } from "../csr/signing-request.js";
 import type { Node } from "../objects.js";
 import { startTime } from "./pools.js";

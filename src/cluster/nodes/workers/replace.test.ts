@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { hastyClock } from "../../../base/testing/hasty-clock.js";
 import { makePool, namespace, PoolFixture } from "../controller/testing/fixture.js";
-import { defaultPolicy } from "../csr/case.js";
+import { defaultPolicy } from "../csr/request-context.js";
 import { annotation } from "../objects.js";
 import { makeOptionsFor, type WorkersContext } from "./change.js";
 import { createWorkers } from "./machines.js";

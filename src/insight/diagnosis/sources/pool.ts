@@ -9,10 +9,10 @@ import { find } from "../../../cluster/kube/objects.js";
 import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
 import { readRequests } from "../../../cluster/nodes/csr/approver/requests.js";
-import type { ApprovalPolicy } from "../../../cluster/nodes/csr/case.js";
 import { type Decision, decide } from "../../../cluster/nodes/csr/decide.js";
 import type { InventorySource } from "../../../cluster/nodes/csr/inventory.js";
 import type { MemoryStore } from "../../../cluster/nodes/csr/memory.js";
+import type { ApprovalPolicy } from "../../../cluster/nodes/csr/request-context.js";
 import { createdAt } from "../../../cluster/nodes/csr/signing-request.js";
 import {
   annotation,

@@ -2,8 +2,8 @@
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { tailOf } from "../../../base/tail.js";
 import { type CsrAccess, snapshotOf } from "../../../cluster/nodes/csr/approver/requests.js";
-import type { ApprovalPolicy } from "../../../cluster/nodes/csr/case.js";
 import { type Decision, type DecisionEntry, decide } from "../../../cluster/nodes/csr/decide.js";
+import type { ApprovalPolicy } from "../../../cluster/nodes/csr/request-context.js";
 import {
   createdAt,
   kindOf,

@@ -15,11 +15,11 @@ import {
   signingRequest,
   worker,
 } from "../../testing/requests.js";
-import { defaultPolicy } from "../case.js";
 import type { DecisionEntry } from "../decide.js";
 import { configMapInventory, type Inventory } from "../inventory.js";
 import { MemoryStore } from "../memory.js";
 import { Networks } from "../names.js";
+import { defaultPolicy } from "../request-context.js";
 import type { RequestKind, SigningRequest } from "../signing-request.js";
 import { Approver, type ApproverOptions } from "./approver.js";
 import { approverMetrics } from "./run.js";

@@ -7,7 +7,6 @@ import { collectionPath } from "../../../kube/paths.js";
 import type { KubeApi } from "../../../kube/port.js";
 import type { Node } from "../../objects.js";
 import { type WorkOutcome, WorkQueue } from "../../work-queue.js";
-import type { ApprovalPolicy, ClusterState } from "../case.js";
 import { countRecentPending, type Decision, type DecisionLog, decide, decisionEntry } from "../decide.js";
 import type { Inventory, InventorySource } from "../inventory.js";
 import {
@@ -19,6 +18,7 @@ import {
   withCertificate,
   withoutApproval,
 } from "../memory.js";
+import type { ApprovalPolicy, ClusterState } from "../request-context.js";
 import { mostPending } from "../rules.js";
 import {
   createdAt,

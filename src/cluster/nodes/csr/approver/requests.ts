@@ -8,11 +8,11 @@ import { find } from "../../../kube/objects.js";
 import { collectionPath, namedPath } from "../../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
 import { type Node, secondTime } from "../../objects.js";
-import type { ApprovalPolicy, ClusterState } from "../case.js";
 import { countRecentPending, type Decision, type DecisionLog, decide, decisionEntry } from "../decide.js";
 import type { InventorySource } from "../inventory.js";
 import type { MemoryStore } from "../memory.js";
 import { canonicalAddress } from "../names.js";
+import type { ApprovalPolicy, ClusterState } from "../request-context.js";
 import { decided, REQUESTS_PATH, requestPath, type SigningRequest } from "../signing-request.js";
 
 interface DecisionWriter {

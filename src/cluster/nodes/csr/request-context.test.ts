@@ -10,10 +10,10 @@ import {
   signingRequest,
   worker,
 } from "../testing/requests.js";
-import { type ClusterState, defaultPolicy } from "./case.js";
 import { decide } from "./decide.js";
 import type { NodeRecord } from "./memory.js";
 import { Networks } from "./names.js";
+import { type ClusterState, defaultPolicy } from "./request-context.js";
 
 const day = 24 * 3_600_000;
 const now = startTime + 30 * 60_000;
