@@ -1,10 +1,19 @@
-/** Locks between the processes of a host: a file with the number of the process that holds it. */
-import { link, readFile, rename, rm } from "node:fs/promises";
+/**
+ * Locks between processes: a file that names the process that holds it. Processes of one host and container see by the
+ * number whether the holder still runs. Others, which share only the folder, see it by the file's time, which the holder
+ * renews.
+ */
+import { readlinkSync } from "node:fs";
+import { link, readFile, rename, rm, stat, utimes } from "node:fs/promises";
+import { hostname } from "node:os";
 import { pause, systemClock } from "./clock.js";
 import { messageOf } from "./errors/error.js";
 import { createFile, temporaryPathFor } from "./files.js";
 
 const RETRY_MS = 5;
+const RENEW_MS = 2_000;
+/** A holder elsewhere that has not renewed its lock for so long is gone. */
+const STALE_MS = 15_000;
 
 export class LockError extends Error {
   /** The process that holds the lock; undefined when its file cannot be written at all. */
@@ -37,11 +46,11 @@ export function withLock<T>(path: string, run: () => Promise<T>, waitMs = 0): Pr
 async function hold<T>(path: string, run: () => Promise<T>, waitMs: number): Promise<T> {
   const mine = temporaryPathFor(path);
   try {
-    await createFile(mine, `${process.pid}\n`, 0o600);
+    await createFile(mine, `${process.pid} ${numberSpace()}\n`, 0o600);
     const until = systemClock.now() + waitMs;
     while (!(await acquire(mine, path))) {
-      const holder = await holderOf(path);
-      if (systemClock.now() >= until) throw new LockError(`${path} is held by process ${holder}`, holder);
+      const pid = (await holderOf(path))?.pid;
+      if (systemClock.now() >= until) throw new LockError(`${path} is held by process ${pid}`, pid);
       await pause(systemClock, RETRY_MS);
     }
   } catch (reason) {
@@ -49,11 +58,18 @@ async function hold<T>(path: string, run: () => Promise<T>, waitMs: number): Pro
   } finally {
     await rm(mine, { force: true });
   }
+  const renewal = setInterval(() => void renew(path), RENEW_MS).unref();
   try {
     return await run();
   } finally {
+    clearInterval(renewal);
     await rm(path, { force: true });
   }
+}
+
+async function renew(path: string): Promise<void> {
+  const now = systemClock.date() / 1000;
+  await utimes(path, now, now).catch(() => undefined);
 }
 
 async function acquire(mine: string, path: string): Promise<boolean> {
@@ -81,17 +97,42 @@ async function discardOfNobody(path: string, away: string): Promise<void> {
   await rm(away, { force: true });
 }
 
-async function holderOf(path: string): Promise<number> {
-  return Number.parseInt(await readFile(path, "utf8").catch(() => ""), 10);
+interface LockHolder {
+  readonly pid: number;
+  /** Where that number means this process; undefined in locks that do not say it. */
+  readonly space: string | undefined;
+  readonly renewedAt: number;
 }
 
-function isRunning(pid: number): boolean {
-  // This process takes turns with itself already, and in containers every command has the same number.
-  if (!Number.isInteger(pid) || pid === process.pid) return false;
+/** Undefined: there is no lock, or nothing that can be read. */
+async function holderOf(path: string): Promise<LockHolder | undefined> {
+  try {
+    const [pid = "", space] = (await readFile(path, "utf8")).trim().split(" ");
+    return { pid: Number.parseInt(pid, 10), space, renewedAt: (await stat(path)).mtimeMs };
+  } catch {
+    return undefined;
+  }
+}
+
+function isRunning(holder: LockHolder | undefined): boolean {
+  if (holder === undefined || !Number.isInteger(holder.pid)) return false;
+  const { pid, space = numberSpace(), renewedAt } = holder;
+  if (space !== numberSpace()) return systemClock.date() - renewedAt < STALE_MS;
+  // This process takes turns with itself already, so the lock is from one that had its number before.
+  if (pid === process.pid) return false;
   try {
     process.kill(pid, 0);
     return true;
   } catch (reason) {
     return (reason as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+/** Host and PID namespace: within them a process is known by its number. */
+function numberSpace(): string {
+  try {
+    return `${hostname()}/${readlinkSync("/proc/self/ns/pid")}`;
+  } catch {
+    return hostname();
   }
 }
