@@ -5,6 +5,7 @@ import { CONNECTION_ESTABLISHED, type ProxyRefusal, parseAuthority, refusalText 
 import type { ClientRequestKind, RequestOutcome } from "../channels.js";
 import { type ConnectionHandler, SOCKET_OPTIONS } from "../connection-handler.js";
 import { closeLingering, httpRefusalOf, refuse } from "../refusals.js";
+import { acceptFirst } from "./accept-first.js";
 import { Forwarder } from "./forwarder.js";
 
 /** A client that keeps its connection for the next request. */
@@ -50,7 +51,7 @@ export function createHttpProxyServer(handler: ConnectionHandler): Server {
       forwarder.forward(request, response);
     }
   };
-  server.on("connection", (socket: Socket) => handler.limit.admit(socket));
+  acceptFirst(server, (socket) => handler.limit.admit(socket));
   server.on("request", onRequest);
   // The target decides whether it wants the body.
   server.on("checkContinue", onRequest);
