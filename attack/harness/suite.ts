@@ -17,7 +17,7 @@ export interface SuiteOptions {
 
 const LONG_ROUNDS = 2;
 /** How often more a pair of rounds is played when only its latency was too high: a busy machine can do that, too. */
-const SECOND_LOOKS = 3;
+const SECOND_LOOKS = 5;
 const LONG_SECONDS = 1.5;
 /** Longer attacks wait for something to end; what they are compared with need not. */
 const LONGEST_SINK_SECONDS = 3;
