@@ -18,6 +18,8 @@ export class Child {
     this.name = name;
     this.#process = fork(LOADER, [fileURLToPath(new URL(file, import.meta.url))], {
       stdio: ["ignore", "inherit", "inherit", "ipc"],
+      // Ports that the suite keeps for later are not taken by its children: see test/support/processes/ports.ts.
+      env: { ...process.env, VITEST_POOL_ID: "2" },
     });
     this.pid = this.#process.pid ?? -1;
     const forget = asLastResort(() => this.#process.kill("SIGKILL"));
