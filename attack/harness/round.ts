@@ -46,7 +46,7 @@ export async function playRound(
     attacking,
     withNewcomer ? newcomerGetsIn(ground, fixture, ms) : undefined,
     // An attacker that is refused at once has done its work early; its victim is looked at for as long as the sink's.
-    new Promise((resolve) => setTimeout(resolve, ms)),
+    attack.noSink ? undefined : new Promise((resolve) => setTimeout(resolve, ms)),
   ]);
   const measured = await victim.ask<Measured>("end", undefined, BEGIN_WITHIN_MS);
   const forbidden = await victim.ask<number>("forbidden", undefined, BEGIN_WITHIN_MS);
