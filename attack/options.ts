@@ -17,7 +17,7 @@ Attacks the programs as shipped, in processes of their own, with raw bytes, besi
 answered in time and a newcomer that must get in. Ends with exit code 1 when an attack was not withstood.
 
   --only NAMES     only these attacks, comma-separated; a beginning stands for all that begin so
-  --short          one short round of each attack, at most 3 minutes in all
+  --short          one short round of each attack, about 3 minutes in all
   --upstream       attack upstream's proxy-server and proxy-agent instead, where an attack can be made on them
   --seed S         repeats the random choices of an earlier run (default: a new one, printed at the start)
   --output json    the result as JSON on standard output (progress stays on standard error)
