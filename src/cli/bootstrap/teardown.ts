@@ -4,18 +4,18 @@ import { accessSync, constants } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { messageOf } from "../../base/errors/error.js";
 import { safeJson } from "../../base/text.js";
+import { completed } from "../../cluster/bootstrap/firewall/plan.js";
 import { HostFiles } from "../../cluster/bootstrap/host/files.js";
 import { thisHost } from "../../cluster/bootstrap/host/host.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
 import { openApi } from "../../cluster/bootstrap/host/step.js";
-import { type InstallDirectory, openInstallDirectory, readInstallDir } from "../../cluster/bootstrap/install-dir.js";
+import { openInstallDirectory, readInstallDir } from "../../cluster/bootstrap/install-dir.js";
 import { topologies } from "../../cluster/bootstrap/model/names.js";
 import { scriptText } from "../../cluster/bootstrap/ssh/host-script.js";
 import { withPrivateFolder } from "../../cluster/bootstrap/ssh/ssh.js";
-import type { RemoteHost } from "../../cluster/bootstrap/teardown/host-side.js";
 import { type Receipt, receiptMarkdown } from "../../cluster/bootstrap/teardown/receipt.js";
 import { type TeardownOptions, takeDown } from "../../cluster/bootstrap/teardown/teardown.js";
-import { networkFlags } from "../firewall/command.js";
+import { networkFlags, networkOf } from "../firewall/command.js";
 import { inGroup, lifetime, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { quote } from "../flags/go-values.js";
 import { clusterFlags, kubeconfigOf } from "../flags/kubernetes.js";
@@ -84,16 +84,15 @@ function checkPlaces(flags: TeardownFlags, { given }: Input): void {
 }
 
 function optionsOf(flags: TeardownFlags, { env }: Input): TeardownOptions {
-  const { byoNetwork, force, infraId, machineNetwork: machineNetworks, platform, upi } = flags;
   return {
     for: flags.forPlatform,
     kubeconfig: kubeconfigOf(flags.kubeconfig, env),
     context: flags.context,
     stateDirectory: flags.stateDir,
     timeoutMs: flags.timeout,
-    force,
+    force: flags.force,
     restoreCommand: flags.restoreCommand || undefined,
-    firewall: { platform, upi, byoNetwork, infraId: infraId || undefined, machineNetworks },
+    network: networkOf(flags),
   };
 }
 
@@ -116,31 +115,13 @@ async function takenDown(options: TeardownOptions): Promise<Receipt> {
 async function takenDownFrom(flags: TeardownFlags, options: TeardownOptions): Promise<Receipt> {
   const directory = await openInstallDirectory(flags.dir);
   const kubeconfig = flags.kubeconfig || (await directory.kubeconfig());
-  const { platform, infraId, machineNetworks } = await readInstallDir(directory.path);
-  const { firewall } = options;
-  return withPrivateFolder(async (folder) =>
-    takenDown({
-      ...options,
-      kubeconfig,
-      elsewhere: { bootstrap: await farHost(flags, directory, folder) },
-      firewall: {
-        ...firewall,
-        platform: firewall.platform ?? platform,
-        infraId: firewall.infraId ?? infraId,
-        machineNetworks: firewall.machineNetworks.length > 0 ? firewall.machineNetworks : machineNetworks,
-      },
-    }),
-  );
-}
-
-async function farHost(
-  flags: TeardownFlags,
-  directory: InstallDirectory,
-  folder: string,
-): Promise<RemoteHost | undefined> {
-  const target = await knownTarget(flags, directory, folder);
-  if (target === undefined) return undefined;
-  return { name: target.host, run: (script, timeoutMs) => scriptText({ script, over: target, timeoutMs }) };
+  const network = completed(options.network, await readInstallDir(directory.path));
+  return withPrivateFolder(async (folder) => {
+    const over = await knownTarget(flags, directory, folder);
+    const run = (script: string, timeoutMs: number) => scriptText({ script, over, timeoutMs });
+    const elsewhere = { bootstrap: over && { name: over.host, run } };
+    return takenDown({ ...options, kubeconfig, network, elsewhere });
+  });
 }
 
 async function writeReceipt(file: string, json: string, markdown: string): Promise<void> {

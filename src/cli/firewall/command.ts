@@ -1,7 +1,7 @@
 /** `drawbridge firewall plan`, `patch` and `remove`: what the network must let through for the bridge. */
-import { firewallPlan as planOf, showPatch, showPlan } from "../../cluster/bootstrap/firewall/make-plan.js";
+import { firewallPlan as planOf, showPlan } from "../../cluster/bootstrap/firewall/make-plan.js";
 import { patchManifest } from "../../cluster/bootstrap/firewall/manifest/patch.js";
-import { type PlanInput, platforms } from "../../cluster/bootstrap/firewall/plan.js";
+import { type ClusterNetwork, completed, type PlanInput, platforms } from "../../cluster/bootstrap/firewall/plan.js";
 import { readInstallDir } from "../../cluster/bootstrap/install-dir.js";
 import { firewallRule } from "../../cluster/bootstrap/model/created.js";
 import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
@@ -16,6 +16,12 @@ export const networkFlags = (source: string) => ({
   "byo-network": yesNo("Say that the installer's machines are in a network of your own."),
   "infra-id": text(`Infrastructure ID of the cluster. If empty, ${source}.`),
   "machine-network": list(`Prefix of the nodes; repeatable. If empty, ${source}.`),
+});
+
+type NetworkFlags = Values<ReturnType<typeof networkFlags>>;
+
+export const networkOf = ({ platform, upi, byoNetwork, infraId, machineNetwork }: NetworkFlags): ClusterNetwork => ({
+  ...{ platform, upi, byoNetwork, infraId: infraId || undefined, machineNetworks: machineNetwork },
 });
 
 const firewallFlags = { ...networkFlags("as --dir says"), dir: text("Install directory of openshift-install.") };
@@ -54,18 +60,17 @@ async function edit(flags: FirewallFlags, direction: "open" | "close") {
   if (dir === "") throw refused("--dir must name the install directory.");
   const { platform, rule } = await complete(flags);
   const result = await patchManifest({ dir, platform, rule, direction });
-  return { result, text: showPatch(result, direction === "open" ? "opened" : "closed") };
+  const { file, kind, cluster, changed, changes, notes } = result;
+  const verb = direction === "open" ? "opened" : "closed";
+  const lines = changes.map(({ where, rule: opened }) => `${verb}: ${opened} (${where})`);
+  const head = `${file} (${kind} ${cluster}): ${changed ? "changed" : "unchanged"}`;
+  return { result, text: `${[head, ...lines, ...notes].join("\n")}\n` };
 }
 
 /** Flags first, then what the install directory says. */
 async function complete({ dir, ...flags }: FirewallFlags): Promise<PlanInput> {
-  const found = dir === "" ? undefined : await readInstallDir(dir);
-  const platform = flags.platform ?? found?.platform;
+  const network = completed(networkOf(flags), dir === "" ? {} : await readInstallDir(dir));
+  const { platform } = network;
   if (platform === undefined) throw refused(`--platform must be one of ${platforms.join(", ")}.`);
-  return {
-    rule: firewallRule(bridgeModel({ for: "openshift" })),
-    ...{ platform, upi: flags.upi, byoNetwork: flags.byoNetwork },
-    infraId: flags.infraId || found?.infraId,
-    machineNetworks: flags.machineNetwork.length > 0 ? flags.machineNetwork : (found?.machineNetworks ?? []),
-  };
+  return { ...network, platform, rule: firewallRule(bridgeModel({ for: "openshift" })) };
 }

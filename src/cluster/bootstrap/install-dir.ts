@@ -9,7 +9,7 @@ import { join, resolve } from "node:path";
 import { parse } from "yaml";
 import { at, isRecord, listOf } from "../../base/at.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
-import { type Platform, platforms } from "./firewall/plan.js";
+import { type FoundNetwork, type Platform, platforms } from "./firewall/plan.js";
 
 export type InstallDirectory = Awaited<ReturnType<typeof openInstallDirectory>>;
 
@@ -135,15 +135,11 @@ async function readState(file: string): Promise<Readonly<Record<string, unknown>
   throw missing(`${file} cannot be read: it is not JSON`);
 }
 
-/** The facts about a cluster that a firewall plan needs. */
-export interface InstallDirectoryFacts {
-  readonly infraId: string | undefined;
-  readonly platform: Platform | undefined;
-  readonly machineNetworks: readonly string[];
-}
-
-/** Files that are missing or not readable as what they should be are skipped: each is one source of several. */
-export async function readInstallDir(dir: string): Promise<InstallDirectoryFacts> {
+/**
+ * The facts about a cluster that a firewall plan needs. Files that are missing or not readable as what they should be
+ * are skipped: each is one source of several.
+ */
+export async function readInstallDir(dir: string): Promise<FoundNetwork> {
   const metadata = await json(join(dir, "metadata.json"));
   const state = await json(join(dir, ".openshift_install_state.json"));
   // Between create manifests and create ignition-configs the install-config is also in a ConfigMap.

@@ -4,7 +4,7 @@ import { parseAllDocuments } from "yaml";
 import { firewallRule } from "../model/created.js";
 import { bridgeModel } from "../model/model.js";
 import { firewallPlan, showPlan } from "./make-plan.js";
-import { type FirewallPlan, type PlanInput, type PlanStep, platforms } from "./plan.js";
+import { type FirewallPlan, type PlanInput, platforms } from "./plan.js";
 
 const rule = firewallRule(bridgeModel({ for: "openshift" }));
 const base = {
@@ -28,7 +28,7 @@ const everyPlan: [string, FirewallPlan][] = platforms.flatMap((platform) =>
   ]),
 );
 
-const shellSteps = ({ open, remove }: FirewallPlan): PlanStep[] =>
+const shellSteps = ({ open, remove }: FirewallPlan) =>
   [...open, ...remove].filter(({ language }) => language === "shell");
 
 describe.each(everyPlan)("the plan for %s", (_, found) => {

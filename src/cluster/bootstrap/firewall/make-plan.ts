@@ -1,17 +1,14 @@
 /** One plan for each platform; the rule itself comes from the bridge's model. */
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { parsePrefix } from "../address/ip.js";
-import type { PatchResult } from "./manifest/patch.js";
 import {
+  actions,
   type FirewallPlan,
-  type PlanAction,
   type PlanInput,
-  type PlanStep,
   type Platform,
   type PlatformPlan,
   type PlatformPlanInput,
   words,
-  you,
 } from "./plan.js";
 import { awsPlan } from "./platforms/aws.js";
 import { azurePlan } from "./platforms/azure.js";
@@ -23,18 +20,12 @@ import { openStackPlan } from "./platforms/openstack.js";
 export function firewallPlan(input: PlanInput): FirewallPlan {
   const { platform, rule, upi, byoNetwork, infraId = INFRA_ID } = input;
   check(input);
-  const machineNetworks = input.machineNetworks.map((network) => parsePrefix(network)?.text ?? network);
+  const machineNetworks = input.machineNetworks.map(checkedPrefix);
   const notes = input.infraId === undefined && platform !== "host" ? [WHERE_THE_ID_IS] : [];
-  const plan = planners[platform]({ platform, upi, byoNetwork, infraId, machineNetworks, port: rule.port });
-  return {
-    platform,
-    provisioning:
-      platform === "host" ? "host" : upi ? "user" : byoNetwork ? "installer, network of your own" : "installer",
-    infraId,
-    rule,
-    ...plan,
-    notes: [...plan.notes, ...notes],
-  };
+  const plan = planners[platform]({ ...input, infraId, machineNetworks, port: rule.port });
+  const byInstaller = byoNetwork ? "installer, network of your own" : "installer";
+  const provisioning = platform === "host" ? "host" : upi ? "user" : byInstaller;
+  return { platform, provisioning, infraId, rule, ...plan, notes: [...plan.notes, ...notes] };
 }
 
 /** Values in commands that people paste must be nothing but names or prefixes. */
@@ -43,14 +34,16 @@ function check(input: PlanInput): void {
   if (infraId !== undefined && !/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(infraId)) {
     throw refused(`the infrastructure ID ${JSON.stringify(infraId)} is not lower-case letters, digits and dashes`);
   }
-  for (const network of machineNetworks) {
-    if (parsePrefix(network)) continue;
-    throw refused(`the machine network ${JSON.stringify(network)} is not a prefix such as 10.0.0.0/16`);
-  }
   if (machineNetworks.length === 0 && needsNetworks(input)) {
     const why = "here a rule names the networks of the nodes";
     throw refused(`--platform ${platform} needs --machine-network, or --dir to find it: ${why}`);
   }
+}
+
+function checkedPrefix(network: string): string {
+  const prefix = parsePrefix(network);
+  if (prefix !== undefined) return prefix.text;
+  throw refused(`the machine network ${JSON.stringify(network)} is not a prefix such as 10.0.0.0/16`);
 }
 
 const planners: Readonly<Record<Platform, (asked: PlatformPlanInput) => PlatformPlan>> = {
@@ -87,51 +80,34 @@ function refused(sentence: string): DrawbridgeError {
 
 /** A plan as text: who does what and when first, then what to paste. */
 export function showPlan(plan: FirewallPlan): string {
-  const { platform, provisioning, rule, infraId } = plan;
+  const { platform, provisioning, rule, infraId, opened, removed, open, remove } = plan;
   const cluster = platform === "host" ? "" : `, cluster ${infraId}`;
-  return paragraphs(
+  const list = (title: string, sentences: readonly string[]) =>
+    sentences.length === 0 ? "" : [`${title}:`, ...sentences.map((sentence) => `  - ${sentence}`)].join("\n");
+  const actions = (title: string, all: typeof opened) =>
+    list(
+      title,
+      all.map(({ by, what }) => `${by}: ${what}.`),
+    );
+  // Without indentation, so that a block can be copied as it is.
+  const steps = (title: string, all: typeof open) =>
+    [`${title}:`, ...all.map((step) => `\n  # ${step.title}\n\n${step.text}`)].join("\n");
+  const parts = [
     `Firewall plan for ${platform} (provisioned by: ${provisioning}${cluster})`,
-    table([
-      ["Let through", `${rule.proto.toUpperCase()} ${rule.port} to the bootstrap host`],
-      ["From", plan.sources.join(", ")],
-      ["In", plan.where],
-      ["Until", "bootstrap is complete"],
-    ]),
-    actions("Who opens it", plan.opened),
-    actions("Who takes it away", plan.removed),
+    [
+      `  Let through   ${rule.proto.toUpperCase()} ${rule.port} to the bootstrap host`,
+      `  From          ${plan.sources.join(", ")}`,
+      `  In            ${plan.where}`,
+      "  Until         bootstrap is complete",
+    ].join("\n"),
+    actions("Who opens it", opened),
+    actions("Who takes it away", removed),
     list("Stays behind unless you act", plan.forgotten),
-    steps("Open it yourself", plan.open),
-    steps("Take it away yourself", plan.remove),
+    steps("Open it yourself", open),
+    steps("Take it away yourself", remove),
     list("Notes", plan.notes),
-  );
-}
-
-export function showPatch({ file, kind, cluster, changes, notes }: PatchResult, verb: "opened" | "closed"): string {
-  const lines = changes.map(({ where, rule }) => `${verb}: ${rule} (${where})`);
-  const head = `${file} (${kind} ${cluster}): ${changes.length === 0 ? "unchanged" : "changed"}`;
-  return `${[head, ...lines, ...notes].join("\n")}\n`;
-}
-
-function paragraphs(...parts: readonly string[]): string {
+  ];
   return `${parts.filter(Boolean).join("\n\n")}\n`;
-}
-
-function table(rows: readonly (readonly [string, string])[]): string {
-  const width = Math.max(...rows.map(([name]) => name.length));
-  return rows.map(([name, value]) => `  ${name.padEnd(width)}   ${value}`).join("\n");
-}
-
-function actions(title: string, all: readonly PlanAction[]): string {
-  return [`${title}:`, ...all.map(({ by, what }) => `  - ${by}: ${what}.`)].join("\n");
-}
-
-function list(title: string, sentences: readonly string[]): string {
-  return sentences.length === 0 ? "" : [`${title}:`, ...sentences.map((sentence) => `  - ${sentence}`)].join("\n");
-}
-
-/** Without indentation, so that a block can be copied as it is. */
-function steps(title: string, all: readonly PlanStep[]): string {
-  return [`${title}:`, ...all.map((step) => `\n  # ${step.title}\n\n${step.text}`)].join("\n");
 }
 
 /** Where the installer makes no firewall at all: whoever runs the network lets nodes through. */
@@ -142,17 +118,16 @@ function unmanagedPlan(asked: PlatformPlanInput): PlatformPlan {
   return {
     where: guards[platform] ?? "whatever is between nodes and bootstrap host",
     sources: machineNetworks,
-    opened: [you("no installer opens anything here")],
-    removed: [you("no installer removes anything here")],
+    opened: actions`you | no installer opens anything here`,
+    removed: actions`you | no installer removes anything here`,
     forgotten: ["Every rule that was opened for the bridge: nobody but you knows it."],
     open: [
       words(
         "Ask whoever runs the network for this rule",
-        `Allow ${traffic}, from its start until bootstrap is complete.`,
-      ),
+      )`Allow ${traffic}, from its start until bootstrap is complete.`,
       ...host.open,
     ],
-    remove: [words("Ask them to take it away again", `No longer allow ${traffic}.`), ...host.remove],
+    remove: [words("Ask them to take it away again")`No longer allow ${traffic}.`, ...host.remove],
     notes: [
       "Nodes and bootstrap host in one subnet with nothing between them need no rule.",
       "RHCOS filters nothing on the bootstrap host itself; the commands for a host are for other systems.",

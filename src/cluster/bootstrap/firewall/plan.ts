@@ -8,9 +8,9 @@ export const platforms = [
 
 export type Platform = (typeof platforms)[number];
 
-export interface PlanInput {
-  readonly rule: FirewallRule;
-  readonly platform: Platform;
+/** What is known of a cluster's network. */
+export interface ClusterNetwork {
+  readonly platform: Platform | undefined;
   /** User-provisioned infrastructure: nobody but the user makes machines and networks. */
   readonly upi: boolean;
   /** The installer makes machines in a network that was there before. */
@@ -21,13 +21,35 @@ export interface PlanInput {
   readonly machineNetworks: readonly string[];
 }
 
+/** The facts that an install directory or a cluster may hold. */
+export type FoundNetwork = Partial<Pick<ClusterNetwork, "platform" | "infraId" | "machineNetworks">>;
+
+/** What was given wins over what was found. */
+export function completed(given: ClusterNetwork, found: FoundNetwork = {}): ClusterNetwork {
+  const { platform = found.platform, infraId = found.infraId, machineNetworks } = given;
+  return {
+    ...given,
+    platform,
+    infraId,
+    machineNetworks: machineNetworks.length > 0 ? machineNetworks : (found.machineNetworks ?? []),
+  };
+}
+
+export interface PlanInput extends ClusterNetwork {
+  readonly rule: FirewallRule;
+  readonly platform: Platform;
+}
+
+/** As the platforms see it: nothing is left open. */
+export type PlatformPlanInput = PlanInput & { readonly infraId: string; readonly port: number };
+
 /** Something that is done, by whom and when. */
-export interface PlanAction {
+interface PlanAction {
   readonly by: string;
   readonly what: string;
 }
 
-export interface PlanStep {
+interface PlanStep {
   readonly title: string;
   readonly language: "shell" | "yaml" | "json" | "terraform" | "words";
   readonly text: string;
@@ -54,18 +76,23 @@ export interface FirewallPlan extends PlatformPlan {
   readonly rule: FirewallRule;
 }
 
-/** As the platforms see it: nothing is left open. */
-export type PlatformPlanInput = Omit<PlanInput, "infraId" | "rule"> & {
-  readonly infraId: string;
-  readonly port: number;
+type Values = readonly (string | number | readonly string[])[];
+
+/** A text without the indentation that it has in the source; a list in it becomes lines. */
+export function block(strings: TemplateStringsArray, ...values: Values): string {
+  const indentation = /^\n */.exec(strings[0]!)?.[0] ?? "\n";
+  const parts = strings.map((part) => part.replaceAll(indentation, "\n"));
+  const texts = values.map((value) => (Array.isArray(value) ? value.join("\n") : String(value)));
+  return String.raw({ raw: parts }, ...texts).trim();
+}
+
+const stepIn = (language: PlanStep["language"]) => (title: string) => {
+  return (strings: TemplateStringsArray, ...values: Values): PlanStep => ({
+    title,
+    language,
+    text: block(strings, ...values),
+  });
 };
-
-/** Lines of one command block. */
-type Lines = readonly (string | readonly string[])[];
-
-const stepIn =
-  (language: PlanStep["language"]) =>
-  (title: string, ...lines: Lines): PlanStep => ({ title, language, text: lines.flat().join("\n") });
 
 export const shell = stepIn("shell");
 export const yaml = stepIn("yaml");
@@ -73,8 +100,11 @@ export const json = stepIn("json");
 export const terraform = stepIn("terraform");
 export const words = stepIn("words");
 
-export const by = (who: string, what: string): PlanAction => ({ by: who, what });
-export const you = (what: string): PlanAction => by("you", what);
+/** One action a line: who does it, and behind a bar what. */
+export function actions(strings: TemplateStringsArray, ...values: Values): PlanAction[] {
+  const lines = block(strings, ...values).split("\n");
+  return lines.map((line) => line.split(" | ")).map(([by = "", what = ""]) => ({ by, what }));
+}
 
 export const isIPv6 = (prefix: string): boolean => prefix.includes(":");
 

@@ -1,20 +1,14 @@
 /** Runs the collection on a host, this one or one behind ssh. */
-import { type TarEntry, tarEntries } from "../../../base/tar.js";
-import { HostScript, type ScriptRun } from "../ssh/host-script.js";
-import type { SshTarget } from "../ssh/ssh.js";
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { DamagedArchive, type TarEntry, tarEntries } from "../../../base/tar.js";
+import { callingScript, type ScriptRun, scriptOutput } from "../ssh/host-script.js";
+import { quoted, type SshTarget } from "../ssh/ssh.js";
 import type { Call } from "./plan.js";
 import library from "./shell/collect.sh?raw";
 
 /** The text that a host's bash reads from its standard input. `root` is where the host's files are, for tests. */
-export function collectionScript(calls: readonly Call[], root = ""): string {
-  const lines = calls.map((words) => `  ${words.map(quoted).join(" ")}`);
-  // In a function, so that bash has read it all before any command could read from the same input.
-  return `root=${quoted(root)}\n${library}\ncollect() {\n${lines.join("\n")}\n  send\n}\ncollect </dev/null\n`;
-}
-
-function quoted(word: string): string {
-  return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
-}
+export const collectionScript = (calls: readonly Call[], root = ""): string =>
+  `root=${quoted(root)}\n${callingScript(library, [...calls, ["send"]])}`;
 
 /** Limits on the archive of one host, far above what its script sends. */
 const LIMITS = { bytes: 1024 ** 3, members: 10_000 };
@@ -25,13 +19,11 @@ export function hostEntries(calls: readonly Call[], over: SshTarget | undefined,
 }
 
 export async function* scriptEntries(run: ScriptRun): AsyncGenerator<TarEntry, void, void> {
-  const running = new HostScript(run);
   try {
-    yield* tarEntries(running.stdout, LIMITS);
-    await running.succeeded();
+    yield* tarEntries(scriptOutput(run), LIMITS);
   } catch (reason) {
-    throw await running.failure(reason);
-  } finally {
-    running.end();
+    if (!(reason instanceof DamagedArchive)) throw reason;
+    const sentence = `The archive from ${run.over?.host ?? "this host"} cannot be read: ${reason.message}.`;
+    throw new DrawbridgeError("DB_GATHER", sentence, { cause: reason });
   }
 }

@@ -69,10 +69,11 @@ function spelt(path: string): string {
 /** The jump host is reached with the same options. A shell runs this line. */
 function jump(target: SshTarget): string {
   const words = ["ssh", ...options(target), "-p", String(target.port), "-W", "[%h]:%p", "--", login(target)];
-  return words
-    .map((word) => (word === "[%h]:%p" ? word : `'${word.replaceAll("'", `'\\''`).replaceAll("%", "%%")}'`))
-    .join(" ");
+  return words.map((word) => (word === "[%h]:%p" ? word : quoted(word).replaceAll("%", "%%"))).join(" ");
 }
+
+/** One word for a shell. */
+export const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
 
 /** Throws DB_FLAG_VALUE: a host or user that looks like an option must never reach ssh. */
 export function checkedHost(host: string): string {

@@ -3,63 +3,40 @@ import { at, listOf } from "../../../base/at.js";
 import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { firewallPlan } from "../firewall/make-plan.js";
-import { type Platform, platforms } from "../firewall/plan.js";
+import { type ClusterNetwork, completed, type FoundNetwork, platforms } from "../firewall/plan.js";
 import { machineNetworksIn, yamlValue } from "../install-dir.js";
 import { firewallRule } from "../model/created.js";
 import type { BridgeModel } from "../model/model.js";
-import type { ExternalCleanup } from "./receipt.js";
-import type { TeardownLimit } from "./release.js";
-
-export interface FirewallOptions {
-  readonly platform: Platform | undefined;
-  readonly upi: boolean;
-  readonly byoNetwork: boolean;
-  readonly infraId: string | undefined;
-  readonly machineNetworks: readonly string[];
-}
+import type { Receipt } from "./receipt.js";
+import type { TeardownLimit } from "./scope.js";
 
 /** From flags first, then from what the cluster says of itself. */
 export async function externalCleanup(
   model: BridgeModel,
-  given: FirewallOptions,
+  given: ClusterNetwork,
   kube: KubeApi | undefined,
   limit: TeardownLimit,
-): Promise<ExternalCleanup> {
-  const found = kube === undefined ? {} : await clusterFacts(kube, model, limit);
-  const platform = given.platform ?? found.platform ?? (model.for === "openshift" ? undefined : "host");
-  const { port } = firewallRule(model);
-  if (platform === undefined) return unknown(port, "its platform is not known");
-  const networks = given.machineNetworks.length > 0 ? given.machineNetworks : (found.machineNetworks ?? []);
-  const infraId = given.infraId ?? found.infraId;
+): Promise<Receipt["others"]> {
+  const network = completed(given, kube && (await networkOf(kube, model, limit)));
+  const platform = network.platform ?? (model.for === "openshift" ? undefined : "host");
+  const rule = firewallRule(model);
+  const unknown = (why: string, name = "NAME") => ({
+    firewall: undefined,
+    notes: [
+      `Rules that let TCP ${rule.port} through to the bootstrap host, if any were opened: ${why}, so ask drawbridge firewall plan --platform ${name} --machine-network PREFIX.`,
+    ],
+  });
+  if (platform === undefined) return unknown("its platform is not known");
   try {
-    const { upi, byoNetwork } = given;
-    const plan = firewallPlan({
-      rule: firewallRule(model),
-      platform,
-      upi,
-      byoNetwork,
-      infraId,
-      machineNetworks: networks,
-    });
-    const { rule, where, removed, forgotten, remove } = plan;
+    const { where, removed, forgotten, remove } = firewallPlan({ ...network, platform, rule });
     return { firewall: { platform, rule, where, removed, forgotten, remove }, notes: [] };
   } catch {
-    return unknown(port, "the networks of the nodes are not known", platform);
+    return unknown("the networks of the nodes are not known", platform);
   }
 }
 
-function unknown(port: number, why: string, platform?: Platform): ExternalCleanup {
-  const name = platform === undefined ? "--platform NAME" : `--platform ${platform}`;
-  const note = `Rules that let TCP ${port} through to the bootstrap host, if any were opened: ${why}, so ask drawbridge firewall plan ${name} --machine-network PREFIX.`;
-  return { firewall: undefined, notes: [note] };
-}
-
 /** Each is one source of several: what cannot be read is skipped. */
-async function clusterFacts(
-  kube: KubeApi,
-  model: BridgeModel,
-  limit: TeardownLimit,
-): Promise<Partial<FirewallOptions>> {
+async function networkOf(kube: KubeApi, model: BridgeModel, limit: TeardownLimit): Promise<FoundNetwork> {
   const options = { timeoutMs: limit.requestMs(5_000) };
   if (model.for !== "openshift") {
     const nodes = await kube.list(collectionPath("Node"), options).catch(() => undefined);

@@ -8,12 +8,7 @@ import type { Host } from "../host/host.js";
 import type { CreatedObject } from "../model/created.js";
 import { AGENT_NAME, BOOTSTRAP_ONLY_SELECTOR, bootstrapOnlyLabel } from "../model/names.js";
 import type { Removal } from "./receipt.js";
-import type { TeardownLimit } from "./release.js";
-
-export interface ObjectRemoval extends Removal {
-  /** It was being removed before this teardown, which therefore did nothing about it. */
-  readonly isUntouched: boolean;
-}
+import type { TeardownLimit } from "./scope.js";
 
 const BETWEEN_MS = 1_000;
 
@@ -31,18 +26,21 @@ export async function removeObjects(
   kube: KubeApi,
   objects: readonly CreatedObject[],
   limit: TeardownLimit,
-): Promise<{ readonly removed: readonly [CreatedObject, ObjectRemoval][]; readonly apiAnswered: boolean }> {
-  const removed: [CreatedObject, ObjectRemoval][] = [];
+): Promise<{ readonly removed: readonly [CreatedObject, Removal][]; readonly apiAnswered: boolean }> {
+  const removed: [CreatedObject, Removal][] = [];
   let apiAnswered = true;
   for (const object of [...(await leftConfigurations(host, kube, limit)), ...objects]) {
-    const removal: ObjectRemoval | undefined = apiAnswered ? await removeOne(host, kube, object, limit) : undefined;
-    apiAnswered = removal !== undefined;
-    removed.push([object, removal ?? left("the Kubernetes API did not answer")]);
+    let removal: Removal = { state: "left", detail: "the Kubernetes API did not answer" };
+    try {
+      if (apiAnswered) removal = await retried(host, limit, () => attempt(kube, object, limit));
+    } catch (reason) {
+      if (isTransient(reason)) apiAnswered = false;
+      else removal = { state: "left", detail: messageOf(reason).replace(/\.$/, "") };
+    }
+    removed.push([object, removal]);
   }
   return { removed, apiAnswered };
 }
-
-const left = (detail: string): ObjectRemoval => ({ state: "left", detail, isUntouched: false });
 
 /**
  * Configurations that a test of `verify` left behind when it was killed: they are outside the namespace, their names
@@ -52,54 +50,36 @@ async function leftConfigurations(host: Host, kube: KubeApi, limit: TeardownLimi
   const found: CreatedObject[] = [];
   for (const kind of WEBHOOK_CONFIGURATIONS) {
     const listed = await retried(host, limit, () => labelled(kube, kind, limit)).catch(() => []);
-    if (listed === undefined) return [];
     found.push(...listed.map(({ object }) => object));
   }
   return found;
 }
 
-/** Undefined when the API did not answer until the limit. */
-async function removeOne(
-  host: Host,
-  kube: KubeApi,
-  object: CreatedObject,
-  limit: TeardownLimit,
-): Promise<ObjectRemoval | undefined> {
-  try {
-    return await retried(host, limit, () => attempt(kube, object, limit));
-  } catch (reason) {
-    return left(messageOf(reason).replace(/\.$/, ""));
-  }
-}
-
-/** Repeats while the API gives no answer of its own; undefined when that lasted until the limit. */
-async function retried<T>(host: Host, limit: TeardownLimit, ask: () => Promise<T>): Promise<T | undefined> {
+/** Repeats while the API gives no answer of its own; throws the last failure when that lasted until the limit. */
+async function retried<T>(host: Host, limit: TeardownLimit, ask: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await ask();
     } catch (reason) {
-      if (!isTransient(reason)) throw reason;
+      if (!isTransient(reason) || limit.leftMs <= BETWEEN_MS) throw reason;
     }
-    if (limit.leftMs <= BETWEEN_MS) return undefined;
     await host.pause(BETWEEN_MS);
   }
 }
 
-async function attempt(kube: KubeApi, object: CreatedObject, limit: TeardownLimit): Promise<ObjectRemoval> {
+async function attempt(kube: KubeApi, object: CreatedObject, limit: TeardownLimit): Promise<Removal> {
   const path = namedPath(object.kind as Kind, object);
   const live = await find(kube, path, { timeoutMs: limit.requestMs() });
-  if (live === undefined) return { state: "absent", detail: "", isUntouched: true };
+  if (live === undefined) return { state: "absent", detail: "" };
   if (live.metadata?.deletionTimestamp)
     return { state: "going", detail: "its removal was ordered before and it is terminating", isUntouched: true };
   const [[label, value] = ["", ""]] = Object.entries(bootstrapOnlyLabel);
-  if (live.metadata?.labels?.[label] !== value && !(await isOfOlderLayout(kube, object))) {
-    const detail = `one of that name does not carry the label ${label}, so it is not the bridge's`;
-    return { state: "absent", detail, isUntouched: true };
-  }
+  if (live.metadata?.labels?.[label] !== value && !(await isOfOlderLayout(kube, object)))
+    return { state: "absent", detail: `one of that name does not carry the label ${label}, so it is not the bridge's` };
   await deleteIfPresent(kube, path, { propagationPolicy: "Background", timeoutMs: limit.requestMs() });
   // A namespace goes when all in it is gone; that may need webhooks which cannot be reached now, so nobody waits.
   const isGone = (await find(kube, path, { timeoutMs: limit.requestMs() })) === undefined;
-  return { state: isGone ? "removed" : "going", detail: "", isUntouched: false };
+  return { state: isGone ? "removed" : "going", detail: "" };
 }
 
 /**
@@ -117,16 +97,11 @@ async function isOfOlderLayout(kube: KubeApi, { kind, namespace }: CreatedObject
 async function labelled(kube: KubeApi, kind: Kind, limit: TeardownLimit) {
   const options = { labelSelector: BOOTSTRAP_ONLY_SELECTOR, timeoutMs: limit.requestMs() };
   const { items } = await kube.list(collectionPath(kind), options);
-  return items.map(({ metadata: { name = "", namespace, deletionTimestamp } = {} }) => ({
-    object: {
-      type: "object",
-      apiVersion: apiVersionOf(kind),
-      kind,
-      name,
-      ...(namespace !== undefined && { namespace }),
-    } as CreatedObject,
-    isEnding: deletionTimestamp !== undefined,
-  }));
+  const base = { type: "object", apiVersion: apiVersionOf(kind), kind } as const;
+  return items.map(({ metadata: { name = "", namespace, deletionTimestamp } = {} }) => {
+    const object: CreatedObject = { ...base, name, ...(namespace !== undefined && { namespace }) };
+    return { object, isEnding: deletionTimestamp !== undefined };
+  });
 }
 
 /** Objects that still carry the bridge's label and are not being removed; `unknown` says which could not be listed and why. */

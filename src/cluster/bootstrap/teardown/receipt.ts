@@ -18,18 +18,19 @@ export interface Removal {
   readonly state: FinalState;
   /** Half a sentence; empty where the state says it all. */
   readonly detail: string;
+  /** The teardown did nothing about it; so it is by default with what is absent. */
+  readonly isUntouched?: boolean;
 }
 
-export interface ReceiptItem extends Removal {
+export interface ReceiptItem {
   /** One text for each thing. */
   readonly name: string;
   readonly thing: BridgeThing;
   /** When `up` was about to make it, ISO 8601; undefined without a record. */
   readonly openedAt: string | undefined;
+  readonly state: FinalState;
+  readonly detail: string;
 }
-
-/** 0 clean; 1 stopped before anything could break; 3 something is left, or the API did not answer. */
-export type TeardownExit = 0 | 1 | 3;
 
 export interface Receipt {
   readonly version: 1;
@@ -46,20 +47,21 @@ export interface Receipt {
   readonly nothingToDo: boolean;
   /** Nothing of ours is left. */
   readonly clean: boolean;
-  readonly exitCode: TeardownExit;
+  /** 0 clean; 1 stopped before anything could break; 3 something is left, or the API did not answer. */
+  readonly exitCode: 0 | 1 | 3;
   /** Undefined when nobody asked it. */
   readonly apiAnswered: boolean | undefined;
   readonly items: readonly ReceiptItem[];
   /** What only somebody else can remove. */
-  readonly others: ExternalCleanup;
+  readonly others: {
+    /** The firewall's rules, by the platform that has them; undefined, with the reason in a note, when no plan can be made. */
+    readonly firewall:
+      | Pick<FirewallPlan, "platform" | "rule" | "where" | "removed" | "forgotten" | "remove">
+      | undefined;
+    readonly notes: readonly string[];
+  };
   /** One sentence each. */
   readonly warnings: readonly string[];
-}
-
-export interface ExternalCleanup {
-  /** The firewall's rules, by the platform that has them; undefined with the reason when no plan can be made. */
-  readonly firewall: Pick<FirewallPlan, "platform" | "rule" | "where" | "removed" | "forgotten" | "remove"> | undefined;
-  readonly notes: readonly string[];
 }
 
 const meanings: Readonly<Record<ReceiptItem["state"], string>> = {
@@ -72,10 +74,17 @@ const meanings: Readonly<Record<ReceiptItem["state"], string>> = {
 
 /** A receipt for people. */
 export function receiptMarkdown(receipt: Receipt): string {
-  const { bridge, items, warnings, others, nothingToDo } = receipt;
+  const { bridge, items, warnings, others, nothingToDo, apiAnswered } = receipt;
   const known = items.filter(({ state, openedAt }) => state !== "absent" || openedAt !== undefined);
   const unseen = items.length - known.length;
-  return paragraphs(
+  const rows = known.map(({ name, openedAt = "", state, detail }) => [
+    `\`${name}\``,
+    openedAt,
+    meanings[state],
+    detail,
+  ]);
+  const places = unseen === 1 ? "place was" : "places were";
+  const parts = [
     "# Receipt of a bridge",
     verdict(receipt),
     table([
@@ -85,21 +94,15 @@ export function receiptMarkdown(receipt: Receipt): string {
       ["Agents dialled", `${bridge.address ?? "not recorded"}, TCP ${bridge.port}`],
       ["Made", bridge.madeAt ?? "not recorded"],
       ["Teardown", `${receipt.startedAt} to ${receipt.finishedAt}`],
-      [
-        "Kubernetes API",
-        receipt.apiAnswered === undefined ? "not asked" : receipt.apiAnswered ? "answered" : "did not answer",
-      ],
+      ["Kubernetes API", apiAnswered === undefined ? "not asked" : apiAnswered ? "answered" : "did not answer"],
       ["Exit code", String(receipt.exitCode)],
     ]),
-    warnings.length === 0 ? "" : `## Warnings\n\n${list(warnings)}`,
-    known.length === 0
-      ? ""
-      : `## What was opened or made\n\n${table([["What", "Opened", "Now", "Remark"], ...known.map(row)])}`,
-    unseen === 0
-      ? ""
-      : `${unseen} more ${unseen === 1 ? "place was" : "places were"} looked at, and nothing was there.`,
-    nothingToDo && others.firewall === undefined ? "" : elsewhere(others),
-  );
+    warnings.length > 0 && `## Warnings\n\n${list(warnings)}`,
+    known.length > 0 && `## What was opened or made\n\n${table([["What", "Opened", "Now", "Remark"], ...rows])}`,
+    unseen > 0 && `${unseen} more ${places} looked at, and nothing was there.`,
+    !(nothingToDo && others.firewall === undefined) && elsewhere(others),
+  ];
+  return `${parts.filter(Boolean).join("\n\n")}\n`;
 }
 
 function verdict({ clean, nothingToDo, items, exitCode }: Receipt): string {
@@ -115,11 +118,7 @@ function verdict({ clean, nothingToDo, items, exitCode }: Receipt): string {
   return `**Not clean.** ${left} of ${items.length} things are left; run the teardown again.`;
 }
 
-function row({ name, openedAt, state, detail }: ReceiptItem): string[] {
-  return [`\`${name}\``, openedAt ?? "", meanings[state], detail];
-}
-
-function elsewhere({ firewall, notes }: ExternalCleanup): string {
+function elsewhere({ firewall, notes }: Receipt["others"]): string {
   const parts = ["## What somebody else must still remove"];
   if (firewall !== undefined) {
     const { platform, rule, where, removed, forgotten, remove } = firewall;
@@ -134,10 +133,6 @@ function elsewhere({ firewall, notes }: ExternalCleanup): string {
   }
   if (notes.length > 0) parts.push(list(notes));
   return parts.join("\n\n");
-}
-
-function paragraphs(...parts: readonly string[]): string {
-  return `${parts.filter(Boolean).join("\n\n")}\n`;
 }
 
 function list(sentences: readonly string[]): string {

@@ -14,17 +14,16 @@ import {
   stringify,
   type YAMLSeq,
 } from "yaml";
+import { isRecord } from "../../../../base/at.js";
 
 /** Why a manifest cannot be changed; the file's name is added where it is known. */
 export class UnknownShape extends Error {}
 
+const ODD_LAYOUT = "its layout is not one the installer writes";
+
 export type ManifestPath = readonly (string | number)[];
 
-export interface Item {
-  readonly value: Readonly<Record<string, unknown>>;
-  /** The line above it, if that is a comment. */
-  readonly comment: string | undefined;
-}
+export type ManifestItem = Readonly<Record<string, unknown>>;
 
 export class InstallerManifest {
   #text: string;
@@ -40,14 +39,6 @@ export class InstallerManifest {
     return this.#text;
   }
 
-  get apiVersion(): string {
-    return String(this.value("apiVersion") ?? "");
-  }
-
-  get kind(): string {
-    return String(this.value("kind") ?? "");
-  }
-
   get name(): string {
     return String(this.value("metadata", "name") ?? "");
   }
@@ -57,7 +48,7 @@ export class InstallerManifest {
     return isMap(node) || isSeq(node) || isScalar(node) ? node.toJS(this.#document) : undefined;
   }
 
-  list(...path: ManifestPath): readonly Readonly<Record<string, unknown>>[] {
+  list(...path: ManifestPath): readonly ManifestItem[] {
     const value = this.value(...path);
     return Array.isArray(value) ? value : [];
   }
@@ -65,87 +56,59 @@ export class InstallerManifest {
   /** Adds to the end of a list, which is made if its parent is there. Throws UnknownShape. */
   append(path: ManifestPath, item: object, comment: string): void {
     const expected = [...this.list(...path), JSON.parse(JSON.stringify(item))];
-    const list = this.#document.getIn(path, true);
+    const above = path.slice(0, -1);
+    const [list, parent] = [path, above].map((each) => this.#document.getIn(each, true));
     const rows = [`# ${comment}`, ...stringify([item], { indentSeq: false, lineWidth: 0 }).trimEnd().split("\n")];
-    if (isSeq(list) && list.items.length > 0) this.#insertAfter(list, rows);
-    else if (list === undefined) this.#insertAfter(this.#parentOf(path), [`${path.at(-1)}:`, ...rows]);
-    else throw new UnknownShape(`${path.join(".")} is not a list that can be added to`);
-    if (!isDeepStrictEqual(this.value(...path), expected))
-      throw new UnknownShape("its layout is not one the installer writes");
+    if (isSeq(list) && list.items.length > 0) this.#insertBelow(list, rows);
+    else if (list !== undefined) throw new UnknownShape(`${path.join(".")} is not a list that can be added to`);
+    else if (isMap(parent) && parent.items.length > 0) this.#insertBelow(parent, [`${path.at(-1)}:`, ...rows]);
+    else throw new UnknownShape(`it has no ${above.join(".")}`);
+    if (!isDeepStrictEqual(this.value(...path), expected)) throw new UnknownShape(ODD_LAYOUT);
   }
 
-  /** Takes the items away that are picked, with the comment above; a list that would be empty goes with its key. */
-  drop(path: ManifestPath, picks: (item: Item) => boolean): number {
+  /**
+   * Takes the items away that are picked, with the comment above; a list that would be empty goes with its key. Returns
+   * how many these were. Throws UnknownShape.
+   */
+  drop(path: ManifestPath, picks: (item: ManifestItem, comment: string | undefined) => boolean): number {
     const list = this.#document.getIn(path, true);
     if (!isSeq(list) || list.flow) return 0;
-    const nodes = list.items as Node[];
-    const picked = nodes.filter((node) => picks(this.#item(node)));
-    const isAll = picked.length > 0 && picked.length === nodes.length;
-    const cuts = isAll
-      ? [[this.#keyLine(path), list] as const]
-      : picked.map((node) => [this.#ownLine(node), node] as const);
-    for (const [from, node] of cuts.reverse()) {
-      this.#text = this.#text.slice(0, from) + this.#text.slice(this.#nextLine(contentEnd(node)));
+    const lines = this.#text.split("\n");
+    const items = (list.items as Node[]).map((node) => {
+      const [first, last] = [this.#row(startOf(node)), this.#row(contentEnd(node) - 1)];
+      const comment = /^\s*# (.*?)\s*$/.exec(lines[first - 1] ?? "")?.[1];
+      return { first: comment === undefined ? first : first - 1, last, comment, value: node.toJS(this.#document) };
+    });
+    const picked = items.filter(({ value, comment }) => picks(isRecord(value) ? value : {}, comment));
+    for (const [index, { first, last }] of [...picked.entries()].reverse()) {
+      const isWhole = picked.length === items.length && index === 0;
+      if (isWhole && lines[first - 1]?.trim() !== `${path.at(-1)}:`) throw new UnknownShape(ODD_LAYOUT);
+      const from = isWhole ? first - 1 : first;
+      lines.splice(from, last + 1 - from);
     }
-    this.#document = parseOne(this.#text);
+    this.#change(lines);
     return picked.length;
   }
 
-  /** Where an item begins, the comment above included. */
-  #ownLine(node: Node): number {
-    const line = this.#lineOf(start(node));
-    return this.#commentAbove(line) === undefined ? line : this.#lineOf(line - 1);
-  }
-
-  #keyLine(path: ManifestPath): number {
-    const parent = this.#document.getIn(path.slice(0, -1), true);
-    const pair = isMap(parent) ? parent.items.find(({ key }) => isScalar(key) && key.value === path.at(-1)) : undefined;
-    const at = start(pair?.key as Node);
-    const line = this.#lineOf(at);
-    if (this.#text.slice(line, at).trim() !== "") throw new UnknownShape("its layout is not one the installer writes");
-    return line;
-  }
-
-  #item(node: Node): Item {
-    const value = isMap(node) ? node.toJS(this.#document) : {};
-    return { value, comment: this.#commentAbove(this.#lineOf(start(node))) };
-  }
-
-  #parentOf(path: ManifestPath): Node {
-    const parent = this.#document.getIn(path.slice(0, -1), true);
-    if (isMap(parent) && parent.items.length > 0) return parent;
-    throw new UnknownShape(`it has no ${path.slice(0, -1).join(".")}`);
-  }
-
   /** Below the last line of a list or map, with its indentation. */
-  #insertAfter(node: Node, rows: readonly string[]): void {
+  #insertBelow(node: Node, rows: readonly string[]): void {
     if ((node as YAMLSeq).flow) throw new UnknownShape("it is written in braces, which the installer does not do");
-    const first = start(node);
-    const indentation = " ".repeat(first - this.#lineOf(first));
-    const lineEnd = this.#text.includes("\r\n") ? "\r\n" : "\n";
-    const at = this.#nextLine(contentEnd(node));
-    const isOpenLine = at > 0 && this.#text[at - 1] !== "\n";
-    const block = rows.map((row) => `${indentation}${row}${lineEnd}`).join("");
-    this.#text = `${this.#text.slice(0, at)}${isOpenLine ? lineEnd : ""}${block}${this.#text.slice(at)}`;
+    const lines = this.#text.split("\n");
+    const first = startOf(node);
+    const indentation = " ".repeat(first - (this.#text.lastIndexOf("\n", first - 1) + 1));
+    const lineEnd = this.#text.includes("\r\n") ? "\r" : "";
+    lines.splice(this.#row(contentEnd(node) - 1) + 1, 0, ...rows.map((row) => `${indentation}${row}${lineEnd}`));
+    this.#change(lines);
+  }
+
+  #change(lines: readonly string[]): void {
+    this.#text = lines.join("\n");
     this.#document = parseOne(this.#text);
   }
 
-  /** Where the line of an offset starts. */
-  #lineOf(offset: number): number {
-    return offset <= 0 ? 0 : this.#text.lastIndexOf("\n", offset - 1) + 1;
-  }
-
-  /** Where the next line starts; the end of the text after the last one. */
-  #nextLine(offset: number): number {
-    if (offset > 0 && this.#text[offset - 1] === "\n") return offset;
-    const next = this.#text.indexOf("\n", offset);
-    return next < 0 ? this.#text.length : next + 1;
-  }
-
-  #commentAbove(line: number): string | undefined {
-    if (line === 0) return undefined;
-    const above = this.#text.slice(this.#lineOf(line - 1), line).trim();
-    return above.startsWith("# ") ? above.slice(2) : undefined;
+  /** The index of the line that an offset is in. */
+  #row(offset: number): number {
+    return this.#text.slice(0, offset).split("\n").length - 1;
   }
 }
 
@@ -159,11 +122,11 @@ function parseOne(text: string): Document.Parsed {
   return document;
 }
 
-const start = (node: Node): number => node.range?.[0] ?? 0;
+const startOf = (node: Node): number => node.range?.[0] ?? 0;
 
 /** Of the last scalar inside, before comments and empty lines that may belong to what follows. */
 function contentEnd(node: Node): number {
-  const last = isMap(node) ? node.items.at(-1) : isSeq(node) ? node.items.at(-1) : undefined;
+  const last = isMap(node) || isSeq(node) ? node.items.at(-1) : undefined;
   if (last === undefined) return node.range?.[1] ?? 0;
   if (!isPair(last)) return contentEnd(last as Node);
   return Math.max(contentEnd(last.key as Node), last.value === null ? 0 : contentEnd(last.value as Node));

@@ -1,16 +1,11 @@
 /** The cluster manifests of the installer that hold firewall rules, and the rule that each needs for the bridge. */
+import { at, listOf } from "../../../../base/at.js";
 import { REMOVED_BY_DESCRIPTION } from "../platforms/aws.js";
 import { AZURE_PRIORITY, AZURE_SOURCE, azureRuleName } from "../platforms/azure.js";
 import { ibmBootstrapGroup, ibmClusterWideGroup, powerVsGroup } from "../platforms/ibm.js";
-import { type InstallerManifest, type ManifestPath, UnknownShape } from "./document.js";
+import { type InstallerManifest, type ManifestPath, type ManifestItem as Rule, UnknownShape } from "./document.js";
 
 export const GROUP = "infrastructure.cluster.x-k8s.io";
-
-/** The comment above every rule we add. */
-export const COMMENT = "drawbridge: agents reach the bootstrap host, until it is gone";
-
-/** A rule as the manifest spells it; each kind knows its own fields. */
-type Rule = Readonly<Record<string, unknown>>;
 
 export interface ManifestKind {
   readonly kind: string;
@@ -25,9 +20,8 @@ export interface ManifestKind {
   /** The rule for people. */
   ruleText(cluster: string, port: number): string;
   admits(rule: Rule, port: number): boolean;
-  isOurs(rule: Rule, comment: string | undefined, cluster: string, port: number): boolean;
-  /** How a rule of somebody else is called in a sentence. */
-  title(rule: Rule): string;
+  /** Whether a rule without our comment is ours all the same. */
+  isOurs?(rule: Rule, cluster: string, port: number): boolean;
   /** A sentence about the rule that was added, or about one that was there already. */
   readonly addedNote?: string;
   presentNote?(rule: Rule, cluster: string): string;
@@ -36,13 +30,8 @@ export interface ManifestKind {
 const INGRESS_RULES = ["spec", "network", "additionalControlPlaneIngressRules"];
 const SOURCES = ["controlplane", "node"] as const;
 
-interface IngressRule {
-  readonly description?: string;
-  readonly protocol?: string;
-  readonly fromPort?: number;
-  readonly toPort?: number;
-  readonly sourceSecurityGroupRoles?: readonly string[];
-}
+const isWithin = (port: number, from: unknown, to: unknown): boolean =>
+  Number(from ?? 0) <= port && port <= Number(to ?? 0);
 
 export const awsCluster: ManifestKind = {
   kind: "AWSCluster",
@@ -56,24 +45,16 @@ export const awsCluster: ManifestKind = {
     toPort: port,
   }),
   ruleText: (_, port) => `tcp ${port} from ${SOURCES.join(" and ")}`,
-  admits({ protocol, fromPort = 0, toPort = 0, sourceSecurityGroupRoles = [] }: IngressRule, port) {
-    const covers = protocol === "-1" || (protocol === "tcp" && fromPort <= port && port <= toPort);
-    return covers && SOURCES.every((role) => sourceSecurityGroupRoles.includes(role));
+  admits({ protocol, fromPort, toPort, sourceSecurityGroupRoles }, port) {
+    const isCovered = protocol === "-1" || (protocol === "tcp" && isWithin(port, fromPort, toPort));
+    return isCovered && SOURCES.every((role) => listOf(sourceSecurityGroupRoles).includes(role));
   },
-  isOurs: ({ description, fromPort, toPort }, _comment, _cluster, port) =>
+  isOurs: ({ description, fromPort, toPort }, _, port) =>
     description === REMOVED_BY_DESCRIPTION && fromPort === port && toPort === port,
-  title: ({ description }) => `the rule ${JSON.stringify(description)}`,
   addedNote: `The rule is described as ${JSON.stringify(REMOVED_BY_DESCRIPTION)}: by that text destroy bootstrap finds what it takes away.`,
 };
 
 const SUBNETS = ["spec", "networkSpec", "subnets"];
-
-interface SecurityRule {
-  readonly direction?: string;
-  readonly action?: string;
-  readonly protocol?: string;
-  readonly destinationPorts?: string;
-}
 
 export const azureCluster: ManifestKind = {
   kind: "AzureCluster",
@@ -110,12 +91,11 @@ export const azureCluster: ManifestKind = {
     sourcePorts: "*",
   }),
   ruleText: (cluster, port) => `${azureRuleName(cluster)}: tcp ${port} from ${AZURE_SOURCE}`,
-  admits({ direction, action = "Allow", protocol, destinationPorts }: SecurityRule, port) {
-    const isAllowed = direction === "Inbound" && action === "Allow" && ["Tcp", "*"].includes(protocol ?? "");
+  admits({ direction, action = "Allow", protocol, destinationPorts }, port) {
+    const isAllowed = direction === "Inbound" && action === "Allow" && (protocol === "Tcp" || protocol === "*");
     return isAllowed && destinationPorts === String(port);
   },
-  isOurs: ({ name }, _comment, cluster) => name === azureRuleName(cluster),
-  title: ({ name }) => `the rule ${name}`,
+  isOurs: ({ name }, cluster) => name === azureRuleName(cluster),
   presentNote: ({ name }, cluster) =>
     name === azureRuleName(cluster) ? "" : " The installer will not take it away: see drawbridge firewall plan.",
 };
@@ -127,15 +107,6 @@ function freePriority(rules: readonly Rule[]): number {
     if (!taken.has(priority)) return priority;
   }
   throw new UnknownShape(`no priority from ${AZURE_PRIORITY} to 4096 is free in its security group`);
-}
-
-interface GroupRule {
-  readonly action?: string;
-  readonly direction?: string;
-  readonly source?: {
-    readonly protocol?: string;
-    readonly portRange?: { readonly minimumPort?: number; readonly maximumPort?: number };
-  };
 }
 
 /** IBM Cloud's two kinds of cluster: the same groups of rules in different places, and rules without names. */
@@ -167,16 +138,11 @@ function ibmCluster(
       },
     }),
     ruleText: (_, port) => `tcp ${port}`,
-    admits({ action, direction, source }: GroupRule, port) {
-      const { minimumPort = 0, maximumPort = 0 } = source?.portRange ?? {};
-      const isAllowed = action === "allow" && direction === "inbound" && source?.protocol === "tcp";
-      return isAllowed && minimumPort <= port && port <= maximumPort;
+    admits({ action, direction, source }, port) {
+      const { minimumPort, maximumPort } = (at(source, "portRange") ?? {}) as Rule;
+      const isAllowed = action === "allow" && direction === "inbound" && at(source, "protocol") === "tcp";
+      return isAllowed && isWithin(port, minimumPort, maximumPort);
     },
-    // Such rules have no name; the comment above distinguishes ours from the installer's.
-    isOurs(rule, comment, _cluster, port) {
-      return comment === COMMENT && this.admits(rule, port);
-    },
-    title: () => "a rule",
   };
 }
 

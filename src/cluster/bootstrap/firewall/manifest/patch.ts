@@ -5,8 +5,8 @@ import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
 import { replaceFile } from "../../../../base/files.js";
 import type { FirewallRule } from "../../model/created.js";
 import type { Platform } from "../plan.js";
-import { InstallerManifest, UnknownShape } from "./document.js";
-import { awsCluster, azureCluster, COMMENT, GROUP, ibmVpcCluster, type ManifestKind, powerVsCluster } from "./kinds.js";
+import { InstallerManifest, type ManifestItem, type ManifestPath, UnknownShape } from "./document.js";
+import { awsCluster, azureCluster, GROUP, ibmVpcCluster, type ManifestKind, powerVsCluster } from "./kinds.js";
 
 const kinds: Partial<Readonly<Record<Platform, ManifestKind>>> = {
   aws: awsCluster,
@@ -16,19 +16,8 @@ const kinds: Partial<Readonly<Record<Platform, ManifestKind>>> = {
   powervs: powerVsCluster,
 };
 
-interface ManifestChanges {
-  /** Each names the security group or list, and the rule, for people. */
-  readonly changes: readonly { readonly where: string; readonly rule: string }[];
-  /** Sentences about what was found and left alone. */
-  readonly notes: readonly string[];
-}
-
-export interface PatchResult extends ManifestChanges {
-  readonly file: string;
-  readonly kind: string;
-  readonly cluster: string;
-  readonly changed: boolean;
-}
+/** The comment above every rule we add. */
+const COMMENT = "drawbridge: agents reach the bootstrap host, until it is gone";
 
 export interface PatchInput {
   readonly dir: string;
@@ -38,92 +27,92 @@ export interface PatchInput {
 }
 
 /** Throws DB_FIREWALL_MANIFEST, and then the file is as it was. */
-export async function patchManifest({ dir, platform, rule, direction }: PatchInput): Promise<PatchResult> {
+export async function patchManifest({ dir, platform, rule: { port }, direction }: PatchInput) {
   const kind = kinds[platform];
-  if (kind === undefined) {
-    const which = `only ${Object.keys(kinds).join(", ")} have the rule in a manifest`;
-    throw new DrawbridgeError("DB_FIREWALL_MANIFEST", `There is no manifest to change for ${platform}: ${which}.`);
-  }
-  const { file, text, manifest } = await findManifest(dir, kind.kind);
+  if (kind === undefined)
+    throw refused(
+      `There is no manifest to change for ${platform}: only ${Object.keys(kinds).join(", ")} have the rule in a manifest.`,
+    );
+  const { file, text } = await findManifest(dir, kind.kind);
   try {
-    if (!kind.apiVersions.includes(manifest.apiVersion))
-      throw new UnknownShape(`its apiVersion ${manifest.apiVersion} is not one of ${kind.apiVersions.join(", ")}`);
-    if (!/^[a-z0-9][a-z0-9.-]*$/.test(manifest.name)) throw new UnknownShape("it has no usable metadata.name");
-    const result = direction === "open" ? openIn(manifest, kind, rule.port) : closeIn(manifest, kind, rule.port);
+    const manifest = new InstallerManifest(text);
+    const { name: cluster } = manifest;
+    const apiVersion = String(manifest.value("apiVersion") ?? "");
+    if (!kind.apiVersions.includes(apiVersion))
+      throw new UnknownShape(`its apiVersion ${apiVersion} is not one of ${kind.apiVersions.join(", ")}`);
+    if (!/^[a-z0-9][a-z0-9.-]*$/.test(cluster)) throw new UnknownShape("it has no usable metadata.name");
+    const { where, paths } = kind.lists(manifest, direction);
+    const edit = direction === "open" ? openIn : closeIn;
+    const notes = edit(manifest, kind, port, where, paths);
     const changed = manifest.text !== text;
     if (changed) await replaceKeepingMode(file, manifest.text);
-    return { file, kind: kind.kind, cluster: manifest.name, changed, ...result };
+    /** Each names the security group or list, and the rule, for people. */
+    const changes = changed ? [{ where, rule: kind.ruleText(cluster, port) }] : [];
+    /** `notes` are sentences about what was added, or found and left alone. */
+    return { file, kind: kind.kind, cluster, changed, changes, notes };
   } catch (reason) {
     const what = reason instanceof UnknownShape ? "cannot be changed" : "cannot be written";
-    throw new DrawbridgeError("DB_FIREWALL_MANIFEST", `${file} ${what}: ${messageOf(reason)}.`, { cause: reason });
+    throw refused(`${file} ${what}: ${messageOf(reason)}.`, reason);
   }
 }
 
-function openIn(manifest: InstallerManifest, kind: ManifestKind, port: number): ManifestChanges {
-  const { where, paths } = kind.lists(manifest, "open");
+type Edit = (
+  manifest: InstallerManifest,
+  kind: ManifestKind,
+  port: number,
+  where: string,
+  paths: readonly ManifestPath[],
+) => string[];
+
+const openIn: Edit = (manifest, kind, port, where, paths) => {
+  const { name: cluster } = manifest;
   const lists = paths.map((path) => manifest.list(...path));
   const [present, ...others] = lists.map((rules) => rules.find((rule) => kind.admits(rule, port)));
-  if (present !== undefined && others.every((rule) => rule !== undefined)) {
-    const note = `${where} already has ${kind.title(present)} for port ${port}.`;
-    return { changes: [], notes: [note + (kind.presentNote?.(present, manifest.name) ?? "")] };
-  }
-  const rule = kind.rule(manifest.name, port, lists.flat()) as { readonly name?: string };
+  if (present !== undefined && others.every((rule) => rule !== undefined))
+    return [`${where} already has ${titleOf(present)} for port ${port}.${kind.presentNote?.(present, cluster) ?? ""}`];
+  const rule = kind.rule(cluster, port, lists.flat()) as { readonly name?: string };
   for (const [index, path] of paths.entries()) {
     const isThere = rule.name !== undefined && lists[index]?.some(({ name }) => name === rule.name);
     if (!isThere) manifest.append(path, rule, COMMENT);
   }
-  const notes = kind.addedNote === undefined ? [] : [kind.addedNote];
-  return { changes: [{ where, rule: kind.ruleText(manifest.name, port) }], notes };
-}
+  return kind.addedNote === undefined ? [] : [kind.addedNote];
+};
 
-function closeIn(manifest: InstallerManifest, kind: ManifestKind, port: number): ManifestChanges {
-  const { where, paths } = kind.lists(manifest, "close");
-  const { name } = manifest;
-  const dropped = paths.map((path) =>
-    manifest.drop(path, ({ value, comment }) => kind.isOurs(value, comment, name, port)),
-  );
+const closeIn: Edit = (manifest, kind, port, _where, paths) => {
+  const isOurs = (rule: ManifestItem, comment: string | undefined): boolean =>
+    (comment === COMMENT && kind.admits(rule, port)) || (kind.isOurs?.(rule, manifest.name, port) ?? false);
+  for (const path of paths) manifest.drop(path, isOurs);
   const others = paths.flatMap((path) => manifest.list(...path)).filter((rule) => kind.admits(rule, port));
-  const titles = new Set(others.map((rule) => kind.title(rule)));
-  return {
-    changes: dropped.some((count) => count > 0) ? [{ where, rule: kind.ruleText(name, port) }] : [],
-    notes: [...titles].map(
-      (title) => `${title.replace(/^./, (first) => first.toUpperCase())} for port ${port} is not ours and stays.`,
-    ),
-  };
+  const titles = [...new Set(others.map(titleOf))];
+  return titles.map((title) => `${title[0]!.toUpperCase()}${title.slice(1)} for port ${port} is not ours and stays.`);
+};
+
+/** A rule of somebody else in a sentence; IBM Cloud's have no names. */
+function titleOf({ name, description }: ManifestItem): string {
+  const known = name ?? (description && JSON.stringify(description));
+  return known === undefined ? "a rule" : `the rule ${known}`;
 }
 
 /** By kind, not by name: the installer calls the file 02_infra-cluster.yaml on AWS and otherwise elsewhere. */
-async function findManifest(
-  dir: string,
-  kind: string,
-): Promise<{ file: string; text: string; manifest: InstallerManifest }> {
+async function findManifest(dir: string, kind: string) {
   const folder = join(dir, "cluster-api");
   const names = await readdir(folder).catch((reason: unknown) => {
-    throw notFound(`${folder} cannot be read: ${messageOf(reason)}.`, reason);
+    throw refused(`${folder} cannot be read: ${messageOf(reason)}.`, reason);
   });
-  const found: { file: string; text: string; manifest: InstallerManifest }[] = [];
+  const found: { file: string; text: string }[] = [];
   for (const name of names.filter((candidate) => /\.ya?ml$/.test(candidate)).sort()) {
     const file = join(folder, name);
     const text = await readFile(file, "utf8");
-    // A cheap test first: other files of the folder do not matter, whatever they hold.
-    if (!new RegExp(`^kind: *["']?${kind}["']? *$`, "m").test(text) || !text.includes(GROUP)) continue;
-    found.push({ file, text, manifest: parse(file, text) });
+    // Other files of the folder do not matter, whatever they hold.
+    if (new RegExp(`^kind: *["']?${kind}["']? *$`, "m").test(text) && text.includes(GROUP)) found.push({ file, text });
   }
   const [only, second] = found;
-  if (only === undefined) throw notFound(`No file in ${folder} holds an object of kind ${kind}.`);
-  if (second !== undefined) throw notFound(`Both ${only.file} and ${second.file} hold an object of kind ${kind}.`);
+  if (only === undefined) throw refused(`No file in ${folder} holds an object of kind ${kind}.`);
+  if (second !== undefined) throw refused(`Both ${only.file} and ${second.file} hold an object of kind ${kind}.`);
   return only;
 }
 
-function parse(file: string, text: string): InstallerManifest {
-  try {
-    return new InstallerManifest(text);
-  } catch (reason) {
-    throw notFound(`${file} cannot be changed: ${messageOf(reason)}.`, reason);
-  }
-}
-
-function notFound(message: string, cause?: unknown): DrawbridgeError {
+function refused(message: string, cause?: unknown): DrawbridgeError {
   return new DrawbridgeError("DB_FIREWALL_MANIFEST", message, { cause });
 }
 

@@ -1,79 +1,63 @@
-import { by, given, OPENS_ITSELF, type PlatformPlan, type PlatformPlanInput, shell, you } from "../plan.js";
+import { actions, given, OPENS_ITSELF, type PlatformPlan, type PlatformPlanInput, shell } from "../plan.js";
 
 export const ibmBootstrapGroup = (infraId: string): string => `${infraId}-security-group-bootstrap`;
 export const ibmClusterWideGroup = (infraId: string): string => `${infraId}-sg-cluster-wide`;
 export const powerVsGroup = (infraId: string): string => `${infraId}-sg-control-plane`;
 
-export function ibmCloudPlan({ infraId, upi, byoNetwork, port }: PlatformPlanInput): PlatformPlan {
+export function ibmCloudPlan(asked: PlatformPlanInput): PlatformPlan {
+  const { infraId, upi } = asked;
   const [group, remote] = [ibmBootstrapGroup(infraId), ibmClusterWideGroup(infraId)];
-  const vpc = byoNetwork || upi ? given("VPC", "name of your VPC") : `${infraId}-vpc`;
   return {
     where: `security group ${group}, through the IBMVPCCluster's securityGroups`,
     sources: [`security group ${remote}`],
     opened: upi
-      ? [you("create the group, give it to the bootstrap machine, run the command below")]
-      : [
-          by(OPENS_ITSELF, "has the rule in its manifests; nothing to do"),
-          by(
-            "openshift-install 4.19 to 4.22",
-            "does not; run drawbridge firewall patch --platform ibmcloud between create manifests and create cluster",
-          ),
-          by("openshift-install before 4.19", "does not, and has no such manifest; run the command below"),
-        ],
+      ? actions`you | create the group, give it to the bootstrap machine, run the command below`
+      : actions`
+        ${OPENS_ITSELF} | has the rule in its manifests; nothing to do
+        openshift-install 4.19 to 4.22 | does not; run drawbridge firewall patch --platform ibmcloud between create manifests and create cluster
+        openshift-install before 4.19 | does not, and has no such manifest; run the command below`,
     removed: upi
-      ? [you("together with the bootstrap machine")]
-      : [
-          by(
-            "openshift-install 4.19 and later",
-            `takes ${group} off the bootstrap machine and deletes it with all its rules, before the machine`,
-          ),
-        ],
+      ? actions`you | together with the bootstrap machine`
+      : actions`openshift-install 4.19 and later | takes ${group} off the bootstrap machine and deletes it with all its rules, before the machine`,
     forgotten: upi ? [`${group}, which only you know.`] : [],
-    ...commands(group, vpc, remote, port),
+    ...commands(asked, group, `${infraId}-vpc`, remote),
     notes: [],
   };
 }
 
-export function powerVsPlan({ infraId, upi, byoNetwork, port }: PlatformPlanInput): PlatformPlan {
+export function powerVsPlan(asked: PlatformPlanInput): PlatformPlan {
+  const { infraId, upi, port } = asked;
   const group = powerVsGroup(infraId);
-  const vpc = byoNetwork || upi ? given("VPC", "name of your VPC") : `vpc-${infraId}`;
   return {
     where: `VPC security group ${group}, through the IBMPowerVSCluster's vpcSecurityGroups`,
     sources: ["anywhere (the manifest can name VPC subnets and groups, and Power nodes are in neither)"],
     opened: upi
-      ? [you("run the command below")]
-      : [
-          by(OPENS_ITSELF, "has the rule in its manifests; nothing to do"),
-          by(
-            "earlier installers whose manifest has vpcSecurityGroups",
-            "do not; run drawbridge firewall patch --platform powervs between create manifests and create cluster",
-          ),
-        ],
-    removed: [you("no installer ever takes this rule away; run the removal below when bootstrap is complete")],
+      ? actions`you | run the command below`
+      : actions`
+        ${OPENS_ITSELF} | has the rule in its manifests; nothing to do
+        earlier installers whose manifest has vpcSecurityGroups | do not; run drawbridge firewall patch --platform powervs between create manifests and create cluster`,
+    removed: actions`you | no installer ever takes this rule away; run the removal below when bootstrap is complete`,
     forgotten: [`The rule for port ${port} on ${group}, open to anywhere for the life of the cluster.`],
-    ...commands(group, vpc, "0.0.0.0/0", port),
+    ...commands(asked, group, `vpc-${infraId}`, "0.0.0.0/0"),
     notes: [
       "The VPC's security groups guard the load balancers and machines of the VPC; whether they also filter between two Power machines depends on the workspace's network.",
     ],
   };
 }
 
-function commands(group: string, vpc: string, remote: string, port: number): Pick<PlatformPlan, "open" | "remove"> {
+function commands({ upi, byoNetwork, port }: PlatformPlanInput, group: string, installersVpc: string, remote: string) {
+  const vpc = byoNetwork || upi ? given("VPC", "name of your VPC") : installersVpc;
   return {
     open: [
-      shell(
-        "Add the rule",
-        `ibmcloud is security-group-rule-add ${group} inbound tcp --vpc ${vpc} \\`,
-        `  --port-min ${port} --port-max ${port} --remote ${remote}`,
-      ),
+      shell("Add the rule")`
+        ibmcloud is security-group-rule-add ${group} inbound tcp --vpc ${vpc} \\
+          --port-min ${port} --port-max ${port} --remote ${remote}`,
     ],
     remove: [
-      shell(
-        `Delete every rule for port ${port}, if the group is still there`,
-        `ibmcloud is security-group-rules ${group} --vpc ${vpc} --output JSON |`,
-        `  jq -r '.[] | select(.port_min == ${port} and .port_max == ${port}) | .id' |`,
-        `  xargs -r ibmcloud is security-group-rule-delete ${group} --vpc ${vpc} --force`,
-      ),
+      shell(`Delete every rule for port ${port}, if the group is still there`)`
+        ibmcloud is security-group-rules ${group} --vpc ${vpc} --output JSON |
+          jq -r '.[] | select(.port_min == ${port} and .port_max == ${port}) | .id' |
+          xargs -r ibmcloud is security-group-rule-delete ${group} --vpc ${vpc} --force`,
     ],
   };
 }

@@ -87,5 +87,5 @@ const defaults: UpOptions = {
 const teardownDefaults: TeardownOptions = {
   ...{ for: undefined, kubeconfig: "", context: "", stateDirectory, timeoutMs: 60_000, force: false },
   restoreCommand: undefined,
-  firewall: { platform: undefined, upi: false, byoNetwork: false, infraId: undefined, machineNetworks: [] },
+  network: { platform: undefined, upi: false, byoNetwork: false, infraId: undefined, machineNetworks: [] },
 };
