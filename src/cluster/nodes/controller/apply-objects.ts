@@ -4,9 +4,9 @@ import { applyObject, type ObjectOutcome } from "../../kube/apply.js";
 import { find } from "../../kube/objects.js";
 import { apiVersionOf, type Kind, objectPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { nodePoolShape } from "../install/schema.js";
 import { nameOf, pathOf } from "../objects.js";
-import { type NodePool, problemText, validateNodePool } from "../pool/node-pool.js";
+import { type NodePool, nodePoolSchema, validateNodePool } from "../pool/node-pool.js";
+import { problemText, type Schema, typeProblems } from "../pool/schema.js";
 import { readYamlStream } from "../yaml.js";
 
 /** First what pools refer to, so that they find it. */
@@ -59,67 +59,28 @@ function unusable(where: string, why: string): DrawbridgeError {
   return new DrawbridgeError("DB_NODEPOOL", `${where} cannot be applied: ${why}`);
 }
 
-/** The parts of a Kubernetes schema that are used here. */
-interface Shape {
-  readonly type?: string;
-  readonly properties?: Readonly<Record<string, Shape>>;
-  readonly additionalProperties?: Shape;
-  readonly items?: Shape;
-  readonly nullable?: boolean;
-  readonly "x-kubernetes-int-or-string"?: boolean;
-}
-
 /** Kubernetes' own types take nothing for an empty one. */
-const text: Shape = { type: "string", nullable: true };
-const texts: Shape = { type: "object", additionalProperties: text, nullable: true };
-const metadata: Shape = {
+const text: Schema = { type: "string", nullable: true };
+const texts: Schema = { type: "object", additionalProperties: text, nullable: true };
+const metadata: Schema = {
   type: "object",
   properties: {
     ...{ name: text, namespace: text, labels: texts, annotations: texts },
     finalizers: { type: "array", items: text, nullable: true },
   },
 };
-const ofKind: Readonly<Record<string, Shape>> = {
-  ConfigMap: { properties: { data: texts } },
-  Secret: { properties: { data: texts } },
-  NodePool: nodePoolShape,
-};
+const schemas = new Map<string | undefined, Schema>([
+  ["ConfigMap", { properties: { data: texts } }],
+  ["Secret", { properties: { data: texts } }],
+  ["NodePool", nodePoolSchema],
+]);
 
 /**
  * The first part of an object that is of the wrong type, as in `spec.config must be a list`; undefined when there is none. An
  * API server checks that; in a file `true` or `4.18` is easily written without the quotes that a text needs.
  */
 export function shapeProblem(object: KubeObject): string | undefined {
-  const { kind = "" } = object;
-  const own = Object.hasOwn(ofKind, kind) ? ofKind[kind] : undefined;
-  return problemAt(object, { properties: { ...own?.properties, metadata } }, "");
+  const schema = { properties: { ...schemas.get(object.kind)?.properties, metadata } };
+  const [first] = typeProblems(object, schema, "");
+  return first && problemText(first);
 }
-
-const words: Readonly<Record<string, readonly [word: string, is: (value: unknown) => boolean]>> = {
-  string: ["a text, in quotes if need be", (value) => typeof value === "string"],
-  integer: ["a whole number", Number.isInteger],
-  boolean: ["true or false", (value) => typeof value === "boolean"],
-  array: ["a list", Array.isArray],
-  object: ["a map", (value) => typeof value === "object" && value !== null && !Array.isArray(value)],
-};
-
-function problemAt(value: unknown, shape: Shape, path: string): string | undefined {
-  if (value === undefined || (value === null && shape.nullable)) return undefined;
-  if (shape["x-kubernetes-int-or-string"]) {
-    return ["number", "string"].includes(typeof value) ? undefined : `${path} must be a number or a text`;
-  }
-  const [word, is] = (shape.type && words[shape.type]) || ["", () => true];
-  if (!is(value)) return `${path} must be ${word}`;
-  if (Array.isArray(value))
-    return firstOf(value.map((item, at) => problemAt(item, shape.items ?? {}, `${path}.${at}`)));
-  if (typeof value !== "object") return undefined;
-  return firstOf(
-    Object.entries(value as object).map(([name, member]) => {
-      const known = shape.properties && Object.hasOwn(shape.properties, name) ? shape.properties[name] : undefined;
-      return problemAt(member, known ?? shape.additionalProperties ?? {}, path === "" ? name : `${path}.${name}`);
-    }),
-  );
-}
-
-const firstOf = (problems: readonly (string | undefined)[]): string | undefined =>
-  problems.find((problem) => problem !== undefined);

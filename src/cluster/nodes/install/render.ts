@@ -4,7 +4,7 @@ import { bindingOf, kubeManifest, yamlText } from "../../kube/builders.js";
 import { find } from "../../kube/objects.js";
 import { objectPath, titleOf } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
-import { OWNER_LABEL, OWNER_NAME, refuseBesideHyperShift } from "../controller/hypershift.js";
+import { CRD_NAME, OWNER_LABEL, OWNER_NAME, refuseBesideHyperShift } from "../controller/hypershift.js";
 import { SERVING_CERTIFICATE_SECRET } from "../objects.js";
 import {
   APPROVER_NAME,
@@ -17,7 +17,7 @@ import {
   type PolicyRule,
   servingAndClaimRules,
 } from "../permissions.js";
-import { nodePoolResource } from "./schema.js";
+import { nodePoolSchema } from "../pool/node-pool.js";
 import { type WorkloadProgram, workload } from "./workload.js";
 
 export const INSTALL_COMPONENTS = ["controller", "approver", "ignition"] as const;
@@ -38,6 +38,43 @@ export interface InstallConfig {
 
 const labels = { [OWNER_LABEL]: OWNER_NAME };
 const HEALTH_PORT = 8080;
+
+const column = (name: string, jsonPath: string) => ({ name, type: "string", jsonPath });
+const conditionColumn = (name: string, type: string) => column(name, `.status.conditions[?(@.type=="${type}")].status`);
+
+/** The NodePool resource for clusters without HyperShift. */
+const nodePoolResource: KubeManifest = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: CRD_NAME, labels: { [OWNER_LABEL]: OWNER_NAME } },
+  spec: {
+    group: "hypershift.openshift.io",
+    scope: "Namespaced",
+    names: {
+      kind: "NodePool",
+      listKind: "NodePoolList",
+      plural: "nodepools",
+      singular: "nodepool",
+      shortNames: ["np"],
+    },
+    versions: [
+      {
+        name: "v1beta1",
+        served: true,
+        storage: true,
+        subresources: { status: {} },
+        additionalPrinterColumns: [
+          column("Cluster", ".spec.clusterName"),
+          column("Version", ".status.version"),
+          conditionColumn("Config", "ValidMachineConfig"),
+          conditionColumn("Payload", "ValidGeneratedPayload"),
+          conditionColumn("Reached", "ReachedIgnitionEndpoint"),
+        ],
+        schema: { openAPIV3Schema: nodePoolSchema },
+      },
+    ],
+  },
+};
 
 export function renderInstall(config: InstallConfig): KubeManifest[] {
   const restricted = { ...labels, "pod-security.kubernetes.io/enforce": "restricted" };

@@ -13,7 +13,8 @@ import {
   VALIDATION_FAILED,
 } from "./conditions.js";
 import { type PassInput, type PoolCluster, type PoolTarget, poolTargetOf } from "./input.js";
-import { DEFAULT_ARCHITECTURE, type FieldProblem, problemText } from "./node-pool.js";
+import { DEFAULT_ARCHITECTURE } from "./node-pool.js";
+import { type FieldProblem, problemText } from "./schema.js";
 
 export interface PassContext {
   readonly input: PassInput;

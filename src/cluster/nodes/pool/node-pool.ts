@@ -1,8 +1,8 @@
 /** The NodePool resource, as far as machines that users manage themselves (platform None) need it. */
 
-import { isDeepStrictEqual } from "node:util";
 import type { KubeObject } from "../../kube/port.js";
 import type { Metadata } from "../objects.js";
+import { type FieldProblem, problemsOf, type Schema } from "./schema.js";
 
 export const NODE_POOL_VERSION = "hypershift.openshift.io/v1beta1";
 
@@ -56,118 +56,144 @@ export interface NodePool extends KubeObject {
 
 export const DEFAULT_ARCHITECTURE = "amd64";
 
-export interface FieldProblem {
-  /** `spec.arch`, ... */
+/** A rule about several fields, or about a change: as an API server evaluates it, and as it is evaluated here. */
+interface FieldRule {
+  /** The part of the schema that has the rule. */
+  readonly on: string;
   readonly field: string;
+  /** In CEL. If empty, the rule is evaluated only here. */
+  readonly cel: string;
   readonly message: string;
+  readonly holds: (spec: NodePoolSpec, before: NodePoolSpec) => boolean;
 }
 
-type Check = (spec: NodePoolSpec) => string | undefined;
+const isNothing = (count: number | string) => Number.parseInt(String(count), 10) === 0;
 
-const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
-const MOST_REFERENCES = 10;
-const LARGEST_INT32 = 2 ** 31 - 1;
+const immutable = (field: string, read: (spec: NodePoolSpec) => unknown): FieldRule => ({
+  ...{ on: field, field: `spec.${field}`, cel: "self == oldSelf" },
+  message: "must not change; make another pool instead",
+  holds: (spec, before) => read(spec) === read(before),
+});
 
-const checks: readonly (readonly [field: string, check: Check])[] = [
-  ["spec.clusterName", ({ clusterName = "" }) => clusterNameProblem(clusterName)],
-  ["spec.release.image", ({ release }) => (release?.image ? undefined : "must name a release image")],
-  ["spec.platform.type", ({ platform }) => (platform?.type === "None" ? undefined : "must be None here")],
-  ["spec.arch", ({ arch = DEFAULT_ARCHITECTURE }) => oneOf(arch, ["amd64", "arm64"])],
-  ["spec.replicas", ({ replicas }) => wholeNumber(replicas, 0)],
-  ["spec.autoScaling", autoScalingProblem],
-  ["spec.management.upgradeType", ({ management }) => oneOf(management?.upgradeType, ["Replace", "InPlace"])],
-  ["spec.management.replace", replaceProblem],
-  ["spec.management.inPlace", inPlaceProblem],
-  ["spec.config", ({ config }) => referencesProblem(config)],
-  ["spec.tuningConfig", ({ tuningConfig }) => referencesProblem(tuningConfig)],
-  ["spec.osImageStream.name", ({ osImageStream }) => osImageStream && oneOf(osImageStream.name, ["rhel-9", "rhel-10"])],
+const rules: readonly FieldRule[] = [
+  // HyperShift's API refuses these changes, too.
+  immutable("clusterName", ({ clusterName }) => clusterName),
+  immutable("platform.type", ({ platform }) => platform?.type),
+  immutable("arch", ({ arch = DEFAULT_ARCHITECTURE }) => arch),
+  immutable("management.upgradeType", ({ management }) => management?.upgradeType),
+  {
+    ...{ on: "", field: "spec.autoScaling", cel: "!(has(self.replicas) && has(self.autoScaling))" },
+    message: "and spec.replicas exclude each other",
+    holds: ({ autoScaling, replicas }) => autoScaling === undefined || replicas === undefined,
+  },
+  {
+    ...{ on: "autoScaling", field: "spec.autoScaling.max", cel: "self.max >= self.min" },
+    message: "must not be smaller than spec.autoScaling.min",
+    holds: ({ autoScaling: { min = 0, max = min } = {} }) => max >= min,
+  },
+  {
+    ...{ on: "management", field: "spec.management.replace", cel: "self.upgradeType != 'Replace' || has(self.replace)" },
+    message: "must be present when upgradeType is Replace",
+    holds: ({ management }) => management?.upgradeType !== "Replace" || management.replace !== undefined,
+  },
+  {
+    ...{ on: "management", field: "spec.management.inPlace", cel: "self.upgradeType == 'InPlace' || !has(self.inPlace)" },
+    message: "goes with upgradeType InPlace only",
+    holds: ({ management }) => management?.upgradeType === "InPlace" || management?.inPlace === undefined,
+  },
+  {
+    ...{ on: "management", field: "spec.management.replace.rollingUpdate", cel: "" },
+    message: "must not have 0 as maxSurge and as maxUnavailable",
+    holds: ({ management }) => {
+      const { maxSurge = 1, maxUnavailable = 0 } = management?.replace?.rollingUpdate ?? {};
+      return !(isNothing(maxSurge) && isNothing(maxUnavailable));
+    },
+  },
 ];
 
-/** Fields that must not change; HyperShift's API refuses it, too. */
-const immutable: readonly (readonly [field: string, read: (spec: NodePoolSpec) => unknown])[] = [
-  ["spec.clusterName", ({ clusterName }) => clusterName],
-  ["spec.platform.type", ({ platform }) => platform?.type],
-  ["spec.arch", ({ arch = DEFAULT_ARCHITECTURE }) => arch],
-  ["spec.management.upgradeType", ({ management }) => management?.upgradeType],
-];
+function withRules(on: string, schema: Schema): Schema {
+  const own = rules.filter((rule) => rule.on === on && rule.cel !== "");
+  const validations = own.map(({ cel, field, message }) => ({ rule: cel, message: `${field} ${message}` }));
+  return { ...schema, "x-kubernetes-validations": validations };
+}
+
+const object = (properties: Schema["properties"], ...required: string[]): Schema => ({
+  type: "object",
+  ...(required.length === 0 ? {} : { required }),
+  properties,
+});
+
+const text = { type: "string" };
+const filled = { ...text, minLength: 1 };
+const oneOf = (...values: string[]) => ({ ...text, enum: values });
+const count = (minimum: number) => ({ type: "integer", format: "int32", minimum });
+const numberOrPercent: Schema = {
+  "x-kubernetes-int-or-string": true,
+  description: "a whole number or a percentage such as 25%",
+  pattern: "^((100|[0-9]{1,2})%|[0-9]+)$",
+  anyOf: [{ type: "integer" }, { type: "string" }],
+};
+const references: Schema = { type: "array", maxItems: 10, items: object({ name: filled }, "name") };
+
+const specSchema = object(
+  {
+    clusterName: withRules("clusterName", {
+      ...{ ...filled, maxLength: 253, pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
+      description: "lower-case letters, digits and dashes",
+    }),
+    release: object({ image: filled }, "image"),
+    platform: object({ type: withRules("platform.type", oneOf("None")) }, "type"),
+    arch: withRules("arch", { ...oneOf("amd64", "arm64"), default: DEFAULT_ARCHITECTURE }),
+    replicas: count(0),
+    autoScaling: withRules("autoScaling", object({ min: count(1), max: count(1) }, "min", "max")),
+    management: withRules(
+      "management",
+      object(
+        {
+          upgradeType: withRules("management.upgradeType", oneOf("Replace", "InPlace")),
+          replace: object({
+            strategy: oneOf("RollingUpdate", "OnDelete"),
+            rollingUpdate: object({ maxSurge: numberOrPercent, maxUnavailable: numberOrPercent }),
+          }),
+          inPlace: object({ maxUnavailable: numberOrPercent }),
+          autoRepair: { type: "boolean" },
+        },
+        "upgradeType",
+      ),
+    ),
+    config: references,
+    tuningConfig: references,
+    nodeLabels: { type: "object", additionalProperties: text },
+    taints: { type: "array", items: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
+    pausedUntil: text,
+    osImageStream: object({ name: oneOf("rhel-9", "rhel-10") }, "name"),
+  },
+  ...["clusterName", "release", "platform", "management"],
+);
+
+const conditionSchema = object(
+  {
+    ...{ type: text, status: oneOf("True", "False", "Unknown"), reason: text, message: text },
+    lastTransitionTime: { ...text, format: "date-time" },
+    observedGeneration: { type: "integer", format: "int64" },
+  },
+  ...["type", "status", "lastTransitionTime"],
+);
+
+/** The schema of the fields that platform None has, for the resource that is installed and for what is checked here. */
+export const nodePoolSchema = object(
+  {
+    spec: withRules("", specSchema),
+    status: object({ replicas: count(0), version: text, conditions: { type: "array", items: conditionSchema } }),
+  },
+  "spec",
+);
 
 /**
  * Everything that is wrong with a pool and, with the pool as it was before, every change that is not allowed. Where
  * HyperShift's API is installed it refuses most of this; a directory of files does not.
  */
-export function validateNodePool({ spec = {} }: NodePool, before?: NodePool): FieldProblem[] {
-  const problems = checks.flatMap(([field, check]) => {
-    const message = check(spec);
-    return message === undefined ? [] : [{ field, message }];
-  });
-  if (before === undefined) return problems;
-  const changed = immutable.filter(([, read]) => !isDeepStrictEqual(read(spec), read(before.spec ?? {})));
-  return [
-    ...problems,
-    ...changed.map(([field, read]) => ({
-      field,
-      message: `must stay ${JSON.stringify(read(before.spec ?? {}))}; make another pool instead`,
-    })),
-  ];
-}
-
-export function problemText({ field, message }: FieldProblem): string {
-  return `${field} ${message}`;
-}
-
-function clusterNameProblem(name: string): string | undefined {
-  if (name === "" || name.length > 253) return "must have 1 to 253 characters";
-  return DNS_LABEL.test(name) ? undefined : "may have lower-case letters, digits and dashes only";
-}
-
-function oneOf(value: string | undefined, known: readonly string[]): string | undefined {
-  return value !== undefined && known.includes(value) ? undefined : `must be one of ${known.join(", ")}`;
-}
-
-function wholeNumber(value: number | undefined, least: number): string | undefined {
-  if (value === undefined) return undefined;
-  if (Number.isInteger(value) && value >= least && value <= LARGEST_INT32) return undefined;
-  return `must be a whole number from ${least} to ${LARGEST_INT32}`;
-}
-
-function autoScalingProblem({ autoScaling, replicas }: NodePoolSpec): string | undefined {
-  if (autoScaling === undefined) return undefined;
-  if (replicas !== undefined) return "and spec.replicas exclude each other";
-  const { min = 0, max = 0 } = autoScaling;
-  const problem = wholeNumber(min, 1) ?? wholeNumber(max, 1);
-  if (problem !== undefined) return `.min and .max: each ${problem}`;
-  return max < min ? ".max must not be smaller than .min" : undefined;
-}
-
-function replaceProblem({ management }: NodePoolSpec): string | undefined {
-  if (management?.upgradeType !== "Replace") return undefined;
-  const { replace } = management;
-  if (replace === undefined) return "must be present when upgradeType is Replace";
-  const strategy = oneOf(replace.strategy ?? "RollingUpdate", ["RollingUpdate", "OnDelete"]);
-  if (strategy !== undefined) return `.strategy ${strategy}`;
-  const { maxSurge = 1, maxUnavailable = 0 } = replace.rollingUpdate ?? {};
-  if (!isCount(maxSurge) || !isCount(maxUnavailable)) {
-    return ".rollingUpdate: maxSurge and maxUnavailable are whole numbers or percentages such as 25%";
-  }
-  const isNothing = (value: number | string) => Number.parseInt(String(value), 10) === 0;
-  if (isNothing(maxSurge) && isNothing(maxUnavailable)) {
-    return ".rollingUpdate: maxSurge and maxUnavailable must not both be 0";
-  }
-  return undefined;
-}
-
-function inPlaceProblem({ management }: NodePoolSpec): string | undefined {
-  const maxUnavailable = management?.inPlace?.maxUnavailable;
-  if (maxUnavailable === undefined) return undefined;
-  if (management?.upgradeType !== "InPlace") return ".maxUnavailable goes with upgradeType InPlace only";
-  return isCount(maxUnavailable) ? undefined : ".maxUnavailable is a whole number or a percentage such as 25%";
-}
-
-function isCount(value: number | string): boolean {
-  return typeof value === "number" ? Number.isInteger(value) && value >= 0 : /^(100|\d{1,2})%$/.test(value);
-}
-
-function referencesProblem(references: NodePoolSpec["config"] = []): string | undefined {
-  if (references.length > MOST_REFERENCES) return `may have ${MOST_REFERENCES} entries, not ${references.length}`;
-  return references.every(({ name }) => name) ? undefined : "has an entry without a name";
+export function validateNodePool({ spec = {} }: NodePool, before: NodePool = { spec }): FieldProblem[] {
+  const broken = rules.filter(({ holds }) => !holds(spec, before.spec ?? {}));
+  return [...problemsOf(spec, specSchema, "spec"), ...broken.map(({ field, message }) => ({ field, message }))];
 }
