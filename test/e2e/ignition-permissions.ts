@@ -10,7 +10,7 @@ import { claimsInConfigMap } from "../../src/cluster/nodes/serving/claims.js";
 import { payloadSource } from "../../src/cluster/nodes/serving/payload.js";
 import { Recorder } from "../../src/cluster/nodes/serving/recorder.js";
 import { TokenController } from "../../src/cluster/nodes/serving/token-controller.js";
-import { withExpiry } from "../../src/cluster/nodes/token/rotation.js";
+import { withExpiry } from "../../src/cluster/nodes/token/token-secret.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import type { Scope } from "../support/lab/scope.js";
 import { until } from "../support/lab/wait.js";

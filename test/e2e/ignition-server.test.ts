@@ -14,8 +14,7 @@ import {
 } from "../../src/cluster/nodes/objects.js";
 import { bootstrapKubeconfig, sshMachineConfig } from "../../src/cluster/nodes/payload/testing/inputs.js";
 import { WORKER_TOKENS_ANNOTATION } from "../../src/cluster/nodes/serving/worker-tokens.js";
-import { ROTATE_AFTER_MS, withExpiry } from "../../src/cluster/nodes/token/rotation.js";
-import { readTokenSecret } from "../../src/cluster/nodes/token/token-secret.js";
+import { ROTATE_AFTER_MS, readTokenSecret, withExpiry } from "../../src/cluster/nodes/token/token-secret.js";
 import { readUserData, userData } from "../../src/cluster/nodes/token/user-data.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import { equipped } from "../support/lab/equipment.js";

@@ -7,8 +7,7 @@ import { isConflict, isNotFound } from "../../src/cluster/kube/errors.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
 import { CLIENT_SIGNER } from "../../src/cluster/nodes/csr/signing-request.js";
 import type { Node } from "../../src/cluster/nodes/objects.js";
-import { type Pod, podPath } from "../../src/cluster/nodes/workers/drain.js";
-import { nodePath } from "../../src/cluster/nodes/workers/node.js";
+import { type NodePod, nodePath, podPath } from "../../src/cluster/nodes/workers/node.js";
 import { file, type Lab } from "./csr-lab.js";
 import { CLIENT, subjectOf } from "./csr-rows.js";
 
@@ -114,11 +113,11 @@ export class Hypervisor {
         },
       } as Node);
     }
-    const { items } = await api.list<Pod>("/api/v1/pods", { fieldSelector: `spec.nodeName=${name}` });
+    const { items } = await api.list<NodePod>("/api/v1/pods", { fieldSelector: `spec.nodeName=${name}` });
     for (const pod of items) await this.#run(pod, api);
   }
 
-  async #run(pod: Pod, api: KubeApi): Promise<void> {
+  async #run(pod: NodePod, api: KubeApi): Promise<void> {
     if (pod.metadata?.deletionTimestamp !== undefined) {
       const { name = "", namespace = "" } = pod.metadata;
       const flags = [`--namespace=${namespace}`, "--grace-period=0", "--force", "--wait=false", "--ignore-not-found"];
@@ -128,7 +127,7 @@ export class Hypervisor {
         ...(pod.status.conditions ?? []).filter(({ type }) => type !== "Ready"),
         { type: "Ready", status: "True" },
       ];
-      await api.update(`${podPath(pod)}/status`, { ...pod, status: { phase: "Running", conditions } } as Pod);
+      await api.update(`${podPath(pod)}/status`, { ...pod, status: { phase: "Running", conditions } } as NodePod);
     }
   }
 }

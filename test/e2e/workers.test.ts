@@ -7,8 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { namedPath } from "../../src/cluster/kube/paths.js";
 import { configMapInventory } from "../../src/cluster/nodes/csr/inventory.js";
 import { annotation, type ConfigMap, label, type Node, type Secret } from "../../src/cluster/nodes/objects.js";
-import type { Pod } from "../../src/cluster/nodes/workers/drain.js";
-import { nodePath } from "../../src/cluster/nodes/workers/node.js";
+import { type NodePod, nodePath } from "../../src/cluster/nodes/workers/node.js";
 import type { VerifyResult } from "../../src/cluster/nodes/workers/verify.js";
 import type { Worker } from "../../src/cluster/nodes/workers/worker.js";
 import { equipped } from "../support/lab/equipment.js";
@@ -41,7 +40,7 @@ describe.skipIf(!ready)("workers", () => {
   const node = (name: string) => fixture.lab.admin.get<Node>(nodePath(name));
   const nodeNames = async () =>
     (await fixture.lab.admin.list<Node>("/api/v1/nodes")).items.map(({ metadata }) => metadata?.name).sort();
-  const pods = async () => (await fixture.lab.admin.list<Pod>("/api/v1/namespaces/default/pods")).items;
+  const pods = async () => (await fixture.lab.admin.list<NodePod>("/api/v1/namespaces/default/pods")).items;
 
   /** Killed where it stands as soon as it has come this far. */
   async function killedAt(what: string, reached: (log: string) => boolean | Promise<boolean>, ...args: string[]) {

@@ -1,11 +1,10 @@
 /** `drawbridge csr approve NAME`: approves one request by hand, despite the rules that are named. */
 
 import { DrawbridgeError } from "../../base/errors/error.js";
-import { carryOut } from "../../cluster/nodes/csr/approver/requests.js";
-import { noDecisionLog, openDecisionLog } from "../../cluster/nodes/csr/decide.js";
+import { carryOut, noDecisionLog, openDecisionLog } from "../../cluster/nodes/csr/decide.js";
 import { list } from "../flags/flag.js";
 import { defineCommand, onlyWord } from "../framework/define.js";
-import { csrFlags, decisionAbout, decisionLogFlag, INVENTORY_HELP, readPending, withAccess } from "./shared.js";
+import { csrFlags, decisionAbout, decisionLogFlag, INVENTORY_HELP, withRequests } from "./shared.js";
 
 export default defineCommand({
   purpose: `Approves one pending request. Rules it breaks must be named with --despite; what a request looks like and who filed
@@ -21,8 +20,7 @@ ${INVENTORY_HELP}`,
   },
   run(flags, { words }) {
     const name = onlyWord(words, "the name of the request");
-    return withAccess(flags, async ({ api, inventory, store }) => {
-      const snapshot = await readPending(flags, { api, inventory, store });
+    return withRequests(flags, async (snapshot, { api, store }) => {
       const despite = new Set(flags.despite);
       const { request, decision } = decisionAbout(name, snapshot, despite);
       if (decision.action !== "approve") {

@@ -1,7 +1,7 @@
 /** `drawbridge csr explain NAME`: every rule, one by one. */
 import type { Decision } from "../../cluster/nodes/csr/decide.js";
 import { defineCommand, onlyWord } from "../framework/define.js";
-import { csrFlags, decisionAbout, INVENTORY_HELP, readPending, withAccess } from "./shared.js";
+import { csrFlags, decisionAbout, INVENTORY_HELP, withRequests } from "./shared.js";
 
 export default defineCommand({
   purpose: `Goes through every rule for one pending request and says which it keeps and which it breaks. Changes nothing.
@@ -11,10 +11,9 @@ ${INVENTORY_HELP}`,
   words: "NAME",
   examples: ["drawbridge csr explain csr-8b2xk --inventory workers/inventory"],
   flags: csrFlags,
-  async run(flags, { words }) {
+  run(flags, { words }) {
     const name = onlyWord(words, "the name of the request");
-    const snapshot = await withAccess(flags, (access) => readPending(flags, access));
-    return decisionAbout(name, snapshot).decision;
+    return withRequests(flags, (snapshot) => decisionAbout(name, snapshot).decision);
   },
   show: { text: explainText, json: ({ remember: _remember, ...shown }) => shown },
   exitCode: ({ action }) => (action === "approve" ? 0 : 1),

@@ -3,7 +3,7 @@
 import { table } from "../../base/text.js";
 import { type Decision, decide } from "../../cluster/nodes/csr/decide.js";
 import { defineCommand } from "../framework/define.js";
-import { csrFlags, INVENTORY_HELP, readPending, withAccess } from "./shared.js";
+import { csrFlags, INVENTORY_HELP, withRequests } from "./shared.js";
 
 export default defineCommand({
   purpose: `Lists the pending requests of kubelets with what an approver that was started with the same flags would do. Changes nothing.
@@ -11,10 +11,10 @@ export default defineCommand({
 ${INVENTORY_HELP}`,
   examples: ["drawbridge csr list --inventory workers/inventory"],
   flags: csrFlags,
-  async run(flags) {
-    const { state, requests } = await withAccess(flags, (access) => readPending(flags, access));
-    return requests.map((request) => decide(request, state)).filter((decision) => decision !== undefined);
-  },
+  run: (flags) =>
+    withRequests(flags, ({ requests, state }) =>
+      requests.map((request) => decide(request, state)).filter((decision) => decision !== undefined),
+    ),
   show: {
     text: listText,
     json: (decisions) => ({

@@ -1,8 +1,7 @@
 /** Flags and access that the csr commands share: their cluster, the inventory, the rules. */
 
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
-import { type CsrAccess, type RequestsSnapshot, snapshotOf } from "../../cluster/nodes/csr/approver/requests.js";
-import { decide } from "../../cluster/nodes/csr/decide.js";
+import { type CsrAccess, decide, type RequestsSnapshot, snapshotOf } from "../../cluster/nodes/csr/decide.js";
 import { configMapInventory, directoryInventory } from "../../cluster/nodes/csr/inventory.js";
 import { MemoryStore } from "../../cluster/nodes/csr/memory.js";
 import { Networks } from "../../cluster/nodes/csr/names.js";
@@ -88,15 +87,17 @@ export async function openAccess(flags: CsrFlags, namespace = flags.namespace): 
   return { api, inventory, store: new MemoryStore(api, { namespace, name: APPROVER_NAME }) };
 }
 
-/** The pending requests, and everything by which they are decided, as they are now. */
-export async function readPending(flags: CsrFlags, access: CsrAccess): Promise<RequestsSnapshot> {
-  return snapshotOf(access, policyOf(flags));
-}
-
-/** Closes the cluster whatever happens. */
-export async function withAccess<T>(flags: CsrFlags, use: (access: CsrAccess) => Promise<T>): Promise<T> {
+/** Reads all requests, and everything by which they are decided, and closes the cluster whatever happens. */
+export async function withRequests<T>(
+  flags: CsrFlags,
+  use: (snapshot: RequestsSnapshot, access: CsrAccess) => T | Promise<T>,
+): Promise<T> {
   const access = await openAccess(flags);
-  return use(access).finally(() => access.api.close());
+  try {
+    return await use(await snapshotOf(access, policyOf(flags)), access);
+  } finally {
+    access.api.close();
+  }
 }
 
 /** A request by its name, and the decision about it. Throws DB_CSR_REQUEST when there is none. */

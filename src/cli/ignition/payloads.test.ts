@@ -7,8 +7,7 @@ import { dataUrlOf } from "../../base/data-url.js";
 import { createDirectoryApi } from "../../cluster/nodes/controller/directory/api.js";
 import { encoded, type Secret } from "../../cluster/nodes/objects.js";
 import { bootstrapKubeconfig } from "../../cluster/nodes/payload/testing/inputs.js";
-import { withExpiry } from "../../cluster/nodes/token/rotation.js";
-import { makeTokenSecret, pack } from "../../cluster/nodes/token/token-secret.js";
+import { makeTokenSecret, pack, withExpiry } from "../../cluster/nodes/token/token-secret.js";
 import { drawbridge } from "../commands.js";
 
 const namespace = "clusters-demo";

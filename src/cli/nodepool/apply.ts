@@ -1,5 +1,4 @@
 /** `drawbridge nodepool apply`: check a file of pools, and apply it to a cluster or a directory. */
-
 import { outcomesText } from "../../cluster/kube/apply.js";
 import { applyObjects, readObjects } from "../../cluster/nodes/controller/apply-objects.js";
 import { required, text, yesNo } from "../flags/flag.js";
@@ -7,7 +6,24 @@ import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { inputName, readInput } from "../framework/files.js";
 import { accessFlags, withObjects } from "../framework/objects.js";
-import { CLUSTER_HELP } from "./cluster-help.js";
+
+/** The ConfigMap of a cluster, for --help. */
+export const CLUSTER_HELP = `Pools belong to a cluster. Without HyperShift that is a ConfigMap beside them:
+
+  apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: demo                         # spec.clusterName of its pools
+    namespace: drawbridge
+    labels: {drawbridge/cluster: "true"}
+  data:
+    apiServer: https://api.example:6443
+    apiServerCA: |                     # PEM
+    ignitionEndpoint: ignition.example:22624
+    ignitionCA: |                      # PEM; left out, the one of controller --issue-certificate
+    version: 4.18.0                    # of the release that machines run
+    pullSecret: pull-secret            # a Secret with the key .dockerconfigjson; none if left out
+    # releases, arch, trustBundle, configuration, networks: see docs/nodes.md`;
 
 export default defineCommand({
   purpose: `Applies NodePools, and the ConfigMaps and Secrets they refer to, from a YAML file to a cluster by server-side apply, or writes

@@ -4,7 +4,7 @@ import { IGNITION_CA_SECRET, SERVING_CERTIFICATE_SECRET } from "../../cluster/no
 import { yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { accessFlags, healthFlags, healthOf, openObjects } from "../framework/objects.js";
-import { CLUSTER_HELP } from "./cluster-help.js";
+import { CLUSTER_HELP } from "./apply.js";
 
 export default defineCommand({
   purpose: `Watches the pools of a namespace and keeps for each the token Secret, the user-data Secret and the status that belong to its

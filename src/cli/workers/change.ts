@@ -2,10 +2,10 @@
 
 import { plainText, table } from "../../base/text.js";
 import type { ObjectName } from "../../cluster/nodes/objects.js";
+import { PoolMissing, poolHash } from "../../cluster/nodes/token/user-data.js";
 import type { WorkersContext } from "../../cluster/nodes/workers/change.js";
 import { Deadline, type Progress } from "../../cluster/nodes/workers/deadline.js";
 import { type Clusters, requireHostedAccess } from "../../cluster/nodes/workers/status.js";
-import { PoolMissing, poolHash } from "../../cluster/nodes/workers/user-data.js";
 import type { VerifiedWorker, VerifyOptions, VerifyResult } from "../../cluster/nodes/workers/verify.js";
 import { policyFlags, policyOf } from "../csr/shared.js";
 import { duration, filled, inGroup, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
@@ -129,39 +129,24 @@ interface ShownProgress extends Progress {
   end(): void;
 }
 
-/** Progress on standard error: a line that changes on a terminal, a line for each change elsewhere. */
+/** Progress on standard error: a line that changes on a terminal; elsewhere, in logs, a line for each state. */
 export function showProgress(screen: Screen = process.stderr): ShownProgress {
-  return screen.isTTY === true ? onTerminal(screen) : asLines(screen);
-}
-
-const CLEAR_LINE = "\r\u001b[K";
-
-function onTerminal(screen: Screen): ShownProgress {
+  const isTerminal = screen.isTTY === true;
+  const clear = isTerminal ? "\r\u001b[K" : "";
   let shown = "";
-  const draw = () => screen.write(CLEAR_LINE + shown.slice(0, (screen.columns ?? 80) - 1));
+  const draw = () => isTerminal && screen.write(clear + shown.slice(0, (screen.columns ?? 80) - 1));
   return {
     log(line) {
-      screen.write(`${CLEAR_LINE}${plainText(line)}\n`);
+      screen.write(`${clear}${plainText(line)}\n`);
       draw();
     },
     status(line) {
-      shown = plainText(line);
+      const text = plainText(line);
+      if (!isTerminal && text !== shown) screen.write(`${text}\n`);
+      shown = text;
       draw();
     },
-    end: () => void screen.write(CLEAR_LINE),
-  };
-}
-
-/** Logs are read later: each state once. */
-function asLines(screen: Screen): ShownProgress {
-  let last = "";
-  return {
-    log: (line) => void screen.write(`${plainText(line)}\n`),
-    status(line) {
-      if (line !== last) screen.write(`${plainText(line)}\n`);
-      last = line;
-    },
-    end: () => undefined,
+    end: () => void screen.write(clear),
   };
 }
 

@@ -1,6 +1,7 @@
 /** `drawbridge workers create`: from a pool to machines. */
+
+import { poolUserData } from "../../cluster/nodes/token/user-data.js";
 import { createWorkers, type MadeWorker, shellText } from "../../cluster/nodes/workers/machines.js";
-import { poolUserData } from "../../cluster/nodes/workers/user-data.js";
 import { yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import {

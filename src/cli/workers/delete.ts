@@ -1,13 +1,13 @@
 /** `drawbridge workers delete`: removes machines and what is remembered of them. */
 
 import type { KubeApi } from "../../cluster/kube/port.js";
+import { revokeTokens } from "../../cluster/nodes/token/user-data.js";
 import { deleteWorkers, knownWorkers, shellText } from "../../cluster/nodes/workers/machines.js";
-import { revokeTokens } from "../../cluster/nodes/workers/user-data.js";
-import type { Worker } from "../../cluster/nodes/workers/worker.js";
+import { poolOfWorker, type Worker } from "../../cluster/nodes/workers/worker.js";
 import { yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import { poolName, publisher, publishingFlags, withClusters, withState, workersFlags } from "./shared.js";
+import { publisher, publishingFlags, withClusters, withState, workersFlags } from "./shared.js";
 
 export default defineCommand({
   purpose: `Removes workers: runs what their provider has for that (nothing for files, or without a --delete-command at their creation),
@@ -43,8 +43,5 @@ not touched: drawbridge workers scale drains and deletes them, too. Certificates
 });
 
 async function revokeOf(api: KubeApi, holders: readonly Worker[]): Promise<void> {
-  for (const pool of new Set(holders.map((worker) => worker.pool))) {
-    const own = holders.filter((worker) => worker.pool === pool).map(({ name }) => name);
-    await revokeTokens(api, poolName(pool), own);
-  }
+  for (const worker of holders) await revokeTokens(api, poolOfWorker(worker), [worker.name]);
 }

@@ -1,14 +1,15 @@
 /** `drawbridge workers list`: all workers, and those whose configuration is behind. */
 
 import { table } from "../../base/text.js";
-import { hashOfNode, isReady } from "../../cluster/nodes/workers/node.js";
+import { isReady } from "../../cluster/kube/pods.js";
+import { PoolMissing, poolHash } from "../../cluster/nodes/token/user-data.js";
+import { hashOfNode } from "../../cluster/nodes/workers/node.js";
 import { configurationOf, isHosted, listNodes } from "../../cluster/nodes/workers/status.js";
 import { WorkerStore } from "../../cluster/nodes/workers/store.js";
-import { PoolMissing, poolHash } from "../../cluster/nodes/workers/user-data.js";
-import type { Worker } from "../../cluster/nodes/workers/worker.js";
+import { poolOfWorker, type Worker } from "../../cluster/nodes/workers/worker.js";
 import { yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
-import { poolName, type WorkersFlags, withClusters, workersFlags } from "./shared.js";
+import { type WorkersFlags, withClusters, workersFlags } from "./shared.js";
 
 export default defineCommand({
   purpose: `Lists the workers that --state remembers, with their node and the hash of the configuration they run: what the node says of
@@ -29,10 +30,10 @@ function readClusters(flags: WorkersFlags, workers: readonly Worker[]) {
   return withClusters(flags, async (clusters) => {
     const hashes = new Map<string, string>();
     let isElsewhere = false;
-    for (const pool of new Set(workers.map((worker) => worker.pool))) {
+    for (const worker of new Map(workers.map((each) => [each.pool, each])).values()) {
       try {
-        const { hash, object } = await poolHash(clusters.pools, poolName(pool));
-        hashes.set(pool, hash);
+        const { hash, object } = await poolHash(clusters.pools, poolOfWorker(worker));
+        hashes.set(worker.pool, hash);
         isElsewhere ||= clusters.nodes === clusters.pools && isHosted(object);
       } catch (reason) {
         if (!(reason instanceof PoolMissing)) throw reason;

@@ -1,22 +1,20 @@
 /** `drawbridge workers replace`: new machines in the place of workers. */
 
-import { DrawbridgeError } from "../../base/errors/error.js";
 import type { ObjectName } from "../../cluster/nodes/objects.js";
-import type { WorkersContext } from "../../cluster/nodes/workers/change.js";
-import { unknownWorker } from "../../cluster/nodes/workers/machines.js";
 import {
   planReplacements,
   type Replacement,
   replaceWorkers,
   workersBehind,
-} from "../../cluster/nodes/workers/replace.js";
+} from "../../cluster/nodes/workers/change.js";
+import { unknownWorker } from "../../cluster/nodes/workers/machines.js";
 import { WorkerStore } from "../../cluster/nodes/workers/store.js";
-import { poolHash } from "../../cluster/nodes/workers/user-data.js";
+import { poolOfWorker } from "../../cluster/nodes/workers/worker.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { APPROVAL_HELP, changeFlags, drainingFlags, withWorkers } from "./change.js";
-import { poolName, poolOf, windowFlag } from "./shared.js";
+import { poolOf, windowFlag } from "./shared.js";
 
 const replaceFlags = {
   ...changeFlags,
@@ -44,7 +42,7 @@ ${APPROVAL_HELP}`,
     check(flags, names);
     const { dryRun } = flags;
     const replaced = await withWorkers(flags, await ownerOf(flags, names), async (context) => {
-      const plans = await planReplacements(context, flags.behind ? await behind(context) : [...new Set(names)]);
+      const plans = await planReplacements(context, flags.behind ? await workersBehind(context) : [...new Set(names)]);
       const isIdle = plans.every(({ state }) => state === "done");
       if (!dryRun && !isIdle) await replaceWorkers(context, plans);
       return plans;
@@ -62,21 +60,13 @@ function check(flags: ReplaceFlags, names: readonly string[]): void {
   if (flags.behind || flags.pool !== "") poolOf(flags);
 }
 
-async function behind(context: WorkersContext): Promise<string[]> {
-  const { clusters, deadline, pool } = context;
-  const { hash } = await deadline.poll(`pool ${pool.name}`, () => poolHash(clusters.pools, pool));
-  return workersBehind(context, hash);
-}
-
 /** Pool of the worker, or of the one that has replaced it. */
 async function ownerOf(flags: ReplaceFlags, [first = ""]: readonly string[]): Promise<ObjectName> {
   if (flags.pool !== "") return poolOf(flags);
   const all = await new WorkerStore(flags.state).read();
   const worker = all.find(({ name, replaces }) => name === first || replaces === first);
   if (worker === undefined) throw unknownWorker(first, all);
-  const owner = poolName(worker.pool);
-  if (owner.name === "") throw new DrawbridgeError("DB_WORKERS", `the record of ${first} names no pool`);
-  return owner;
+  return poolOfWorker(worker);
 }
 
 function replacedText(plans: readonly Replacement[], dryRun: boolean): string {

@@ -1,6 +1,5 @@
 /** `drawbridge workers scale`: more workers, or fewer. */
-import { planScale, scale } from "../../cluster/nodes/workers/scale.js";
-import { poolHash } from "../../cluster/nodes/workers/user-data.js";
+import { planScale, scale } from "../../cluster/nodes/workers/change.js";
 import { number, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
@@ -31,8 +30,7 @@ ${APPROVAL_HELP}`,
     const wanted = groupOf(flags);
     const { dryRun } = flags;
     const plan = await withWorkers(flags, pool, async (context) => {
-      const { hash } = await context.deadline.poll(`pool ${pool.name}`, () => poolHash(context.clusters.pools, pool));
-      const planned = await planScale(context, wanted, hash);
+      const planned = await planScale(context, wanted);
       if (!dryRun) await scale(context, planned);
       return planned;
     });

@@ -5,7 +5,7 @@ import { publishInventory } from "../../cluster/nodes/workers/approving.js";
 import { type MachineTemplate, PLACEHOLDERS_TEXT, splitCommand } from "../../cluster/nodes/workers/machines.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import { exclusively, WorkerStore } from "../../cluster/nodes/workers/store.js";
-import type { Worker, WorkerGroup } from "../../cluster/nodes/workers/worker.js";
+import { PROVIDERS, type Worker, type WorkerGroup } from "../../cluster/nodes/workers/worker.js";
 import {
   duration,
   type Flag,
@@ -93,12 +93,6 @@ export function poolOf({ pool, namespace }: { readonly pool: string; readonly na
   return { namespace, name: pool };
 }
 
-/** `namespace/name`, as workers remember their pool. */
-export function poolName(text: string): ObjectName {
-  const [namespace = "", name = ""] = text.split("/");
-  return { namespace, name };
-}
-
 export const tailoringFlags = inGroup("advanced", {
   "set-hostname": yesNo("Let user data name the machine; its node has that name.", true),
   "ignition-address": text(
@@ -129,7 +123,7 @@ export const makingFlags = {
   zones: restricted(list("Zones in which machines are made, filled evenly."), (zones) =>
     zones.some((zone) => zone.trim() === "") ? "must not have an empty name" : undefined,
   ),
-  provider: oneOf(["files", "command", "gcloud"], "What makes the machines.", "files"),
+  provider: oneOf(PROVIDERS, "What makes the machines.", "files"),
   "create-command": command("Command that makes one machine, for --provider command."),
   "delete-command": command("Command that removes one machine, for --provider command."),
   "machine-type": text("Type of the machines, such as n2-standard-4."),

@@ -2,9 +2,9 @@
 
 import type { KubeObject } from "../../cluster/kube/port.js";
 import { readObjects } from "../../cluster/nodes/controller/apply-objects.js";
+import { bringUpWorkers, type WorkersUpResult } from "../../cluster/nodes/workers/change.js";
 import { shellText } from "../../cluster/nodes/workers/machines.js";
 import { WorkerStore } from "../../cluster/nodes/workers/store.js";
-import { bringUpWorkers, type WorkersUpResult } from "../../cluster/nodes/workers/up.js";
 import { planWorkers } from "../../cluster/nodes/workers/worker.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";

@@ -1,7 +1,7 @@
 /** `drawbridge workers userdata`: what to give a machine right now. */
 
+import { freshUserData } from "../../cluster/nodes/token/user-data.js";
 import { knownWorkers } from "../../cluster/nodes/workers/machines.js";
-import { freshUserData } from "../../cluster/nodes/workers/user-data.js";
 import type { Worker } from "../../cluster/nodes/workers/worker.js";
 import { yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";

@@ -39,6 +39,6 @@ export interface Pod extends ConditionedObject {
   };
 }
 
-/** A pod or a node that says so itself. */
-export const isReady = ({ status }: ConditionedObject): boolean =>
-  status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") ?? false;
+/** A pod or a node that says so itself; undefined is not Ready. */
+export const isReady = (object: ConditionedObject | undefined): boolean =>
+  object?.status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") ?? false;

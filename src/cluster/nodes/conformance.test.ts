@@ -25,7 +25,15 @@ import {
   trustBundleHash,
 } from "./hash/pool-hash.js";
 import { rawConfig } from "./hash/raw-config.js";
-import { annotation, type ConfigMap, encoded, SERVING_CERTIFICATE_SECRET, type Secret, secretText } from "./objects.js";
+import {
+  annotation,
+  type ConfigMap,
+  encoded,
+  SERVING_CERTIFICATE_SECRET,
+  type Secret,
+  secretNames,
+  secretText,
+} from "./objects.js";
 import { bootstrapKubeconfig, pullSecret } from "./payload/testing/inputs.js";
 import type { PassInput, PoolCluster } from "./pool/input.js";
 import { reconcile } from "./pool/reconcile.js";
@@ -43,8 +51,7 @@ import {
   signingRequest,
   worker,
 } from "./testing/requests.js";
-import { cleanUpAction, ROTATE_AFTER_MS, withExpiry } from "./token/rotation.js";
-import { pack, readTokenSecret, unpack } from "./token/token-secret.js";
+import { cleanUpWrites, pack, ROTATE_AFTER_MS, readTokenSecret, unpack, withExpiry } from "./token/token-secret.js";
 import { userData } from "./token/user-data.js";
 
 const closing: (() => Promise<void> | void)[] = [];
@@ -163,22 +170,20 @@ test("7 the clean-up deletes, ends or keeps the Secrets that nothing refers to",
   const of = (name: string): Secret => ({
     metadata: { name, resourceVersion: "1", annotations: { [annotation.nodePool]: "clusters/workers" } },
   });
-  const current = { state: "current", names: { token: "token-w-2", userData: "user-data-w-2" } } as const;
+  const current = secretNames("w", "2");
   const verdicts = ["token-w-1", "user-data-w-1", "token-w-2", "user-data-w-2", "pull-secret"].map((name) =>
-    ([{ state: "no pool" }, { state: "no cluster" }, current] as const).map(
-      (belonging) => cleanUpAction(of(name), belonging, startTime).action,
-    ),
+    (["no pool", [], current] as const).map((wanted) => cleanUpWrites(of(name), wanted, startTime)[0]?.verb ?? "keep"),
   );
   expect(verdicts).toEqual([
-    ["delete", "expire", "expire"],
+    ["delete", "update", "update"],
     ["delete", "delete", "delete"],
-    ["delete", "expire", "keep"],
+    ["delete", "update", "keep"],
     ["delete", "delete", "keep"],
     ["keep", "keep", "keep"],
   ]);
   const ended = withExpiry(of("token-w-1"), startTime)!;
   expect(ended.metadata?.annotations?.[annotation.tokenExpires]).toBe("2031-01-01T02:00:00Z");
-  expect(cleanUpAction(ended, current, startTime + 1).action).toBe("keep");
+  expect(cleanUpWrites(ended, current, startTime + 1)).toEqual([]);
 });
 
 test("8 every request gets HyperShift's status, body and event", async () => {

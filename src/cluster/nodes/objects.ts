@@ -66,6 +66,10 @@ export function nameOf(object: KubeObject): ObjectName {
   return { namespace: object.metadata?.namespace ?? "", name: object.metadata?.name ?? "" };
 }
 
+export function byName<T extends KubeObject>(objects: Iterable<T>): ReadonlyMap<string, T> {
+  return new Map([...objects].map((object) => [nameOf(object).name, object]));
+}
+
 export function pathOf({ namespace, name }: ObjectName): string {
   return `${namespace}/${name}`;
 }
@@ -86,6 +90,17 @@ export function encoded(text: string): string {
 export function secretText(secret: Secret, key: string): string | undefined {
   const value = secret.data?.[key];
   return value === undefined ? undefined : Buffer.from(value, "base64").toString("utf8");
+}
+
+/** One write of a pass. The first write that fails ends the pass; updates and deletions hold only for the version they were decided on. */
+export interface ObjectWrite {
+  readonly verb: "create" | "update" | "delete";
+  readonly object: KubeObject;
+}
+
+/** Nothing is written when there is no object. */
+export function updateOf(object: KubeObject | undefined): ObjectWrite[] {
+  return object === undefined ? [] : [{ verb: "update", object }];
 }
 
 const GROUP = "hypershift.openshift.io";
@@ -122,6 +137,11 @@ export function controlPlaneNamespace({ namespace, name }: ObjectName): string {
 
 export function tokenSecretName(pool: string, hash: string): string {
   return `token-${pool}-${hash}`;
+}
+
+/** The names of the Secrets of a pool and its hash. */
+export function secretNames(pool: string, hash: string): readonly string[] {
+  return [tokenSecretName(pool, hash), userDataSecretName(pool, hash)];
 }
 
 export function userDataSecretName(pool: string, hash: string): string {

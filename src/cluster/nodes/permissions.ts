@@ -1,6 +1,6 @@
 /** What the controller, the approver and the Ignition server may do in a cluster, and no more. Creation cannot be tied to a name. */
 import { CRD_NAME, HOSTED_CLUSTERS_CRD_NAME, operator } from "./controller/hypershift.js";
-import { API_SERVER_NAME } from "./csr/approver/requests.js";
+import { API_SERVER_NAME } from "./csr/decide.js";
 import { CLIENT_SIGNER, SERVING_SIGNER } from "./csr/signing-request.js";
 
 /** A rule of RBAC. */

@@ -1,8 +1,8 @@
 /** One replica of a controller as a process: its log, its election, the port for health and metrics, and an orderly end. */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { metricsRoute } from "../../base/health.js";
-import { type Endpoint, type Route, sendText, startHttp } from "../../base/http.js";
+import { startServerHealth } from "../../base/health.js";
+import type { Endpoint } from "../../base/http.js";
 import { Logger } from "../../base/log/log.js";
 import type { MetricsRegistry } from "../../base/metrics/registry.js";
 import { nextSignal } from "../../base/signals.js";
@@ -51,16 +51,8 @@ export class Replica {
   /** Resolves to the exit code after a signal, when everything has stopped. */
   async run({ fields, problem, registry, start, stop, what }: ReplicaParts): Promise<number> {
     const { api, health, namespace } = this.#options;
-    const readyz: Route = (_request, response) => {
-      const why = problem();
-      sendText(response, why === undefined ? 200 : 500, why ?? "ok");
-    };
-    const routes = new Map<string, Route>([
-      ["/healthz", (_request, response) => sendText(response, 200, "ok")],
-      ["/readyz", readyz],
-      ["/metrics", metricsRoute(registry)],
-    ]);
-    const server = health && (await startHttp("health", health, { exact: routes }));
+    const readiness = { ready: () => problem() === undefined, why: problem };
+    const server = health && (await startServerHealth(health, readiness, registry));
     start();
     this.logger.info(0, `${what} is up`, { namespace, ...fields, health: server?.address });
     this.logger.info(0, "shutting down", { signal: await nextSignal() });

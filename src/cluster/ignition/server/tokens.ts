@@ -35,10 +35,12 @@ export class TokenStore {
     return this.#entries.size;
   }
 
+  /** A token that is admitted again keeps the end of its life. */
   admit(token: string, grant: Grant, lifeMs = TOKEN_LIFE_MS): void {
     // A Secret without its token must not let everyone in who sends none.
     if (token === "") return;
-    this.#entries.set(digestOf(token), { grant, until: this.#now() + lifeMs });
+    const key = digestOf(token);
+    this.#entries.set(key, { grant, until: this.#entries.get(key)?.until ?? this.#now() + lifeMs });
   }
 
   find(token: string): Grant | undefined {
@@ -62,13 +64,6 @@ export class TokenStore {
   revokeOthers(isMeant: (grant: Grant) => boolean, staying: readonly string[]): void {
     const kept = new Set(staying.map((token) => digestOf(token)));
     for (const [key, { grant }] of this.#entries) if (isMeant(grant) && !kept.has(key)) this.#entries.delete(key);
-  }
-
-  /** Gives such tokens another payload; how long they live stays as it is. */
-  exchange(isMeant: (grant: Grant) => boolean, payload: Grant["payload"]): void {
-    for (const [key, { grant, until }] of this.#entries) {
-      if (isMeant(grant)) this.#entries.set(key, { grant: { ...grant, payload }, until });
-    }
   }
 
   /** Forgets what has run out; tokens nobody asks for would stay otherwise. */

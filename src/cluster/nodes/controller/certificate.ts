@@ -18,10 +18,9 @@ import {
   type Secret,
   secretText,
 } from "../objects.js";
-import type { WorkOutcome } from "../work-queue.js";
+import { isClusterObject, type View } from "../pool/input.js";
+import type { Writer } from "./controller.js";
 import { OWNER_LABEL, OWNER_NAME } from "./hypershift.js";
-import { attempted, type Writer } from "./pass.js";
-import { isClusterObject, type View } from "./view.js";
 
 export interface KeepCertificateOptions {
   readonly view: View;
@@ -30,7 +29,6 @@ export interface KeepCertificateOptions {
   readonly now: () => number;
   /** Called with what was issued, and why. */
   readonly onIssued?: ((sentence: string) => void) | undefined;
-  readonly onError: (sentence: string) => void;
 }
 
 /** The versions of everything that the certificate depends on: with the same ones nothing has to be issued before its end. */
@@ -42,15 +40,9 @@ export function certificateInputs({ configMaps, secrets }: View): string {
   return objects.map(({ metadata }) => `${metadata?.name} ${metadata?.resourceVersion}`).join();
 }
 
-/** One pass over the certificate, as `pass` is one over a pool. */
-export function keepCertificate(options: KeepCertificateOptions): Promise<WorkOutcome> {
-  return attempted(options.onError, async () => {
-    await keep(options);
-    return { next: "wait" };
-  });
-}
-
-async function keep({ namespace, now, onIssued, view, writer }: KeepCertificateOptions): Promise<void> {
+/** One pass over the certificate. */
+export async function keepCertificate(options: KeepCertificateOptions): Promise<void> {
+  const { namespace, now, onIssued, view, writer } = options;
   const addresses = publishedAddresses(view.configMaps.values());
   // No address is published yet, or a person provides the certificate.
   if (addresses.dnsNames.length + addresses.ipAddresses.length === 0) return;

@@ -1,16 +1,28 @@
 /** Keeps every pool of a namespace as its object says: watches, queues, passes. */
 
+import { isDeepStrictEqual } from "node:util";
 import { type Clock, systemClock } from "../../../base/clock.js";
 import { messageOf } from "../../../base/errors/error.js";
+import { isConflict, isNotFound } from "../../kube/errors.js";
 import { ListWatch } from "../../kube/list-watch.js";
-import { collectionPath, type Kind } from "../../kube/paths.js";
+import { deleteIfPresent, find } from "../../kube/objects.js";
+import { collectionPath, type Kind, namedPath, objectPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { annotation, type ConfigMap, type Secret } from "../objects.js";
+import {
+  annotation,
+  type ConfigMap,
+  nameOf,
+  type ObjectWrite,
+  readPath,
+  type Secret,
+  secretNames,
+} from "../objects.js";
+import { type PassInput, passInputOf, secretsOf, type View } from "../pool/input.js";
 import type { NodePool } from "../pool/node-pool.js";
+import { type ReconcileResult, reconcile } from "../pool/reconcile.js";
+import { cleanUpWrites, type WantedSecrets } from "../token/token-secret.js";
 import { type WorkOutcome, WorkQueue } from "../work-queue.js";
 import { certificateInputs, keepCertificate } from "./certificate.js";
-import { pass, Writer } from "./pass.js";
-import type { View } from "./view.js";
 
 export interface PoolControllerOptions {
   readonly api: KubeApi;
@@ -118,10 +130,11 @@ export class PoolController {
     const complaints: string[] = [];
     const onError = (sentence: string) => complaints.push(sentence);
     const given = { view: this.view, writer: this.#writer, now: () => this.#clock.date(), onError };
-    const outcome =
-      key === CERTIFICATE_KEY
-        ? await keepCertificate({ ...given, namespace, onIssued })
-        : await pass(key, { ...given, ...(newToken === undefined ? {} : { newToken }) });
+    const outcome = await attempted(onError, async () => {
+      if (key !== CERTIFICATE_KEY) return pass(key, { ...given, newToken });
+      await keepCertificate({ ...given, namespace, onIssued });
+      return { next: "wait" };
+    });
     // A pass that only came too late, and is repeated, says nothing about earlier complaints.
     const isRepeat = outcome.next === "retry";
     if (!isRepeat || complaints.length > 0) this.#complain(key, complaints.join("; "), isRepeat);
@@ -168,5 +181,152 @@ export class PoolController {
       this.lookAtAll();
       this.#scheduleResync();
     });
+  }
+}
+
+interface PassOptions {
+  readonly view: View;
+  readonly writer: Writer;
+  readonly now: () => number;
+  readonly newToken: (() => string) | undefined;
+  readonly onError: (sentence: string) => void;
+}
+
+/** One pass over one pool: decide, write, report the status, and clean up Secrets that nothing refers to any more. */
+export async function pass(key: string, options: PassOptions): Promise<WorkOutcome> {
+  const input = passInputOf(options.view, key, options.newToken);
+  if (input !== undefined) return passOver(key, input, options);
+  const name = readPath(key);
+  const isGone = name === undefined || (await options.writer.isGone(namedPath("NodePool", name)));
+  await cleanUp(key, isGone ? "no pool" : undefined, options);
+  return { next: "wait" };
+}
+
+/** A failure is reported and retried. A conflict is only retried: the next pass sees what somebody else wrote. */
+export async function attempted(
+  onError: (sentence: string) => void,
+  run: () => Promise<WorkOutcome>,
+): Promise<WorkOutcome> {
+  try {
+    return await run();
+  } catch (reason) {
+    if (reason instanceof LeadershipLost) return { next: "wait" };
+    if (!isConflict(reason)) onError(messageOf(reason));
+    return { next: "retry" };
+  }
+}
+
+async function passOver(key: string, input: PassInput, options: PassOptions): Promise<WorkOutcome> {
+  const result = reconcile(input, options.now());
+  const { failure, pool } = await performAll(input.pool, result, options.writer);
+  // Also after a failure, so that the conditions say what was found.
+  if (pool !== undefined) await report(input.pool, pool, result, failure === undefined, options.writer);
+  if (failure !== undefined) throw failure;
+  await cleanUp(key, await wantedSecrets(input, pool, result, options.writer), options);
+  const { requeueAt, stopped } = result;
+  if (stopped !== undefined) options.onError(stopped.because);
+  if (stopped?.retry === true) return { next: "retry" };
+  return requeueAt === undefined ? { next: "wait" } : { next: "at", time: requeueAt };
+}
+
+/** The pool as it is after the writes; undefined when they let it go. */
+async function performAll(before: NodePool, { writes }: ReconcileResult, writer: Writer) {
+  let pool: NodePool | undefined = before;
+  try {
+    for (const write of writes) {
+      const written = await writer.perform(write);
+      if (write.object.kind === "NodePool") pool = written as NodePool;
+    }
+    // Its last finalizer went: the API has deleted it, whatever it answered.
+    const isGone = before.metadata?.deletionTimestamp !== undefined && !pool?.metadata?.finalizers?.length;
+    return { pool: isGone ? undefined : pool, failure: undefined };
+  } catch (failure) {
+    if (failure instanceof LeadershipLost) throw failure;
+    return { pool, failure };
+  }
+}
+
+async function report(before: NodePool, pool: NodePool, result: ReconcileResult, done: boolean, writer: Writer) {
+  const version = done ? result.version : before.status?.version;
+  const status = {
+    ...before.status,
+    conditions: result.conditions,
+    ...(version === undefined ? {} : { version }),
+  };
+  if (isDeepStrictEqual(status, before.status ?? { conditions: [] })) return;
+  await writer.updateStatus({ ...pool, status });
+}
+
+async function wantedSecrets(
+  input: PassInput,
+  pool: NodePool | undefined,
+  { requeueAt, stopped }: ReconcileResult,
+  writer: Writer,
+): Promise<WantedSecrets> {
+  if (pool === undefined || pool.metadata?.deletionTimestamp !== undefined) return undefined;
+  const { namespace, name } = nameOf(pool);
+  if (input.cluster === undefined) {
+    const path = namedPath("ConfigMap", { namespace, name: pool.spec?.clusterName ?? "" });
+    return (await writer.isGone(path)) ? [] : undefined;
+  }
+  if (input.cluster.deleting) return [];
+  const hash = pool.metadata?.annotations?.[annotation.currentConfigVersion];
+  const isPaused = pool.spec?.pausedUntil?.toLowerCase() === "true";
+  // A pass that ended early, or a pause, says nothing about which Secrets are wanted.
+  if (stopped !== undefined || requeueAt !== undefined || isPaused || hash === undefined) return undefined;
+  return secretNames(name, hash);
+}
+
+async function cleanUp(key: string, wanted: WantedSecrets, { now, view, writer }: PassOptions): Promise<void> {
+  const writes = secretsOf(view, key).flatMap((secret) => cleanUpWrites(secret, wanted, now()));
+  for (const write of writes) await writer.perform(write);
+}
+
+/** Another replica leads now, and does what is left to do. */
+export class LeadershipLost extends Error {
+  constructor() {
+    super("another replica leads now");
+  }
+}
+
+/** Writes what a pass decided, on the condition that nothing changed since, and only while this replica leads. */
+export class Writer {
+  readonly #api: KubeApi;
+  readonly #leading: () => boolean;
+
+  constructor(api: KubeApi, leading: () => boolean) {
+    this.#api = api;
+    this.#leading = leading;
+  }
+
+  /** As the API has it afterwards; undefined when it is gone. */
+  async perform({ object, verb }: ObjectWrite): Promise<KubeObject | undefined> {
+    this.#mustLead();
+    if (verb === "create") {
+      return this.#api.create(collectionPath(object.kind as Kind, object.metadata?.namespace ?? ""), object);
+    }
+    if (verb === "update") return this.#api.update(objectPath(object), object);
+    // What is gone already is as it should be.
+    const resourceVersion = object.metadata?.resourceVersion;
+    await deleteIfPresent(this.#api, objectPath(object), resourceVersion === undefined ? {} : { resourceVersion });
+    return undefined;
+  }
+
+  async updateStatus<T extends KubeObject>(object: T): Promise<void> {
+    this.#mustLead();
+    try {
+      await this.#api.update(`${objectPath(object)}/status`, object);
+    } catch (reason) {
+      if (!isNotFound(reason)) throw reason;
+    }
+  }
+
+  /** Asks the API itself: a copy that lags behind must not make us delete what is needed. */
+  async isGone(path: string): Promise<boolean> {
+    return (await find(this.#api, path)) === undefined;
+  }
+
+  #mustLead(): void {
+    if (!this.#leading()) throw new LeadershipLost();
   }
 }

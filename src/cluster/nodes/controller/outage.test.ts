@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { annotation, type ConfigMap, encoded, type Secret } from "../objects.js";
+import type { View } from "../pool/input.js";
 import type { NodePool } from "../pool/node-pool.js";
 import { InterruptedApi, type Interruption } from "../testing/interrupted-api.js";
 import { createMemoryApi } from "../testing/memory-api.js";
@@ -10,9 +11,8 @@ import { isTokenSecret, readTokenSecret } from "../token/token-secret.js";
 import { readUserData } from "../token/user-data.js";
 import type { WorkOutcome } from "../work-queue.js";
 import { certificateInputs, type KeepCertificateOptions, keepCertificate } from "./certificate.js";
-import { pass, Writer } from "./pass.js";
+import { attempted, pass, Writer } from "./controller.js";
 import { clusterMap, makePool, namespace, PoolFixture } from "./testing/fixture.js";
-import type { View } from "./view.js";
 
 const machineConfig = (name: string) => `apiVersion: machineconfiguration.openshift.io/v1
 kind: MachineConfig
@@ -44,7 +44,13 @@ class CertificateKeeper {
     const seen = certificateInputs(options.view);
     if (this.#last.next === "wait" && seen === this.#seen) return this.#last;
     this.#seen = seen;
-    this.#last = await keepCertificate(options);
+    this.#last = await attempted(
+      () => {},
+      async () => {
+        await keepCertificate(options);
+        return { next: "wait" };
+      },
+    );
     return this.#last;
   }
 }
@@ -59,7 +65,9 @@ async function settle(interrupted: InterruptedApi, certificate: CertificateKeepe
     const given = { writer, now: Date.now, onError };
     const outcomes = [
       await certificate.look({ ...given, namespace, view: await viewOf(api) }),
-      await pass(`${namespace}/workers`, { ...given, view: await viewOf(api) }),
+      await attempted(onError, async () =>
+        pass(`${namespace}/workers`, { ...given, newToken: undefined, view: await viewOf(api) }),
+      ),
     ];
     for (const { opened, userData } of await handedOut(api)) {
       expect(opened.some((token) => userData.includes(`Bearer ${token}"`))).toBe(true);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { collectionPath } from "../../kube/paths.js";
-import { LeadershipLost, Writer } from "./pass.js";
+import { LeadershipLost, Writer } from "./controller.js";
 import { makePool, namespace, PoolFixture, pullSecret } from "./testing/fixture.js";
 
 let fixture: PoolFixture;
@@ -27,7 +27,7 @@ describe("what a pass writes", () => {
   });
 
   test("succeeds when the object to delete or to report on is gone already", async () => {
-    await expect(writer.delete(pullSecret)).resolves.toBeUndefined();
+    await expect(writer.perform({ verb: "delete", object: pullSecret })).resolves.toBeUndefined();
     await expect(writer.updateStatus(makePool())).resolves.toBeUndefined();
   });
 
@@ -35,6 +35,6 @@ describe("what a pass writes", () => {
     const made = (await writer.perform({ verb: "create", object: pullSecret }))!;
     await writer.perform({ verb: "update", object: { ...made, data: {} } as typeof made });
     await expect(writer.perform({ verb: "update", object: made })).rejects.toMatchObject({ status: 409 });
-    await expect(writer.delete(made)).rejects.toMatchObject({ status: 409 });
+    await expect(writer.perform({ verb: "delete", object: made })).rejects.toMatchObject({ status: 409 });
   });
 });

@@ -2,10 +2,10 @@
 import { messageOf } from "../../../base/errors/error.js";
 import { inspectRequest, type RequestFacts } from "../../../tunnel/pki/inspect-request.js";
 import type { Node } from "../objects.js";
-import type { Claim, ExpectedPool, ExpectedWorker, Inventory } from "./inventory.js";
-import { canonicalNames, heldNamesOf, isInForce, type Memory, type NodeRecord } from "./memory.js";
+import type { ExpectedWorker, Inventory } from "./inventory.js";
+import { canonicalNames, heldNamesOf, isInForce, type Memory } from "./memory.js";
 import { canonicalAddress, Networks } from "./names.js";
-import { NODE_USER_PREFIX, type RequestKind, requestPem, type SigningRequest } from "./signing-request.js";
+import { nodeNameOf, type RequestKind, requestPem, type SigningRequest } from "./signing-request.js";
 
 /** The cluster and its machines at the moment of a decision. */
 export interface ClusterState {
@@ -21,51 +21,30 @@ export interface ClusterState {
   readonly recentPending: number;
 }
 
-export interface RequestContext extends ClusterState {
-  readonly request: SigningRequest;
-  readonly kind: RequestKind;
-  /** Undefined when the request cannot be read. */
-  readonly facts: RequestFacts | undefined;
-  readonly unreadable: string;
-  /** The part behind `system:node:`; empty when there is none. */
-  readonly nodeName: string;
-  readonly worker: ExpectedWorker | undefined;
-  readonly node: Node | undefined;
-  readonly remembered: NodeRecord | undefined;
-  readonly poolName: string | undefined;
-  readonly pool: ExpectedPool | undefined;
-  readonly claims: readonly Claim[];
-}
-
+export type RequestContext = ReturnType<typeof requestContext>;
 export type ReadableRequest = RequestContext & { readonly facts: RequestFacts };
 
-export function requestContext(request: SigningRequest, kind: RequestKind, state: ClusterState): RequestContext {
-  let facts: RequestFacts | undefined;
-  let unreadable = "";
-  try {
-    facts = inspectRequest(requestPem(request));
-  } catch (reason) {
-    unreadable = messageOf(reason);
-  }
-  const [commonName = ""] = facts?.commonNames ?? [];
-  const nodeName = commonName.startsWith(NODE_USER_PREFIX) ? commonName.slice(NODE_USER_PREFIX.length) : "";
+export function requestContext(request: SigningRequest, kind: RequestKind, state: ClusterState) {
+  const { facts, unreadable } = factsOf(request);
+  const nodeName = nodeNameOf(facts?.commonNames[0]);
   const worker = state.inventory.workers.get(nodeName);
   const remembered = state.memory.get(nodeName);
   const poolName = worker?.pool ?? (remembered?.pool || undefined);
   return {
-    ...state,
-    request,
-    kind,
-    facts,
-    unreadable,
-    nodeName,
-    worker,
+    ...{ ...state, request, kind, facts, unreadable, nodeName, worker, remembered, poolName },
     node: state.nodes.get(nodeName),
-    remembered,
-    poolName,
     pool: poolName === undefined ? undefined : state.inventory.pools.get(poolName),
     claims: state.inventory.claims.filter(({ pool }) => pool === poolName),
   };
+}
+
+/** The content of the request; undefined, with the reason, when it cannot be read. */
+function factsOf(request: SigningRequest): { facts: RequestFacts | undefined; unreadable: string } {
+  try {
+    return { facts: inspectRequest(requestPem(request)), unreadable: "" };
+  } catch (reason) {
+    return { facts: undefined, unreadable: messageOf(reason) };
+  }
 }
 
 /** `DNS:w0`, `IP:10.0.0.1`, sorted, each once. */

@@ -56,6 +56,11 @@ export function createdAt({ metadata }: SigningRequest): number {
   return Date.parse(metadata?.creationTimestamp ?? "");
 }
 
+/** The part of a common name behind `system:node:`; empty when it is no node's. */
+export function nodeNameOf(commonName = ""): string {
+  return commonName.startsWith(NODE_USER_PREFIX) ? commonName.slice(NODE_USER_PREFIX.length) : "";
+}
+
 /** Throws DB_CSR_REQUEST unless it is base64 as the API server writes it. */
 export function requestPem({ spec }: SigningRequest): string {
   const { request = "" } = spec ?? {};
@@ -84,10 +89,9 @@ export function issuedServing({ spec, status }: SigningRequest): (IssuedCertific
   if (spec?.signerName !== SERVING_SIGNER || !status?.certificate) return undefined;
   try {
     const certificate = leafIn(Buffer.from(status.certificate, "base64").toString("latin1"));
-    const commonName = /^CN=(.*)$/m.exec(certificate.subject)?.[1] ?? "";
-    if (!commonName.startsWith(NODE_USER_PREFIX)) return undefined;
+    const node = nodeNameOf(/^CN=(.*)$/m.exec(certificate.subject)?.[1]);
     const { names, notAfter } = factsOf(certificate);
-    return { node: commonName.slice(NODE_USER_PREFIX.length), names: canonicalNames(names), until: notAfter.getTime() };
+    return node === "" ? undefined : { node, names: canonicalNames(names), until: notAfter.getTime() };
   } catch {
     // Whose certificate cannot be read counts as one whose end is not known.
     return undefined;

@@ -9,7 +9,8 @@ import { byBytes } from "./pool-hash.js";
 /** Where documents come from, for messages: `ConfigMap clusters/extra`. */
 export interface ConfigSource {
   readonly where: string;
-  readonly text: string;
+  /** Undefined while the ConfigMap, or its key, is missing. */
+  readonly text: string | undefined;
 }
 
 type Manifest = Record<string, unknown> & { metadata: Record<string, unknown> };
@@ -31,11 +32,12 @@ type Normaliser = (manifest: Manifest, text: string) => string;
 
 /** Throws for the first document that cannot be used. */
 export function rawConfig(sources: readonly ConfigSource[]): string {
-  const documents = sources.flatMap(({ where, text }) =>
-    splitDocuments(text).map((document, index, all) =>
+  const documents = sources.flatMap(({ where, text }) => {
+    if (text === undefined) throw unusable(`${where},`, "which spec.config names, is missing or has no key config");
+    return splitDocuments(text).map((document, index, all) =>
       normalise(document, all.length === 1 ? where : `document ${index + 1} of ${where}`),
-    ),
-  );
+    );
+  });
   return documents.sort(byBytes).join("\n---\n");
 }
 

@@ -7,8 +7,7 @@ import { emit, merge, USUAL_MINOR } from "../../ignition/render.js";
 import { validate } from "../../ignition/validate/validate.js";
 import { encoded } from "../objects.js";
 import { parseKubernetesYaml } from "../yaml.js";
-import { BOOTSTRAP_KUBECONFIG, kubeletConfig } from "./kubelet-profile.js";
-import { apiProxyConfig, configOf, file } from "./parts.js";
+import { apiProxyConfig, BOOTSTRAP_KUBECONFIG, configOf, file, kubeletConfig } from "./parts.js";
 import {
   type HostSettings,
   type MachineConfig,

@@ -1,7 +1,6 @@
 /** No value of a recipe becomes something else in the text it is put into. */
 import { describe, expect, test } from "vitest";
-import { type KubeletOptions, kubeletConfig } from "./kubelet-profile.js";
-import { type ApiProxy, apiProxyConfig } from "./parts.js";
+import { type ApiProxy, apiProxyConfig, type KubeletOptions, kubeletConfig } from "./parts.js";
 
 const proxy: ApiProxy = {
   address: "172.20.0.1",

@@ -6,8 +6,15 @@ import type { Config } from "../../ignition/config.js";
 import { requireConfig } from "../../ignition/parse.js";
 import { byBytes } from "../hash/pool-hash.js";
 import { fieldsOf, itemsOf, parseKubernetesYaml, readYaml, splitDocuments, textsOf } from "../yaml.js";
-import { type Download, type KubeletOptions, requireKubeletOptions } from "./kubelet-profile.js";
-import { type ApiProxy, isOneLine, requireApiProxy, requireForm } from "./parts.js";
+import {
+  type ApiProxy,
+  type Download,
+  isOneLine,
+  type KubeletOptions,
+  requireApiProxy,
+  requireForm,
+  requireKubeletOptions,
+} from "./parts.js";
 
 interface Common {
   readonly apiProxy: ApiProxy | undefined;

@@ -89,15 +89,23 @@ const rules: readonly FieldRule[] = [
   {
     ...{ on: "autoScaling", field: "spec.autoScaling.max", cel: "self.max >= self.min" },
     message: "must not be smaller than spec.autoScaling.min",
-    holds: ({ autoScaling: { min = 0, max = min } = {} }) => max >= min,
+    holds: ({ autoScaling }) => (autoScaling?.max ?? 0) >= (autoScaling?.min ?? 0),
   },
   {
-    ...{ on: "management", field: "spec.management.replace", cel: "self.upgradeType != 'Replace' || has(self.replace)" },
+    ...{
+      on: "management",
+      field: "spec.management.replace",
+      cel: "self.upgradeType != 'Replace' || has(self.replace)",
+    },
     message: "must be present when upgradeType is Replace",
     holds: ({ management }) => management?.upgradeType !== "Replace" || management.replace !== undefined,
   },
   {
-    ...{ on: "management", field: "spec.management.inPlace", cel: "self.upgradeType == 'InPlace' || !has(self.inPlace)" },
+    ...{
+      on: "management",
+      field: "spec.management.inPlace",
+      cel: "self.upgradeType == 'InPlace' || !has(self.inPlace)",
+    },
     message: "goes with upgradeType InPlace only",
     holds: ({ management }) => management?.upgradeType === "InPlace" || management?.inPlace === undefined,
   },
@@ -117,7 +125,7 @@ function withRules(on: string, schema: Schema): Schema {
   return { ...schema, "x-kubernetes-validations": validations };
 }
 
-const object = (properties: Schema["properties"], ...required: string[]): Schema => ({
+const object = (properties: NonNullable<Schema["properties"]>, ...required: string[]): Schema => ({
   type: "object",
   ...(required.length === 0 ? {} : { required }),
   properties,

@@ -1,21 +1,35 @@
 /** One pass over a pool: from its input to the pool's status, the objects to write, and the time of the next pass. */
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import type { KubeObject } from "../../kube/port.js";
 import { configurationHash, effectiveProxy, pullSecretHash, trustBundleHash } from "../hash/pool-hash.js";
 import {
   annotation,
   FINALIZER,
   type Metadata,
   nameOf,
+  type ObjectWrite,
   type Secret,
-  tokenSecretName,
+  secretNames,
+  updateOf,
   userDataSecretName,
 } from "../objects.js";
-import { withExpiry } from "../token/rotation.js";
-import { makeTokenSecret, readTokenSecret, refreshTokenSecret, type UpgradeType } from "../token/token-secret.js";
+import {
+  cleanUpWrites,
+  makeTokenSecret,
+  readTokenSecret,
+  refreshTokenSecret,
+  type UpgradeType,
+} from "../token/token-secret.js";
 import { makeUserDataSecret, refreshUserDataSecret } from "../token/user-data.js";
-import { type PassContext, setConditions, tokenSecretOf } from "./checks.js";
-import { Conditions, isFalse, PassEnd, readPause, VALIDATION_FAILED } from "./conditions.js";
+import {
+  Conditions,
+  isFalse,
+  type PassContext,
+  PassEnd,
+  readPause,
+  setConditions,
+  tokenSecretOf,
+  VALIDATION_FAILED,
+} from "./conditions.js";
 import type { PassInput, PoolCluster, PoolTarget } from "./input.js";
 import { type Condition, type NodePool, validateNodePool } from "./node-pool.js";
 
@@ -113,34 +127,16 @@ function withMetadata(pool: NodePool, change: Partial<Metadata>): NodePool {
   return { ...pool, metadata: { ...pool.metadata, ...change } };
 }
 
-/** One write of a pass. The first write that fails ends the pass; updates and deletions hold only for the version they were decided on. */
-export interface ObjectWrite {
-  readonly verb: "create" | "update" | "delete";
-  readonly object: KubeObject;
-}
-
-/** Nothing is written when there is no object. */
-function updateOf(object: KubeObject | undefined): ObjectWrite[] {
-  return object === undefined ? [] : [{ verb: "update", object }];
-}
-
 function secretWrites(context: PassContext, target: PoolTarget, now: number): ObjectWrite[] {
-  const { input } = context;
-  const current = input.pool.metadata?.annotations?.[annotation.currentConfigVersion];
-  const outdated =
-    current === undefined || current === target.hashes.full ? [] : retire(input.secrets, context, current, now);
-  const token = tokenSecretOf(input.secrets, input.pool.metadata?.name, target.hashes.full);
+  const { pool, secrets } = context.input;
+  const { name } = nameOf(pool);
+  const current = pool.metadata?.annotations?.[annotation.currentConfigVersion] ?? target.hashes.full;
+  const wanted = secretNames(name, target.hashes.full);
+  const outdated = secrets.filter(({ metadata }) => secretNames(name, current).includes(metadata?.name ?? ""));
+  const token = tokenSecretOf(secrets, name, target.hashes.full);
   const { secret, writes } = currentToken(context, target, token, now);
-  return [...outdated, ...writes, ...currentUserData(context, target, secret)];
-}
-
-function retire(secrets: readonly Secret[], { input }: PassContext, hash: string, now: number): ObjectWrite[] {
-  const { name } = nameOf(input.pool);
-  return secrets.flatMap((secret): ObjectWrite[] => {
-    if (secret.metadata?.name === userDataSecretName(name, hash)) return [{ verb: "delete", object: secret }];
-    if (secret.metadata?.name !== tokenSecretName(name, hash)) return [];
-    return updateOf(withExpiry(secret, now));
-  });
+  const ends = outdated.flatMap((old) => cleanUpWrites(old, wanted, now));
+  return [...ends, ...writes, ...currentUserData(context, target, secret)];
 }
 
 function currentToken(context: PassContext, target: PoolTarget, existing: Secret | undefined, now: number) {

@@ -2,8 +2,7 @@
 import { afterEach, expect, test } from "vitest";
 import { eventually } from "../../../base/testing/eventually.js";
 import { InterruptedApi, type Interruption } from "../testing/interrupted-api.js";
-import { EXPIRE_AFTER_MS, ROTATE_AFTER_MS, withExpiry } from "../token/rotation.js";
-import { readTokenSecret } from "../token/token-secret.js";
+import { EXPIRE_AFTER_MS, ROTATE_AFTER_MS, readTokenSecret, withExpiry } from "../token/token-secret.js";
 import { collection, path, TokenFixture } from "./testing/fixture.js";
 
 let fixture: TokenFixture;

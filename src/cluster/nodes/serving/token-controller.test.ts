@@ -7,8 +7,13 @@ import type { ManualClock } from "../../../base/testing/manual-clock.js";
 import { KubeApiError } from "../../kube/errors.js";
 import type { KubeApi } from "../../kube/port.js";
 import { annotation, encoded, secretText } from "../objects.js";
-import { EXPIRE_AFTER_MS, ROTATE_AFTER_MS, withExpiry } from "../token/rotation.js";
-import { makeTokenSecret, readTokenSecret } from "../token/token-secret.js";
+import {
+  EXPIRE_AFTER_MS,
+  makeTokenSecret,
+  ROTATE_AFTER_MS,
+  readTokenSecret,
+  withExpiry,
+} from "../token/token-secret.js";
 import { collection, content, named, path, type ServingFixture, start, TokenFixture } from "./testing/fixture.js";
 
 const soon = { timeout: 10_000, interval: 10 };

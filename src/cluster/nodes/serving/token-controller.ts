@@ -3,13 +3,12 @@
 import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { type Grant, makePayload, type TokenStore } from "../../ignition/server/tokens.js";
+import { type Grant, makePayload, type Payload, type TokenStore } from "../../ignition/server/tokens.js";
 import { isConflict, isNotFound } from "../../kube/errors.js";
 import { namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { annotation, encoded, pathOf, type Secret } from "../objects.js";
 import type { ComposedPayload } from "../payload/compose.js";
-import { type TokenStep, tokenStep } from "../token/rotation.js";
 import {
   isTokenSecret,
   LONGEST_MESSAGE,
@@ -17,6 +16,8 @@ import {
   readTokenSecret,
   sizeProblem,
   type TokenSecretView,
+  type TokenStep,
+  tokenStep,
 } from "../token/token-secret.js";
 import { WorkQueue } from "../work-queue.js";
 
@@ -47,11 +48,17 @@ const LONGEST_DELAY_MS = 5 * 60_000;
 /** The winner's version reaches us through the watch. */
 const AFTER_CONFLICT_MS = 1_000;
 
+interface MadePayload {
+  readonly made: ComposedPayload;
+  readonly payload: Payload;
+  readonly at: number;
+}
+
 export class TokenController {
   readonly #options: TokenControllerOptions;
   readonly #clock: Clock;
   readonly #queue: WorkQueue;
-  readonly #made = new Map<string, { readonly made: ComposedPayload; readonly at: number }>();
+  readonly #made = new Map<string, MadePayload>();
   /** The parts of each Secret that others write, by its name. */
   readonly #seen = new Map<string, string>();
   readonly #judged = new WeakSet<Secret>();
@@ -123,37 +130,53 @@ export class TokenController {
     const secret = this.#secrets.get(name);
     if (secret === undefined) return Number.POSITIVE_INFINITY;
     const clock = this.#clock;
-    const { newToken = randomUUID } = this.#options;
-    let fresh: string | undefined;
-    const freshToken = () => {
-      fresh ??= newToken();
-      return fresh;
-    };
-    const first = tokenStep(secret, clock.date(), freshToken);
+    const { newToken = randomUUID, tokens } = this.#options;
+    const first = tokenStep(secret, clock.date(), randomUUID);
     if (first.action === "delete") return this.#end(name, first.resourceVersion);
-    const grant = this.#known(name, readTokenSecret(secret)) ?? (await this.#make(name, secret));
-    await this.#refresh(name, secret);
+    const before = this.#made.get(name);
+    const current = await this.#payload(name, secret);
+    const { oldToken, pool, token } = readTokenSecret(secret);
+    const grant: Grant = { payload: () => current.payload, secret: name, pool: pool === undefined ? "" : pathOf(pool) };
+    // A token that ran out while no payload could be made is good again when one is made.
+    const isFresh = clock.date() - current.at < FRESH_FOR_MS;
+    const valid = [token, oldToken].flatMap((each) => (each && (isFresh || tokens.find(each)) ? [each] : []));
+    for (const each of valid) tokens.admit(each, grant);
+    // What is neither of the two was rotated away, perhaps by another replica.
+    tokens.revokeOthers(isOf(name), valid);
+    if (current.payload !== before?.payload || needsOutcome(secret)) {
+      await this.#write(withPayload(secret, current.made.text));
+    }
     // What was noted on the Secret meanwhile has to stay on it.
-    const step = tokenStep(this.#secrets.get(name) ?? secret, clock.date(), freshToken);
+    const step = tokenStep(this.#secrets.get(name) ?? secret, clock.date(), newToken);
     if (step.action === "delete") return clock.date();
     const next = step.action === "keep" ? step.lookAgainAt : await this.#rotate(name, step, grant);
     return Math.min(next, clock.date() + FRESH_FOR_MS);
   }
 
-  /** The grant of the current token. If another replica rotated it, the grant of the old token becomes its grant. */
-  #known(name: string, { token, oldToken }: TokenSecretView): Grant | undefined {
-    const { tokens } = this.#options;
-    const grantOf = (known: string | undefined) => {
-      const grant = known === undefined ? undefined : tokens.find(known);
-      return grant !== undefined && isOf(name)(grant) ? grant : undefined;
-    };
-    const current = grantOf(token);
-    const grant = current ?? grantOf(oldToken);
-    if (grant === undefined) return undefined;
-    if (current === undefined && token !== undefined) tokens.admit(token, grant);
-    // What is neither of the two was rotated away.
-    tokens.revokeOthers(isOf(name), present(token, oldToken));
-    return grant;
+  /** The Secret's payload, made again when it is no longer fresh; while that fails, the last one. */
+  async #payload(name: string, secret: Secret): Promise<MadePayload> {
+    const { onError, onGenerated, onMade, onMiss, source } = this.#options;
+    const before = this.#made.get(name);
+    const began = this.#clock.date();
+    if (before !== undefined && began - before.at < FRESH_FOR_MS) return before;
+    if (before === undefined) onMiss?.();
+    try {
+      const made = await source(readTokenSecret(secret));
+      const at = this.#clock.date();
+      const payload = before?.made.text === made.text ? before.payload : makePayload(made.text);
+      const current = { made, payload, at };
+      this.#made.set(name, current);
+      onGenerated?.(name, (at - began) / 1000);
+      onMade?.();
+      return current;
+    } catch (reason) {
+      if (before === undefined) {
+        await this.#write(withFailure(secret, reason));
+        throw reason;
+      }
+      onError?.(`the payload of ${name} stays as it was: ${messageOf(reason)}`);
+      return before;
+    }
   }
 
   async #end(name: string, resourceVersion: string | undefined): Promise<number> {
@@ -167,49 +190,6 @@ export class TokenController {
       if (!isNotFound(reason)) throw reason;
     }
     return Number.POSITIVE_INFINITY;
-  }
-
-  async #make(name: string, secret: Secret): Promise<Grant> {
-    this.#options.onMiss?.();
-    const view = readTokenSecret(secret);
-    try {
-      const payload = makePayload(await this.#generate(name, view));
-      const pool = view.pool === undefined ? "" : pathOf(view.pool);
-      const grant: Grant = { payload: () => payload, secret: name, pool };
-      for (const token of present(view.token, view.oldToken)) this.#options.tokens.admit(token, grant);
-      return grant;
-    } catch (reason) {
-      await this.#write(withFailure(secret, reason));
-      throw reason;
-    }
-  }
-
-  async #generate(name: string, view: TokenSecretView): Promise<string> {
-    const began = this.#clock.date();
-    const made = await this.#options.source(view);
-    this.#made.set(name, { made, at: this.#clock.date() });
-    this.#options.onGenerated?.(name, (this.#clock.date() - began) / 1000);
-    this.#options.onMade?.();
-    return made.text;
-  }
-
-  /** The payload as it would be made now, and what the Secret says about it; what machines get stays while that fails. */
-  async #refresh(name: string, secret: Secret): Promise<void> {
-    const before = this.#made.get(name);
-    let text = before?.made.text;
-    if (before === undefined || this.#clock.date() - before.at >= FRESH_FOR_MS) {
-      try {
-        text = await this.#generate(name, readTokenSecret(secret));
-      } catch (reason) {
-        this.#options.onError?.(`the payload of ${name} stays as it was: ${messageOf(reason)}`);
-        return;
-      }
-      if (text !== before?.made.text) {
-        const payload = makePayload(text);
-        this.#options.tokens.exchange(isOf(name), () => payload);
-      }
-    }
-    if (text !== before?.made.text || needsOutcome(secret)) await this.#write(withPayload(secret, text ?? ""));
   }
 
   /** The new token is good before anybody can read it, and is taken back when it was not stored. */
@@ -248,7 +228,7 @@ const isOf =
   ({ secret, worker }: Grant): boolean =>
     secret === name && worker === undefined;
 
-const present = (...tokens: readonly (string | undefined)[]): string[] => tokens.filter((token) => token !== undefined);
+type Data = Readonly<Record<string, string>>;
 
 function needsOutcome(secret: Secret): boolean {
   const { outcome, upgradeType } = readTokenSecret(secret);
@@ -262,9 +242,6 @@ function inputs({ data = {}, metadata }: Secret): string {
   const { [annotation.ignitionReached]: _reached, ...annotations } = metadata?.annotations ?? {};
   return JSON.stringify([rest, annotations, metadata?.uid]);
 }
-
-/** What the Ignition server reports about a payload to the pool's controller, in the token Secret. */
-type PayloadOutcome = NonNullable<TokenSecretView["outcome"]>;
 
 /** The Secret with the outcome, and with the payload where nodes are upgraded in place; undefined when it has both already. */
 function withPayload(secret: Secret, text: string): Secret | undefined {
@@ -280,21 +257,18 @@ function withPayload(secret: Secret, text: string): Secret | undefined {
 
 /** Undefined when that is already known: a failure that repeats must not keep the API server busy. */
 function withFailure(secret: Secret, reason: unknown): Secret | undefined {
-  return ifChanged(secret, written(secret.data ?? {}, failureOf(reason)));
-}
-
-function failureOf(reason: unknown): PayloadOutcome {
   const why = messageOf(reason);
   const undecoded = reason instanceof DrawbridgeError && reason.code === "DB_TOKEN_SECRET";
   const message = undecoded ? why : `failed to generate payload: error getting ignition payload: ${why}`;
-  return { reason: "InvalidConfig", message };
+  return ifChanged(secret, written(secret.data ?? {}, { reason: "InvalidConfig", message }));
 }
 
-function written(data: Readonly<Record<string, string>>, { reason, message }: PayloadOutcome): Record<string, string> {
+/** With the outcome that the Ignition server reports to the pool's controller. */
+function written(data: Data, { reason, message }: NonNullable<TokenSecretView["outcome"]>): Data {
   return { ...data, reason: encoded(reason), message: encoded(message.slice(0, LONGEST_MESSAGE)) };
 }
 
-function ifChanged(secret: Secret, data: Readonly<Record<string, string>>): Secret | undefined {
+function ifChanged(secret: Secret, data: Data): Secret | undefined {
   const keys = new Set([...Object.keys(data), ...Object.keys(secret.data ?? {})]);
   return [...keys].every((key) => secret.data?.[key] === data[key]) ? undefined : { ...secret, data };
 }

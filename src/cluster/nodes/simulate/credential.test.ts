@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { bootstrapCredential } from "./join.js";
-import { Tree } from "./tree.js";
+import { Tree } from "./simulate.js";
 
 let folder: string;
 let tree: Tree;

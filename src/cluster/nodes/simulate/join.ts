@@ -18,7 +18,7 @@ import {
   type SigningRequest,
 } from "../csr/signing-request.js";
 import { readYaml } from "../yaml.js";
-import type { Tree } from "./tree.js";
+import type { Tree } from "./simulate.js";
 
 interface JoinOptions {
   readonly tree: Tree;

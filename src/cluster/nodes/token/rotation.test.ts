@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { annotation, encoded, type Secret, secretText } from "../objects.js";
-import { cleanUpAction, tokenStep, withExpiry } from "./rotation.js";
+import { annotation, encoded, type Secret, secretNames, secretText } from "../objects.js";
+import { cleanUpWrites, tokenStep, type WantedSecrets, withExpiry } from "./token-secret.js";
 
 const start = Date.parse("2031-01-01T00:00:00Z");
 const hour = 3_600_000;
@@ -95,25 +95,24 @@ describe("a token's life", () => {
 
 describe("the clean-up of Secrets", () => {
   const userData = secret({}, { value: "{}" }, "user-data-workers-11111111");
-  const current = (hash: string) =>
-    ({ state: "current", names: { token: `token-workers-${hash}`, userData: `user-data-workers-${hash}` } }) as const;
-  const gone = { action: "delete", resourceVersion: "41" };
-  const expire = { action: "expire", secret: withExpiry(fresh, start) };
+  const current = (hash: string) => secretNames("workers", hash);
+  const gone = (value: Secret) => [{ verb: "delete", object: value }];
+  const expire = [{ verb: "update", object: withExpiry(fresh, start) }];
 
-  test.each([
-    ["a token of a pool that is gone", fresh, { state: "no pool" }, gone],
-    ["user data of a pool that is gone", userData, { state: "no pool" }, gone],
-    ["a token whose cluster is gone", fresh, { state: "no cluster" }, expire],
-    ["user data whose cluster is gone", userData, { state: "no cluster" }, gone],
+  test.each<[string, Secret, WantedSecrets, unknown]>([
+    ["a token of a pool that is gone", fresh, "no pool", gone(fresh)],
+    ["user data of a pool that is gone", userData, "no pool", gone(userData)],
+    ["a token whose cluster is gone", fresh, [], expire],
+    ["user data whose cluster is gone", userData, [], gone(userData)],
     ["an outdated token", fresh, current("22222222"), expire],
-    ["outdated user data", userData, current("22222222"), gone],
-    ["the current token", fresh, current("11111111"), { action: "keep" }],
-    ["current user data", userData, current("11111111"), { action: "keep" }],
-    ["anything while the hash cannot be told", userData, { state: "current", names: undefined }, { action: "keep" }],
-    ["a token that has its end already", withExpiry(fresh, start - hour)!, current("22222222"), { action: "keep" }],
-    ["another Secret with the annotation", secret({}, {}, "pull-secret"), { state: "no pool" }, { action: "keep" }],
-    ["a Secret of nobody", { metadata: { name: "token-x" } }, { state: "no pool" }, { action: "keep" }],
-  ] as const)("judges %s", (_, value, owner, verdict) => {
-    expect(cleanUpAction(value, owner, start)).toEqual(verdict);
+    ["outdated user data", userData, current("22222222"), gone(userData)],
+    ["the current token", fresh, current("11111111"), []],
+    ["current user data", userData, current("11111111"), []],
+    ["anything while the hash cannot be told", userData, undefined, []],
+    ["a token that has its end already", withExpiry(fresh, start - hour)!, current("22222222"), []],
+    ["another Secret with the annotation", secret({}, {}, "pull-secret"), "no pool", []],
+    ["a Secret of nobody", { metadata: { name: "token-x" } }, "no pool", []],
+  ])("judges %s", (_, value, wanted, writes) => {
+    expect(cleanUpWrites(value, wanted, start)).toEqual(writes);
   });
 });

@@ -1,5 +1,4 @@
-/** The Secret through which a pool's controller tells the Ignition server what to serve, and under which token. */
-
+/** The Secret through which a pool's controller tells the Ignition server what to serve, under which token, and for how long. */
 import { gunzipSync, gzipSync } from "node:zlib";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import {
@@ -7,12 +6,15 @@ import {
   encoded,
   nanoTime,
   type ObjectName,
+  type ObjectWrite,
   parseTime,
   pathOf,
   readPath,
   type Secret,
+  secondTime,
   secretText,
   tokenSecretName,
+  updateOf,
 } from "../objects.js";
 
 export type UpgradeType = "InPlace" | "Replace";
@@ -167,4 +169,87 @@ export function unpack(packed: string): string {
 
 function unreadable(why: string, cause?: unknown): DrawbridgeError {
   return new DrawbridgeError("DB_TOKEN_SECRET", `failed to decode and decompress config: ${why}`, { cause });
+}
+
+const HOUR_MS = 60 * 60_000;
+/** A token is the current one for the first half of this time, and the old one for the second. */
+const TOKEN_LIFE_MS = 11 * HOUR_MS;
+export const ROTATE_AFTER_MS = TOKEN_LIFE_MS / 2;
+/** Machines that were given user data just before a change may still be booting. */
+export const EXPIRE_AFTER_MS = 2 * HOUR_MS;
+/**
+ * Clocks of two replicas differ. A replica whose clock is behind must not rotate a token that was just rotated: that would revoke
+ * the token of all user data at once. A stamp further ahead than this would keep a token alive for as long as it lies.
+ */
+const SKEW_MS = ROTATE_AFTER_MS;
+
+export type TokenStep =
+  | { readonly action: "keep"; readonly lookAgainAt: number }
+  /** Write the Secret on the condition that nobody else did; on a conflict read it again and start over. */
+  | {
+      readonly action: "rotate";
+      readonly secret: Secret;
+      /** No longer valid once the write succeeded. */
+      readonly revoked: string | undefined;
+      readonly lookAgainAt: number;
+    }
+  | { readonly action: "delete"; readonly resourceVersion: string | undefined };
+
+/** `newToken` is used only when the token is due. */
+export function tokenStep(secret: Secret, now: number, newToken: () => string): TokenStep {
+  const { expiresAt, generatedAt, oldToken, token } = readTokenSecret(secret);
+  if (expiresAt !== undefined && !(expiresAt > now)) {
+    return { action: "delete", resourceVersion: secret.metadata?.resourceVersion };
+  }
+  const soonest = (rotation: number) => Math.min(rotation, expiresAt ?? Number.POSITIVE_INFINITY);
+  const due = generatedAt === undefined || generatedAt > now + SKEW_MS ? now : generatedAt + ROTATE_AFTER_MS;
+  if (token !== undefined && due > now) return { action: "keep", lookAgainAt: soonest(due) };
+  return {
+    action: "rotate",
+    secret: rotated(secret, now, usableToken(newToken())),
+    revoked: oldToken,
+    lookAgainAt: soonest(now + ROTATE_AFTER_MS),
+  };
+}
+
+function rotated(secret: Secret, now: number, newToken: string): Secret {
+  const { token } = readTokenSecret(secret);
+  const { old_token: _revoked, ...data } = secret.data ?? {};
+  return {
+    ...secret,
+    metadata: {
+      ...secret.metadata,
+      annotations: { ...secret.metadata?.annotations, [annotation.tokenGenerated]: nanoTime(now) },
+    },
+    data: { ...data, ...(token === undefined ? {} : { old_token: encoded(token) }), token: encoded(newToken) },
+  };
+}
+
+/** The Secret with an end in two hours; undefined when it has one already, so that repeating does not prolong it. */
+export function withExpiry(secret: Secret, now: number): Secret | undefined {
+  const { metadata } = secret;
+  if (metadata?.annotations?.[annotation.tokenExpires] !== undefined) return undefined;
+  const end = secondTime(now + EXPIRE_AFTER_MS);
+  return {
+    ...secret,
+    metadata: { ...metadata, annotations: { ...metadata?.annotations, [annotation.tokenExpires]: end } },
+  };
+}
+
+/** Whether the Secret is one that is cleaned up when nothing refers to it. */
+function isPoolSecret(secret: Secret): boolean {
+  const name = secret.metadata?.name ?? "";
+  const pool = readPath(secret.metadata?.annotations?.[annotation.nodePool]);
+  return pool !== undefined && (name.startsWith("token") || name.startsWith("user-data"));
+}
+
+/** The names of a pool's Secrets that are wanted; undefined while they cannot be worked out: then nothing is touched. */
+export type WantedSecrets = readonly string[] | "no pool" | undefined;
+
+/** Deletes the Secret if it is not wanted; a token that machines may still use ends in two hours. */
+export function cleanUpWrites(secret: Secret, wanted: WantedSecrets, now: number): ObjectWrite[] {
+  const name = secret.metadata?.name ?? "";
+  if (!isPoolSecret(secret) || wanted === undefined || (wanted !== "no pool" && wanted.includes(name))) return [];
+  if (wanted === "no pool" || !name.startsWith("token")) return [{ verb: "delete", object: secret }];
+  return updateOf(withExpiry(secret, now));
 }

@@ -79,11 +79,11 @@ async function withApprover<T>(context: WorkersContext, run: () => Promise<T>): 
     election.leading || progress.log("approver: another one decides here; it must know these workers (--publish)");
   election.start();
   approver.start();
-  const hint = setTimeout(isElsewhere, HINT_MS);
+  const cancelHint = deadline.clock.after(HINT_MS, isElsewhere);
   try {
     return await run();
   } finally {
-    clearTimeout(hint);
+    cancelHint();
     await approver.stop();
     await election.stop();
     log.close();

@@ -1,13 +1,36 @@
-/** The context and the steps of commands that change a pool's workers. */
+/** Brings the workers of a pool up, scales and replaces them. Each step finds what an earlier run has done. */
 
 import { deleteIfPresent } from "../../kube/objects.js";
-import type { ApprovalMode } from "./approving.js";
+import { isReady } from "../../kube/pods.js";
+import type { KubeObject } from "../../kube/port.js";
+import { applyObjects } from "../controller/apply-objects.js";
+import { type Node, pathOf } from "../objects.js";
+import { poolHash, poolUserData, revokeTokens, UserDataMissing } from "../token/user-data.js";
+import { type ApprovalMode, approving } from "./approving.js";
 import type { Deadline } from "./deadline.js";
-import { cordon, type DrainRules, drain } from "./drain.js";
-import { type MachineContext, type MakeOptions, machineCommand, runMachineCommand } from "./machines.js";
-import { nodePath } from "./node.js";
-import { poolUserData, revokeTokens } from "./user-data.js";
-import type { Worker } from "./worker.js";
+import {
+  createWorkers,
+  type MachineContext,
+  type MachineTemplate,
+  type MakeOptions,
+  machineCommand,
+  makeWorkers,
+  type NewWorker,
+  runMachineCommand,
+  unknownWorker,
+} from "./machines.js";
+import { cordon, type DrainRules, drain, nodePath, requireDrainable } from "./node.js";
+import { configurationOf, listNodes, poolReport } from "./status.js";
+import { awaitWorkers, type VerifyOptions, verifyWorkers } from "./verify.js";
+import {
+  isInGroup,
+  numbered,
+  planWorkers,
+  usedNumbers,
+  type Worker,
+  type WorkerGroup,
+  workersError,
+} from "./worker.js";
 
 export interface WorkersContext extends MachineContext {
   readonly deadline: Deadline;
@@ -69,4 +92,239 @@ export async function takeOutOfService(worker: Worker, context: WorkersContext):
   if (worker.made) log(`${name}: ${command.length > 0 ? "its machine is removed" : "switch its machine off now"}`);
   // Only now: without its Node nobody would see a machine that still runs.
   await deadline.retry(`${name}: deleting its Node`, () => deleteIfPresent(clusters.nodes, nodePath(name)));
+}
+
+interface UpOptions extends Pick<VerifyOptions, "pod"> {
+  /** The pool and the objects it refers to; empty when they are in the cluster already. */
+  readonly objects: readonly KubeObject[];
+  readonly group: WorkerGroup;
+  readonly template: MachineTemplate;
+}
+
+export type WorkersUpResult = Awaited<ReturnType<typeof bringUpWorkers>>;
+
+/** Applies the objects, waits for user data, and makes, admits, labels and verifies the workers. */
+export async function bringUpWorkers(context: WorkersContext, options: UpOptions) {
+  const { group, objects, pod, template } = options;
+  const { clusters, deadline, store } = context;
+  const outcomes = await applyObjects(clusters.pools, objects, { dryRun: false, force: false });
+  for (const { action, object } of outcomes) deadline.progress.log(`${object} ${action}`);
+  await prepare(context, group);
+  return approving(context, async () => {
+    const made = await createWorkers({ ...(await makeOptionsFor(context)), group, template });
+    const workers = (await store.read()).filter((worker) => isInGroup(worker, group));
+    return { made, verdict: await verifyWorkers({ ...context, workers, pod, labelsNodes: true }) };
+  });
+}
+
+/** Rejects, before anything is made, when the workers cannot be made; waits for user data of a pool that is new. */
+export async function prepare(context: WorkersContext, group: WorkerGroup): Promise<void> {
+  const workers = await context.store.read();
+  planWorkers(workers, group, await context.store.numbers());
+  const leaving = workers.find((worker) => isInGroup(worker, group) && worker.leaving !== undefined);
+  if (leaving !== undefined) {
+    const command = leaving.leaving === "replaced" ? `replace ${leaving.name}` : "scale";
+    throw workersError(`${leaving.name} is being ${leaving.leaving}: first go on with drawbridge workers ${command}`);
+  }
+  await awaitUserData(context);
+}
+
+async function awaitUserData({ clusters: { pools }, deadline, pool }: WorkersContext): Promise<void> {
+  const what = `waiting for user data of pool ${pool.name}`;
+  await deadline.poll(what, async () => {
+    try {
+      const { hash } = await poolUserData(pools, pool);
+      deadline.progress.log(`pool ${pool.name} has user data, hash ${hash}`);
+      return true;
+    } catch (reason) {
+      if (!(reason instanceof UserDataMissing)) throw reason;
+    }
+    const { hash, object } = await poolHash(pools, pool);
+    const { problems } = poolReport(pool.name, { pool: object, hash });
+    deadline.progress.status(`${what}: ${problems[0]?.what ?? "its Secret is missing"}`);
+    return undefined;
+  });
+}
+
+/** The hash of the pool's configuration; empty while it has none. */
+async function hashOf({ clusters, deadline, pool }: WorkersContext): Promise<string> {
+  return (await deadline.poll(`pool ${pool.name}`, () => poolHash(clusters.pools, pool))).hash;
+}
+
+function nodesOf({ clusters, deadline }: WorkersContext): Promise<ReadonlyMap<string, Node>> {
+  return deadline.poll("the nodes", () => listNodes(clusters.nodes));
+}
+
+type ScalePlan = Awaited<ReturnType<typeof planScale>>;
+
+/** Which workers leave, and which are made: new ones, and those that an earlier run left unfinished. Nothing is changed. */
+export async function planScale(context: WorkersContext, wanted: Omit<WorkerGroup, "zones">) {
+  const { store } = context;
+  const all = await store.read();
+  const own = all.filter((worker) => isInGroup(worker, wanted));
+  if (own.length === 0) {
+    const how = "drawbridge workers up makes the first ones";
+    throw workersError(`there are no workers of ${wanted.pool} called ${wanted.prefix}-...: ${how}`);
+  }
+  const replaced = own.find(({ leaving }) => leaving === "replaced");
+  if (replaced !== undefined) {
+    throw workersError(
+      `${replaced.name} is being replaced: first go on with drawbridge workers replace ${replaced.name}`,
+    );
+  }
+  const group: WorkerGroup = { ...wanted, zones: [...new Set(own.map(({ zone }) => zone).filter(Boolean))].sort() };
+  const [hash, nodes] = [await hashOf(context), await nodesOf(context)];
+  const staying = own.filter(({ leaving }) => leaving === undefined);
+  const tooMany = Math.max(0, staying.length - group.count);
+  const chosen = [...staying]
+    .sort((a, b) => removalRank(a, nodes, hash) - removalRank(b, nodes, hash))
+    .slice(0, tooMany);
+  const leave = own.filter((worker) => worker.leaving !== undefined || chosen.includes(worker));
+  const left = all.filter((worker) => !leave.includes(worker));
+  const planned = group.count === 0 ? [] : planWorkers(left, group, await store.numbers());
+  const unfinished = left.filter((worker) => isInGroup(worker, group) && !worker.made);
+  return { group, leave: leave.map(({ name }) => name), make: [...unfinished, ...planned].map(({ name }) => name) };
+}
+
+export async function scale(context: WorkersContext, plan: ScalePlan): Promise<void> {
+  if (plan.make.length === 0) await carryOutPlan(context, plan);
+  else await approving(context, () => carryOutPlan(context, plan));
+}
+
+async function carryOutPlan(context: WorkersContext, { leave, make, group }: ScalePlan): Promise<void> {
+  const { clusters, maxUnavailable, deadline, rules, store } = context;
+  const making = make.length === 0 ? undefined : await makeOptionsFor(context);
+  await deadline.retry("the pods", () => requireDrainable(clusters.nodes, leave, rules));
+  const template = templateOf((await store.read()).filter((worker) => isInGroup(worker, group)));
+  await markLeaving(context, leave, "removed");
+  const workers = (await store.read()).filter(({ name }) => leave.includes(name));
+  await eachOf(workers, maxUnavailable, async (worker) => {
+    await takeOutOfService(worker, context);
+    const left = await store.forget(worker.name);
+    await deadline.retry("the inventory", () => context.publish(left));
+    deadline.progress.log(`${worker.name} is removed`);
+  });
+  if (making !== undefined && template !== undefined) await createWorkers({ ...making, group, template });
+  const own = (await store.read()).filter((worker) => isInGroup(worker, group));
+  if (make.length > 0) await awaitWorkers({ ...context, workers: own.filter(({ name }) => make.includes(name)) });
+}
+
+/** Workers with the lowest rank are removed first: those that are not Ready, then those that are behind, then the youngest. */
+function removalRank(worker: Worker, nodes: ReadonlyMap<string, Node>, hash: string): number {
+  const node = nodes.get(worker.name);
+  const isBehind = configurationOf(worker, node, hash) === "behind";
+  return (isReady(node) ? 2e9 : 0) + (isBehind ? 0 : 1e9) - (numbered(worker.name)?.number ?? 0);
+}
+
+/** The settings with which the newest worker was made. */
+function templateOf(own: readonly Worker[]): MachineTemplate | undefined {
+  const worker = [...own].sort((a, b) => (a.notBefore < b.notBefore ? 1 : -1))[0];
+  if (worker === undefined) return undefined;
+  const { createCommand, deleteCommand, ignitionAddress = "", ownToken, provider, setHostname = true, shape } = worker;
+  return { provider, shape, ownToken, createCommand, deleteCommand, setHostname, ignitionAddress };
+}
+
+export interface Replacement {
+  readonly old: string;
+  readonly fresh: string;
+  /** `begun`: its machine is there, or on its way, from an earlier run. */
+  readonly state: "to be done" | "begun" | "done";
+}
+
+/** The replacements of these workers, those first whose nodes are not Ready. Nothing is changed. */
+export async function planReplacements(context: WorkersContext, names: readonly string[]): Promise<Replacement[]> {
+  const { pool, store } = context;
+  const [all, nodes] = [await store.read(), await nodesOf(context)];
+  let numbers = await store.numbers();
+  const plans = names.map((old): Replacement => {
+    const successor = all.find(({ replaces }) => replaces === old);
+    if (successor !== undefined)
+      return { old, fresh: successor.name, state: isDone(successor, nodes) ? "done" : "begun" };
+    const worker = all.find(({ name }) => name === old);
+    if (worker === undefined) throw unknownWorker(old, all);
+    if (worker.pool !== pathOf(pool))
+      throw workersError(`${old} is a worker of ${worker.pool}, not of ${pathOf(pool)}`);
+    const prefix = numbered(old)?.prefix ?? old;
+    const fresh = `${prefix}-${numbers[prefix] ?? 0}`;
+    numbers = usedNumbers(numbers, [fresh]);
+    return { old, fresh, state: "to be done" };
+  });
+  const rank = ({ old, state }: Replacement) => (state === "to be done" && isReady(nodes.get(old)) ? 1 : 0);
+  return plans.sort((a, b) => rank(a) - rank(b));
+}
+
+/** Workers of the pool whose configuration is not the current one, and those that an earlier run left unfinished. */
+export async function workersBehind(context: WorkersContext): Promise<string[]> {
+  const { pool, store } = context;
+  const [hash, nodes] = [await hashOf(context), await nodesOf(context)];
+  return (await store.read())
+    .filter((worker) => worker.pool === pathOf(pool))
+    .flatMap((worker) => {
+      if (worker.replaces !== undefined && !isDone(worker, nodes)) return [worker.replaces];
+      const isBehind = configurationOf(worker, nodes.get(worker.name), hash) === "behind";
+      return isBehind || worker.leaving === "replaced" ? [worker.name] : [];
+    });
+}
+
+export async function replaceWorkers(context: WorkersContext, plans: readonly Replacement[]): Promise<void> {
+  const { clusters, maxUnavailable, deadline, rules } = context;
+  await approving(context, async () => {
+    // Both before anything is changed: what cannot be finished is not begun.
+    await makeOptionsFor(context);
+    const leaving = plans.filter(({ state }) => state === "to be done").map(({ old }) => old);
+    await deadline.retry("the pods", () => requireDrainable(clusters.nodes, leaving, rules));
+    const underWay = new Set<Replacement>();
+    await eachOf(plans, maxUnavailable, async (plan) => {
+      underWay.add(plan);
+      await replaceOne(context, plan, underWay);
+      underWay.delete(plan);
+    });
+  });
+}
+
+async function replaceOne(
+  context: WorkersContext,
+  { fresh, old, state }: Replacement,
+  underWay: ReadonlySet<Replacement>,
+) {
+  const { deadline, store } = context;
+  if (state === "done") return deadline.progress.log(`${old}: ${fresh} has its place already`);
+  const all = await store.read();
+  const worker = all.find(({ name }) => name === old);
+  if (worker !== undefined) {
+    await requireRoom(context, worker, underWay);
+    await markLeaving(context, [old], "replaced");
+    await takeOutOfService(worker, context);
+  }
+  const successor = all.find(({ name }) => name === fresh);
+  if (successor?.made !== true) {
+    await makeWorkers(await makeOptionsFor(context), [successor ?? successorOf(worker!, fresh)]);
+  }
+  // A command that was killed at this point has left it behind.
+  await store.removeUserData(old);
+  const workers = (await store.read()).filter(({ name }) => name === fresh);
+  await awaitWorkers({ ...context, workers });
+  deadline.progress.log(`${fresh} is Ready in the place of ${old}`);
+}
+
+function successorOf({ leaving: _, replaces: __, ...worker }: Worker, name: string): NewWorker {
+  const { deadline: _deadline, hash: _hash, made: _made, notBefore: _notBefore, ...draft } = worker;
+  return { ...draft, name, ips: [], replaces: worker.name };
+}
+
+/** Rejects when too many workers would be missing. A worker that is not Ready may always be replaced. */
+async function requireRoom(context: WorkersContext, worker: Worker, underWay: ReadonlySet<Replacement>): Promise<void> {
+  const { maxUnavailable, store } = context;
+  const nodes = await nodesOf(context);
+  if (!isReady(nodes.get(worker.name))) return;
+  const busy = [...underWay].flatMap(({ fresh, old }) => [fresh, old]);
+  const others = (await store.read()).filter(({ name, pool }) => pool === worker.pool && !busy.includes(name));
+  const missing = others.filter(({ name }) => !isReady(nodes.get(name))).map(({ name }) => name);
+  if (missing.length === 0 || missing.length + underWay.size <= maxUnavailable) return;
+  const why = `${missing.join(", ")} not Ready, and --max-unavailable is ${maxUnavailable}`;
+  throw workersError(`${worker.name} is not touched: ${why}; replace or repair those first`);
+}
+
+function isDone({ made, name }: Worker, nodes: ReadonlyMap<string, Node>): boolean {
+  return made && isReady(nodes.get(name));
 }

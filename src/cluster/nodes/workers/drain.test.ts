@@ -1,22 +1,22 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { hastyClock } from "../../../base/testing/hasty-clock.js";
 import { KubeApiError } from "../../kube/errors.js";
-import { cordon, drain, type Pod, requireDrainable, sortPods } from "./drain.js";
+import { cordon, drain, type NodePod, requireDrainable, sortPods } from "./node.js";
 import { MemoryCluster } from "./testing/cluster.js";
 import { RecordedProgress, testDeadline } from "./testing/progress.js";
 
 const strict = { force: false, deleteEmptyDirData: false };
 const owned = (kind: string) => [{ kind, name: "some", controller: true }];
 
-const pod = (change: Partial<Pod>): Pod => ({
+const pod = (change: Partial<NodePod>): NodePod => ({
   ...change,
   metadata: { name: "p", namespace: "n", ownerReferences: owned("ReplicaSet"), ...change.metadata },
 });
 
-const scratch: NonNullable<Pod["spec"]> = { volumes: [{ name: "tmp", emptyDir: {} }] };
+const scratch: NonNullable<NodePod["spec"]> = { volumes: [{ name: "tmp", emptyDir: {} }] };
 
 describe("which pods leave", () => {
-  test.each<[string, Pod, typeof strict, "leaves" | "stays" | string]>([
+  test.each<[string, NodePod, typeof strict, "leaves" | "stays" | string]>([
     ["one that is started elsewhere", pod({}), strict, "leaves"],
     ["a DaemonSet's", pod({ metadata: { ownerReferences: owned("DaemonSet") } }), strict, "stays"],
     [

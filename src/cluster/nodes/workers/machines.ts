@@ -3,9 +3,9 @@
 import type { DrawbridgeError } from "../../../base/errors/error.js";
 import { runCommand } from "../../../base/run-command.js";
 import type { ObjectName } from "../objects.js";
+import { ensureTokens, type PoolUserData, workerUserData } from "../token/user-data.js";
 import type { Clusters } from "./status.js";
 import type { WorkerStore } from "./store.js";
-import { ensureTokens, type PoolUserData, workerUserData } from "./user-data.js";
 import { isInGroup, planWorkers, type Worker, type WorkerGroup, workersError } from "./worker.js";
 
 /** The pool, the clusters and the store for which machines are made. */

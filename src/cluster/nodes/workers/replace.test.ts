@@ -5,14 +5,20 @@ import { hastyClock } from "../../../base/testing/hasty-clock.js";
 import { makePool, namespace, PoolFixture } from "../controller/testing/fixture.js";
 import { defaultPolicy } from "../csr/request-context.js";
 import { annotation } from "../objects.js";
-import { makeOptionsFor, type WorkersContext } from "./change.js";
+import {
+  makeOptionsFor,
+  planReplacements,
+  planScale,
+  prepare,
+  replaceWorkers,
+  scale,
+  type WorkersContext,
+  workersBehind,
+} from "./change.js";
 import { createWorkers } from "./machines.js";
-import { planReplacements, replaceWorkers, workersBehind } from "./replace.js";
-import { planScale, scale } from "./scale.js";
 import { WorkerStore } from "./store.js";
 import { MemoryCluster } from "./testing/cluster.js";
 import { RecordedProgress, testDeadline } from "./testing/progress.js";
-import { prepare } from "./up.js";
 
 const group = { pool: "clusters/workers", prefix: "w", zones: ["a", "b"] };
 
@@ -156,7 +162,7 @@ describe("replacing", () => {
     expect((await store.read())[0]).toMatchObject({ name: "w-0", leaving: "replaced" });
     // A machine that still runs is still seen.
     expect(cluster.node("w-0")?.spec?.unschedulable).toBe(true);
-    await expect(planScale(context(), { ...group, count: 3 }, "")).rejects.toThrow(
+    await expect(planScale(context(), { ...group, count: 3 })).rejects.toThrow(
       "go on with drawbridge workers replace w-0",
     );
     await expect(prepare(context(), { ...group, count: 3 })).rejects.toThrow("w-0 is being replaced");
@@ -195,19 +201,18 @@ describe("replacing", () => {
 
   test("finds those that are behind by what their nodes say, and those that were left in the middle", async () => {
     await make(3);
-    const hash = await hashOf();
     cluster.putNode("w-1", true, { metadata: { annotations: { [annotation.currentConfigVersion]: "00000000" } } });
-    expect(await workersBehind(context(), hash)).toEqual(["w-1"]);
+    expect(await workersBehind(context())).toEqual(["w-1"]);
     dead.add("w-3");
     await expect(replaced(["w-1"])).rejects.toThrow("w-3 is not Ready");
-    expect(await workersBehind(context(), hash)).toEqual(["w-1"]);
+    expect(await workersBehind(context())).toEqual(["w-1"]);
   });
 });
 
 describe("scaling", () => {
   test("makes more as the newest was made, and waits for them", async () => {
     await make(1);
-    const plan = await planScale(context(), { ...group, count: 3 }, await hashOf());
+    const plan = await planScale(context(), { ...group, count: 3 });
     expect([plan.leave, plan.make]).toEqual([[], ["w-1", "w-2"]]);
     await scale(context(), plan);
     expect(log()).toEqual(["make w-0", "make w-1", "make w-2"]);
@@ -216,10 +221,9 @@ describe("scaling", () => {
 
   test("removes first the workers that are not Ready, then those that are behind, then the youngest", async () => {
     await make(4);
-    const hash = await hashOf();
     cluster.putNode("w-0", false);
     cluster.putNode("w-1", true, { metadata: { annotations: { [annotation.currentConfigVersion]: "00000000" } } });
-    const leave = async (count: number) => (await planScale(context(), { ...group, count }, hash)).leave;
+    const leave = async (count: number) => (await planScale(context(), { ...group, count })).leave;
     expect(await leave(3)).toEqual(["w-0"]);
     expect(await leave(2)).toEqual(["w-0", "w-1"]);
     expect(await leave(1)).toEqual(["w-0", "w-1", "w-3"]);
@@ -232,12 +236,12 @@ describe("scaling", () => {
     const publish = async (workers: readonly unknown[]) => void published.push(workers.length);
     cluster.putPod("web", "w-1");
     cluster.held.add("web");
-    const first = await planScale(context(), { ...group, count: 1 }, await hashOf());
+    const first = await planScale(context(), { ...group, count: 1 });
     await expect(scale(context({ publish }), first)).rejects.toThrow("could not be drained in time");
     expect((await store.read()).filter(({ leaving }) => leaving === "removed").length).toBe(2);
     cluster.held.clear();
     // Whatever is wanted now: those that began to leave leave.
-    const second = await planScale(context(), { ...group, count: 2 }, await hashOf());
+    const second = await planScale(context(), { ...group, count: 2 });
     expect([second.leave, second.make]).toEqual([["w-1", "w-2"], ["w-3"]]);
     await scale(context({ publish }), second);
     expect(await names()).toEqual(["w-0", "w-3"]);
@@ -247,7 +251,7 @@ describe("scaling", () => {
   });
 
   test("is refused where there is no worker yet", async () => {
-    await expect(planScale(context(), { ...group, count: 1 }, "")).rejects.toThrow(
+    await expect(planScale(context(), { ...group, count: 1 })).rejects.toThrow(
       "drawbridge workers up makes the first ones",
     );
   });

@@ -3,22 +3,24 @@
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { inspectRequest } from "../../../tunnel/pki/inspect-request.js";
 import { KubeApiError } from "../../kube/errors.js";
+import { collectionPath } from "../../kube/paths.js";
+import { isReady } from "../../kube/pods.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type Claim, configMapInventory } from "../csr/inventory.js";
 import {
   createdAt,
   kindOf,
-  NODE_USER_PREFIX,
+  nodeNameOf,
   outcomeOf,
   REQUESTS_PATH,
   requestName,
   requestPem,
   type SigningRequest,
 } from "../csr/signing-request.js";
-import { type Node, type ObjectName, pathOf } from "../objects.js";
+import { byName, type Node, type ObjectName, pathOf } from "../objects.js";
 import type { Condition, NodePool } from "../pool/node-pool.js";
-import { hashOfNode, isReady, missingSettings, NODES_PATH, nodeSettingsOf, whyNotReady } from "./node.js";
-import { poolHash } from "./user-data.js";
+import { poolHash } from "../token/user-data.js";
+import { hashOfNode, missingSettings, nodeSettingsOf, whyNotReady } from "./node.js";
 import type { Worker } from "./worker.js";
 
 export interface WorkerProblem {
@@ -218,8 +220,7 @@ export function requireHostedAccess({ nodes, pools }: Clusters, pool: NodePool):
 }
 
 export async function listNodes(api: KubeApi): Promise<ReadonlyMap<string, Node>> {
-  const { items } = await api.list<Node>(NODES_PATH);
-  return new Map(items.map((node) => [node.metadata?.name ?? "", node]));
+  return byName((await api.list<Node>(collectionPath("Node"))).items);
 }
 
 /** Our own Ignition server writes them down; nobody else does, and a broken inventory is the approver's to complain about. */
@@ -249,7 +250,7 @@ async function firstRequests(
     .filter((request) => kindOf(request) === "client")
     .sort((a, b) => createdAt(a) - createdAt(b));
   for (const request of oldestFirst) {
-    const name = nodeNameOf(request);
+    const name = requestedNode(request);
     const worker = workers.find((one) => one.name === name);
     // What was asked before this worker was recorded was asked by another machine of its name.
     if (worker === undefined || createdAt(request) < Date.parse(worker.notBefore) - SKEW_MS) continue;
@@ -261,10 +262,9 @@ async function firstRequests(
 const SKEW_MS = 10_000;
 
 /** Empty when it cannot be read. */
-function nodeNameOf(request: SigningRequest): string {
+function requestedNode(request: SigningRequest): string {
   try {
-    const [commonName = ""] = inspectRequest(requestPem(request)).commonNames;
-    return commonName.startsWith(NODE_USER_PREFIX) ? commonName.slice(NODE_USER_PREFIX.length) : "";
+    return nodeNameOf(inspectRequest(requestPem(request)).commonNames[0]);
   } catch {
     return "";
   }

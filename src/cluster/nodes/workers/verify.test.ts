@@ -4,7 +4,7 @@ import { KubeApiError } from "../../kube/errors.js";
 import { namedPath } from "../../kube/paths.js";
 import { makePool, namespace, PoolFixture } from "../controller/testing/fixture.js";
 import { annotation } from "../objects.js";
-import type { Pod } from "./drain.js";
+import type { NodePod } from "./node.js";
 import { MemoryCluster } from "./testing/cluster.js";
 import { RecordedProgress, testDeadline } from "./testing/progress.js";
 import { awaitWorkers, type VerifyOptions, verifyWorkers } from "./verify.js";
@@ -47,8 +47,8 @@ const options = (change: Partial<VerifyOptions> = {}): VerifyOptions => ({
 const podKeys = () => [...cluster.objects.keys()].filter((key) => key.includes("/pods/"));
 
 /** What the scheduler and the kubelet do about pods of ours. */
-function runPods(status: Pod["status"] = { phase: "Running" }): void {
-  for (const key of podKeys()) cluster.objects.set(key, { ...cluster.objects.get(key), status } as Pod);
+function runPods(status: NodePod["status"] = { phase: "Running" }): void {
+  for (const key of podKeys()) cluster.objects.set(key, { ...cluster.objects.get(key), status } as NodePod);
 }
 
 describe("verifying", () => {
@@ -72,9 +72,9 @@ describe("verifying", () => {
 
   test("asks the scheduler for exactly that node, and tolerates the pool's taints only", async () => {
     cluster.putNode("w-0");
-    let made: Pod | undefined;
+    let made: NodePod | undefined;
     const clock = hastyClock(() => {
-      made ??= cluster.objects.get(podKeys()[0] ?? "") as Pod | undefined;
+      made ??= cluster.objects.get(podKeys()[0] ?? "") as NodePod | undefined;
       runPods();
     });
     const pod = { namespace: "default", image: "none", on: "all" as const };

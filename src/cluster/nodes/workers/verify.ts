@@ -5,8 +5,7 @@ import { deleteIfPresent, find } from "../../kube/objects.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type ObjectName, pathOf, type Taint } from "../objects.js";
 import type { Deadline } from "./deadline.js";
-import { type Pod, podPath, podsPath } from "./drain.js";
-import { labelNode, nodeSettingsOf } from "./node.js";
+import { labelNode, type NodePod, nodeSettingsOf, podPath, podsPath } from "./node.js";
 import {
   type Clusters,
   type PoolReport,
@@ -78,7 +77,7 @@ function outdated(verdict: VerifyResult | undefined, failure: unknown): VerifyRe
 }
 
 /** The test pods by their nodes' names; one whose name is taken waits to be made. */
-type TestPods = Map<string, { readonly pod: Pod; readonly state: "waiting" | "made" | "started" }>;
+type TestPods = Map<string, { readonly pod: NodePod; readonly state: "waiting" | "made" | "started" }>;
 
 async function look(options: VerifyOptions, pods: TestPods): Promise<VerifyResult> {
   const { clusters, deadline, labelsNodes, pod: wanted, pool, workers } = options;
@@ -114,7 +113,12 @@ async function labelNodes({ clusters, deadline, workers }: VerifyOptions, snapsh
 }
 
 /** Undefined once the pod has started on the node; otherwise why it has not. */
-async function runTestPod(api: KubeApi, node: string, pod: Pod, pods: TestPods): Promise<WorkerProblem | undefined> {
+async function runTestPod(
+  api: KubeApi,
+  node: string,
+  pod: NodePod,
+  pods: TestPods,
+): Promise<WorkerProblem | undefined> {
   const what = await podProblem(api, node, pod, pods);
   if (what === undefined) return undefined;
   const { name, namespace } = pod.metadata ?? {};
@@ -122,7 +126,7 @@ async function runTestPod(api: KubeApi, node: string, pod: Pod, pods: TestPods):
   return { what, remedy: `${describe}, or drawbridge workers doctor` };
 }
 
-async function podProblem(api: KubeApi, node: string, pod: Pod, pods: TestPods): Promise<string | undefined> {
+async function podProblem(api: KubeApi, node: string, pod: NodePod, pods: TestPods): Promise<string | undefined> {
   const { state = "waiting" } = pods.get(node) ?? {};
   if (state === "started") return undefined;
   if (state === "waiting") {
@@ -137,7 +141,7 @@ async function podProblem(api: KubeApi, node: string, pod: Pod, pods: TestPods):
     pods.set(node, { pod, state: "made" });
     return "a pod was made for it and has not started yet";
   }
-  const found = await find<Pod>(api, podPath(pod));
+  const found = await find<NodePod>(api, podPath(pod));
   const why = found === undefined ? "its pod was deleted before it started" : whyNotStarted(found);
   if (found === undefined) pods.set(node, { pod, state: "waiting" });
   else if (why === undefined) pods.set(node, { pod, state: "started" });
@@ -187,7 +191,7 @@ const PREFIX = "drawbridge-verify-";
 const LONGEST_SECONDS = 900;
 
 /** A small pod that the scheduler puts on one node, like every other pod, to see that the node runs pods. */
-function testPod(node: string, { image, namespace, taints }: TestPodOptions): Pod {
+function testPod(node: string, { image, namespace, taints }: TestPodOptions): NodePod {
   const only = { matchFields: [{ key: "metadata.name", operator: "In", values: [node] }] };
   const spec = {
     affinity: {
@@ -213,10 +217,10 @@ function testPod(node: string, { image, namespace, taints }: TestPodOptions): Po
     activeDeadlineSeconds: LONGEST_SECONDS,
   };
   const metadata = { name: `${PREFIX}${node}`, namespace, labels: { "app.kubernetes.io/name": "drawbridge-verify" } };
-  return { apiVersion: "v1", kind: "Pod", metadata, spec } as Pod;
+  return { apiVersion: "v1", kind: "Pod", metadata, spec } as NodePod;
 }
 
-function whyNotStarted({ status }: Pod): string | undefined {
+function whyNotStarted({ status }: NodePod): string | undefined {
   if (status?.phase === "Running" || status?.phase === "Succeeded") return undefined;
   const scheduled = status?.conditions?.find(({ type }) => type === "PodScheduled");
   if (scheduled?.status !== "True") {

@@ -3,6 +3,7 @@
 import { stringify } from "yaml";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { isNodeName } from "../csr/names.js";
+import { type ObjectName, readPath } from "../objects.js";
 
 export const PROVIDERS = ["files", "command", "gcloud"] as const;
 type Provider = (typeof PROVIDERS)[number];
@@ -115,6 +116,12 @@ function leastLoaded(load: ReadonlyMap<string, number>): string {
   let best = "";
   for (const [zone, count] of load) if (best === "" || count < load.get(best)!) best = zone;
   return best;
+}
+
+export function poolOfWorker({ name, pool }: Worker): ObjectName {
+  const owner = readPath(pool);
+  if (owner === undefined) throw workersError(`the record of ${name} names no pool`);
+  return owner;
 }
 
 export function workersError(sentence: string): DrawbridgeError {

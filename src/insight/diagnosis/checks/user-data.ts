@@ -1,8 +1,7 @@
 /** Whether machines can get their configuration: its payload, and the token in their user data, which is never used. */
 import { coded, type Judgement, ok, skipped } from "../../../base/finding.js";
 import { pathOf, type Secret, secondTime, secretText } from "../../../cluster/nodes/objects.js";
-import { ROTATE_AFTER_MS } from "../../../cluster/nodes/token/rotation.js";
-import { readTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
+import { ROTATE_AFTER_MS, readTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
 import { readUserData } from "../../../cluster/nodes/token/user-data.js";
 import { poolReport } from "../../../cluster/nodes/workers/status.js";
 import { defineCheck } from "../check.js";

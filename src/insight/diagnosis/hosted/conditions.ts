@@ -5,10 +5,9 @@ import type { HostedConfig } from "../../../cluster/hosted/config/config.js";
 import { names, AGENT_NAMESPACE as namespace } from "../../../cluster/hosted/model/names.js";
 import { find } from "../../../cluster/kube/objects.js";
 import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
+import { isReady, type Pod } from "../../../cluster/kube/pods.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
 import type { ConfigMap, Node } from "../../../cluster/nodes/objects.js";
-import type { Pod } from "../../../cluster/nodes/workers/drain.js";
-import { isReady } from "../../../cluster/nodes/workers/node.js";
 
 export interface HostedCondition {
   readonly type: "DataPlaneConnectionAvailable" | "ControlPlaneConnectionAvailable" | "InfrastructureReady";

@@ -8,8 +8,7 @@ import { isNotFound } from "../../../cluster/kube/errors.js";
 import { find } from "../../../cluster/kube/objects.js";
 import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
-import { readRequests } from "../../../cluster/nodes/csr/approver/requests.js";
-import { type Decision, decide } from "../../../cluster/nodes/csr/decide.js";
+import { type Decision, decide, snapshotOf } from "../../../cluster/nodes/csr/decide.js";
 import type { InventorySource } from "../../../cluster/nodes/csr/inventory.js";
 import type { MemoryStore } from "../../../cluster/nodes/csr/memory.js";
 import type { ApprovalPolicy } from "../../../cluster/nodes/csr/request-context.js";
@@ -27,13 +26,11 @@ import {
 } from "../../../cluster/nodes/objects.js";
 import type { NodePool } from "../../../cluster/nodes/pool/node-pool.js";
 import { isWorkerTokensSecret } from "../../../cluster/nodes/serving/worker-tokens.js";
-import { Fetcher, shownUrl } from "../../../cluster/nodes/simulate/fetcher.js";
-import { getAsIgnition } from "../../../cluster/nodes/simulate/http-get.js";
+import { Fetcher, getAsIgnition, shownUrl } from "../../../cluster/nodes/simulate/fetcher.js";
 import { isTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
-import { readUserData } from "../../../cluster/nodes/token/user-data.js";
+import { poolHash, readUserData } from "../../../cluster/nodes/token/user-data.js";
 import { type Clusters, listNodes } from "../../../cluster/nodes/workers/status.js";
 import type { WorkerStore } from "../../../cluster/nodes/workers/store.js";
-import { poolHash } from "../../../cluster/nodes/workers/user-data.js";
 import type { Worker } from "../../../cluster/nodes/workers/worker.js";
 import { type FactSource, unavailable } from "../check.js";
 import { fixesOf } from "../workers/fixes.js";
@@ -111,8 +108,7 @@ export function poolSource(context: PoolContext, pool: ObjectName, names: readon
     async waitingRequests(facts) {
       const { now } = await facts.get("poolState");
       const { inventory, policy } = context;
-      const memory = await context.memory().load();
-      const look = await readRequests({ api: clusters.nodes, inventory, memory, policy, now });
+      const look = await snapshotOf({ api: clusters.nodes, inventory, store: context.memory() }, policy, now);
       return look.requests.flatMap((request) => {
         const decision = decide(request, look.state);
         return decision === undefined ? [] : [{ decision, ageMs: look.state.now - createdAt(request) }];

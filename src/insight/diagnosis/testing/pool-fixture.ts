@@ -13,9 +13,8 @@ import { annotation, encoded, type Secret } from "../../../cluster/nodes/objects
 import { NODE_POOL_VERSION, type NodePool } from "../../../cluster/nodes/pool/node-pool.js";
 import { IgnitionSource } from "../../../cluster/nodes/simulate/testing/source.js";
 import { makeTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
-import { makeUserDataSecret } from "../../../cluster/nodes/token/user-data.js";
+import { freshUserData, makeUserDataSecret } from "../../../cluster/nodes/token/user-data.js";
 import { WorkerStore } from "../../../cluster/nodes/workers/store.js";
-import { freshUserData } from "../../../cluster/nodes/workers/user-data.js";
 import type { Worker } from "../../../cluster/nodes/workers/worker.js";
 import { makeRequest } from "../../../tunnel/pki/testing/requests.js";
 import type { PoolContext } from "../sources/pool.js";

@@ -8,7 +8,7 @@ import { outcomeOf, requestPath, type SigningRequest } from "../../../cluster/no
 import { annotation, encoded, type Secret } from "../../../cluster/nodes/objects.js";
 import type { Condition } from "../../../cluster/nodes/pool/node-pool.js";
 import { IgnitionSource } from "../../../cluster/nodes/simulate/testing/source.js";
-import { revokeTokens } from "../../../cluster/nodes/workers/user-data.js";
+import { revokeTokens } from "../../../cluster/nodes/token/user-data.js";
 import { createAuthority } from "../../../tunnel/pki/issue.js";
 import { HASH, PoolFixture, pool, TOKEN } from "../testing/pool-fixture.js";
 

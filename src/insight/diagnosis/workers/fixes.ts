@@ -2,11 +2,10 @@
 import type { Fix } from "../../../base/finding.js";
 import { isConflict } from "../../../cluster/kube/errors.js";
 import { collectionPath } from "../../../cluster/kube/paths.js";
-import { carryOut, readRequests } from "../../../cluster/nodes/csr/approver/requests.js";
-import { decide, noDecisionLog } from "../../../cluster/nodes/csr/decide.js";
+import { carryOut, decide, noDecisionLog, snapshotOf } from "../../../cluster/nodes/csr/decide.js";
 import { requestName } from "../../../cluster/nodes/csr/signing-request.js";
 import { pathOf, type Secret } from "../../../cluster/nodes/objects.js";
-import { freshUserData } from "../../../cluster/nodes/workers/user-data.js";
+import { freshUserData } from "../../../cluster/nodes/token/user-data.js";
 import type { NetworkCertificate, PoolContext, WorkerState } from "../sources/pool.js";
 
 export type WorkerFixes = ReturnType<typeof fixesOf>;
@@ -42,7 +41,7 @@ function approveRequest({ clusters, inventory, memory, now, policy }: PoolContex
     what: `approve ${name}, as drawbridge csr approver would`,
     async apply() {
       const store = memory();
-      const look = await readRequests({ api, inventory, memory: await store.load(), policy, now: now() });
+      const look = await snapshotOf({ api, inventory, store }, policy, now());
       const request = look.requests.find((one) => requestName(one) === name);
       const decision = request && decide(request, look.state);
       if (request === undefined || decision === undefined)

@@ -1,8 +1,13 @@
 /** Certificate requests of kubelets and what became of them, as the page shows it: from the API, and from a decision log. */
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { tailOf } from "../../../base/tail.js";
-import { type CsrAccess, snapshotOf } from "../../../cluster/nodes/csr/approver/requests.js";
-import { type Decision, type DecisionEntry, decide } from "../../../cluster/nodes/csr/decide.js";
+import {
+  type CsrAccess,
+  type Decision,
+  type DecisionEntry,
+  decide,
+  snapshotOf,
+} from "../../../cluster/nodes/csr/decide.js";
 import type { ApprovalPolicy } from "../../../cluster/nodes/csr/request-context.js";
 import {
   createdAt,

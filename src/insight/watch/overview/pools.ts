@@ -1,10 +1,10 @@
 /** Pools and claims as the page shows them. */
 import { isNotFound } from "../../../cluster/kube/errors.js";
 import { NOT_LOOKED_AT, type PoolStatus, poolStatuses, troublesOf } from "../../../cluster/nodes/controller/status.js";
-import type { CsrAccess } from "../../../cluster/nodes/csr/approver/requests.js";
+import type { CsrAccess } from "../../../cluster/nodes/csr/decide.js";
 import type { Inventory } from "../../../cluster/nodes/csr/inventory.js";
 import type { Memory } from "../../../cluster/nodes/csr/memory.js";
-import { ROTATE_AFTER_MS } from "../../../cluster/nodes/token/rotation.js";
+import { ROTATE_AFTER_MS } from "../../../cluster/nodes/token/token-secret.js";
 import type { ClaimInfo, PoolInfo, PoolTrouble } from "../../observe/admin/contract.js";
 import type { FactProvider, ProvidedFacts } from "./source.js";
 

@@ -7,10 +7,10 @@ import { KubeApiError } from "../../../kube/errors.js";
 import { collectionPath, namedPath } from "../../../kube/paths.js";
 import type { KubeApi } from "../../../kube/port.js";
 import { type ConfigMap, encoded, type Secret } from "../../objects.js";
+import { CLUSTER_LABEL } from "../../pool/input.js";
 import { NODE_POOL_VERSION, type NodePool, type NodePoolSpec } from "../../pool/node-pool.js";
 import { PoolController, type PoolControllerOptions } from "../controller.js";
 import { createDirectoryApi } from "../directory/api.js";
-import { CLUSTER_LABEL } from "../view.js";
 
 export const namespace = "clusters";
 /** Where HyperShift would keep the Secrets of the cluster. */

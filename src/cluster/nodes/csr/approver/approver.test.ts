@@ -21,8 +21,7 @@ import { MemoryStore } from "../memory.js";
 import { Networks } from "../names.js";
 import { defaultPolicy } from "../request-context.js";
 import type { RequestKind, SigningRequest } from "../signing-request.js";
-import { Approver, type ApproverOptions } from "./approver.js";
-import { approverMetrics } from "./run.js";
+import { Approver, type ApproverOptions, approverMetrics } from "./approver.js";
 
 const memoryName = "approver-memory";
 let cluster: ApproverClusterStub;

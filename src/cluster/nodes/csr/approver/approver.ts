@@ -1,13 +1,27 @@
 /** Watches requests and nodes and decides what is pending, again and again: after every change, and every few seconds. */
-
 import { type Clock, systemClock } from "../../../../base/clock.js";
 import { messageOf } from "../../../../base/errors/error.js";
+import type { Endpoint } from "../../../../base/http.js";
+import { processMetrics } from "../../../../base/metrics/process-metrics.js";
+import { MetricsRegistry } from "../../../../base/metrics/registry.js";
 import { ListWatch } from "../../../kube/list-watch.js";
 import { collectionPath } from "../../../kube/paths.js";
 import type { KubeApi } from "../../../kube/port.js";
-import type { Node } from "../../objects.js";
+import { byName, type Node } from "../../objects.js";
+import { APPROVER_NAME } from "../../permissions.js";
+import { Replica } from "../../replica.js";
 import { type WorkOutcome, WorkQueue } from "../../work-queue.js";
-import { countRecentPending, type Decision, type DecisionLog, decide, decisionEntry } from "../decide.js";
+import {
+  apiServerAddresses,
+  carryOut,
+  countRecentPending,
+  type Decision,
+  type DecisionLog,
+  decide,
+  decisionEntry,
+  noDecisionLog,
+  openDecisionLog,
+} from "../decide.js";
 import type { Inventory, InventorySource } from "../inventory.js";
 import {
   type HeldNames,
@@ -30,7 +44,6 @@ import {
   requestUid,
   type SigningRequest,
 } from "../signing-request.js";
-import { apiServerAddresses, carryOut } from "./requests.js";
 
 export interface ApproverOptions {
   readonly api: KubeApi;
@@ -156,7 +169,7 @@ export class Approver {
       if (this.#stopped || !leading()) return;
       const now = this.#clock.date();
       const recentPending = countRecentPending(this.#requests.items.values(), now);
-      const nodes = this.#nodesByName();
+      const nodes = byName(this.#nodes.items.values());
       const state = { now, policy, inventory: read, memory, nodes, apiServer, recentPending };
       this.#pendingCounts = { pending: recentPending, limit: mostPending(state) };
       const decision = await this.#consider(request, state);
@@ -209,7 +222,7 @@ export class Approver {
     const { dryRun, leading, store } = this.#options;
     if (dryRun || !leading()) return;
     const now = this.#clock.date();
-    const nodes = this.#nodesByName();
+    const nodes = byName(this.#nodes.items.values());
     const changes = new Map<string, NodeRecord>();
     const learned = this.#recordIssued(changes, (name) => nodes.has(name) || workers.has(name));
     const forgotten: string[] = [];
@@ -254,10 +267,6 @@ export class Approver {
     return done;
   }
 
-  #nodesByName(): ReadonlyMap<string, Node> {
-    return new Map([...this.#nodes.items.values()].map((node) => [node.metadata?.name ?? "", node]));
-  }
-
   #isNews(request: SigningRequest, { action, rule }: Decision): boolean {
     return this.#reported.get(requestUid(request)) !== `${action} ${rule}`;
   }
@@ -272,4 +281,84 @@ export class Approver {
     for (const uid of this.#reported.keys()) if (!uids.has(uid)) this.#reported.delete(uid);
     for (const uid of this.#recorded) if (!uids.has(uid)) this.#recorded.delete(uid);
   }
+}
+
+interface ApproverConfig
+  extends Pick<ApproverOptions, "api" | "policy" | "inventory" | "store" | "dryRun" | "intervalMs"> {
+  /** Namespace of the Lease. */
+  readonly namespace: string;
+  /** Empty: decisions go to the process's log only. */
+  readonly decisionLog: string;
+  /** Undefined: no port is opened. */
+  readonly health: Endpoint | undefined;
+}
+
+/** Resolves to the exit code when the process should end. */
+export async function runApprover(config: ApproverConfig): Promise<number> {
+  const { api, dryRun, health, namespace } = config;
+  const log = config.decisionLog === "" ? undefined : openDecisionLog(config.decisionLog);
+  const replica: Replica = new Replica({
+    ...{ api, namespace, name: APPROVER_NAME, health, onFailure: () => metrics.failed() },
+    onLeaderChange: (leads) => {
+      logger.info(0, leads ? "this replica decides" : "another replica decides");
+      approver.wake();
+    },
+  });
+  const { election, logger, onError } = replica;
+  // A dry run writes nothing, so it need not be elected.
+  const leading = () => dryRun || election.leading;
+  const approver: Approver = new Approver({
+    ...{ ...config, log: log ?? noDecisionLog, leading, onError },
+    onDecision: (decision) => {
+      metrics.decided(decision);
+      const { explanation, kind, node, pool, request, rule } = decision;
+      logger.info(0, verb(decision, dryRun), { request, kind, node, pool, rule, why: explanation });
+    },
+  });
+  const metrics = approverMetrics(() => approver, leading);
+  return replica.run({
+    ...{ what: "csr approver", fields: { dryRun }, registry: metrics.registry, problem: () => approver.problem },
+    start: () => {
+      if (!dryRun) election.start();
+      approver.start();
+    },
+    stop: async () => {
+      await approver.stop();
+      log?.close();
+    },
+  });
+}
+
+function verb({ action }: Decision, dryRun: boolean): string {
+  const done = { approve: "approved", deny: "denied", leave: "left pending" }[action];
+  return dryRun && action !== "leave" ? `would be ${done}` : done;
+}
+
+const PREFIX = "drawbridge_csr_";
+
+export function approverMetrics(approver: () => Approver, leading: () => boolean) {
+  const registry = new MetricsRegistry();
+  const decisions = registry.counter(
+    `${PREFIX}decisions_total`,
+    "Decisions about requests, by the rule that was broken first (all: none was).",
+    ["action", "kind", "rule"],
+  );
+  const failures = registry.counter(`${PREFIX}failures_total`, "Looks that failed, and lost connections.");
+  registry.gauge(
+    `${PREFIX}pending`,
+    "Undecided requests of kubelets that are younger than an hour.",
+    () => approver().pendingCounts.pending,
+  );
+  registry.gauge(
+    `${PREFIX}pending_limit`,
+    "Above this many of them nothing is approved.",
+    () => approver().pendingCounts.limit,
+  );
+  registry.gauge(`${PREFIX}leader`, "Whether this replica decides.", () => Number(leading()));
+  processMetrics(registry);
+  return {
+    registry,
+    decided: ({ action, kind, rule }: Decision) => decisions.inc({ action, kind, rule }),
+    failed: () => failures.inc(),
+  };
 }

@@ -3,8 +3,7 @@
 import { KubeApiError } from "../../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../../kube/port.js";
 import type { Node } from "../../objects.js";
-import { type Pod, podPath, podsPath } from "../drain.js";
-import { NODES_PATH, nodePath } from "../node.js";
+import { NODES_PATH, type NodePod, nodePath, podPath, podsPath } from "../node.js";
 
 export class MemoryCluster {
   readonly objects = new Map<string, KubeObject>();
@@ -24,10 +23,10 @@ export class MemoryCluster {
     this.#put(nodePath(name), node);
   }
 
-  putPod(name: string, node: string, change: Partial<Pod> = {}): Pod {
+  putPod(name: string, node: string, change: Partial<NodePod> = {}): NodePod {
     const controller = { kind: "ReplicaSet", name: "some", controller: true };
     const metadata = { name, namespace: "default", uid: name, ownerReferences: [controller], ...change.metadata };
-    const pod: Pod = { ...change, metadata, spec: { nodeName: node, ...change.spec } };
+    const pod: NodePod = { ...change, metadata, spec: { nodeName: node, ...change.spec } };
     this.#put(podPath(pod), pod);
     return pod;
   }
@@ -47,11 +46,11 @@ export class MemoryCluster {
   }
 
   #evict(path: string): KubeObject {
-    const pod = this.#found(path.replace(/\/eviction$/, "")) as Pod;
+    const pod = this.#found(path.replace(/\/eviction$/, "")) as NodePod;
     const name = pod.metadata?.name ?? "";
     if (this.held.has(name)) throw refusal(429, "Cannot evict pod as it would violate the pod's disruption budget.");
     if (this.lingering.has(name)) {
-      this.#put(podPath(pod), { ...pod, metadata: { ...pod.metadata, deletionTimestamp: "now" } } as Pod);
+      this.#put(podPath(pod), { ...pod, metadata: { ...pod.metadata, deletionTimestamp: "now" } } as NodePod);
     } else this.objects.delete(podPath(pod));
     return {};
   }
@@ -76,7 +75,7 @@ export class MemoryCluster {
       this.before("list", path);
       const node = /^spec.nodeName=(.*)$/.exec(fieldSelector)?.[1];
       const isIn = (key: string) => (path === NODES_PATH ? key.startsWith(NODES_PATH) : key.includes("/pods/"));
-      const items = [...this.objects].filter(([key]) => isIn(key)).map(([, object]) => object as Pod);
+      const items = [...this.objects].filter(([key]) => isIn(key)).map(([, object]) => object as NodePod);
       return {
         items: items.filter(({ spec }) => node === undefined || spec?.nodeName === node) as KubeObject[] as T[],
       };
