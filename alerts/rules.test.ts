@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
 import { type Family, MetricsRegistry } from "../src/base/metrics/registry.js";
 import { controllerMetrics } from "../src/cluster/nodes/controller/run.js";
-import { approverMetrics } from "../src/cluster/nodes/csr/approver/approver.js";
+import { approverMetrics } from "../src/cluster/nodes/csr/approver.js";
 import { servingMetrics } from "../src/cluster/nodes/serving/metrics.js";
 import { doctorMetrics } from "../src/insight/diagnosis/workers/watch.js";
 import { agentMetrics } from "../src/insight/observe/metrics/agent-metrics.js";

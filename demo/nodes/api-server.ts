@@ -10,7 +10,7 @@ import { json } from "node:stream/consumers";
 import type { TLSSocket } from "node:tls";
 import { KubeApiError } from "../../src/cluster/kube/errors.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
-import { createDirectoryApi } from "../../src/cluster/nodes/controller/directory/api.js";
+import { createDirectoryApi } from "../../src/cluster/nodes/controller/directory.js";
 import { defaultPolicy } from "../../src/cluster/nodes/csr/request-context.js";
 import {
   outcomeOf,

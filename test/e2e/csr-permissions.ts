@@ -1,7 +1,7 @@
 /** An approver that lacks one right, from a clean start. */
 import { LeaderElection } from "../../src/cluster/kube/leader.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
-import { Approver } from "../../src/cluster/nodes/csr/approver/approver.js";
+import { Approver } from "../../src/cluster/nodes/csr/approver.js";
 import { noDecisionLog } from "../../src/cluster/nodes/csr/decide.js";
 import { configMapInventory } from "../../src/cluster/nodes/csr/inventory.js";
 import { MemoryStore } from "../../src/cluster/nodes/csr/memory.js";

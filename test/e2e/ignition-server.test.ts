@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { requirePeer } from "../../peers/index.js";
-import { createDirectoryApi } from "../../src/cluster/nodes/controller/directory/api.js";
+import { createDirectoryApi } from "../../src/cluster/nodes/controller/directory.js";
 import { readInventory } from "../../src/cluster/nodes/csr/inventory.js";
 import {
   annotation,

@@ -1,5 +1,5 @@
 /** `drawbridge csr approver`: the approver, which runs until it gets a signal. */
-import { runApprover } from "../../cluster/nodes/csr/approver/approver.js";
+import { runApprover } from "../../cluster/nodes/csr/approver.js";
 import { APPROVER_NAME } from "../../cluster/nodes/permissions.js";
 import { duration, yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";

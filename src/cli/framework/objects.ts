@@ -32,7 +32,7 @@ export async function openObjects({ directory, kubeconfig, context }: ObjectFlag
   if (kubeconfig + context !== "") {
     throw refused("--directory and --kubeconfig (with --context) exclude each other: objects are in one place");
   }
-  const { createDirectoryApi } = await import("../../cluster/nodes/controller/directory/api.js");
+  const { createDirectoryApi } = await import("../../cluster/nodes/controller/directory.js");
   return createDirectoryApi({ directory });
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { dataUrlOf } from "../../base/data-url.js";
-import { createDirectoryApi } from "../../cluster/nodes/controller/directory/api.js";
+import { createDirectoryApi } from "../../cluster/nodes/controller/directory.js";
 import { encoded, type Secret } from "../../cluster/nodes/objects.js";
 import { bootstrapKubeconfig } from "../../cluster/nodes/payload/testing/inputs.js";
 import { makeTokenSecret, pack, withExpiry } from "../../cluster/nodes/token/token-secret.js";

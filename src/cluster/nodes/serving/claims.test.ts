@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createDirectoryApi } from "../controller/directory/api.js";
+import { createDirectoryApi } from "../controller/directory.js";
 import { configMapInventory, directoryInventory, readInventory } from "../csr/inventory.js";
 import { type ClaimStore, claimsInConfigMap, claimsInFile, withClaims, writeClaims } from "./claims.js";
 

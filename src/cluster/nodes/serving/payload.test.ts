@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { KubeApi } from "../../kube/port.js";
-import { createDirectoryApi } from "../controller/directory/api.js";
+import { createDirectoryApi } from "../controller/directory.js";
 import { pullSecretHash, trustBundleHash } from "../hash/pool-hash.js";
 import { encoded } from "../objects.js";
 import { bootstrapKubeconfig, caPem, pullSecret } from "../payload/testing/inputs.js";

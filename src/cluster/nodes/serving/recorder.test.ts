@@ -7,7 +7,7 @@ import { ManualClock } from "../../../base/testing/manual-clock.js";
 import type { ServedFetch } from "../../ignition/server/fetches.js";
 import { KubeApiError } from "../../kube/errors.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { createDirectoryApi } from "../controller/directory/api.js";
+import { createDirectoryApi } from "../controller/directory.js";
 import type { Claim } from "../csr/inventory.js";
 import { annotation, type Secret } from "../objects.js";
 import { openAuditLog, Recorder, type RecorderOptions } from "./recorder.js";

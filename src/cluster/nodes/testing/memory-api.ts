@@ -1,6 +1,6 @@
 /** The API on a directory of objects, kept in memory: the same behaviour without a disk. */
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { completed, createObjectApi, keyOf, type ObjectStore, type StoredObject } from "../controller/directory/api.js";
+import { completed, createObjectApi, keyOf, type ObjectStore, type StoredObject } from "../controller/directory.js";
 
 export function createMemoryApi(): KubeApi {
   return createObjectApi(new ObjectsInMemory(), 5);

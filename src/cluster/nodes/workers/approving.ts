@@ -10,7 +10,7 @@ import { isLeaseValid, type Lease, leasePath } from "../../kube/lease.js";
 import { find } from "../../kube/objects.js";
 import { collectionPath, objectPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
-import { Approver } from "../csr/approver/approver.js";
+import { Approver } from "../csr/approver.js";
 import { openDecisionLog } from "../csr/decide.js";
 import { configMapInventory, directoryInventory, INVENTORY_LABEL, withClaimsOf } from "../csr/inventory.js";
 import { MemoryStore } from "../csr/memory.js";

@@ -344,7 +344,7 @@ function objectFacts({ address, host, kubeconfig, namespace, role }: DoctorPlace
     async objects(facts) {
       const directory = await keepsFiles(facts);
       if (directory === undefined || kubeconfig !== "") return (await facts.get("cluster")).api;
-      const { createDirectoryApi } = await import("../../../cluster/nodes/controller/directory/api.js");
+      const { createDirectoryApi } = await import("../../../cluster/nodes/controller/directory.js");
       const api = createDirectoryApi({ directory });
       opened.push(api);
       return api;

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { collectionPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
-import { createDirectoryApi } from "../../../cluster/nodes/controller/directory/api.js";
+import { createDirectoryApi } from "../../../cluster/nodes/controller/directory.js";
 import { directoryInventory } from "../../../cluster/nodes/csr/inventory.js";
 import { MemoryStore } from "../../../cluster/nodes/csr/memory.js";
 import { defaultPolicy } from "../../../cluster/nodes/csr/request-context.js";

@@ -10,7 +10,7 @@ import { type ConfigMap, encoded, type Secret } from "../../objects.js";
 import { CLUSTER_LABEL } from "../../pool/input.js";
 import { NODE_POOL_VERSION, type NodePool, type NodePoolSpec } from "../../pool/node-pool.js";
 import { PoolController, type PoolControllerOptions } from "../controller.js";
-import { createDirectoryApi } from "../directory/api.js";
+import { createDirectoryApi } from "../directory.js";
 
 export const namespace = "clusters";
 /** Where HyperShift would keep the Secrets of the cluster. */

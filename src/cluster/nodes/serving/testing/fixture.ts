@@ -8,7 +8,7 @@ import { eventually } from "../../../../base/testing/eventually.js";
 import { ManualClock } from "../../../../base/testing/manual-clock.js";
 import { TokenStore } from "../../../ignition/server/tokens.js";
 import type { KubeApi } from "../../../kube/port.js";
-import { createDirectoryApi } from "../../controller/directory/api.js";
+import { createDirectoryApi } from "../../controller/directory.js";
 import type { Secret } from "../../objects.js";
 import { makeTokenSecret, readTokenSecret, type TokenSecretContent } from "../../token/token-secret.js";
 import { TokenController, type TokenControllerOptions } from "../token-controller.js";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { clusterMap, makePool, namespace, pullSecret } from "../controller/testing/fixture.js";
 import { type ConfigMap, nameOf, pathOf, type Secret } from "../objects.js";
-import { passInputOf, type View } from "../pool/input.js";
-import { clusterMap, makePool, namespace, pullSecret } from "./testing/fixture.js";
+import { passInputOf, type View } from "./input.js";
 
 const byPath = <T extends object>(...objects: readonly T[]) =>
   new Map(objects.map((object) => [pathOf(nameOf(object)), object]));

@@ -4,16 +4,16 @@ import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { Document, parseAllDocuments } from "yaml";
-import { pause, systemClock } from "../../../../base/clock.js";
-import { DrawbridgeError, wrapErrors } from "../../../../base/errors/error.js";
-import { LockError, withLock } from "../../../../base/file-lock.js";
-import { replaceFile } from "../../../../base/files.js";
-import { KubeApiError } from "../../../kube/errors.js";
-import { collectionPath, isClusterWide, type Kind } from "../../../kube/paths.js";
-import type { KubeApi, KubeList, KubeObject, KubeWatchOptions, ListOptions, WatchEvent } from "../../../kube/port.js";
-import { encoded, type Metadata, type Secret, secondTime } from "../../objects.js";
-import { readYamlStream } from "../../yaml.js";
-import { shapeProblem } from "../apply-objects.js";
+import { pause, systemClock } from "../../../base/clock.js";
+import { DrawbridgeError, wrapErrors } from "../../../base/errors/error.js";
+import { LockError, withLock } from "../../../base/file-lock.js";
+import { replaceFile } from "../../../base/files.js";
+import { KubeApiError } from "../../kube/errors.js";
+import { collectionPath, isClusterWide, type Kind } from "../../kube/paths.js";
+import type { KubeApi, KubeList, KubeObject, KubeWatchOptions, ListOptions, WatchEvent } from "../../kube/port.js";
+import { encoded, type Metadata, type Secret, secondTime } from "../objects.js";
+import { readYamlStream } from "../yaml.js";
+import { shapeProblem } from "./apply-objects.js";
 
 interface DirectoryApiOptions {
   readonly directory: string;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { requireConfig } from "../../ignition/parse.js";
-import { userData, workerUserData } from "../token/user-data.js";
+import { userData, workerUserData } from "./user-data.js";
 
 const pool = (ignitionEndpoint = "ignition.example:22624") =>
   userData({

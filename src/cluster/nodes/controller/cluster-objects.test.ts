@@ -2,9 +2,9 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { KubeApi, KubeObject } from "../../../kube/port.js";
-import { REQUESTS_PATH, requestPath, type SigningRequest } from "../../csr/signing-request.js";
-import { createDirectoryApi } from "./api.js";
+import type { KubeApi, KubeObject } from "../../kube/port.js";
+import { REQUESTS_PATH, requestPath, type SigningRequest } from "../csr/signing-request.js";
+import { createDirectoryApi } from "./directory.js";
 
 let directory: string;
 let api: KubeApi;

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { eventually } from "../../../../base/testing/eventually.js";
-import { ManualClock } from "../../../../base/testing/manual-clock.js";
-import { createAuthority, issueCertificate } from "../../../../tunnel/pki/issue.js";
-import { createKubeApi } from "../../../kube/client.js";
-import type { KubeApi } from "../../../kube/port.js";
-import { replyStatus } from "../../../kube/testing/api-stub.js";
-import { ApproverClusterStub, namespace } from "../../testing/cluster-stub.js";
-import { startTime } from "../../testing/pools.js";
+import { eventually } from "../../../base/testing/eventually.js";
+import { ManualClock } from "../../../base/testing/manual-clock.js";
+import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
+import { createKubeApi } from "../../kube/client.js";
+import type { KubeApi } from "../../kube/port.js";
+import { replyStatus } from "../../kube/testing/api-stub.js";
+import { ApproverClusterStub, namespace } from "../testing/cluster-stub.js";
+import { startTime } from "../testing/pools.js";
 import {
   approvedRecord,
   inventoryOf,
@@ -14,14 +14,14 @@ import {
   type RequestChange,
   signingRequest,
   worker,
-} from "../../testing/requests.js";
-import type { DecisionEntry } from "../decide.js";
-import { configMapInventory, type Inventory } from "../inventory.js";
-import { MemoryStore } from "../memory.js";
-import { Networks } from "../names.js";
-import { defaultPolicy } from "../request-context.js";
-import type { RequestKind, SigningRequest } from "../signing-request.js";
+} from "../testing/requests.js";
 import { Approver, type ApproverOptions, approverMetrics } from "./approver.js";
+import type { DecisionEntry } from "./decide.js";
+import { configMapInventory, type Inventory } from "./inventory.js";
+import { MemoryStore } from "./memory.js";
+import { Networks } from "./names.js";
+import { defaultPolicy } from "./request-context.js";
+import type { RequestKind, SigningRequest } from "./signing-request.js";
 
 const memoryName = "approver-memory";
 let cluster: ApproverClusterStub;

@@ -1,16 +1,16 @@
 /** Watches requests and nodes and decides what is pending, again and again: after every change, and every few seconds. */
-import { type Clock, systemClock } from "../../../../base/clock.js";
-import { messageOf } from "../../../../base/errors/error.js";
-import type { Endpoint } from "../../../../base/http.js";
-import { processMetrics } from "../../../../base/metrics/process-metrics.js";
-import { MetricsRegistry } from "../../../../base/metrics/registry.js";
-import { ListWatch } from "../../../kube/list-watch.js";
-import { collectionPath } from "../../../kube/paths.js";
-import type { KubeApi } from "../../../kube/port.js";
-import { byName, type Node } from "../../objects.js";
-import { APPROVER_NAME } from "../../permissions.js";
-import { Replica } from "../../replica.js";
-import { type WorkOutcome, WorkQueue } from "../../work-queue.js";
+import { type Clock, systemClock } from "../../../base/clock.js";
+import { messageOf } from "../../../base/errors/error.js";
+import type { Endpoint } from "../../../base/http.js";
+import { processMetrics } from "../../../base/metrics/process-metrics.js";
+import { MetricsRegistry } from "../../../base/metrics/registry.js";
+import { ListWatch } from "../../kube/list-watch.js";
+import { collectionPath } from "../../kube/paths.js";
+import type { KubeApi } from "../../kube/port.js";
+import { byName, type Node } from "../objects.js";
+import { APPROVER_NAME } from "../permissions.js";
+import { Replica } from "../replica.js";
+import { type WorkOutcome, WorkQueue } from "../work-queue.js";
 import {
   apiServerAddresses,
   carryOut,
@@ -21,8 +21,8 @@ import {
   decisionEntry,
   noDecisionLog,
   openDecisionLog,
-} from "../decide.js";
-import type { Inventory, InventorySource } from "../inventory.js";
+} from "./decide.js";
+import type { Inventory, InventorySource } from "./inventory.js";
 import {
   type HeldNames,
   heldNamesOf,
@@ -31,9 +31,9 @@ import {
   updatedRecord,
   withCertificate,
   withoutApproval,
-} from "../memory.js";
-import type { ApprovalPolicy, ClusterState } from "../request-context.js";
-import { mostPending } from "../rules.js";
+} from "./memory.js";
+import type { ApprovalPolicy, ClusterState } from "./request-context.js";
+import { mostPending } from "./rules.js";
 import {
   createdAt,
   issuedServing,
@@ -43,7 +43,7 @@ import {
   requestName,
   requestUid,
   type SigningRequest,
-} from "../signing-request.js";
+} from "./signing-request.js";
 
 export interface ApproverOptions {
   readonly api: KubeApi;

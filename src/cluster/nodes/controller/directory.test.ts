@@ -2,13 +2,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { eventually } from "../../../../base/testing/eventually.js";
-import { LeaderElection } from "../../../kube/leader.js";
-import { ListWatch } from "../../../kube/list-watch.js";
-import type { KubeApi, KubeObject } from "../../../kube/port.js";
-import type { ConfigMap, Metadata, Secret } from "../../objects.js";
-import type { NodePool } from "../../pool/node-pool.js";
-import { createDirectoryApi } from "./api.js";
+import { eventually } from "../../../base/testing/eventually.js";
+import { LeaderElection } from "../../kube/leader.js";
+import { ListWatch } from "../../kube/list-watch.js";
+import type { KubeApi, KubeObject } from "../../kube/port.js";
+import type { ConfigMap, Metadata, Secret } from "../objects.js";
+import type { NodePool } from "../pool/node-pool.js";
+import { createDirectoryApi } from "./directory.js";
 
 const maps = "/api/v1/namespaces/default/configmaps";
 const secrets = "/api/v1/namespaces/default/secrets";
