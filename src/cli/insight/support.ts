@@ -1,9 +1,16 @@
 /** `drawbridge support`: one archive for a support case, without secrets. */
 import { type SupportManifest, writeBundle } from "../../insight/support/bundle.js";
-import { doctorPart, processesPart, tokensInUse } from "../../insight/support/local-parts.js";
-import { adminParts, configPart, logPart, platformPart } from "../../insight/support/parts.js";
+import {
+  adminParts,
+  configPart,
+  doctorPart,
+  logPart,
+  platformPart,
+  processesPart,
+  tokensInUse,
+} from "../../insight/support/parts.js";
 import { AdminPort } from "../../insight/watch/admin-port.js";
-import { inGroup, repeated, text } from "../flags/flag.js";
+import { inGroup, repeated, text, type Values } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Environment, VERSION } from "../framework/define.js";
 import { readInput } from "../framework/files.js";
@@ -59,17 +66,11 @@ that a flag named could not be collected. For the bridge of a bootstrap there is
     });
     return { out, ...manifest };
   },
-  show: ({ out, ...manifest }) => supportText(out, manifest),
+  show: supportText,
   exitCode: ({ missing }) => (missing.length > 0 ? 1 : 0),
 });
 
-interface CheckedFlags {
-  readonly out: string;
-  readonly admin: readonly string[];
-  readonly tokenFile: readonly string[];
-}
-
-function check({ out, admin, tokenFile }: CheckedFlags): void {
+function check({ out, admin, tokenFile }: Values<ReturnType<typeof supportFlags>>): void {
   if (out === "") throw refused("--out must name the archive to write, support.tar.gz say");
   for (const url of admin) checkAdminUrl(url);
   if (admin.length > 0 && tokenFile.length === 0)
@@ -78,12 +79,13 @@ function check({ out, admin, tokenFile }: CheckedFlags): void {
     throw refused("--token-file goes with every --admin: give one for all of them, or one for each in the same order");
 }
 
-function supportText(out: string, { files, leftOut, missing }: SupportManifest): string {
-  const marks = ({ redacted, cut }: SupportManifest["files"][number]): string =>
-    [redacted ? ", secrets removed" : "", cut ? ", only a part" : ""].join("");
+function supportText({ out, files, leftOut, missing }: SupportManifest & { readonly out: string }): string {
   return [
     `${out} has ${files.length} files:`,
-    ...files.map((file) => `  ${file.path} (${file.bytes} bytes${marks(file)})`),
+    ...files.map(({ path, bytes, redacted, cut }) => {
+      const marks = `${redacted ? ", secrets removed" : ""}${cut ? ", only a part" : ""}`;
+      return `  ${path} (${bytes} bytes${marks})`;
+    }),
     ...leftOut.map(({ path, why }) => `left out: ${path}: ${why}`),
     ...missing.map(({ name, why }) => `could not be had: ${name}: ${why}`),
     "",

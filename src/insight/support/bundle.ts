@@ -1,8 +1,9 @@
 /** Everything that explains an installation in one archive. What is not available is named in it; secrets are never in it. */
-
 import { ArchiveWriter } from "../../base/archive-writer.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
-import { Scrubber } from "./scrub.js";
+import { type Redacted, redactFile } from "../../base/redact/file.js";
+import { REMOVED } from "../../base/redact/names.js";
+import { spellingsOf } from "../../base/redact/spellings.js";
 
 export interface BundleFile {
   /** Within the bundle. */
@@ -29,109 +30,80 @@ export interface BundleOptions {
   readonly secrets: readonly string[];
 }
 
-export interface SupportManifest {
-  readonly tool: string;
-  readonly version: 1;
-  readonly madeAt: string;
-  readonly files: readonly {
-    readonly path: string;
-    readonly bytes: number;
-    /** Secrets were taken out of it. */
-    readonly redacted?: true;
-    readonly cut?: true;
-  }[];
-  /** Available, but not put in. */
-  readonly leftOut: readonly { readonly path: string; readonly why: string }[];
-  /** Asked for, but not available. */
-  readonly missing: readonly { readonly name: string; readonly why: string }[];
-}
+export type SupportManifest = Awaited<ReturnType<typeof writeBundle>>;
 
 /** Of one file, before it is packed. */
 export const LARGEST_FILE = 8 * 1024 * 1024;
 const LARGEST_BUNDLE = 64 * 1024 * 1024;
 
 /** Throws DB_SUPPORT when it cannot be written; then nothing is left behind. */
-export async function writeBundle(options: BundleOptions): Promise<SupportManifest> {
-  const bundle = new Bundle(options);
+export async function writeBundle({ out, version, now, parts, secrets }: BundleOptions) {
+  const archive = new ArchiveWriter(out);
+  const scrub = scrubber(secrets);
+  const root = `drawbridge-support-${now.toISOString().replace(/[-:]|\..*$/g, "")}`;
+  const manifest = {
+    ...{ tool: `drawbridge ${version}`, version: 1, madeAt: now.toISOString() },
+    /** `redacted`: secrets were taken out of it. */
+    files: [] as { path: string; bytes: number; redacted?: true; cut?: true }[],
+    /** Available, but not put in. */
+    leftOut: [] as { path: string; why: string }[],
+    /** Asked for, but not available. */
+    missing: [] as { name: string; why: string }[],
+  };
+  const { files, leftOut, missing } = manifest;
+  let total = 0;
+
+  /** Two logs may have the same name. */
+  const freeName = (path: string): string => {
+    const taken = new Set([...files, ...leftOut].map((file) => file.path));
+    let name = path;
+    for (let count = 2; taken.has(name); count++) name = path.replace(/(?=\.[^./]*$)|$/, `-${count}`);
+    return name;
+  };
+  const add = async ({ path: given, content, isCut }: BundleFile): Promise<void> => {
+    const path = freeName(given);
+    const raw = Buffer.from(content);
+    const isTooLarge = raw.length > LARGEST_FILE || total + raw.length > LARGEST_BUNDLE;
+    const scrubbed = isTooLarge ? ({ state: "left-out", why: "it is too large" } as const) : scrub(path, raw);
+    if (scrubbed.state === "left-out") return void leftOut.push({ path, why: scrubbed.why });
+    const bytes = scrubbed.content.length;
+    total += bytes;
+    await archive.add(`${root}/${path}`, scrubbed.content, now);
+    files.push({ path, bytes, ...(scrubbed.changed && { redacted: true }), ...(isCut && { cut: true }) });
+  };
+  /** Sentences may quote a process or a file. */
+  const sentence = (text: string): string => {
+    const clean = scrub("sentence.txt", Buffer.from(text));
+    return clean.state === "kept" ? clean.content.toString("utf8") : "(not shown: it holds a secret)";
+  };
+
   try {
-    for (const part of options.parts) await bundle.take(part);
-    return await bundle.close();
+    for (const { name, collect } of parts) {
+      try {
+        for await (const piece of await collect()) await add(piece);
+      } catch (reason) {
+        if (archive.failed) throw reason;
+        missing.push({ name: sentence(name), why: sentence(messageOf(reason)) });
+      }
+    }
+    await archive.add(`${root}/manifest.json`, Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`), now);
+    await archive.close();
+    return manifest;
   } catch (reason) {
-    await bundle.discard();
+    await archive.discard();
     throw new DrawbridgeError("DB_SUPPORT", messageOf(reason), { cause: reason });
   }
 }
 
-class Bundle {
-  readonly #options: BundleOptions;
-  readonly #archive: ArchiveWriter;
-  readonly #scrubber: Scrubber;
-  readonly #root: string;
-  readonly #files: SupportManifest["files"][number][] = [];
-  readonly #leftOut: SupportManifest["leftOut"][number][] = [];
-  readonly #missing: SupportManifest["missing"][number][] = [];
-  #bytes = 0;
-
-  constructor(options: BundleOptions) {
-    this.#options = options;
-    this.#archive = new ArchiveWriter(options.out);
-    this.#scrubber = new Scrubber(options.secrets);
-    this.#root = `drawbridge-support-${options.now.toISOString().replace(/[-:]|\..*$/g, "")}`;
-  }
-
-  async take({ name, collect }: BundlePart): Promise<void> {
-    try {
-      for await (const piece of await collect()) await this.#add(piece);
-    } catch (reason) {
-      if (this.#archive.failed) throw reason;
-      this.#missing.push({ name: this.#sentence(name), why: this.#sentence(messageOf(reason)) });
-    }
-  }
-
-  async close(): Promise<SupportManifest> {
-    const { now, version } = this.#options;
-    const manifest: SupportManifest = {
-      ...{ tool: `drawbridge ${version}`, version: 1, madeAt: now.toISOString() },
-      ...{ files: this.#files, leftOut: this.#leftOut, missing: this.#missing },
-    };
-    await this.#archive.add(`${this.#root}/manifest.json`, Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`), now);
-    await this.#archive.close();
-    return manifest;
-  }
-
-  discard(): Promise<void> {
-    return this.#archive.discard();
-  }
-
-  async #add({ path: given, content, isCut = false }: BundleFile): Promise<void> {
-    const path = this.#freeName(given);
-    const raw = Buffer.from(content);
-    if (raw.length > LARGEST_FILE || this.#bytes + raw.length > LARGEST_BUNDLE) {
-      return void this.#leftOut.push({ path, why: "it is too large" });
-    }
-    const scrubbed = this.#scrubber.scrub(path, raw);
-    if (scrubbed.state === "left-out") return void this.#leftOut.push({ path, why: scrubbed.why });
-    const bytes = scrubbed.content.length;
-    this.#bytes += bytes;
-    await this.#archive.add(`${this.#root}/${path}`, scrubbed.content, this.#options.now);
-    this.#files.push({
-      ...{ path, bytes },
-      ...(scrubbed.changed ? { redacted: true } : {}),
-      ...(isCut ? { cut: true } : {}),
-    });
-  }
-
-  /** Two logs may have the same name. */
-  #freeName(path: string): string {
-    const taken = new Set([...this.#files, ...this.#leftOut].map((file) => file.path));
-    let name = path;
-    for (let count = 2; taken.has(name); count++) name = path.replace(/(?=\.[^./]*$)|$/, `-${count}`);
-    return name;
-  }
-
-  /** Sentences may quote a process or a file. */
-  #sentence(text: string): string {
-    const clean = this.#scrubber.scrub("sentence.txt", Buffer.from(text));
-    return clean.state === "kept" ? clean.content.toString("utf8") : "(not shown: it holds a secret)";
-  }
+/** The one redaction, and what only a bundle knows: the very secrets it was made with. */
+export function scrubber(secrets: readonly string[]): (path: string, content: Buffer) => Redacted {
+  const known = secrets.map((text) => text.trim()).filter((text) => text.length >= 4);
+  const spellings = [...new Set(known.flatMap(spellingsOf))].sort((one, other) => other.length - one.length);
+  return (path, content) => {
+    // First the known ones: what is taken out by its form may have cut one of them in two.
+    const text = content.toString("latin1");
+    const rest = spellings.reduce((left, secret) => left.replaceAll(secret, REMOVED), text);
+    const redacted = redactFile(path, rest === text ? content : Buffer.from(rest, "latin1"));
+    return redacted.state === "left-out" ? redacted : { ...redacted, changed: redacted.changed || rest !== text };
+  };
 }
