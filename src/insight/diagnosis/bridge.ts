@@ -1,9 +1,8 @@
 /** The bridge to verify: as flags describe it, completed from the files and processes of this host. */
-import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { findAddressRecord } from "../../cluster/bootstrap/address/record.js";
 import { type BridgeModel, bridgeModel } from "../../cluster/bootstrap/model/model.js";
-import { type Topology, topologies } from "../../cluster/bootstrap/model/names.js";
+import type { Topology } from "../../cluster/bootstrap/model/names.js";
 import { type EgressReading, readEgress } from "../../cluster/bootstrap/settings/egress-config.js";
 import {
   type ApiServerSettings,
@@ -14,6 +13,7 @@ import {
 } from "../../cluster/bootstrap/settings/programs.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
 import type { Frontend, FrontendProtocol, FrontendTls } from "../../tunnel/client/index.js";
+import { detectTopology } from "./programs.js";
 import type { ServiceRoute } from "./rehearsal/service-call.js";
 
 /** A bridge as flags describe it. What is empty or undefined is found on the host. */
@@ -43,7 +43,7 @@ export async function describeBridge(
   api: KubeApi | undefined,
   signal: AbortSignal,
 ) {
-  const model = given.recorded ?? bridgeModel({ for: given.topology ?? topologyOfHost() });
+  const model = given.recorded ?? bridgeModel({ for: given.topology ?? detectTopology() });
   const { paths } = model;
   const egressConfig = given.egressConfig || paths.egressConfig.host;
   const egress = await readEgress(egressConfig);
@@ -65,15 +65,6 @@ export async function describeBridge(
     /** How the kube-apiserver dials services. */
     resolve: given.resolve ?? resolution(model, apiServer),
   };
-}
-
-/** Where a bridge of each kind would have left something. */
-function topologyOfHost(): Topology {
-  const exists = (topology: Topology): boolean => {
-    const { egressConfig, socket } = bridgeModel({ for: topology }).paths;
-    return existsSync(egressConfig.host) || (topology === "openshift" && existsSync(socket.host));
-  };
-  return topologies.find(exists) ?? (existsSync("/etc/kubernetes/admin.conf") ? "kubeadm" : "bare");
 }
 
 function frontendOf(

@@ -11,27 +11,30 @@ import type { Lease } from "../../cluster/kube/lease.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
 import type { Secret } from "../../cluster/nodes/objects.js";
 import type { NodePool } from "../../cluster/nodes/pool/node-pool.js";
-import type { Frontend, FrontendProtocol } from "../../tunnel/client/frontend.js";
+import type { Frontend } from "../../tunnel/client/frontend.js";
 import type { InspectionReport } from "../../tunnel/pki/inspect/inspect.js";
 import type { Overview } from "../observe/admin/contract.js";
 import type { Bundle } from "./bundle/bundle.js";
 import type { BootstrapIgn } from "./checks/bootstrap-ign.js";
-import type { Handshake } from "./host/handshake.js";
+import type { findNetworks } from "./find-networks.js";
+import type { Dialled } from "./host/handshake.js";
+import type { socketFile } from "./host/this-host.js";
 import type { HostedCondition } from "./hosted/conditions.js";
 import type { DoctorRole, ProgramKind } from "./programs.js";
-import type { AggregatedApi, HostedWebhook, HostedWorkload } from "./sources/hosted.js";
-import type { IgnitionAnswer, NetworkCertificate, PoolState, WaitingRequest } from "./sources/pool.js";
-import type { WorkerFixes } from "./workers/fixes.js";
+import type { listApiServices } from "./rehearsal/api-services.js";
+import type { DeclaredWebhook } from "./rehearsal/webhooks.js";
+import type { askFrontend, connectedAgents } from "./sources/bridge.js";
+import type { HostedWorkload } from "./sources/hosted.js";
+import type { ignitionAnswers, NetworkCertificate, PoolContext, PoolState, WaitingRequest } from "./sources/pool.js";
 
-export interface Facts extends HostFacts, ProgramFacts, ClusterFacts, PoolFacts, HostedFacts, BridgeFacts {
+export interface Facts {
   /** The time by the clock of the host that is diagnosed. */
   readonly now: Date;
-}
 
-interface HostFacts {
+  // Of a host.
   readonly nodeVersion: string;
   readonly isFips: boolean;
-  readonly networks: ClusterNetworks;
+  readonly networks: Awaited<ReturnType<typeof findNetworks>>;
   /** The host's own routes to each pod network. */
   readonly podRoutes: readonly { readonly prefix: Prefix; readonly routes: readonly string[] }[];
   /** The address that agents would be given now, and the one that certificates and agents were made for. */
@@ -41,9 +44,8 @@ interface HostFacts {
   /** The certificates of this side. */
   readonly certificates: InspectionReport;
   readonly egress: EgressReading;
-}
 
-interface ProgramFacts {
+  // Of a program.
   readonly role: DoctorRole;
   readonly model: BridgeModel;
   /** The program that the role is about. */
@@ -53,9 +55,13 @@ interface ProgramFacts {
     readonly running: RunningProgram | undefined;
   };
   readonly openFiles: { readonly who: string; readonly line: string; readonly path: string };
-  readonly health: HealthAnswer;
+  /** The answer, or why there is none. */
+  readonly health: {
+    readonly url: string;
+    readonly answer: { readonly status: number; readonly body: string } | string;
+  };
   /** Ports that a server opens here. */
-  readonly serverPorts: { readonly agent: number; readonly health: number; readonly admin: number };
+  readonly serverPorts: Readonly<Record<"agent" | "health" | "admin", number>>;
   /** The proxy-server's flags, from the process or from what starts it. */
   readonly serverFlags: CommandLine;
   /** What whoever dials the server as an agent gets. */
@@ -66,7 +72,7 @@ interface ProgramFacts {
   )[];
   readonly sidecar: SidecarSettings;
   readonly nameResolution: readonly NameResolution[];
-  readonly ignitionPort: Pick<Dialled, "where" | "handshake">;
+  readonly ignitionPort: Dialled;
   /** The addresses of the Ignition server that machines are given; a sentence when none is known. */
   readonly ignitionNames: readonly string[] | string;
   /** What the process answers on its admin port; `metrics` is empty when they could not be read. */
@@ -75,9 +81,8 @@ interface ProgramFacts {
   readonly overview: Overview;
   /** Sockets among the listeners of the overview that accept no connection. */
   readonly deadSockets: readonly string[];
-}
 
-interface ClusterFacts {
+  // Of a cluster.
   readonly cluster: { readonly api: KubeApi; readonly endpoint: KubeEndpoint };
   /** Where pools, tokens and leases are: in that cluster, or in a directory. */
   readonly objects: KubeApi;
@@ -88,19 +93,17 @@ interface ClusterFacts {
   readonly lease: { readonly path: string; readonly namespace: string; readonly lease: Lease | undefined };
   readonly pools: { readonly namespace: string; readonly items: readonly NodePool[] };
   readonly tokenSecrets: { readonly namespace: string; readonly items: readonly Secret[] };
-}
 
-interface PoolFacts {
+  // Of a pool of machines.
   readonly poolState: PoolState;
-  readonly ignitionAnswers: readonly IgnitionAnswer[];
+  readonly ignitionAnswers: Awaited<ReturnType<typeof ignitionAnswers>>;
   readonly waitingRequests: readonly WaitingRequest[];
   /** The Secret that the cluster network of a hosted control plane waits for. */
   readonly networkCertificate: NetworkCertificate;
-  /** Repairs that findings may offer. */
-  readonly fixes: WorkerFixes;
-}
+  /** For the repairs that findings offer. */
+  readonly poolContext: PoolContext;
 
-interface HostedFacts {
+  // Of a hosted control plane.
   readonly hostedConfig: HostedConfig;
   /** The hosted cluster's API, for checks that let it call others. */
   readonly hostedApi: KubeApi;
@@ -112,44 +115,21 @@ interface HostedFacts {
   readonly apiServerDeployment: HostedWorkload;
   readonly controlPlaneAgents: { readonly workload: HostedWorkload | undefined };
   readonly agents: { readonly workload: HostedWorkload | undefined };
-  readonly webhooks: readonly HostedWebhook[];
-  readonly apiServices: readonly AggregatedApi[];
-}
+  readonly webhooks: readonly DeclaredWebhook[];
+  readonly apiServices: Awaited<ReturnType<typeof listApiServices>>;
 
-/** A bridge, from the kube-apiserver's side to the agents on every node. */
-interface BridgeFacts {
+  // Of a bridge, from the kube-apiserver's side to the agents on every node.
   /** Where to look at agents and what they dial, for remedies. */
   readonly agentPlace: { readonly namespace: string; readonly dialled: string };
-  readonly frontendAnswer: FrontendAnswer;
+  /** What the server's frontend answers to a caller who speaks the kube-apiserver's protocol. */
+  readonly frontendAnswer: Awaited<ReturnType<typeof askFrontend>>;
   readonly apiServer: ApiServerSettings;
-  readonly connectedAgents: ConnectedAgents;
+  /** What the server's metrics tell of its agents. */
+  readonly connectedAgents: NonNullable<ReturnType<typeof connectedAgents>>;
   readonly nodes: readonly { readonly name: string; readonly isReady: boolean }[];
   readonly bootstrapIgn: BootstrapIgn;
   readonly bundle: Bundle;
   readonly agentPodsByNode: ReadonlyMap<string, { readonly isReady: boolean; readonly state: string }>;
-}
-
-/** What the server's frontend answers to a caller who speaks the kube-apiserver's protocol. */
-export interface FrontendAnswer {
-  readonly where: string;
-  readonly mode: FrontendProtocol;
-  /** Undefined: it speaks that protocol. */
-  readonly failure: { readonly message: string; readonly isClosed: boolean } | undefined;
-}
-
-/** What the server's metrics tell of its agents. */
-export interface ConnectedAgents {
-  readonly count: number;
-  /** Only drawbridge's own server names them. */
-  readonly ids: readonly string[] | undefined;
-}
-
-export interface ClusterNetworks {
-  readonly machine: readonly string[];
-  readonly pod: readonly string[];
-  readonly service: readonly string[];
-  /** Where they were read: "flags", "the install directory", ... */
-  readonly from: string;
 }
 
 export interface RunningProgram extends CommandLine {
@@ -161,35 +141,11 @@ export interface RunningProgram extends CommandLine {
 export interface TcpListener {
   readonly port: number;
   /** Undefined when it is another user's process and we are not root. */
-  readonly owner: { readonly pid: number; readonly words: readonly string[] } | undefined;
+  readonly owner: Pick<RunningProgram, "pid" | "words"> | undefined;
 }
 
-export interface SocketFile {
-  readonly path: string;
-  /** Whether a server must be listening there by now. */
-  readonly isExpected?: boolean;
-  /** Undefined: it does not exist. */
-  readonly directory: { readonly path: string; readonly isDirectory: boolean; readonly mode: number } | undefined;
-  readonly file: { readonly isSocket: boolean; readonly mode: number; readonly isListening: boolean } | undefined;
-}
-
-export interface HealthAnswer {
-  readonly url: string;
-  /** Or why there is none. */
-  readonly answer: { readonly status: number; readonly body: string } | string;
-}
-
-/** A TLS port as the other side sees it. */
-export interface Dialled {
-  /** `host:port` */
-  readonly where: string;
-  readonly port: number;
-  /** What diallers call the server; empty when that is not known. */
-  readonly names: readonly string[];
-  readonly handshake: Handshake;
-  /** The dialler's authorities, where they are known. */
-  readonly ca?: { readonly file: string; readonly text: string | undefined };
-}
+/** `isExpected`: whether a server must be listening there by now. */
+export type SocketFile = Awaited<ReturnType<typeof socketFile>> & { readonly isExpected?: boolean };
 
 /** The running sidecar's settings, as it understood its own flags. */
 export interface SidecarSettings {

@@ -7,10 +7,9 @@ import { parsePrefix } from "../../cluster/bootstrap/address/ip.js";
 import { textAt, yamlOf } from "../../cluster/bootstrap/settings/programs.js";
 import { collectionPath, namedPath } from "../../cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../cluster/kube/port.js";
-import type { ClusterNetworks } from "./facts.js";
 import type { DoctorRole } from "./programs.js";
 
-type Found = Omit<ClusterNetworks, "from">;
+type Found = Readonly<Record<"machine" | "pod" | "service", readonly string[]>>;
 
 export interface NetworkSources {
   readonly given: Found;
@@ -24,19 +23,24 @@ export interface NetworkSources {
 const TIMEOUT = { timeoutMs: 10_000 };
 const none: Found = { machine: [], pod: [], service: [] };
 
-/** Each kind from the first source that has it. */
-export async function findNetworks(sources: NetworkSources): Promise<ClusterNetworks> {
-  const { given, dir, api, role } = sources;
-  const found: [string, Found][] = [["flags", given]];
-  if (dir !== "") found.push(["the install directory", await fromInstallDirectory(dir)]);
-  found.push(["this host's manifests", await fromBootstrapHost()]);
-  if (api !== undefined) found.push(["the cluster", await fromCluster(api)]);
-  if (role === "server" || role === "bootstrap")
-    found.push(["this host's own address", await fromAddress(sources.network)]);
-  const pick = (kind: keyof Found) => found.find(([, networks]) => networks[kind].length > 0);
-  const used = new Set((["machine", "pod", "service"] as const).flatMap((kind) => pick(kind)?.[0] ?? []));
-  const of = (kind: keyof Found) => pick(kind)?.[1][kind] ?? [];
-  return { machine: of("machine"), pod: of("pod"), service: of("service"), from: [...used].join(", ") || "nowhere" };
+/** Each kind from the first source that has it. `from` names the sources: "flags", "the install directory", ... */
+export async function findNetworks({ given, dir, api, role, network }: NetworkSources) {
+  const isServers = role === "server" || role === "bootstrap";
+  const found: readonly (readonly [string, Found])[] = [
+    ["flags", given],
+    ["the install directory", dir === "" ? none : await fromInstallDirectory(dir)],
+    ["this host's manifests", await fromBootstrapHost()],
+    ["the cluster", api === undefined ? none : await fromCluster(api)],
+    ["this host's own address", isServers ? await fromAddress(network) : none],
+  ];
+  const used = new Set<string>();
+  const pick = (kind: keyof Found): readonly string[] => {
+    const [from, networks] = found.find(([, each]) => each[kind].length > 0) ?? [];
+    if (from !== undefined) used.add(from);
+    return networks?.[kind] ?? [];
+  };
+  const [machine, pod, service] = [pick("machine"), pick("pod"), pick("service")];
+  return { machine, pod, service, from: [...used].join(", ") || "nowhere" };
 }
 
 const cidrs = (list: unknown): string[] => listOf(list).map((entry) => String(at(entry, "cidr") ?? entry));

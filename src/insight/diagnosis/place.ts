@@ -11,31 +11,19 @@ import type { RunningProgram, SidecarSettings } from "./facts.js";
 import { type DoctorHost, processFile, thisHost } from "./host/this-host.js";
 import { type DoctorRole, detectRole, detectTopology, programOf } from "./programs.js";
 
-/** The values of doctor's flags. What is empty, 0 or undefined is found out. */
-export interface DoctorSettings {
+/**
+ * The values of doctor's flags. What is empty, 0 or undefined is found out. `dir` is the install directory of
+ * openshift-install, `admin` the URL of an admin port.
+ */
+export interface DoctorSettings
+  extends Readonly<Record<"dir" | "address" | "pki" | "socket" | "egressConfig" | "namespace" | "stateDir", string>>,
+    Readonly<Record<"admin" | "tokenFile" | "caFile", string>>,
+    Readonly<Record<"agentPort" | "healthPort" | "adminPort", number>>,
+    Readonly<Record<"machineNetwork" | "podNetwork" | "serviceNetwork", readonly string[]>>,
+    BridgeCluster {
   readonly role: DoctorRole | undefined;
   readonly for: Topology | undefined;
-  /** The install directory of openshift-install. */
-  readonly dir: string;
-  readonly address: string;
-  readonly agentPort: number;
-  readonly healthPort: number;
-  readonly adminPort: number;
-  readonly pki: string;
-  readonly socket: string;
-  readonly egressConfig: string;
-  readonly kubeconfig: string;
-  readonly context: string;
-  readonly namespace: string;
-  readonly stateDir: string;
   readonly isStateDirGiven: boolean;
-  readonly machineNetwork: readonly string[];
-  readonly podNetwork: readonly string[];
-  readonly serviceNetwork: readonly string[];
-  /** URL of an admin port. */
-  readonly admin: string;
-  readonly tokenFile: string;
-  readonly caFile: string;
   /** Parses the flags of a running sidecar. Throws CheckFailure when they cannot be understood. */
   sidecarSettings(running: RunningProgram): Promise<SidecarSettings>;
 }

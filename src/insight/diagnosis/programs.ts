@@ -3,7 +3,8 @@ import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { joinHostPort, splitHostPort } from "../../base/address.js";
 import { isBridgeHost } from "../../cluster/bootstrap/gather/plan.js";
-import type { Topology } from "../../cluster/bootstrap/model/names.js";
+import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
+import { type Topology, topologies } from "../../cluster/bootstrap/model/names.js";
 import { isProxyServer } from "../../cluster/bootstrap/settings/programs.js";
 import type { RunningProgram } from "./facts.js";
 import type { DoctorHost } from "./host/this-host.js";
@@ -19,19 +20,78 @@ export const roles = [...bridgeRoles, "sidecar", "ignition", "nodepool", "approv
  */
 export type DoctorRole = (typeof roles)[number];
 
-export const programs = ["server", "agent", "sidecar", "ignition", "nodepool", "approver"] as const;
+/** HyperShift's names for what is a sidecar here. */
+export const sidecarNames = ["sidecar", "konnectivity-socks5-proxy", "konnectivity-https-proxy"] as const;
 
-export type ProgramKind = (typeof programs)[number];
+interface PortFlags {
+  /** A flag with `host:port`, or two with either. */
+  readonly address?: string;
+  readonly host?: string;
+  readonly port?: string;
+  /** The default of the flag; 0: no port is opened. */
+  readonly otherwise: number;
+}
 
-/** The names used in messages. */
-export const titles: Readonly<Record<ProgramKind, string>> = {
-  server: "proxy-server",
-  agent: "proxy-agent",
-  sidecar: "sidecar",
-  ignition: "Ignition server",
-  nodepool: "pool controller",
-  approver: "CSR approver",
-};
+const healthAt = (otherwise: number, port = "health-port"): PortFlags => ({
+  ...{ host: "health-bind-address", port, otherwise },
+});
+const adminAt = (otherwise: number, port = "admin-port"): PortFlags => ({
+  ...{ host: "admin-bind-address", port, otherwise },
+});
+
+interface Program {
+  /** The name used in messages. */
+  readonly title: string;
+  /** The first words of its command line, behind a runtime if there is one. */
+  readonly spellings: readonly string[];
+  readonly health: PortFlags;
+  readonly admin?: PortFlags;
+  /** What to do when it does not run, and when it is not ready. */
+  readonly start: string;
+  readonly unready: string;
+}
+
+export const PROGRAMS = {
+  server: {
+    ...{ title: "proxy-server", spellings: [], health: healthAt(8092), admin: adminAt(8095) },
+    start: "Start it: drawbridge bootstrap up, or the unit drawbridge-bootstrap-server.service.",
+    unready:
+      "No agent is connected: look at the agents' logs, and whether nodes reach TCP 8091 (drawbridge firewall plan).",
+  },
+  agent: {
+    ...{ title: "proxy-agent", spellings: ["proxy-agent", "drawbridge agent"] },
+    ...{ health: healthAt(8093, "health-server-port"), admin: adminAt(8094, "admin-server-port") },
+    start: "Look at the DaemonSet: kubectl get pods -A -l app=konnectivity-agent -o wide.",
+    unready: "It has no server: see the check server-reachable and its own log.",
+  },
+  sidecar: {
+    ...{ title: "sidecar", health: healthAt(8095), admin: adminAt(0) },
+    spellings: [...sidecarNames.map((name) => `drawbridge ${name}`), ...sidecarNames.slice(1)],
+    start: "Start drawbridge sidecar here, or name another place with --role.",
+    unready:
+      "Its probe does not get through to an agent: see the check frontend, then drawbridge doctor beside the server.",
+  },
+  ignition: {
+    ...{ title: "Ignition server", spellings: ["drawbridge ignition serve"] },
+    ...{ health: { address: "metrics-addr", otherwise: 8080 }, admin: { address: "admin-addr", otherwise: 0 } },
+    start: "Start drawbridge ignition serve here, or look at its Deployment: kubectl get pods -A.",
+    unready: "Read its log.",
+  },
+  nodepool: {
+    ...{ title: "pool controller", spellings: ["drawbridge nodepool controller"], health: healthAt(0) },
+    start: "Start drawbridge nodepool controller here, or look at its Deployment: kubectl get pods -A.",
+    unready: "It cannot list the pools: see its log, and that its kubeconfig and rights are there (nodepool install).",
+  },
+  approver: {
+    ...{ title: "CSR approver", spellings: ["drawbridge csr approver"], health: healthAt(0) },
+    start: "Start drawbridge csr approver here, or look at its Deployment: kubectl get pods -A.",
+    unready: "Do what the answer says; drawbridge csr list shows the requests that wait.",
+  },
+} as const satisfies Readonly<Record<string, Program>>;
+
+export type ProgramKind = keyof typeof PROGRAMS;
+
+export const programs = Object.keys(PROGRAMS) as readonly ProgramKind[];
 
 /** The program that a role is about; none on a workstation. */
 export function programOf(role: DoctorRole): ProgramKind | undefined {
@@ -39,27 +99,17 @@ export function programOf(role: DoctorRole): ProgramKind | undefined {
   return role === "workstation" ? undefined : role;
 }
 
-/** HyperShift's names for what is a sidecar here. */
-export const sidecarNames = ["sidecar", "konnectivity-socks5-proxy", "konnectivity-https-proxy"] as const;
-
-/** The first words of each program's command line, behind a runtime if there is one. */
-const spellings: Readonly<Record<Exclude<ProgramKind, "server">, readonly string[]>> = {
-  agent: ["proxy-agent", "drawbridge agent"],
-  sidecar: [...sidecarNames.map((name) => `drawbridge ${name}`), ...sidecarNames.slice(1)],
-  ignition: ["drawbridge ignition serve"],
-  nodepool: ["drawbridge nodepool controller"],
-  approver: ["drawbridge csr approver"],
-};
-
 export function isProgram(program: ProgramKind, words: readonly string[]): boolean {
   if (program === "server") return isProxyServer(words);
   const names = words.slice(0, 4).map((word) => basename(word));
   const lines = [names, names.slice(1)].map((line) => `${line.join(" ")} `);
-  return spellings[program].some((spelling) => lines.some((line) => line.startsWith(`${spelling} `)));
+  return PROGRAMS[program].spellings.some((spelling) => lines.some((line) => line.startsWith(`${spelling} `)));
 }
 
 const bootstrapHost = ["/usr/local/bin/bootkube.sh", "/opt/openshift"];
-const controlPlane = ["/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/pki/apiserver.crt"];
+const controlPlane = ["manifests/kube-apiserver.yaml", "pki/apiserver.crt", "admin.conf"].map(
+  (name) => `/etc/kubernetes/${name}`,
+);
 
 export async function detectRole(host: Pick<DoctorHost, "running">, env: NodeJS.ProcessEnv): Promise<DoctorRole> {
   if ((await host.running("agent")) !== undefined) return "agent";
@@ -71,35 +121,17 @@ export async function detectRole(host: Pick<DoctorHost, "running">, env: NodeJS.
   return controlPlane.some(existsSync) ? "server" : "workstation";
 }
 
+/** By what a bridge of each kind leaves on its host, else by the kind of host. */
 export function detectTopology(): Topology {
+  const isLeft = (topology: Topology): boolean => {
+    const { egressConfig, socket } = bridgeModel({ for: topology }).paths;
+    return existsSync(egressConfig.host) || (topology === "openshift" && existsSync(socket.host));
+  };
+  const left = topologies.find(isLeft);
+  if (left !== undefined) return left;
   if (bootstrapHost.some(existsSync)) return "openshift";
   return controlPlane.some(existsSync) ? "kubeadm" : "bare";
 }
-
-interface PortFlags {
-  /** A flag with `host:port`, or two with either. */
-  readonly address?: string;
-  readonly host: string;
-  readonly port: string;
-  /** The default of the flag; 0: no port is opened. */
-  readonly otherwise: number;
-}
-
-const healthFlags: Readonly<Record<ProgramKind, PortFlags>> = {
-  server: { host: "health-bind-address", port: "health-port", otherwise: 8092 },
-  agent: { host: "health-bind-address", port: "health-server-port", otherwise: 8093 },
-  sidecar: { host: "health-bind-address", port: "health-port", otherwise: 8095 },
-  ignition: { address: "metrics-addr", host: "", port: "", otherwise: 8080 },
-  nodepool: { host: "health-bind-address", port: "health-port", otherwise: 0 },
-  approver: { host: "health-bind-address", port: "health-port", otherwise: 0 },
-};
-
-const adminFlags: Readonly<Partial<Record<ProgramKind, PortFlags>>> = {
-  server: { host: "admin-bind-address", port: "admin-port", otherwise: 8095 },
-  agent: { host: "admin-bind-address", port: "admin-server-port", otherwise: 8094 },
-  sidecar: { host: "admin-bind-address", port: "admin-port", otherwise: 0 },
-  ignition: { address: "admin-addr", host: "", port: "", otherwise: 0 },
-};
 
 export interface OwnPort {
   /** As it can be dialled from the same host. */
@@ -111,13 +143,13 @@ export interface OwnPort {
 
 /** Undefined: it has none. `otherwise`: the port of a program whose flags do not name it. */
 export function healthPortOf(program: ProgramKind, running: RunningProgram, otherwise?: number): OwnPort | undefined {
-  const flags = healthFlags[program];
+  const flags = PROGRAMS[program].health;
   return portOf({ ...flags, otherwise: otherwise ?? (isHyperShifts(running) ? 0 : flags.otherwise) }, running);
 }
 
 export function adminPortOf(program: ProgramKind, running: RunningProgram): OwnPort | undefined {
-  const flags = adminFlags[program];
-  return flags && portOf(flags, running);
+  const { admin }: Program = PROGRAMS[program];
+  return admin && portOf(admin, running);
 }
 
 /** Two of these share a pod, so neither opens a health port by itself. */
@@ -125,7 +157,10 @@ function isHyperShifts({ words }: RunningProgram): boolean {
   return sidecarNames.slice(1).some((name) => words.slice(0, 3).some((word) => word.endsWith(name)));
 }
 
-function portOf({ address, host, port, otherwise }: PortFlags, { flags }: RunningProgram): OwnPort | undefined {
+function portOf(
+  { address, host = "", port = "", otherwise }: PortFlags,
+  { flags }: RunningProgram,
+): OwnPort | undefined {
   const split = address === undefined ? undefined : splitHostPort(flags.get(address) ?? `:${otherwise}`);
   const [where, number] =
     split === undefined

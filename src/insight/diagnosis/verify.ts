@@ -9,8 +9,8 @@ import type { KubeApi } from "../../cluster/kube/port.js";
 import { analyzeHost } from "./analyze.js";
 import { type Bridge, type BridgeDescription, describeBridge } from "./bridge.js";
 import { collectBundle } from "./bundle/collect.js";
-import type { Check } from "./check.js";
-import { serviceObservations } from "./checks/bootstrap-services.js";
+import { type Check, defineCheck } from "./check.js";
+import { serviceObservations } from "./checks/bootstrap-host.js";
 import * as bridge from "./checks/bridge.js";
 import { certificates, serverReachable } from "./checks/certificates.js";
 import { apiAccess } from "./checks/cluster.js";
@@ -57,7 +57,7 @@ export async function verifyBridge(options: BridgeVerification, signal: AbortSig
   const host = remote
     ? [
         ...(await checkRemoteHost(remote.host, signal)),
-        ...(await runChecks([bridge.agentPodsOnNodes], source, { signal })),
+        ...(await runChecks([bridge.agentsOnNodes], source, { signal })),
       ]
     : await runChecks(ofHost, source, { signal });
   return [...host, ...(api ? [api] : []), ...(await checkCalls(options, found, usable, signal))];
@@ -90,32 +90,29 @@ async function checkCalls(
 const GATHER_MS = 60_000;
 
 /** The findings on the files that a gather would take from the bootstrap host, or one on the host as a whole. */
-export async function checkRemoteHost(host: GatheredHost | undefined, signal: AbortSignal): Promise<Finding[]> {
-  const causes: Finding[] = [];
-  const summary = await runChecks(
-    [
-      action("host", "Server, certificates and egress configuration of the bootstrap host are in order", async () => {
-        if (host === undefined) return skipped(ONLY_THERE);
-        try {
-          const bundle = await collectBundle(host.files(GATHER_MS));
-          const observations = serviceObservations(bundle);
-          const state = observations.length === 0 ? "" : `; ${observations.join(" ").replace(/\.$/, "")}`;
-          if (bundle.isTakenDown) return skipped(`bootkube has taken the bridge down on ${host.name}${state}`);
-          const findings = await analyzeHost(bundle);
-          causes.push(...findings.filter(({ likelihood }) => likelihood !== "possible"));
-          return ok(`nothing is wrong on ${host.name}${state}`);
-        } catch (reason) {
-          if (!(reason instanceof SshFailure)) throw reason;
-          const remedy = "Let this host reach its SSH port, or run drawbridge bootstrap verify there.";
-          // A firewall in between is more likely than a host that is gone, and neither shows anything about the bridge.
-          return reason.isAway
-            ? skipped(messageOf(reason), remedy)
-            : { ...failed(messageOf(reason), reason.remedy), code: reason.code };
-        }
-      }),
-    ],
-    {},
-    { signal, deadlineMs: GATHER_MS + 5_000 },
-  );
-  return causes.length === 0 ? summary : causes.map((finding) => ({ ...finding, subject: host?.name }));
+export function checkRemoteHost(host: GatheredHost | undefined, signal: AbortSignal): Promise<Finding[]> {
+  const check = defineCheck({
+    id: "host",
+    about: "Server, certificates and egress configuration of the bootstrap host are in order",
+    needs: [],
+    async judge() {
+      if (host === undefined) return [skipped(ONLY_THERE)];
+      try {
+        const bundle = await collectBundle(host.files(GATHER_MS));
+        const observations = serviceObservations(bundle);
+        const state = observations.length === 0 ? "" : `; ${observations.join(" ").replace(/\.$/, "")}`;
+        if (bundle.isTakenDown) return [skipped(`bootkube has taken the bridge down on ${host.name}${state}`)];
+        const causes = (await analyzeHost(bundle)).filter(({ likelihood }) => likelihood !== "possible");
+        if (causes.length === 0) return [ok(`nothing is wrong on ${host.name}${state}`)];
+        return causes.map((finding) => ({ ...finding, subject: host.name }));
+      } catch (reason) {
+        if (!(reason instanceof SshFailure)) throw reason;
+        const remedy = "Let this host reach its SSH port, or run drawbridge bootstrap verify there.";
+        // A firewall in between is more likely than a host that is gone, and neither shows anything about the bridge.
+        if (reason.isAway) return [skipped(messageOf(reason), remedy)];
+        return [{ ...failed(messageOf(reason), reason.remedy), code: reason.code }];
+      }
+    },
+  });
+  return runChecks([check], {}, { signal, deadlineMs: GATHER_MS + 5_000 });
 }

@@ -1,4 +1,5 @@
 /** Reads a bundle once, from the first file to the last, and keeps the facts that checks ask for. */
+import { at, jsonOf, listOf } from "../../../base/at.js";
 import { samplesOf } from "../../../base/metrics/samples.js";
 import type { TarEntry } from "../../../base/tar.js";
 import { certificatesIn } from "../../../tunnel/pki/pem.js";
@@ -221,13 +222,10 @@ function readCertificate({ certificates, observations }: Bundle, file: string, t
 }
 
 function readGatherManifest(bundle: Bundle, _file: string, text: string): void {
-  try {
-    const manifest = JSON.parse(text) as { tool?: unknown; gatheredAt?: unknown; failures?: unknown };
-    if (!String(manifest.tool).startsWith("drawbridge")) return;
-    bundle.kind = "drawbridge";
-    bundle.gatheredAt = new Date(String(manifest.gatheredAt));
-    if (Array.isArray(manifest.failures)) bundle.observations.push(...manifest.failures.map(String).slice(0, 20));
-  } catch {
-    // Then it is another program's file.
-  }
+  const manifest = jsonOf(text);
+  // Then it is another program's file.
+  if (!String(at(manifest, "tool")).startsWith("drawbridge")) return;
+  bundle.kind = "drawbridge";
+  bundle.gatheredAt = new Date(String(at(manifest, "gatheredAt")));
+  bundle.observations.push(...listOf(at(manifest, "failures")).map(String).slice(0, 20));
 }

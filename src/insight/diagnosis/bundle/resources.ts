@@ -1,25 +1,14 @@
 /** Objects of the cluster, container states, manifests and units, as `oc get -o json`, `crictl` and our gather write them. */
 import { type Document, parseAllDocuments } from "yaml";
-import { at, isRecord, listOf } from "../../../base/at.js";
+import { at, isRecord, jsonOf, listOf } from "../../../base/at.js";
 import { egressReading } from "../../../cluster/bootstrap/settings/egress-config.js";
 import { commandLine, roleOf, unitWords } from "../../../cluster/bootstrap/settings/programs.js";
 import type { Pod, PodContainer } from "../../../cluster/kube/pods.js";
 import type { KubeObject } from "../../../cluster/kube/port.js";
 import { type Bundle, evidence, lineWith } from "./bundle.js";
 
-function parsed<T>(text: string): T | undefined {
-  try {
-    return (JSON.parse(text) as T | null) ?? undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 /** The items of a list; none when the text is not one. */
-function itemsOf<T>(text: string): readonly T[] {
-  const { items } = parsed<{ items?: unknown }>(text) ?? {};
-  return Array.isArray(items) ? items.filter((item): item is T => typeof item === "object" && item !== null) : [];
-}
+const itemsOf = <T>(text: string): T[] => listOf(at(jsonOf(text), "items")).filter(isRecord) as T[];
 
 /** The line of a text as JSON spells it. */
 const lineOf = (text: string, value: string): number => lineWith(text, JSON.stringify(value).slice(1, -1));
@@ -97,18 +86,16 @@ export function readDaemonSets(bundle: Bundle, file: string, text: string): void
 }
 
 interface Inspection {
-  readonly status?: {
+  readonly status?: Partial<Record<"state" | "reason", string>> & {
     readonly metadata?: { readonly name?: string; readonly attempt?: number };
-    readonly state?: string;
     readonly exitCode?: number;
-    readonly reason?: string;
   };
   readonly info?: { readonly runtimeSpec?: { readonly process?: { readonly args?: readonly string[] } } };
 }
 
 /** Reads the output of `crictl inspect`. */
 export function readInspection(bundle: Bundle, file: string, text: string): void {
-  const inspection = parsed<Inspection>(text);
+  const inspection = jsonOf(text) as Inspection | null | undefined;
   const { metadata, state = "", exitCode, reason = "" } = inspection?.status ?? {};
   const { name = "", attempt: restarts = 0 } = metadata ?? {};
   if (!/^(konnectivity-(server|agent)|kube-apiserver)/.test(name)) return;

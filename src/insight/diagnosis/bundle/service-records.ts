@@ -1,44 +1,25 @@
 /** The records of systemd services of a bootstrap host, read as the installer reads them. */
+import { isRecord, jsonOf } from "../../../base/at.js";
 import { type Bundle, evidence } from "./bundle.js";
 
-export interface ServiceRecord {
-  readonly name: string;
-  readonly file: string;
-  readonly starts: number;
-  readonly successful: boolean;
-  /** The stage that failed last and has not succeeded since; undefined when none did. */
-  readonly failingStage: string | undefined;
-  readonly lastError: string;
-  readonly succeeded: ReadonlySet<string>;
-  /** A stage that was begun and not ended. */
-  readonly openStage: { readonly name: string; readonly since: string } | undefined;
-  /** Where the failure is recorded. */
-  readonly failure: string | undefined;
-}
+export type ServiceRecord = ReturnType<typeof recordOf>;
 
-interface Entry {
-  readonly timestamp?: unknown;
-  readonly phase?: unknown;
-  readonly result?: unknown;
-  readonly stage?: unknown;
-  /** The key that installers up to 4.22 read instead of `stage`. */
-  readonly string?: unknown;
-  readonly errorLine?: unknown;
-  readonly errorMessage?: unknown;
-}
+/** `string` is the key that installers up to 4.22 read instead of `stage`. */
+type Entry = Readonly<
+  Record<"timestamp" | "phase" | "result" | "stage" | "string" | "errorLine" | "errorMessage", unknown>
+>;
 
 export function readServiceRecord({ services, observations }: Bundle, file: string, text: string): void {
   const name = /([^/]+)\.json$/.exec(file)![1]!;
-  const entries = parseEntries(text);
-  if (entries === undefined) observations.push(`${file} is not a service record and was passed over.`);
-  else services.set(name, recordOf(name, file, text, entries));
+  const entries = jsonOf(text);
+  if (Array.isArray(entries) && entries.every(isRecord))
+    services.set(name, recordOf(name, file, text, entries as Entry[]));
+  else observations.push(`${file} is not a service record and was passed over.`);
 }
 
-function recordOf(name: string, file: string, text: string, entries: readonly Entry[]): ServiceRecord {
-  let failingStage: string | undefined;
-  let failure: string | undefined;
-  let lastError = "";
-  let openStage: ServiceRecord["openStage"];
+function recordOf(name: string, file: string, text: string, entries: readonly Entry[]) {
+  let failed: { readonly stage: string; readonly error: string; readonly seen: string } | undefined;
+  let openStage: { readonly name: string; readonly since: string } | undefined;
   const succeeded = new Set<string>();
   for (const [index, entry] of entries.entries()) {
     const phase = String(entry.phase);
@@ -47,42 +28,30 @@ function recordOf(name: string, file: string, text: string, entries: readonly En
     if (phase === "stage end" || phase === "service end") openStage = undefined;
     if (entry.result === "success" && phase === "stage end") {
       succeeded.add(stage);
-      if (stage === failingStage) failingStage = undefined;
+      if (stage === failed?.stage) failed = undefined;
     }
     if (entry.result !== "failure") continue;
     // The service ends in failure because its stage did: the stage says more.
-    if (phase === "service end" && failingStage !== undefined) continue;
-    failingStage = stage;
-    lastError = word(entry.errorMessage);
-    failure = evidence(file, described(phase, stage, entry), lineOf(text, index));
+    if (phase === "service end" && failed !== undefined) continue;
+    const seen = evidence(file, described(phase, stage, entry), lineOf(text, index));
+    failed = { stage, error: word(entry.errorMessage), seen };
   }
   const last = entries.at(-1);
   const successful = ["service end", "post-command end"].includes(String(last?.phase)) && last?.result === "success";
-  const failing = successful ? undefined : failingStage;
   return {
-    ...{ name, file, successful, succeeded, openStage, lastError: failing === undefined ? "" : lastError },
+    ...{ name, file, successful, succeeded },
+    /** A stage that was begun and not ended. */
+    openStage,
     starts: entries.filter(({ phase }) => phase === "service start").length,
-    failingStage: failing,
-    failure: failing === undefined ? undefined : failure,
+    /** The stage that failed last and has not succeeded since, with its error and where that is recorded. */
+    failed: successful ? undefined : failed,
   };
 }
 
-function parseEntries(text: string): readonly Entry[] | undefined {
-  try {
-    const entries: unknown = JSON.parse(text);
-    const isList = Array.isArray(entries) && entries.every((entry) => typeof entry === "object" && entry !== null);
-    return isList ? (entries as readonly Entry[]) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 function described(phase: string, stage: string, entry: Entry): string {
-  const where = word(entry.errorLine);
+  const [where, error] = [word(entry.errorLine), word(entry.errorMessage)];
   const what = `${stage === "" ? phase : `${stage} (${phase})`}: failure`;
-  return [what, where === "" ? "" : ` at ${where}`, word(entry.errorMessage) && `: ${word(entry.errorMessage)}`].join(
-    "",
-  );
+  return `${what}${where && ` at ${where}`}${error && `: ${error}`}`;
 }
 
 const word = (value: unknown): string => (typeof value === "string" ? value : "");

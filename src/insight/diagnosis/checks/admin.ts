@@ -6,6 +6,7 @@ import { dueAt } from "../../../tunnel/pki/manifest.js";
 import type { CertificateInfo, Overview, PathHealth } from "../../observe/admin/contract.js";
 import { defineCheck } from "../check.js";
 import type { TcpListener } from "../facts.js";
+import { judgeLife } from "./certificates.js";
 
 export const adminApi = defineCheck({
   ...{ id: "admin-api", about: "The process answers on its admin port", needs: ["adminPort"] },
@@ -113,7 +114,7 @@ export const certificatesInUse = defineCheck({
   needs: ["overview", "now"],
   judge({ overview: { certificates }, now }) {
     if (certificates.length === 0) return [skipped("the process uses no certificate")];
-    const found = certificates.flatMap((certificate) => judgeLife(certificate, now.getTime()));
+    const found = certificates.flatMap((certificate) => judgeUsed(certificate, now.getTime()));
     if (found.length > 0) return found;
     const earliest = certificates.reduce((one, other) => (other.notAfterAt < one.notAfterAt ? other : one));
     const lines = certificates.map(
@@ -124,17 +125,13 @@ export const certificatesInUse = defineCheck({
   },
 });
 
-function judgeLife({ file, use, kind, subject, notBeforeAt, notAfterAt }: CertificateInfo, now: number): Judgement[] {
+function judgeUsed({ file, use, kind, subject, notBeforeAt, notAfterAt }: CertificateInfo, now: number): Judgement[] {
   const which = `the ${kind === "own" ? "certificate" : "authority"} for ${use} (${file})`;
   const [notBefore, notAfter] = [new Date(notBeforeAt).toISOString(), new Date(notAfterAt).toISOString()];
   const evidence = `${subject}, until ${notAfter}`;
   const remedy = "Renew it (drawbridge pki renew --all --dir DIR, or whoever issued it) and put it at the same path.";
-  if (now >= notAfterAt) return [failed(`${which} ended ${roughDuration(now - notAfterAt)} ago`, remedy, evidence)];
-  if (now < notBeforeAt) {
-    const message = `${which} is valid only in ${roughDuration(notBeforeAt - now)}`;
-    return [failed(message, "Set the clock: chronyc makestep.", evidence)];
-  }
-  if (now < dueAt({ notBefore, notAfter })) return [];
+  const found = judgeLife(which, notBeforeAt, notAfterAt, now, remedy, evidence);
+  if (found.length > 0 || now < dueAt({ notBefore, notAfter })) return found;
   return [warning(`${which} ends in ${roughDuration(notAfterAt - now)}`, remedy, evidence)];
 }
 

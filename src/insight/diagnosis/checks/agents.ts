@@ -1,39 +1,64 @@
-/** Agents that cannot reach the server, and agents that do not run, by their logs, pods and events. */
+/** Agents that cannot connect to the server, and agents that do not run, by their logs, pods, events and certificates. */
+import type { X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
+import { basename } from "node:path";
 import { cause, type Likelihood } from "../../../base/finding.js";
-import { type AgentPodState, bundleCheck, type ConnectFailure, evidence } from "../bundle/bundle.js";
+import { chainOf, isFor } from "../../../tunnel/pki/pem.js";
+import { type AgentPodState, type Bundle, bundleCheck, type ConnectFailure, evidence } from "../bundle/bundle.js";
 import type { Check } from "../check.js";
-import { agentPortOf } from "./server-process.js";
+import { agentPortOf } from "./bootstrap-host.js";
 
-interface Unreachable {
+interface ConnectProblem {
   readonly message: string;
   readonly remedy: string;
+  /** "likely" by default. */
   readonly likelihood?: Likelihood;
+  /** Evidence that shows the problem without any agent's log. */
+  readonly stored?: readonly string[];
+  /** Evidence that helps to understand the agents' logs. */
+  readonly also?: readonly string[];
 }
 
-/** `listens` is undefined when the listeners of the host are not known. */
-function reachability(
+/** A check of the reason for which agents failed to connect last. */
+function connects(
   id: string,
   about: string,
   kind: ConnectFailure,
-  judge: (port: number, listens: boolean | undefined) => Unreachable,
+  explain: (bundle: Bundle, port: number) => ConnectProblem,
 ): Check {
   return bundleCheck(id, about, (bundle) => {
+    const lines = bundle.failureLines(kind);
+    const { message, remedy, likelihood = "likely", stored = [], also = [] } = explain(bundle, agentPortOf(bundle));
+    if (lines.length + stored.length === 0) return undefined;
+    return cause(lines.length > 0 ? likelihood : "likely", message, remedy, [...lines, ...stored, ...also]);
+  });
+}
+
+/** The same, of agents that do not get as far as a certificate. `listens` is undefined when that is not known. */
+function reaches(
+  id: string,
+  about: string,
+  kind: ConnectFailure,
+  explain: (port: number, listens: boolean | undefined) => ConnectProblem,
+): Check {
+  return connects(id, about, kind, (bundle, port) => {
     const { agentLogs, listeningPorts } = bundle;
-    const count = bundle.failing(kind).length;
-    if (count === 0) return undefined;
-    const port = agentPortOf(bundle);
-    const { message, remedy, likelihood = "likely" } = judge(port, listeningPorts?.ports.has(port));
-    const lines = [...bundle.failureLines(kind), listeningPorts?.seen ?? []].flat();
-    return cause(likelihood, `${count} of ${agentLogs.length} agents ${message}`, remedy, lines);
+    const { message, ...problem } = explain(port, listeningPorts?.ports.has(port));
+    const count = `${bundle.failing(kind).length} of ${agentLogs.length} agents`;
+    return {
+      ...problem,
+      message: `${count} ${message}`,
+      also: listeningPorts === undefined ? [] : [listeningPorts.seen],
+    };
   });
 }
 
 const agentReachability: readonly Check[] = [
-  reachability("port-blocked", "Nothing drops the agents' packets", "timeout", (port, listens) => ({
+  reaches("port-blocked", "Nothing drops the agents' packets", "timeout", (port, listens) => ({
     message: `dial TCP ${port} of the bootstrap host and get no answer${listens ? ", although the server listens there" : ""}: something on the way drops it`,
     remedy: `Let TCP ${port} through from nodes to the bootstrap host: drawbridge firewall plan --platform PLATFORM says how. Agents in the pod network also need their traffic to leave under the node's address (SNAT).`,
   })),
-  reachability("port-closed", "The server accepts the agents' connections", "refused", (port, listens) => ({
+  reaches("port-closed", "The server accepts the agents' connections", "refused", (port, listens) => ({
     likelihood: listens === false ? "possible" : "likely",
     message:
       listens === undefined
@@ -45,16 +70,129 @@ const agentReachability: readonly Check[] = [
       ? `Compare --proxy-server-host of the agents with the host's addresses, and look for a rule that rejects TCP ${port} (nft list ruleset).`
       : "Look at the server first: whether it runs, and with which --agent-port.",
   })),
-  reachability("no-route", "Agents have a route to the server", "no-route", () => ({
+  reaches("no-route", "Agents have a route to the server", "no-route", () => ({
     message: "have no route to the bootstrap host",
     remedy:
       "Check the address in --proxy-server-host, the nodes' routes (ip route get ADDRESS) and any rule that rejects with unreachable.",
   })),
-  reachability("name-unresolved", "Agents can resolve the server's name", "unresolved", () => ({
+  reaches("name-unresolved", "Agents can resolve the server's name", "unresolved", () => ({
     message: "cannot resolve the server's name",
     remedy: "Give --proxy-server-host an IP address: at bootstrap there is no DNS to rely on.",
   })),
 ];
+
+const REISSUE =
+  "Make new certificates (drawbridge pki init --replace --dir DIR, or remove konnectivity-certs.done and run bootkube again) and give them to server and agents together.";
+
+const certificateTrust: readonly Check[] = [
+  connects("certificate-san", "Agents accept the names of the server's certificate", "san", (bundle) => {
+    const [dialled] = dialledHosts(bundle);
+    return {
+      likelihood: "certain",
+      message: `agents refuse the server's certificate because it is not for the address they dial${dialled === undefined ? "" : `, ${dialled.host}`}`,
+      remedy:
+        "Make the server's certificate for that address (drawbridge pki init --replace --dir DIR --ip ADDRESS), or let agents dial one that it has (--proxy-server-host).",
+      also: namesOf(ofServer(bundle)),
+    };
+  }),
+  connects("certificate-expired", "No certificate of the bridge has expired", "expired", (bundle) => ({
+    likelihood: "certain",
+    message: "a certificate of the bridge has expired",
+    remedy: `${REISSUE} If the certificate should still be valid, the node's clock is ahead: set it (chronyc makestep).`,
+    stored: bundle.certificates
+      .filter(({ certificate }) => Date.parse(certificate.validTo) < (bundle.gatheredAt?.getTime() ?? 0))
+      .map(({ file, certificate }) => evidence(file, `ended ${certificate.validTo}`)),
+  })),
+  connects(
+    "certificate-not-yet-valid",
+    "Every certificate of the bridge is valid already",
+    "not-yet-valid",
+    (bundle) => ({
+      likelihood: "certain",
+      message:
+        "a certificate of the bridge is not valid yet: clocks disagree between the host that made it and the nodes",
+      remedy:
+        "Set the clocks (chronyc makestep on nodes and bootstrap host); agents connect by themselves once the certificate's time has come.",
+      stored: bundle.certificates
+        .filter(({ certificate }) => Date.parse(certificate.validFrom) > (bundle.gatheredAt?.getTime() ?? Infinity))
+        .map(({ file, certificate }) => evidence(file, `starts ${certificate.validFrom}`)),
+    }),
+  ),
+  connects(
+    "certificate-authority",
+    "Server and agents have certificates of one authority",
+    "unknown-authority",
+    (bundle) => ({
+      likelihood: "certain",
+      message: "the server's and the agents' certificates do not come from the same authority",
+      remedy: REISSUE,
+      stored: unsigned(bundle.certificates),
+    }),
+  ),
+  connects("agent-refused", "The server accepts the agents' certificates", "rejected", () => ({
+    message:
+      "the server closes connections of agents as soon as they have shown their certificate: it does not accept it",
+    remedy:
+      "The agents' Secret must hold a certificate signed by the server's --cluster-ca-cert and still valid; compare them with drawbridge pki inspect. A TLS-inspecting proxy between them has the same effect.",
+  })),
+];
+
+type CertificateFile = Bundle["certificates"][number];
+
+const namesOf = (files: readonly CertificateFile[]): string[] =>
+  files.map(({ file, certificate }) => evidence(file, `for ${certificate.subjectAltName ?? "no address"}`));
+
+const ofServer = ({ certificates }: Bundle): CertificateFile[] =>
+  certificates.filter(({ file }) => basename(file) === "server.crt");
+
+const dialledHosts = ({ agents }: Bundle): { readonly host: string; readonly seen: string }[] =>
+  agents.flatMap(({ flags, seen }) => {
+    const host = flags.get("proxy-server-host")?.replace(/^\[|\]$/g, "");
+    return host === undefined ? [] : [{ host, seen }];
+  });
+
+/** Certificates that the ca.crt in the same bundle did not sign. */
+function unsigned(found: readonly CertificateFile[]): string[] {
+  const authorities = found.filter(({ file }) => basename(file) === "ca.crt").map(({ certificate }) => certificate);
+  if (authorities.length === 0) return [];
+  const isSigned = (certificate: X509Certificate) => chainOf(certificate, authorities).state === "verified";
+  return found
+    .filter(({ file, certificate }) => basename(file) !== "ca.crt" && !isSigned(certificate))
+    .map(({ file, certificate }) =>
+      evidence(file, `not signed by the ca.crt beside it; issuer ${certificate.issuer.split("\n").join(", ")}`),
+    );
+}
+
+const addressCertified = bundleCheck(
+  "address-mismatch",
+  "The server's certificate is for the address that agents dial",
+  (bundle) => {
+    const servers = ofServer(bundle);
+    const isCertified = (host: string) => servers.some(({ certificate }) => isFor(certificate, host));
+    const likelihood = bundle.failing("san").length > 0 ? "certain" : "likely";
+    const remedy =
+      "The address of the host changed after the certificates were made, or the manifests come from another host: make both again for one address (bridge-address.json beside the certificates names the first one).";
+    return dialledHosts(bundle)
+      .filter(({ host }) => servers.length > 0 && !isCertified(host))
+      .map(({ host, seen }) => {
+        const message = `agents are told to dial ${host}, but the server's certificate is not for it`;
+        return cause(likelihood, message, remedy, [seen, ...namesOf(servers), bundle.hostAddresses?.seen ?? []].flat());
+      });
+  },
+);
+
+const addressOnHost = bundleCheck("address-not-on-host", "Agents dial an address of the bootstrap host", (bundle) => {
+  const { hostAddresses } = bundle;
+  if (hostAddresses === undefined) return undefined;
+  const isSilent = (["timeout", "refused", "no-route"] as const).some((kind) => bundle.failing(kind).length > 0);
+  return dialledHosts(bundle)
+    .filter(({ host }) => isIP(host) !== 0 && !hostAddresses.all.has(host.toLowerCase()))
+    .map(({ host, seen }) => {
+      const message = `agents are told to dial ${host}, which is on no interface of the bootstrap host`;
+      const remedy = `Unless something forwards ${host} to the host, give agents one of its own addresses: drawbridge bootstrap inject --bootstrap-ip ADDRESS, or --proxy-server-host of the DaemonSet.`;
+      return cause(isSilent ? "likely" : "possible", message, remedy, [seen, hostAddresses.seen]);
+    });
+});
 
 const agentsAdmitted = bundleCheck("agents-forbidden", "The cluster creates the agents' pods", ({ seen }) => {
   const { podsForbidden } = seen;
@@ -131,5 +269,7 @@ export const agentAvailable = bundleCheck(
     return cause("possible", message, remedy, [...noAgentAvailable.evidence, agentConnected.last ?? none]);
   },
 );
+
+export const certificateChecks = [...certificateTrust, addressCertified, addressOnHost];
 
 export const agentChecks = [agentsAdmitted, agentImages, agentCrashes, agentsScheduled, ...agentReachability];

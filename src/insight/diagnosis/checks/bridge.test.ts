@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ApiStub } from "../../../cluster/kube/testing/api-stub.js";
 import { ClusterStub } from "../../../cluster/kube/testing/cluster-stub.js";
-import { connectedAgents } from "../sources/bridge.js";
-import { ask } from "../testing/bridge.js";
-import { agentPodsOnNodes, agentsOnNodes } from "./bridge.js";
+import { runChecks } from "../run.js";
+import { bridgeClusterSource, connectedAgents } from "../sources/bridge.js";
+import { ask, bridgeOf } from "../testing/bridge.js";
+import { agentsOnNodes } from "./bridge.js";
 import { apiAccess } from "./cluster.js";
 
 const PREFIX = "konnectivity_network_proxy_server_";
@@ -105,13 +106,11 @@ test("a metrics page of another program, or none, fails and names --health", asy
 });
 
 test("agents are judged by their pods from a workstation", async () => {
+  const found = () => runChecks([agentsOnNodes], bridgeClusterSource(bridgeOf(), access()));
   cluster.objects.set(PODS, [pod("n1", readyPod)]);
-  expect(await ask(agentPodsOnNodes, {}, access())).toMatchObject({
-    state: "failed",
-    message: expect.stringContaining("without one: n2"),
-  });
+  expect(await found()).toMatchObject([{ state: "failed", message: expect.stringContaining("without one: n2") }]);
   cluster.objects.set(PODS, [pod("n1", readyPod), pod("n2", readyPod)]);
-  expect(await ask(agentPodsOnNodes, {}, access())).toMatchObject({ state: "ok" });
+  expect(await found()).toMatchObject([{ state: "ok" }]);
 });
 
 test("the check kubeconfig distinguishes an API that answers, fails, is not given or cannot be opened", async () => {

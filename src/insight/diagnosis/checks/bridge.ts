@@ -67,12 +67,12 @@ const stateOn = (pods: Pods, node: string): string => `${node} (${pods?.get(node
 
 export const agentsOnNodes = defineCheck({
   ...{ id: "agents", about: "Every node has a connected agent" },
-  ...{ needs: ["connectedAgents", "agentPlace"], uses: ["nodes", "agentPodsByNode"] },
-  judge({ connectedAgents, agentPlace, nodes, agentPodsByNode: pods }) {
+  ...{ needs: ["agentPlace"], uses: ["connectedAgents", "nodes", "agentPodsByNode"] },
+  judge({ agentPlace, connectedAgents, nodes, agentPodsByNode: pods }) {
+    const look = `Look at the agents (${lookAtAgents(agentPlace.namespace)}, then their logs)`;
+    if (connectedAgents === undefined) return [judgePods(nodes, pods, `${look}.`)];
     const { count, ids } = connectedAgents;
-    const remedy =
-      `Look at the agents (${lookAtAgents(agentPlace.namespace)}, then their logs) and let these nodes reach TCP ` +
-      `${agentPlace.dialled} (drawbridge firewall plan).`;
+    const remedy = `${look} and let these nodes reach TCP ${agentPlace.dialled} (drawbridge firewall plan).`;
     const names = ids === undefined || ids.length === 0 ? "" : ` (${some(ids)})`;
     const shown = `${agentCount(count)}${names}`;
     if (nodes === undefined) {
@@ -86,11 +86,14 @@ export const agentsOnNodes = defineCheck({
     const idle = waiting.length === 0 ? "" : `; not Ready themselves: ${some(waiting)}`;
     const lacking = missing.length === 0 ? "" : `; without one: ${some(missing)}`;
     const text = `${shown} for ${nodes.length === 1 ? "1 node" : `${nodes.length} nodes`}${lacking}${idle}`;
-    const judgement: Judgement = missing.length > 0 || count === 0 ? failed(text, remedy) : ok(text);
-    const nodesWithoutAgent = without.map(({ name }) => name);
-    return [
-      { ...judgement, details: { agents: count, agentIds: ids, nodes: nodes.length, nodesWithout: nodesWithoutAgent } },
-    ];
+    const judgement = missing.length > 0 || count === 0 ? failed(text, remedy) : ok(text);
+    const details = {
+      agents: count,
+      agentIds: ids,
+      nodes: nodes.length,
+      nodesWithout: without.map(({ name }) => name),
+    };
+    return [{ ...judgement, details }];
   },
 });
 
@@ -103,16 +106,12 @@ function nodesWithout(nodes: Facts["nodes"], { count, ids }: Facts["connectedAge
 }
 
 /** Where the server cannot be asked: an agent's pod is ready only while the agent has its server. */
-export const agentPodsOnNodes = defineCheck({
-  ...{ id: "agents", about: "Every node has a connected agent" },
-  needs: ["nodes", "agentPodsByNode", "agentPlace"],
-  judge({ nodes, agentPodsByNode: pods, agentPlace }) {
-    const ready = nodes.filter(({ isReady }) => isReady).map(({ name }) => name);
-    const without = ready.filter((node) => pods.get(node)?.isReady !== true);
-    const text = `${ready.length - without.length} agents are ready on ${ready.length} Ready nodes, by their pods`;
-    if (without.length === 0 && ready.length > 0) return [ok(text)];
-    const missing = some(without.map((node) => stateOn(pods, node))) || "no node is Ready";
-    const remedy = `Look at the agents (${lookAtAgents(agentPlace.namespace)}, then their logs).`;
-    return [{ ...failed(`${text}; without one: ${missing}`, remedy), details: { nodesWithout: without } }];
-  },
-});
+function judgePods(nodes: Facts["nodes"] | undefined, pods: Pods, remedy: string): Judgement {
+  if (nodes === undefined || pods === undefined) return skipped("the cluster cannot be asked, see kubeconfig");
+  const ready = nodes.filter(({ isReady }) => isReady).map(({ name }) => name);
+  const without = ready.filter((node) => pods.get(node)?.isReady !== true);
+  const text = `${ready.length - without.length} agents are ready on ${ready.length} Ready nodes, by their pods`;
+  if (without.length === 0 && ready.length > 0) return ok(text);
+  const missing = some(without.map((node) => stateOn(pods, node))) || "no node is Ready";
+  return { ...failed(`${text}; without one: ${missing}`, remedy), details: { nodesWithout: without } };
+}

@@ -2,10 +2,12 @@
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { failed, type Judgement, ok, skipped } from "../../../base/finding.js";
+import { roughDuration } from "../../../base/text.js";
 import { describeFrontend } from "../../../tunnel/client/frontend.js";
 import { certificatesIn, chainOf, isFor } from "../../../tunnel/pki/pem.js";
 import { defineCheck } from "../check.js";
-import type { Dialled, Facts } from "../facts.js";
+import type { Facts } from "../facts.js";
+import type { Dialled } from "../host/handshake.js";
 
 export const certificates = defineCheck({
   ...{ id: "certificates", about: "The certificates fit together and are valid", needs: ["certificates"] },
@@ -22,6 +24,21 @@ export const certificates = defineCheck({
     return [ok(`${all.length} certificates fit together and last until ${earliest.notAfter.toISOString()}`, ...lines)];
   },
 });
+
+/** What is wrong with the time of a certificate; nothing when it is valid now. */
+export function judgeLife(
+  which: string,
+  notBefore: number,
+  notAfter: number,
+  now: number,
+  remedy: string,
+  evidence: string,
+): Judgement[] {
+  if (now >= notAfter) return [failed(`${which} ended ${roughDuration(now - notAfter)} ago`, remedy, evidence)];
+  if (now >= notBefore) return [];
+  const message = `${which} starts only in ${roughDuration(notBefore - now)}`;
+  return [failed(message, "Set the clocks of both hosts (chronyc makestep).", evidence)];
+}
 
 /** A kind of TLS port, for messages: whose it is, who dials it, and what to do about each failure. */
 interface TlsPort {
@@ -44,7 +61,7 @@ interface ShownCertificate {
 }
 
 function judgePort(
-  { ca, handshake, names, where }: Omit<Dialled, "port">,
+  { ca, handshake, names, where }: Dialled,
   now: Date,
   { consequence, forAnotherName, makeAgain, owner, sameIssue, unanswered }: TlsPort,
 ): ShownCertificate {
@@ -59,12 +76,8 @@ function judgePort(
   const found: Judgement[] = names
     .filter((name) => !isFor(certificate, name))
     .map((name) => failed(`${its} is not for ${name}, ${consequence}`, forAnotherName, evidence));
-  if (now.getTime() > Date.parse(certificate.validTo))
-    found.push(failed(`${its} ended ${certificate.validTo}`, makeAgain, evidence));
-  if (now.getTime() < Date.parse(certificate.validFrom)) {
-    const message = `${its} starts only ${certificate.validFrom}, and it is ${now.toISOString()} here`;
-    found.push(failed(message, "Set the clocks of both hosts (chronyc makestep).", evidence));
-  }
+  const [from, to] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
+  found.push(...judgeLife(its, from, to, now.getTime(), makeAgain, evidence));
   if (authorities.length > 0 && chainOf(certificate, authorities).state !== "verified")
     found.push(failed(`the authority in ${ca?.file} did not sign ${its}`, sameIssue, evidence));
   return { found, evidence, isTrusted: authorities.length > 0 };

@@ -54,7 +54,13 @@ test("webhooks with side effects are not called, and each aggregated API is call
   const get = (path: string) => (path === "/apis/a.test/v1" ? Promise.resolve({}) : Promise.reject(new Error("503")));
   const hostedApi = () => ({ get }) as unknown as KubeApi;
   const service = { name: "s", namespace: "n" };
-  const webhook = { name: "c/w", service, timeoutSeconds: 1, failurePolicy: "Fail", sideEffects: "Some" };
+  const webhook = {
+    name: "w",
+    clientConfig: { service },
+    sideEffects: "Some",
+    configuration: { name: "c" },
+    field: "f",
+  };
   expect(await messagesOf(webhookCalls, { hostedApi, webhooks: () => [webhook] })).toEqual([
     "skipped: it declares side effects (Some), so it is not called",
   ]);

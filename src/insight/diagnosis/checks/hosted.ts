@@ -3,23 +3,48 @@ import { reasonOf } from "../../../base/errors/error.js";
 import { failed, failureOf, type Judgement, ok, skipped } from "../../../base/finding.js";
 import { names } from "../../../cluster/hosted/model/names.js";
 import { defineCheck } from "../check.js";
-import type { HostedCondition } from "../hosted/conditions.js";
 import { probeWebhook } from "../hosted/webhook-probe.js";
-import type { HostedWorkload } from "../sources/hosted.js";
+import { isHarmless } from "../rehearsal/webhooks.js";
 
-/** Unknown is not a failure: there is nothing yet to judge by. */
-function judgeCondition(condition: HostedCondition, remedy: string): Judgement[] {
-  const { status, reason, message, type } = condition;
-  const text = `${type}=${status} (${reason}): ${message}`;
-  const hasFailed = status === "False" || reason === "ReconcileError" || reason === "InfraStatusFailure";
-  const judgement = status === "True" ? ok(text) : hasFailed ? failed(text, remedy) : skipped(text);
-  return [{ ...judgement, details: { condition } }];
-}
+/** A check of a condition that HyperShift would write. */
+const conditionCheck = (
+  id: string,
+  about: string,
+  fact: "infrastructureReady" | "dataPlaneConnection" | "controlPlaneConnection",
+  remedy: string,
+) =>
+  defineCheck({
+    ...{ id, about, needs: [fact] },
+    judge({ [fact]: condition }) {
+      const { status, reason, message, type } = condition;
+      const text = `${type}=${status} (${reason}): ${message}`;
+      // Unknown is not a failure: there is nothing yet to judge by.
+      const hasFailed = status === "False" || reason === "ReconcileError" || reason === "InfraStatusFailure";
+      const judgement = status === "True" ? ok(text) : hasFailed ? failed(text, remedy) : skipped(text);
+      return [{ ...judgement, details: { condition } }];
+    },
+  });
 
-export const infrastructure = defineCheck({
-  ...{ id: "infrastructure", about: "Servers are published", needs: ["infrastructureReady"] },
-  judge: ({ infrastructureReady }) => judgeCondition(infrastructureReady, "See the Service's or the Route's events."),
-});
+export const infrastructure = conditionCheck(
+  "infrastructure",
+  "Servers are published",
+  "infrastructureReady",
+  "See the Service's or the Route's events.",
+);
+
+export const dataPlane = conditionCheck(
+  "data-plane-connection",
+  "Pod logs come through the tunnel",
+  "dataPlaneConnection",
+  "Look at the servers' and the agents' logs (kubectl logs needs the tunnel: use crictl on a node), and whether nodes reach the published address.",
+);
+
+export const controlPlane = conditionCheck(
+  "control-plane-connection",
+  "Workers reach the kube-apiserver",
+  "controlPlaneConnection",
+  "Check the kube-apiserver's published address from a node.",
+);
 
 export const hostedCertificates = defineCheck({
   ...{ id: "certificates", about: "Certificates are as they should be", needs: ["issuedCertificates"] },
@@ -70,28 +95,12 @@ export const agents = defineCheck({
   ...{ id: "agents", about: "Agents are ready", needs: ["agents"] },
   judge({ agents: { workload } }) {
     if (workload === undefined) return [withoutWorkload("DaemonSet")];
-    const { desiredNumberScheduled: wanted = 0, numberReady: ready = 0 }: NonNullable<HostedWorkload["status"]> =
-      workload.status ?? {};
+    const { desiredNumberScheduled: wanted = 0, numberReady: ready = 0 } = workload.status ?? {};
     const message = `${ready} of ${wanted} nodes have one that is connected`;
     if (wanted === 0) return [skipped(message)];
     const remedy = "Check that nodes reach the published address, and the events of the agents' pods.";
     return [judgeReady(ready, wanted, message, remedy)];
   },
-});
-
-export const dataPlane = defineCheck({
-  ...{ id: "data-plane-connection", about: "Pod logs come through the tunnel", needs: ["dataPlaneConnection"] },
-  judge: ({ dataPlaneConnection }) =>
-    judgeCondition(
-      dataPlaneConnection,
-      "Look at the servers' and the agents' logs (kubectl logs needs the tunnel: use crictl on a node), and whether nodes reach the published address.",
-    ),
-});
-
-export const controlPlane = defineCheck({
-  ...{ id: "control-plane-connection", about: "Workers reach the kube-apiserver", needs: ["controlPlaneConnection"] },
-  judge: ({ controlPlaneConnection }) =>
-    judgeCondition(controlPlaneConnection, "Check the kube-apiserver's published address from a node."),
 });
 
 const NONE = skipped("there is none to be called");
@@ -101,12 +110,13 @@ export const webhookCalls = defineCheck({
   ...{ id: "webhook", about: "The kube-apiserver reaches the webhook", needs: ["webhooks", "hostedApi"] },
   async judge({ webhooks, hostedApi }) {
     const found: Judgement[] = [];
-    for (const { name: subject, sideEffects, ...target } of webhooks) {
-      const isHarmless = sideEffects === "None" || sideEffects === "NoneOnDryRun";
-      const judgement = isHarmless
-        ? await probeWebhook(hostedApi, target).catch(failureOf)
-        : skipped(`it declares side effects (${sideEffects}), so it is not called`);
-      found.push({ ...judgement, subject });
+    for (const webhook of webhooks) {
+      // A webhook with a URL is not called through the tunnel.
+      if (webhook.clientConfig.service === undefined) continue;
+      const judgement = isHarmless(webhook)
+        ? await probeWebhook(hostedApi, webhook).catch(failureOf)
+        : skipped(`it declares side effects (${webhook.sideEffects}), so it is not called`);
+      found.push({ ...judgement, subject: `${webhook.configuration?.name}/${webhook.name}` });
     }
     return found.length > 0 ? found : [NONE];
   },

@@ -4,8 +4,9 @@ import { coded, type Judgement, ok, skipped } from "../../../base/finding.js";
 import { label, type Node, pathOf } from "../../../cluster/nodes/objects.js";
 import { whyNotReady } from "../../../cluster/nodes/workers/node.js";
 import { defineCheck } from "../check.js";
-import type { IgnitionAnswer, PoolState, WaitingRequest } from "../sources/pool.js";
-import type { WorkerFixes } from "../workers/fixes.js";
+import { type CertificateProblem, certificateProblem } from "../host/handshake.js";
+import type { IgnitionAnswer, PoolContext, PoolState, WaitingRequest } from "../sources/pool.js";
+import { approveRequest, copyCertificate } from "../workers/fixes.js";
 
 export const ignitionServer = defineCheck({
   ...{ id: "ignition-server", about: "Machines reach the Ignition server and accept its certificate" },
@@ -20,17 +21,11 @@ export const ignitionServer = defineCheck({
     }),
 });
 
-/** Errors of Node and OpenSSL about the certificate, as opposed to the network. */
-const certificateErrors: Readonly<Record<string, string>> = {
-  ERR_TLS_CERT_ALTNAME_INVALID: "is not for that address",
-  CERT_HAS_EXPIRED: "has ended",
-  CERT_NOT_YET_VALID: "is not valid yet, or a clock is wrong",
-  CERT_SIGNATURE_FAILURE: "is signed by another authority than the user data names",
-  DEPTH_ZERO_SELF_SIGNED_CERT: "is signed by itself, and the user data does not name it",
-  SELF_SIGNED_CERT_IN_CHAIN: "is signed by another authority than the user data names",
-  UNABLE_TO_GET_ISSUER_CERT: "is signed by another authority than the user data names",
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "is signed by another authority than the user data names",
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "is signed by another authority than the user data names",
+const certificateProblems: Readonly<Record<CertificateProblem, string>> = {
+  name: "is not for that address",
+  expired: "has ended",
+  "not-yet-valid": "is not valid yet, or a clock is wrong",
+  untrusted: "is signed by another authority than the user data names",
 };
 
 const statusMeanings: Readonly<Record<number, string>> = {
@@ -46,25 +41,21 @@ function ignitionProblem({ error, source, status }: IgnitionAnswer): Judgement |
     return coded("DB_NODE_IGNITION_UNREACHABLE", `${source} answers ${status}: ${why}`);
   }
   const { cert, code = "" } = error as { code?: string; cert?: { subjectaltname?: string } };
-  const problem = certificateErrors[code];
+  const problem = certificateProblem(code);
   if (problem === undefined)
     return coded("DB_NODE_IGNITION_UNREACHABLE", `${source} does not answer`, messageOf(error) || code);
   const names = cert === undefined ? [] : [`its certificate is for ${cert.subjectaltname ?? "no name at all"}`];
-  const message = `the certificate of ${source} ${problem}, so machines retry for ever`;
+  const message = `the certificate of ${source} ${certificateProblems[problem]}, so machines retry for ever`;
   return coded("DB_NODE_IGNITION_NAME", message, code, ...names);
 }
 
 export const requests = defineCheck({
-  ...{
-    id: "requests",
-    about: "No certificate request waits",
-    needs: ["poolState", "waitingRequests"],
-    uses: ["fixes"],
-  },
-  judge({ poolState, waitingRequests, fixes }) {
+  ...{ id: "requests", about: "No certificate request waits" },
+  needs: ["poolContext", "poolState", "waitingRequests"],
+  judge({ poolContext, poolState, waitingRequests }) {
     const found = waitingRequests
       .filter((request) => concerns(request, poolState))
-      .map((request) => judgeRequest(request, fixes));
+      .map((request) => judgeRequest(request, poolContext));
     return found.length > 0 ? found : [{ ...ok("no certificate request waits"), subject: pathOf(poolState.pool) }];
   },
 });
@@ -78,7 +69,7 @@ function concerns({ decision: { node, pool } }: WaitingRequest, { isLimited, poo
 /** A running approver needs this long to decide. */
 const YOUNG_MS = 5_000;
 
-function judgeRequest({ ageMs, decision }: WaitingRequest, fixes: WorkerFixes | undefined): Judgement {
+function judgeRequest({ ageMs, decision }: WaitingRequest, context: PoolContext): Judgement {
   const { action, explanation, kind, node, request: name, rule } = decision;
   const subject = node || name;
   const code = "DB_NODE_CSR_PENDING" as const;
@@ -87,7 +78,7 @@ function judgeRequest({ ageMs, decision }: WaitingRequest, fixes: WorkerFixes | 
   if (action === "approve") {
     return {
       ...coded(code, `${asks}, keeps every rule, and is not approved`, explanation),
-      ...{ subject, state: ageMs < YOUNG_MS ? "warning" : "failed", fix: fixes?.approveRequest(name) },
+      ...{ subject, state: ageMs < YOUNG_MS ? "warning" : "failed", fix: approveRequest(context, name) },
       remedy: "Start drawbridge csr approver, or approve it now with --fix.",
     };
   }
@@ -143,8 +134,8 @@ function judgeNode(name: string, node: Node | undefined): Judgement {
  */
 export const networkCertificate = defineCheck({
   ...{ id: "ovn-certificate", about: "The cluster network's certificate is beside the control plane" },
-  ...{ needs: ["networkCertificate", "poolState"], uses: ["fixes"] },
-  judge({ networkCertificate: certificate, poolState, fixes }) {
+  needs: ["networkCertificate", "poolContext", "poolState"],
+  judge({ networkCertificate: certificate, poolContext, poolState }) {
     const { from, inside, outside, to } = certificate;
     const subject = pathOf(poolState.pool);
     if (outside !== undefined) return [{ ...ok(`the Secret ${pathOf(to)} is there`), subject }];
@@ -161,7 +152,7 @@ export const networkCertificate = defineCheck({
           `management cluster: Secret ${pathOf(to)} is not`,
           ...(waiting.length === 0 ? [] : [`not Ready: ${waiting.join(", ")}`]),
         ),
-        ...{ subject, fix: fixes?.copyCertificate(certificate, inside) },
+        ...{ subject, fix: copyCertificate(poolContext, certificate, inside) },
       },
     ];
   },

@@ -14,20 +14,14 @@ interface NamedNetwork {
 export const overlap = defineCheck({
   ...{ id: "network-overlap", about: "The cluster's networks do not overlap", needs: ["networks"] },
   judge({ networks }) {
-    const malformed = kinds.flatMap((kind) =>
-      networks[kind]
-        .filter((text) => parsePrefix(text) === undefined)
-        .map((text) => {
-          const message = `the ${kind} network ${JSON.stringify(text)} is not a prefix such as 10.0.0.0/16`;
-          return failed(message, `Correct --${kind}-network.`);
-        }),
-    );
-    const all: NamedNetwork[] = kinds.flatMap((kind) =>
-      networks[kind].flatMap((text) => {
-        const prefix = parsePrefix(text);
-        return prefix === undefined ? [] : [{ kind, prefix }];
-      }),
-    );
+    const malformed: Judgement[] = [];
+    const all: NamedNetwork[] = [];
+    for (const [kind, text] of kinds.flatMap((each) => networks[each].map((one) => [each, one] as const))) {
+      const prefix = parsePrefix(text);
+      const message = `the ${kind} network ${JSON.stringify(text)} is not a prefix such as 10.0.0.0/16`;
+      if (prefix === undefined) malformed.push(failed(message, `Correct --${kind}-network.`));
+      else all.push({ kind, prefix });
+    }
     const clashes = all.flatMap((one, index) =>
       all
         .slice(index + 1)

@@ -2,38 +2,15 @@
 import { failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
 import { defineCheck } from "../check.js";
 import type { NameResolution } from "../facts.js";
-import type { ProgramKind } from "../programs.js";
+import { PROGRAMS } from "../programs.js";
 
-const startWith: Readonly<Record<ProgramKind | "bootstrap", string>> = {
-  bootstrap: "Look at /etc/kubernetes/manifests/konnectivity-server-pod.yaml and at the kubelet's journal.",
-  server: "Start it: drawbridge bootstrap up, or the unit drawbridge-bootstrap-server.service.",
-  agent: "Look at the DaemonSet: kubectl get pods -A -l app=konnectivity-agent -o wide.",
-  sidecar: "Start drawbridge sidecar here, or name another place with --role.",
-  ignition: "Start drawbridge ignition serve here, or look at its Deployment: kubectl get pods -A.",
-  nodepool: "Start drawbridge nodepool controller here, or look at its Deployment: kubectl get pods -A.",
-  approver: "Start drawbridge csr approver here, or look at its Deployment: kubectl get pods -A.",
-};
-
-const whyUnready: Readonly<Record<ProgramKind, string>> = {
-  server:
-    "No agent is connected: look at the agents' logs, and whether nodes reach TCP 8091 (drawbridge firewall plan).",
-  agent: "It has no server: see the check server-reachable and its own log.",
-  sidecar:
-    "Its probe does not get through to an agent: see the check frontend, then drawbridge doctor beside the server.",
-  ignition: "Read its log.",
-  nodepool: "It cannot list the pools: see its log, and that its kubeconfig and rights are there (nodepool install).",
-  approver: "Do what the answer says; drawbridge csr list shows the requests that wait.",
-};
+const ON_BOOTSTRAP = "Look at /etc/kubernetes/manifests/konnectivity-server-pod.yaml and at the kubelet's journal.";
 
 export const running = defineCheck({
-  ...{
-    id: "health",
-    about: "The program runs and is ready",
-    needs: ["program", "role"],
-    uses: ["health", "serverFlags"],
-  },
+  ...{ id: "health", about: "The program runs and is ready" },
+  ...{ needs: ["program", "role"], uses: ["health", "serverFlags"] },
   judge({ program: { kind, running: process, title }, role, health, serverFlags }) {
-    const start = startWith[role === "bootstrap" ? "bootstrap" : kind];
+    const start = role === "bootstrap" ? ON_BOOTSTRAP : PROGRAMS[kind].start;
     if (process === undefined && health === undefined) return [warning(`no ${title} runs in this network`, start)];
     if (health === undefined) {
       return [skipped(`the ${title} has no health port`, "Start it with --health-port to see whether it is ready.")];
@@ -53,7 +30,7 @@ export const running = defineCheck({
       const remedy = "Start it with --proxy-strategies=defaultRoute; tunnels work either way.";
       return [warning(message, remedy, line, serverFlags?.source ?? "")];
     }
-    return [failed(`the ${title} is not ready`, whyUnready[kind], line)];
+    return [failed(`the ${title} is not ready`, PROGRAMS[kind].unready, line)];
   },
 });
 

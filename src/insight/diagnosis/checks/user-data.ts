@@ -5,8 +5,14 @@ import { ROTATE_AFTER_MS, readTokenSecret } from "../../../cluster/nodes/token/t
 import { readUserData } from "../../../cluster/nodes/token/user-data.js";
 import { poolReport } from "../../../cluster/nodes/workers/status.js";
 import { defineCheck } from "../check.js";
-import { type PoolState, readPointer, type UserDataPointer, type WorkerState } from "../sources/pool.js";
-import type { WorkerFixes } from "../workers/fixes.js";
+import {
+  type PoolContext,
+  type PoolState,
+  readPointer,
+  type UserDataPointer,
+  type WorkerState,
+} from "../sources/pool.js";
+import { rewriteUserData } from "../workers/fixes.js";
 
 export const payload = defineCheck({
   ...{ id: "payload", about: "There is a payload for the pool's machines", needs: ["poolState"] },
@@ -54,10 +60,13 @@ export function payloadProblem(secret: Secret, whose: string): Judgement | undef
 const nameOf = ({ metadata }: Secret) => `Secret ${metadata?.namespace}/${metadata?.name}`;
 
 export const userData = defineCheck({
-  ...{ id: "user-data", about: "User data has a token that is good", needs: ["poolState"], uses: ["fixes"] },
-  judge: ({ poolState, fixes }) => [
+  ...{ id: "user-data", about: "User data has a token that is good", needs: ["poolContext", "poolState"] },
+  judge: ({ poolContext, poolState }) => [
     ...(poolState.isLimited ? [] : [{ ...judgePool(poolState), subject: pathOf(poolState.pool) }]),
-    ...poolState.workers.map((worker) => ({ ...judgeWorker(poolState, worker, fixes), subject: worker.worker.name })),
+    ...poolState.workers.map((worker) => ({
+      ...judgeWorker(poolState, worker, poolContext),
+      subject: worker.worker.name,
+    })),
   ],
 });
 
@@ -71,7 +80,7 @@ function judgePool(state: PoolState): Judgement {
   return { ...found, message: `${name}: ${found.message}`, remedy };
 }
 
-function judgeWorker(state: PoolState, of: WorkerState, fixes: WorkerFixes | undefined): Judgement {
+function judgeWorker(state: PoolState, of: WorkerState, context: PoolContext): Judgement {
   const { file, node, userData: text, worker } = of;
   if (node !== undefined) return skipped(`${worker.name} has joined and needs its user data no more`);
   // Its token was revoked on purpose.
@@ -85,7 +94,7 @@ function judgeWorker(state: PoolState, of: WorkerState, fixes: WorkerFixes | und
     ...found,
     message: `the user data of ${worker.name}: ${found.message}`,
     evidence: [file, ...found.evidence],
-    fix: fixes?.rewriteUserData(of),
+    fix: rewriteUserData(context, of),
   };
 }
 

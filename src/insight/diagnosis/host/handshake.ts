@@ -1,21 +1,34 @@
-/** A TLS handshake with a port: does it answer, and with which certificate? Nothing else is sent. */
+/** TLS handshakes with ports: does one answer, and with which certificate? Nothing else is sent. */
 import { connect as dial } from "node:net";
 import { connect as secure } from "node:tls";
+import { joinHostPort } from "../../../base/address.js";
 import { messageOf } from "../../../base/errors/error.js";
 
-export type Handshake =
+type Handshake =
   | { readonly state: "connected"; readonly certificate: Buffer }
   | { readonly state: "timeout" | "refused" | "unreachable" | "no-tls"; readonly detail: string };
 
-export const HANDSHAKE_MS = 6_000;
+const HANDSHAKE_MS = 6_000;
 
-/** `protocol` is offered by ALPN: agents speak HTTP/2, callers of HTTP CONNECT and machines HTTP/1.1. */
-export function handshakeWith(
+/** A TLS port as whoever dials it sees it. */
+export type Dialled = Awaited<ReturnType<typeof dialTls>>;
+
+/**
+ * `names`: what diallers call the server; none when that is not known. `ca`: the dialler's authorities, where they are
+ * known.
+ */
+export async function dialTls(
   host: string,
   port: number,
   protocol: "h2" | "http/1.1",
-  withinMs = HANDSHAKE_MS,
-): Promise<Handshake> {
+  names: readonly string[] = [],
+  ca?: { readonly file: string; readonly text: string | undefined },
+) {
+  return { where: joinHostPort(host, port), port, names, handshake: await handshakeWith(host, port, protocol), ca };
+}
+
+/** `protocol` is offered by ALPN: agents speak HTTP/2, callers of HTTP CONNECT and machines HTTP/1.1. */
+function handshakeWith(host: string, port: number, protocol: "h2" | "http/1.1"): Promise<Handshake> {
   return new Promise((resolve) => {
     let open = false;
     const plain = dial({ host, port });
@@ -25,9 +38,9 @@ export function handshakeWith(
       resolve(handshake);
     };
     const timer = setTimeout(() => {
-      const detail = `no answer within ${withinMs / 1000} s`;
+      const detail = `no answer within ${HANDSHAKE_MS / 1000} s`;
       end({ state: open ? "no-tls" : "timeout", detail });
-    }, withinMs);
+    }, HANDSHAKE_MS);
     const fail = (reason: NodeJS.ErrnoException) => {
       const states = { ECONNREFUSED: "refused", ETIMEDOUT: "timeout" } as const;
       const state = open ? "no-tls" : (states[reason.code as keyof typeof states] ?? "unreachable");
@@ -52,3 +65,16 @@ export function handshakeWith(
     });
   });
 }
+
+export type CertificateProblem = "name" | "expired" | "not-yet-valid" | "untrusted";
+
+/** What is wrong with a peer's certificate, by the code of Node or OpenSSL; undefined when another thing failed. */
+export function certificateProblem(code: string): CertificateProblem | undefined {
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return "name";
+  if (code === "CERT_HAS_EXPIRED") return "expired";
+  if (code === "CERT_NOT_YET_VALID") return "not-yet-valid";
+  return UNTRUSTED.test(code) ? "untrusted" : undefined;
+}
+
+const UNTRUSTED =
+  /^(UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?|SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|CERT_SIGNATURE_FAILURE|CERT_UNTRUSTED|INVALID_CA)$/;

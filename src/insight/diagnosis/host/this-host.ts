@@ -1,10 +1,10 @@
 /** The host doctor runs on, asked through /proc and `ip`. */
 import { existsSync } from "node:fs";
-import { readdir, readFile, readlink } from "node:fs/promises";
+import { lstat, readdir, readFile, readlink } from "node:fs/promises";
 import { connect } from "node:net";
-import { isAbsolute } from "node:path";
+import { dirname, isAbsolute } from "node:path";
 import { runCommand } from "../../../base/run-command.js";
-import { type HostNetwork, hostNetwork } from "../../../cluster/bootstrap/address/host-network.js";
+import { hostNetwork } from "../../../cluster/bootstrap/address/host-network.js";
 import {
   commandLine,
   hostPids,
@@ -15,19 +15,6 @@ import {
 } from "../../../cluster/bootstrap/settings/programs.js";
 import type { RunningProgram, TcpListener } from "../facts.js";
 import { isProgram, type ProgramKind } from "../programs.js";
-
-/** A host that is asked without changing anything. */
-export interface DoctorHost {
-  readonly network: HostNetwork;
-  /** TCP listeners in this network. */
-  listeners(): Promise<readonly TcpListener[]>;
-  /** The program of this kind that runs in this network. */
-  running(program: ProgramKind): Promise<RunningProgram | undefined>;
-  /** Undefined when the file does not exist. */
-  readText(path: string): Promise<string | undefined>;
-  /** Routes that cover an address, the default route left out; each as `ip` prints it. */
-  routesTo(address: string): Promise<readonly string[]>;
-}
 
 /** The path, for us, of a file that a process names: it may have another working directory, or be in a container. */
 export function processFile(pid: number, path: string): string {
@@ -47,21 +34,38 @@ export function isListening(path: string): Promise<boolean> {
   });
 }
 
-export function thisHost(): DoctorHost {
+export type DoctorHost = ReturnType<typeof thisHost>;
+
+/** The host is asked without changing anything. */
+export const thisHost = () => ({
+  network: hostNetwork(),
+  /** Undefined when the file does not exist. */
+  readText: textAt,
+  /** TCP listeners in this network. */
+  listeners,
+  /** The program of this kind that runs in this network. */
+  async running(program: ProgramKind): Promise<RunningProgram | undefined> {
+    const others = (await networkProcesses()).filter(({ pid }) => pid !== process.pid);
+    const found = others.find(({ words }) => isProgram(program, words));
+    return found && { ...commandLine(`process ${found.pid}`, found.words), ...found };
+  },
+  routesTo,
+});
+
+export async function socketFile(path: string) {
+  const [parent, file] = await Promise.all([dirname(path), path].map((each) => lstat(each).catch(() => undefined)));
   return {
-    network: hostNetwork(),
-    listeners,
-    async running(program) {
-      const others = (await networkProcesses()).filter(({ pid }) => pid !== process.pid);
-      const found = others.find(({ words }) => isProgram(program, words));
-      return found && ({ ...commandLine(`process ${found.pid}`, found.words), ...found } satisfies RunningProgram);
+    path,
+    /** Undefined: it does not exist. */
+    directory: parent && { path: dirname(path), isDirectory: parent.isDirectory(), mode: parent.mode & 0o777 },
+    file: file && {
+      ...{ isSocket: file.isSocket(), mode: file.mode & 0o777 },
+      isListening: file.isSocket() && (await isListening(path)),
     },
-    readText: textAt,
-    routesTo,
   };
 }
 
-async function listeners(): Promise<TcpListener[]> {
+async function listeners(): Promise<readonly TcpListener[]> {
   const tables = await Promise.all(
     ["tcp", "tcp6"].map((name) => readFile(`/proc/net/${name}`, "utf8").catch(() => "")),
   );
@@ -96,21 +100,12 @@ async function ownersOf(inodes: ReadonlySet<string>): Promise<Map<string, Networ
   return found;
 }
 
-interface Route {
-  readonly type?: string;
-  readonly dst?: string;
-  readonly gateway?: string;
-  readonly dev?: string;
-}
-
-/** Reads the routing table; no packet is sent. */
-async function routesTo(address: string): Promise<string[]> {
+/** Routes that cover an address, the default route left out; each as `ip` prints it. No packet is sent. */
+async function routesTo(address: string): Promise<readonly string[]> {
   const family = address.includes(":") ? "-6" : "-4";
   const { code, stdout } = await runCommand(["ip", "-j", "-details", family, "route", "show", "match", address]);
-  return code === 0 ? leading(JSON.parse(stdout.trim() || "[]") as Route[]) : [];
-}
-
-function leading(routes: readonly Route[]): string[] {
+  if (code !== 0) return [];
+  const routes = JSON.parse(stdout.trim() || "[]") as Partial<Record<"type" | "dst" | "gateway" | "dev", string>>[];
   return routes
     .filter(({ dst, type = "unicast" }) => dst !== "default" && type === "unicast")
     .map(({ dst, gateway, dev }) => [dst, gateway && `via ${gateway}`, dev && `dev ${dev}`].filter(Boolean).join(" "));

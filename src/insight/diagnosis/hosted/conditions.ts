@@ -9,84 +9,84 @@ import { isReady, type Pod } from "../../../cluster/kube/pods.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
 import type { ConfigMap, Node } from "../../../cluster/nodes/objects.js";
 
-export interface HostedCondition {
-  readonly type: "DataPlaneConnectionAvailable" | "ControlPlaneConnectionAvailable" | "InfrastructureReady";
-  readonly status: "True" | "False" | "Unknown";
-  readonly reason: string;
-  readonly message: string;
+export type HostedCondition = ReturnType<typeof condition>;
+
+function condition(
+  type: "DataPlaneConnectionAvailable" | "ControlPlaneConnectionAvailable" | "InfrastructureReady",
+  status: "True" | "False" | "Unknown",
+  reason: string,
+  message: string,
+) {
+  return { type, status, reason, message };
 }
 
-type ConditionState = Omit<HostedCondition, "type">;
+const asExpected = (type: HostedCondition["type"], message = "All is well") =>
+  condition(type, "True", "AsExpected", message);
 
-const state = (status: HostedCondition["status"], reason: string, message: string): ConditionState => ({
-  ...{ status, reason, message },
-});
-const AS_EXPECTED = state("True", "AsExpected", "All is well");
 /** The checker writes its time stamp every minute. */
 const STALE_MS = 5 * 60_000;
 
 /** The kubelet's log stream comes back through the tunnel or not at all. */
 export async function dataPlaneConnection(hosted: KubeApi): Promise<HostedCondition> {
-  return { type: "DataPlaneConnectionAvailable", ...((await withoutWorkers(hosted)) ?? (await logsOfAgents(hosted))) };
-}
-
-async function logsOfAgents(hosted: KubeApi): Promise<ConditionState> {
+  const type = "DataPlaneConnectionAvailable";
+  const fail = (reason: string, message: string) => condition(type, "False", reason, message);
+  const idle = await withoutWorkers(hosted, type);
+  if (idle !== undefined) return idle;
   let pods: readonly Pod[];
   try {
     const options = { labelSelector: `app=${names.agent}` };
     pods = (await hosted.list<Pod>(collectionPath("Pod", namespace), options)).items;
   } catch (reason) {
-    return state("False", "ReconciliationError", `the agents' pods cannot be listed: ${messageOf(reason)}`);
+    return fail("ReconciliationError", `the agents' pods cannot be listed: ${messageOf(reason)}`);
   }
   const running = pods.filter(({ status }) => status?.phase === "Running");
   if (running.length === 0)
-    return state("False", "KonnectivityAgentPodsNotFound", `no pod ${namespace}/${names.agent} is running`);
+    return fail("KonnectivityAgentPodsNotFound", `no pod ${namespace}/${names.agent} is running`);
   let last = "every log was empty";
   for (const { metadata } of running) {
     try {
       const path = namedPath("Pod", { namespace, name: metadata?.name ?? "" });
       const query = `container=${names.agent}&tailLines=1&limitBytes=1024`;
-      if ((await hosted.text(`${path}/log?${query}`, { timeoutMs: 15_000 })) !== "") return AS_EXPECTED;
+      if ((await hosted.text(`${path}/log?${query}`, { timeoutMs: 15_000 })) !== "") return asExpected(type);
     } catch (reason) {
       last = messageOf(reason);
     }
   }
   // HyperShift gives the reason of missing pods here, though its own list has this one.
-  return state("False", "LogsAccessFailed", `no log of ${running.length} running agents could be read: ${last}`);
+  return fail("LogsAccessFailed", `no log of ${running.length} running agents could be read: ${last}`);
 }
 
 /** The other direction: whether workers reach the kube-apiserver, by the time stamp of a checker that runs on them. */
 export async function controlPlaneConnection(hosted: KubeApi, now = Date.now()): Promise<HostedCondition> {
-  const found = (await withoutWorkers(hosted)) ?? (await lastStamp(hosted, now));
-  return { type: "ControlPlaneConnectionAvailable", ...found };
-}
-
-async function lastStamp(hosted: KubeApi, now: number): Promise<ConditionState> {
+  const type = "ControlPlaneConnectionAvailable";
+  const idle = await withoutWorkers(hosted, type);
+  if (idle !== undefined) return idle;
   const name = names.connectivityCheck;
   let map: ConfigMap | undefined;
   try {
     map = await find<ConfigMap>(hosted, namedPath("ConfigMap", { namespace, name }));
   } catch (reason) {
-    return state("Unknown", "ReconcileError", messageOf(reason));
+    return condition(type, "Unknown", "ReconcileError", messageOf(reason));
   }
-  if (map === undefined) return state("Unknown", "ConfigMapNotFound", `there is no ConfigMap ${namespace}/${name}`);
+  if (map === undefined)
+    return condition(type, "Unknown", "ConfigMapNotFound", `there is no ConfigMap ${namespace}/${name}`);
   const text = map.data?.lastSucceeded ?? "";
   const stamp = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(stamp))
-    return state("False", "KASAccessFailed", `no worker has reached the kube-apiserver (lastSucceeded is "${text}")`);
-  if (now - stamp > STALE_MS)
-    return state("False", "ConnectionCheckStale", `workers reached the kube-apiserver last at ${text}`);
-  return AS_EXPECTED;
+  const unreached = `no worker has reached the kube-apiserver (lastSucceeded is "${text}")`;
+  if (Number.isNaN(stamp)) return condition(type, "False", "KASAccessFailed", unreached);
+  const late = `workers reached the kube-apiserver last at ${text}`;
+  return now - stamp > STALE_MS ? condition(type, "False", "ConnectionCheckStale", late) : asExpected(type);
 }
 
 /** Undefined when there is a node to judge by. */
-async function withoutWorkers(hosted: KubeApi): Promise<ConditionState | undefined> {
+async function withoutWorkers(hosted: KubeApi, type: HostedCondition["type"]): Promise<HostedCondition | undefined> {
   try {
     const nodes = (await hosted.list<Node>(collectionPath("Node"))).items;
     if (nodes.some((node) => node.spec?.unschedulable !== true && isReady(node))) return undefined;
-    return state("Unknown", "NoWorkerNodesAvailable", `none of ${nodes.length} nodes is ready and schedulable`);
+    const message = `none of ${nodes.length} nodes is ready and schedulable`;
+    return condition(type, "Unknown", "NoWorkerNodesAvailable", message);
   } catch (reason) {
-    return state("Unknown", "ReconcileError", `nodes cannot be listed: ${messageOf(reason)}`);
+    return condition(type, "Unknown", "ReconcileError", `nodes cannot be listed: ${messageOf(reason)}`);
   }
 }
 
@@ -94,12 +94,11 @@ export async function infrastructureReady(management: KubeApi, config: HostedCon
   const type = "InfrastructureReady";
   try {
     const { host, port } = await publishedAddress(management, config.controlPlaneNamespace, config.publishing);
-    if (host !== undefined && port !== undefined)
-      return { type, ...AS_EXPECTED, message: `agents dial ${host}, port ${port}` };
+    if (host !== undefined && port !== undefined) return asExpected(type, `agents dial ${host}, port ${port}`);
     const missing = host === undefined ? "host" : "port";
     const message = `the ${config.publishing.type} of ${names.server} has no ${missing} yet`;
-    return { type, ...state("False", "WaitingOnInfrastructureReady", message) };
+    return condition(type, "False", "WaitingOnInfrastructureReady", message);
   } catch (reason) {
-    return { type, ...state("Unknown", "InfraStatusFailure", messageOf(reason)) };
+    return condition(type, "Unknown", "InfraStatusFailure", messageOf(reason));
   }
 }

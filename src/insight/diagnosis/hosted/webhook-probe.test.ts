@@ -5,10 +5,9 @@ import { ApiStub, reply, replyStatus } from "../../../cluster/kube/testing/api-s
 import { probeWebhook, removeForgotten } from "./webhook-probe.js";
 
 const target = {
-  service: { name: "hook", namespace: "apps" },
-  caBundle: "Q0E=",
+  name: "hook.test",
+  clientConfig: { service: { name: "hook", namespace: "apps" }, caBundle: "Q0E=" },
   timeoutSeconds: 3,
-  failurePolicy: "Fail",
 };
 const configurations = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
 
@@ -45,7 +44,7 @@ test.each([
   const [made] = stub.requests;
   const { webhooks, metadata } = made!.body as { webhooks: { objectSelector: object }[]; metadata: { name: string } };
   expect(webhooks).toMatchObject([
-    { clientConfig: { service: target.service, caBundle: "Q0E=" }, failurePolicy: "Fail", timeoutSeconds: 3 },
+    { clientConfig: target.clientConfig, failurePolicy: "Fail", timeoutSeconds: 3 },
     { clientConfig: { url: "https://127.0.0.1:1/" } },
   ]);
   const requests = stub.requests.filter(({ path }) => path.endsWith("/configmaps"));

@@ -9,28 +9,16 @@ import { probeAdmission, probeConfiguration } from "../../../cluster/kube/admiss
 import { KubeApiError } from "../../../cluster/kube/errors.js";
 import { collectionPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
-
-export interface WebhookTarget {
-  readonly service: {
-    readonly name: string;
-    readonly namespace: string;
-    readonly path?: string;
-    readonly port?: number;
-  };
-  readonly caBundle?: string | undefined;
-  readonly timeoutSeconds: number;
-  readonly failurePolicy: string;
-}
+import type { AdmissionWebhook } from "../rehearsal/webhooks.js";
 
 export const PROBE_LABEL = "drawbridge-hosted-verify";
 const CONFIGURATIONS = collectionPath("MutatingWebhookConfiguration");
 const [asked, guard] = ["asked.hosted.drawbridge.test", "guard.hosted.drawbridge.test"];
 
-export async function probeWebhook(hosted: KubeApi, target: WebhookTarget): Promise<Judgement> {
-  const { service, caBundle, timeoutSeconds } = target;
+export async function probeWebhook(hosted: KubeApi, webhook: AdmissionWebhook): Promise<Judgement> {
+  const { clientConfig, failurePolicy, timeoutSeconds = 10 } = webhook;
   const id = randomBytes(6).toString("hex");
   const probe = { name: `${PROBE_LABEL}-${id}`, label: PROBE_LABEL, id, namespace: "default" };
-  const clientConfig = { service, ...(caBundle === undefined ? {} : { caBundle }) };
   const configuration = probeConfiguration(probe, [
     { name: asked, timeoutSeconds, clientConfig },
     // Nothing listens on port 1 of the kube-apiserver's own host.
@@ -38,7 +26,7 @@ export async function probeWebhook(hosted: KubeApi, target: WebhookTarget): Prom
   ]);
   try {
     await hosted.create(CONFIGURATIONS, configuration);
-    return judge(await probeAdmission(hosted, probe, refusalOf), target);
+    return judge(await probeAdmission(hosted, probe, refusalOf), failurePolicy);
   } finally {
     await hosted.delete(`${CONFIGURATIONS}/${probe.name}`).catch(() => undefined);
   }
@@ -60,7 +48,7 @@ async function refusalOf(create: () => Promise<KubeObject>): Promise<string | un
   }
 }
 
-function judge(refusal: string | undefined, { failurePolicy }: WebhookTarget): Judgement {
+function judge(refusal: string | undefined, failurePolicy: AdmissionWebhook["failurePolicy"]): Judgement {
   if (refusal === undefined) return skipped("the kube-apiserver did not use the probe's configuration");
   if (refusal.includes(`failed calling webhook "${guard}"`))
     return { ...ok("it answered"), details: { answer: "allowed" } };

@@ -1,12 +1,12 @@
 /** The conversion webhooks of a cluster, each as a call that the kube-apiserver could make now. */
-import { CheckFailure } from "../../../base/finding.js";
 import { plainText } from "../../../base/text.js";
 import { isNotFound } from "../../../cluster/kube/errors.js";
 import { collectionPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
 import type { Rehearsal } from "./rehearsal.js";
 import { conversionReview, readConversion, reviewVersion } from "./review.js";
-import { podsOf, type ServiceReference } from "./service-call.js";
+import { podsOf } from "./service-call.js";
+import type { AdmissionWebhook } from "./webhooks.js";
 
 interface Definition extends KubeObject {
   readonly spec?: {
@@ -16,12 +16,7 @@ interface Definition extends KubeObject {
     readonly versions?: readonly { readonly name: string; readonly served?: boolean; readonly storage?: boolean }[];
     readonly conversion?: {
       readonly strategy?: string;
-      readonly webhook?: {
-        readonly clientConfig?: {
-          readonly url?: string;
-          readonly service?: ServiceReference;
-          readonly caBundle?: string;
-        };
+      readonly webhook?: Partial<Pick<AdmissionWebhook, "clientConfig">> & {
         readonly conversionReviewVersions?: readonly string[];
       };
     };
@@ -51,48 +46,49 @@ function rehearsalOf({ metadata, spec = {} }: Definition): Rehearsal[] {
   const stored = versions.find(({ storage }) => storage === true) ?? versions[0];
   const other = versions.find((version) => version !== stored && version.served === true) ?? stored;
   const [from, to] = [stored?.name ?? "", other?.name ?? ""];
-  const rehearsal: Rehearsal = {
-    ...{ id: `conversion:${name}`, about: `Conversion webhook of ${name}`, names: [name], target: clientConfig },
-    ...(from === to && { unneeded: `${name} has no second version that is served, so nothing is converted` }),
-    details: { customResourceDefinition: name, from, to },
-    // There is no failurePolicy here: what cannot be converted cannot be read.
-    consequence: `requests for ${name} in ${to} would be refused, and namespaces that hold such objects could not be deleted`,
-    blocks: true,
-    async perform(service, { call }) {
-      const field = `CustomResourceDefinition ${name} spec.conversion.webhook`;
-      const version = reviewVersion("ConversionReview", conversionReviewVersions, `${field}.conversionReviewVersions`);
-      const kind = {
-        apiVersion: `${group}/${from}`,
-        kind: spec.names?.kind ?? "",
-        namespaced: spec.scope === "Namespaced",
-      };
-      const request = conversionReview(version, kind, `${group}/${to}`);
-      const { address, reply, timing, took, totalMs } = await call({
-        ...{ caBundle: clientConfig.caBundle ?? "", authority: `${field}.clientConfig.caBundle` },
-        timeoutMs: TIMEOUT_SECONDS * 1000,
-        late: (late) =>
-          new CheckFailure(
-            `no answer from ${late} within ${TIMEOUT_SECONDS} s`,
-            `Find out why it is slow: read the log of ${podsOf(service)}.`,
-          ),
-        request: {
-          method: "POST",
-          path: `${service.path ?? "/"}?timeout=${TIMEOUT_SECONDS}s`,
-          body: request.review.body,
-        },
-      });
-      const objection = readConversion(request, reply!, service);
-      const what = `${group}/${from} to ${to}`;
-      // An empty object lacks the fields of a real one, so a refusal proves as well that the webhook answers.
-      const answer =
-        objection === undefined
-          ? `converts ${what}`
-          : `refuses an empty object from ${what} ("${plainText(objection, 200)}")`;
-      return {
-        message: `${address} ${answer} after ${took} of ${TIMEOUT_SECONDS} s`,
-        details: { ...timing, totalMs, called: true, converted: objection === undefined },
-      };
+  return [
+    {
+      ...{ id: `conversion:${name}`, about: `Conversion webhook of ${name}`, names: [name], target: clientConfig },
+      ...(from === to && { unneeded: `${name} has no second version that is served, so nothing is converted` }),
+      details: { customResourceDefinition: name, from, to },
+      // There is no failurePolicy here: what cannot be converted cannot be read.
+      consequence: `requests for ${name} in ${to} would be refused, and namespaces that hold such objects could not be deleted`,
+      blocks: true,
+      async perform(service, { call }) {
+        const field = `CustomResourceDefinition ${name} spec.conversion.webhook`;
+        const version = reviewVersion(
+          "ConversionReview",
+          conversionReviewVersions,
+          `${field}.conversionReviewVersions`,
+        );
+        const kind = {
+          apiVersion: `${group}/${from}`,
+          kind: spec.names?.kind ?? "",
+          namespaced: spec.scope === "Namespaced",
+        };
+        const request = conversionReview(version, kind, `${group}/${to}`);
+        const { address, reply, timing, took, totalMs } = await call({
+          ...{ caBundle: clientConfig.caBundle ?? "", authority: `${field}.clientConfig.caBundle` },
+          timeoutMs: TIMEOUT_SECONDS * 1000,
+          late: [`${TIMEOUT_SECONDS} s`, `Find out why it is slow: read the log of ${podsOf(service)}.`],
+          request: {
+            method: "POST",
+            path: `${service.path ?? "/"}?timeout=${TIMEOUT_SECONDS}s`,
+            body: request.review.body,
+          },
+        });
+        const objection = readConversion(request, reply!, service);
+        const what = `${group}/${from} to ${to}`;
+        // An empty object lacks the fields of a real one, so a refusal proves as well that the webhook answers.
+        const answer =
+          objection === undefined
+            ? `converts ${what}`
+            : `refuses an empty object from ${what} ("${plainText(objection, 200)}")`;
+        return {
+          message: `${address} ${answer} after ${took} of ${TIMEOUT_SECONDS} s`,
+          details: { ...timing, totalMs, called: true, converted: objection === undefined },
+        };
+      },
     },
-  };
-  return [rehearsal];
+  ];
 }

@@ -6,7 +6,7 @@ import { messageOf } from "../../../base/errors/error.js";
 import { CheckFailure, failed, type Judgement, ok, skipped } from "../../../base/finding.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
 import { type Check, defineCheck } from "../check.js";
-import { listApiServices } from "./api-services.js";
+import { apiServiceRehearsal, listApiServices } from "./api-services.js";
 import { listConversions } from "./conversions.js";
 import {
   type CallResult,
@@ -15,7 +15,7 @@ import {
   type ServiceReference,
   type ServiceRoute,
 } from "./service-call.js";
-import { listWebhooks } from "./webhooks.js";
+import { listWebhooks, webhookRehearsal } from "./webhooks.js";
 
 /** Names of the only calls to rehearse; without any name: all of them, and all aggregated APIs. */
 export interface RehearsalSelection {
@@ -36,8 +36,8 @@ export interface Rehearsal {
   /** Why there is nothing to call. */
   readonly unneeded?: string;
   readonly details: NonNullable<Judgement["details"]>;
-  /** What a failure means for users of the cluster; may be empty. */
-  readonly consequence: string;
+  /** What a failure means for users of the cluster. */
+  readonly consequence?: string | undefined;
   /** Whether a failure makes the kube-apiserver refuse requests. */
   readonly blocks?: boolean;
   /** Throws a CheckFailure where a kube-apiserver would not call, or would count the call as failed. */
@@ -50,17 +50,41 @@ export interface Caller {
   call(call: ServiceCall): Promise<CallResult>;
 }
 
-interface RehearsalKind {
-  readonly id: string;
-  readonly about: string;
-  /** The objects that a user must be allowed to list. */
-  readonly lists: string;
-  list(api: KubeApi, signal: AbortSignal): Promise<readonly Rehearsal[]>;
-  /** The names that were asked for; undefined: all of them. */
-  readonly wanted: readonly string[] | undefined;
-  /** The check of a name that is not in the cluster: id, about, message and remedy. */
-  unknown?(name: string): readonly [id: string, about: string, message: string, remedy: string];
-}
+/** `lists`: the objects that a user must be allowed to list. `unknown`: the check of a name that is not in the cluster. */
+const KINDS = [
+  {
+    id: "webhooks",
+    ...{ about: "Admission webhooks", lists: "webhook configurations" },
+    list: async (api: KubeApi, signal: AbortSignal) => (await listWebhooks(api, signal)).map(webhookRehearsal),
+    unknown: (name: string) =>
+      missing(
+        `webhook:${name}`,
+        `Webhook ${name}`,
+        `no webhook or configuration is named ${name}`,
+        "Compare --webhook with kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations.",
+      ),
+  },
+  {
+    id: "conversions",
+    ...{ about: "Conversion webhooks", lists: "CustomResourceDefinitions", list: listConversions },
+    unknown: (name: string) =>
+      missing(
+        `conversion:${name}`,
+        `Conversion webhook of ${name}`,
+        `no CustomResourceDefinition named ${name} has a conversion webhook`,
+        "Compare --conversion with kubectl get customresourcedefinitions.",
+      ),
+  },
+  {
+    id: "apiservices",
+    ...{ about: "Aggregated APIs", lists: "APIServices", unknown: () => [] },
+    list: async (api: KubeApi, signal: AbortSignal) => (await listApiServices(api, signal)).map(apiServiceRehearsal),
+  },
+] as const;
+
+const missing = (id: string, about: string, message: string, remedy: string) => [
+  action(id, about, async () => failed(message, remedy)),
+];
 
 /** A check for each call. */
 export async function rehearsals(
@@ -69,46 +93,21 @@ export async function rehearsals(
   { webhooks, conversions }: RehearsalSelection,
   signal: AbortSignal,
 ): Promise<Check[]> {
-  const all = webhooks.length + conversions.length === 0;
-  const kinds: readonly RehearsalKind[] = [
-    {
-      ...{ id: "webhooks", about: "Admission webhooks", lists: "webhook configurations", list: listWebhooks },
-      wanted: all ? undefined : webhooks,
-      unknown: (name) => [
-        ...([`webhook:${name}`, `Webhook ${name}`, `no webhook or configuration is named ${name}`] as const),
-        "Compare --webhook with kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations.",
-      ],
-    },
-    {
-      ...{ id: "conversions", about: "Conversion webhooks", lists: "CustomResourceDefinitions", list: listConversions },
-      wanted: all ? undefined : conversions,
-      unknown: (name) => [
-        ...([`conversion:${name}`, `Conversion webhook of ${name}`] as const),
-        `no CustomResourceDefinition named ${name} has a conversion webhook`,
-        "Compare --conversion with kubectl get customresourcedefinitions.",
-      ],
-    },
-    {
-      ...{ id: "apiservices", about: "Aggregated APIs", lists: "APIServices", list: listApiServices },
-      wanted: all ? undefined : [],
-    },
-  ];
-  const checks = kinds.map(async ({ id, about, lists, list, wanted, unknown }): Promise<Check[]> => {
-    if (wanted?.length === 0) return [];
+  const isAll = webhooks.length + conversions.length === 0;
+  const wanted = { webhooks, conversions, apiservices: [] };
+  const checks = KINDS.map(async ({ id, about, lists, list, unknown }): Promise<Check[]> => {
+    if (!isAll && wanted[id].length === 0) return [];
     try {
       const found = await list(api, signal);
       const checksOf = (some: readonly Rehearsal[]) => some.map((one) => checkOf(one, route, api));
-      if (wanted === undefined)
+      if (isAll)
         return found.length > 0 ? checksOf(found) : [action(id, about, async () => skipped("the cluster has none"))];
-      return wanted.flatMap((name) => {
+      return wanted[id].flatMap((name) => {
         const named = found.filter(({ names }) => names.includes(name));
-        if (named.length > 0 || unknown === undefined) return checksOf(named);
-        const [noId, noAbout, message, remedy] = unknown(name);
-        return [action(noId, noAbout, async () => failed(message, remedy))];
+        return named.length > 0 ? checksOf(named) : unknown(name);
       });
     } catch (reason) {
-      const remedy = `Give a kubeconfig whose user may list ${lists} with --kubeconfig.`;
-      return [action(id, about, async () => failed(messageOf(reason), remedy))];
+      return missing(id, about, messageOf(reason), `Give a kubeconfig whose user may list ${lists} with --kubeconfig.`);
     }
   });
   return (await Promise.all(checks)).flat();
@@ -140,7 +139,7 @@ function checkOf(rehearsal: Rehearsal, route: ServiceRoute, api: KubeApi): Check
         reason instanceof CheckFailure
           ? reason.remedy
           : "Give a kubeconfig whose user may read services and endpointslices with --kubeconfig.";
-      const message = [messageOf(reason), consequence].filter((part) => part !== "").join("; ");
+      const message = consequence === undefined ? messageOf(reason) : `${messageOf(reason)}; ${consequence}`;
       return { ...failed(message, remedy), details: details(blocks === true) };
     }
   });

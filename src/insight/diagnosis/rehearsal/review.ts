@@ -1,6 +1,6 @@
 /** The AdmissionReview or ConversionReview of a rehearsal, and its answer, read as strictly as a kube-apiserver reads it. */
 import { randomUUID } from "node:crypto";
-import { at, listOf } from "../../../base/at.js";
+import { at, jsonOf, listOf } from "../../../base/at.js";
 import { CheckFailure } from "../../../base/finding.js";
 import type { HttpAnswer } from "../../../base/http-get.js";
 import { podsOf, type ServiceReference } from "./service-call.js";
@@ -108,7 +108,7 @@ export function readConversion(
 function responseTo(review: SentReview, { status, body }: HttpAnswer, service: ServiceReference): unknown {
   const wrong = (evidence: string): CheckFailure => misread(review, service, evidence);
   if (status !== 200) throw wrong(`it answers with HTTP status ${status}`);
-  const answer = parsed(body);
+  const answer = jsonOf(body);
   if (at(answer, "kind") !== review.kind) throw wrong(`its answer is no ${review.kind}`);
   const apiVersion = at(answer, "apiVersion");
   if (apiVersion !== review.apiVersion) throw wrong(`its answer is of version ${apiVersion}, not ${review.apiVersion}`);
@@ -120,12 +120,4 @@ function responseTo(review: SentReview, { status, body }: HttpAnswer, service: S
 function misread({ kind, apiVersion }: SentReview, service: ServiceReference, evidence: string): CheckFailure {
   const remedy = `Read the log of ${podsOf(service)}: it must answer a POST with ${kind.startsWith("A") ? "an" : "a"} ${kind} of ${apiVersion}.`;
   return new CheckFailure(evidence, remedy);
-}
-
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
 }

@@ -11,6 +11,7 @@ import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
 import { dialThrough, type Frontend, type TunnelSocket } from "../../../tunnel/client/index.js";
 import { connected } from "../../../tunnel/client/transport.js";
 import { certificateBlocks } from "../../../tunnel/pki/pem.js";
+import { certificateProblem } from "../host/handshake.js";
 
 /** How the kube-apiserver reaches services of its cluster. */
 export interface ServiceRoute {
@@ -38,8 +39,8 @@ export interface ServiceCall {
   readonly unverified?: boolean;
   /** As the kube-apiserver gives it, dialling included. */
   readonly timeoutMs: number;
-  /** The failure when the time is over. */
-  late(address: string): CheckFailure;
+  /** How that time is named when it is over, and what to do then. */
+  readonly late: readonly [limit: string, remedy: string];
   /** Undefined: connect only. */
   readonly request: { readonly method: "GET" | "POST"; readonly path: string; readonly body?: string } | undefined;
 }
@@ -90,7 +91,9 @@ export async function callService(
       socket.destroy();
     }
   } catch (reason) {
-    throw limit.aborted ? call.late(address) : reason;
+    if (!limit.aborted) throw reason;
+    const [time, remedy] = call.late;
+    throw new CheckFailure(`no answer within ${time} from ${address}`, remedy);
   }
 }
 
@@ -179,37 +182,29 @@ function dialFailure({ namespace: ofAgents }: ServiceRoute, { namespace, name }:
   return new CheckFailure(messageOf(reason), (isKnown ? remedies[reason.code] : undefined) ?? fallback);
 }
 
-const UNTRUSTED =
-  /^(UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?|SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|CERT_SIGNATURE_FAILURE|CERT_UNTRUSTED|INVALID_CA)$/;
-
 function tlsFailure(service: ServiceReference, { authority }: ServiceCall, failure: unknown): CheckFailure {
   const { code = "", reason = messageOf(failure) } = (failure ?? {}) as { code?: string; reason?: string };
   const which = `service ${service.namespace}/${service.name}`;
   const renew = `Issue the certificate of ${which} again and restart its pods.`;
-  const known: readonly (readonly [RegExp, message: string, remedy: string])[] = [
-    [
-      UNTRUSTED,
+  const [message, remedy] = {
+    untrusted: [
       `its certificate is not one that its caBundle vouches for (${code})`,
       `Put the certificate of the authority that signed it into ${authority}.`,
-    ],
-    [
-      /^ERR_TLS_CERT_ALTNAME_INVALID$/,
+    ] as const,
+    name: [
       `its certificate is for another name: ${reason}`,
       `Issue it with the DNS name ${hostOf(service)} and restart the service's pods.`,
-    ],
-    [/^CERT_HAS_EXPIRED$/, "its certificate has expired", renew],
-    [
-      /^CERT_NOT_YET_VALID$/,
+    ] as const,
+    expired: ["its certificate has expired", renew] as const,
+    "not-yet-valid": [
       "its certificate is not valid yet",
       `Compare the clocks of this host and its node. ${renew}`,
-    ],
-    [
-      /^/,
+    ] as const,
+    none: [
       `the TLS handshake failed: ${reason}`,
       `See that the port of ${which} speaks TLS, and read the log of its pods.`,
-    ],
-  ];
-  const [, message, remedy] = known.find(([pattern]) => pattern.test(code))!;
+    ] as const,
+  }[certificateProblem(code) ?? "none"];
   return new CheckFailure(message, remedy);
 }
 

@@ -1,5 +1,4 @@
 /** The admission webhooks of a cluster, each as a call that the kube-apiserver could make now. */
-import { CheckFailure, type Judgement } from "../../../base/finding.js";
 import { plainText } from "../../../base/text.js";
 import { collectionPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
@@ -24,24 +23,34 @@ export interface AdmissionWebhook {
   readonly admissionReviewVersions?: readonly string[];
 }
 
+/** A webhook with its place: the configuration that declares it, and the field there. */
+export interface DeclaredWebhook extends AdmissionWebhook {
+  readonly configuration: KubeObject["metadata"];
+  readonly field: string;
+}
+
 /** In the order in which a kube-apiserver calls them: mutating ones first. */
-export async function listWebhooks(api: KubeApi, signal: AbortSignal): Promise<Rehearsal[]> {
-  const found: Rehearsal[] = [];
+export async function listWebhooks(api: KubeApi, signal: AbortSignal): Promise<DeclaredWebhook[]> {
+  const found: DeclaredWebhook[] = [];
   for (const kind of ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"] as const) {
     const { items } = await api.list<KubeObject & { webhooks?: AdmissionWebhook[] | null }>(collectionPath(kind), {
       signal,
     });
-    for (const { metadata, webhooks } of items) {
-      const configuration = metadata?.name ?? "";
-      const fieldOf = (index: number) => `${kind} ${configuration} webhooks[${index}]`;
-      found.push(...(webhooks ?? []).map((webhook, index) => rehearsalOf(webhook, configuration, fieldOf(index))));
+    for (const { metadata: configuration, webhooks } of items) {
+      const fieldOf = (index: number) => `${kind} ${configuration?.name} webhooks[${index}]`;
+      found.push(...(webhooks ?? []).map((each, index) => ({ ...each, configuration, field: fieldOf(index) })));
     }
   }
   return found;
 }
 
-function rehearsalOf(webhook: AdmissionWebhook, configuration: string, field: string): Rehearsal {
-  const { clientConfig: target, name, failurePolicy = "Fail" } = webhook;
+/** Whether calling it in a dry run changes nothing. */
+export const isHarmless = ({ sideEffects }: AdmissionWebhook): boolean =>
+  sideEffects === "None" || sideEffects === "NoneOnDryRun";
+
+export function webhookRehearsal(webhook: DeclaredWebhook): Rehearsal {
+  const { clientConfig: target, field, name, failurePolicy = "Fail" } = webhook;
+  const { name: configuration = "" } = webhook.configuration ?? {};
   const blocks = failurePolicy === "Fail";
   return {
     ...{ id: `webhook:${configuration}/${name}`, names: [name, configuration], target, blocks },
@@ -50,32 +59,25 @@ function rehearsalOf(webhook: AdmissionWebhook, configuration: string, field: st
     consequence: blocks
       ? "failurePolicy Fail: matching requests would be refused"
       : "failurePolicy Ignore: matching requests would pass unseen by it",
-    perform: (service, caller) => rehearse(webhook, field, service, caller),
+    perform: (service, caller) => rehearse(webhook, service, caller),
   };
 }
 
-async function rehearse(
-  webhook: AdmissionWebhook,
-  field: string,
-  service: ServiceReference,
-  { api, call, signal }: Caller,
-): Promise<Pick<Judgement, "message" | "details">> {
-  const { sideEffects = "Unknown", timeoutSeconds = 10, clientConfig } = webhook;
+async function rehearse(webhook: DeclaredWebhook, service: ServiceReference, { api, call, signal }: Caller) {
+  const { sideEffects = "Unknown", timeoutSeconds = 10, clientConfig, field } = webhook;
   const accepted = webhook.admissionReviewVersions ?? ["v1beta1"];
   const version = reviewVersion("AdmissionReview", accepted, `${field}.admissionReviewVersions`);
   const subject = await chooseSubject(api, webhook.rules ?? [], signal);
   const review = admissionReview(version, subject);
-  const isHarmless = sideEffects === "None" || sideEffects === "NoneOnDryRun";
   const path = `${service.path ?? "/"}?timeout=${timeoutSeconds}s`;
   const { address, reply, timing, took, totalMs } = await call({
     ...{ caBundle: clientConfig.caBundle ?? "", authority: `${field}.clientConfig.caBundle` },
     timeoutMs: timeoutSeconds * 1000,
-    late: (late) =>
-      new CheckFailure(
-        `no answer within its timeoutSeconds, ${timeoutSeconds} s, from ${late}`,
-        `Find out why it is slow, or raise ${field}.timeoutSeconds (at most 30).`,
-      ),
-    request: isHarmless ? { method: "POST", path, body: review.body } : undefined,
+    late: [
+      `its timeoutSeconds, ${timeoutSeconds} s,`,
+      `Find out why it is slow, or raise ${field}.timeoutSeconds (at most 30).`,
+    ],
+    request: isHarmless(webhook) ? { method: "POST", path, body: review.body } : undefined,
   });
   const details = { ...timing, timeoutSeconds, sideEffects, called: reply !== undefined };
   if (reply === undefined) {

@@ -15,10 +15,10 @@ import { describeFrontend } from "../../../tunnel/client/frontend.js";
 import { DialRefusedError, dialThrough, type Frontend } from "../../../tunnel/client/index.js";
 import type { Bridge } from "../bridge.js";
 import { type FactSource, type Gatherer, unavailable } from "../check.js";
-import type { ConnectedAgents, Facts, FrontendAnswer } from "../facts.js";
-import { handshakeWith } from "../host/handshake.js";
-import { titles } from "../programs.js";
-import { socketFile } from "./host.js";
+import type { Facts } from "../facts.js";
+import { dialTls } from "../host/handshake.js";
+import { socketFile } from "../host/this-host.js";
+import { PROGRAMS } from "../programs.js";
 
 /** An API to ask, or why there is none; neither without a kubeconfig. */
 export type BridgeApi =
@@ -83,7 +83,7 @@ export function bridgeSource(bridge: Bridge, access: BridgeApi): FactSource {
     now: () => new Date(),
     model: () => model,
     role: () => (model.for === "openshift" ? "bootstrap" : "server"),
-    program: () => ({ kind: "server", title: titles.server, running: undefined }),
+    program: () => ({ kind: "server", title: PROGRAMS.server.title, running: undefined }),
     egress: () => egress,
     apiServer: () => apiServer,
     serverFlags: () => server ?? unavailable("the server's flags cannot be seen here"),
@@ -97,13 +97,9 @@ export function bridgeSource(bridge: Bridge, access: BridgeApi): FactSource {
     },
     frontendAnswer: ({ signal }) => askFrontend(frontend, signal),
     async agentPort() {
-      const host = address ?? "127.0.0.1";
       const file = pkiFile(pki.directory, "ca");
-      return {
-        ...{ where: joinHostPort(host, agentPort), port: agentPort, names: address === undefined ? [] : [address] },
-        handshake: await handshakeWith(host, agentPort, "h2"),
-        ca: { file, text: await textAt(file) },
-      };
+      const names = address === undefined ? [] : [address];
+      return dialTls(address ?? "127.0.0.1", agentPort, "h2", names, { file, text: await textAt(file) });
     },
     certificates: () => inspectCertificates(bridge),
     connectedAgents: ({ signal }) => readMetrics(health, "is no proxy-server's", connectedAgents, signal),
@@ -125,7 +121,8 @@ async function inspectCertificates({ pki, address }: Bridge): Promise<Facts["cer
 const NOWHERE = "127.0.0.1:1";
 const DIAL_MS = 5_000;
 
-async function askFrontend(frontend: Frontend, signal: AbortSignal): Promise<FrontendAnswer> {
+/** Without a failure it speaks the frontend's protocol. */
+export async function askFrontend(frontend: Frontend, signal: AbortSignal) {
   const answer = { where: describeFrontend(frontend), mode: frontend.mode, failure: undefined };
   try {
     (await dialThrough(frontend, NOWHERE, { signal, timeoutMs: DIAL_MS })).destroy();
@@ -142,8 +139,8 @@ async function askFrontend(frontend: Frontend, signal: AbortSignal): Promise<Fro
 
 const METRIC = "konnectivity_network_proxy_server_";
 
-/** Undefined when the page is no proxy-server's, ours or upstream's. */
-export function connectedAgents(page: string): ConnectedAgents | undefined {
+/** Undefined when the page is no proxy-server's, ours or upstream's. Only our own server names its agents (`ids`). */
+export function connectedAgents(page: string) {
   const connections = samplesOf(page, `${METRIC}ready_backend_connections`)[0]?.value;
   const backends = samplesOf(page, `${METRIC}ready_backends`).map(({ value }) => value);
   const count = connections ?? (backends.length === 0 ? undefined : Math.max(...backends));

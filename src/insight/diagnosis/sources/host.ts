@@ -1,8 +1,7 @@
 /** The facts of the host that doctor runs on, and of the cluster that it can ask. */
 import { existsSync } from "node:fs";
-import { lstat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { joinHostPort, splitHostPort } from "../../../base/address.js";
+import { splitHostPort } from "../../../base/address.js";
 import { systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf, reasonOf } from "../../../base/errors/error.js";
 import { CheckFailure } from "../../../base/finding.js";
@@ -22,16 +21,16 @@ import type { ConfigMap, Secret } from "../../../cluster/nodes/objects.js";
 import { APPROVER_NAME, CONTROLLER_NAME } from "../../../cluster/nodes/permissions.js";
 import type { NodePool } from "../../../cluster/nodes/pool/node-pool.js";
 import { isTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
-import { describeFrontend, type Frontend } from "../../../tunnel/client/frontend.js";
+import type { Frontend } from "../../../tunnel/client/frontend.js";
 import type { Overview } from "../../observe/admin/contract.js";
 import { AdminPort } from "../../watch/admin-port.js";
 import { type FactSource, type Gatherer, unavailable } from "../check.js";
-import type { Facts, SocketFile } from "../facts.js";
+import type { Facts } from "../facts.js";
 import { findNetworks } from "../find-networks.js";
-import { handshakeWith } from "../host/handshake.js";
-import { isListening, processFile } from "../host/this-host.js";
+import { dialTls } from "../host/handshake.js";
+import { isListening, processFile, socketFile } from "../host/this-host.js";
 import { type DoctorPlace, worksOnObjects } from "../place.js";
-import { adminPortOf, dialableHost, healthPortOf, programOf, titles } from "../programs.js";
+import { adminPortOf, dialableHost, healthPortOf, PROGRAMS, programOf } from "../programs.js";
 
 const API_TIMEOUT = { timeoutMs: 10_000 };
 const HEALTH_TIMEOUT_MS = 6_000;
@@ -45,7 +44,7 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
     now,
     role: () => role,
     model: () => model,
-    program: async () => ({ kind, title: titles[kind], running: await host.running(kind) }),
+    program: async () => ({ kind, title: PROGRAMS[kind].title, running: await host.running(kind) }),
     nodeVersion: () => process.versions.node,
     listeners: () => host.listeners(),
     socket: () => socketFile(socket),
@@ -131,11 +130,7 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
       if (role !== "agent" && (await host.running("server")) === undefined)
         return unavailable("no proxy-server runs here");
       const file = join(pki, "ca.crt");
-      return {
-        ...{ where: joinHostPort(address, agentPort), port: agentPort, names: [address] },
-        handshake: await handshakeWith(address, agentPort, "h2"),
-        ca: { file, text: await host.readText(file) },
-      };
+      return dialTls(address, agentPort, "h2", [address], { file, text: await host.readText(file) });
     },
 
     ...sidecarFacts(place),
@@ -145,26 +140,15 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
   };
 }
 
-export async function socketFile(path: string): Promise<SocketFile> {
-  const [parent, file] = await Promise.all([dirname(path), path].map((each) => lstat(each).catch(() => undefined)));
-  return {
-    path,
-    directory: parent && { path: dirname(path), isDirectory: parent.isDirectory(), mode: parent.mode & 0o777 },
-    file: file && {
-      ...{ isSocket: file.isSocket(), mode: file.mode & 0o777 },
-      isListening: file.isSocket() && (await isListening(path)),
-    },
-  };
-}
-
 function sidecarFacts({ env, host, sidecarSettings }: DoctorPlace): FactSource {
   const dialled = async (frontend: Frontend): Promise<Facts["frontends"][number]> => {
     if ("uds" in frontend) return { frontend, isListening: await isListening(frontend.uds) };
-    const { caFile = "", servername = frontend.host, ca } = frontend.tls;
+    const { mode, host: name, port } = frontend;
+    const { caFile: file = "", servername = name, ca } = frontend.tls;
+    const text = ca ?? (file === "" ? undefined : await host.readText(file));
     return {
-      ...{ frontend, where: describeFrontend(frontend), port: frontend.port, names: [servername] },
-      handshake: await handshakeWith(frontend.host, frontend.port, frontend.mode === "grpc" ? "h2" : "http/1.1"),
-      ca: { file: caFile, text: ca ?? (caFile === "" ? undefined : await host.readText(caFile)) },
+      frontend,
+      ...(await dialTls(name, port, mode === "grpc" ? "h2" : "http/1.1", [servername], { file, text })),
     };
   };
   return {
@@ -232,23 +216,20 @@ function adminFacts({ admin, caFile, host, tokenFile }: DoctorPlace): FactSource
   };
 }
 
-/** The requests of bootstrap up, gather and teardown. */
-function neededPermissions(namespace: string): Readonly<Record<string, string>>[] {
-  const inBridge = { namespace };
-  return [
-    { verb: "create", resource: "namespaces" },
-    { verb: "delete", resource: "namespaces", name: namespace },
-    { verb: "create", resource: "secrets", ...inBridge },
-    { verb: "create", group: "apps", resource: "daemonsets", ...inBridge },
-    { verb: "delete", group: "apps", resource: "daemonsets", ...inBridge },
-    { verb: "list", resource: "pods", ...inBridge },
-    { verb: "get", resource: "pods", subresource: "log", ...inBridge },
-    { verb: "list", resource: "events", ...inBridge },
-  ];
-}
+/** The requests of bootstrap up, gather and teardown: verb, resource, API group, whether it is in the namespace. */
+const PERMISSIONS = [
+  ["create", "namespaces", "", false],
+  ["delete", "namespaces", "", false],
+  ["create", "secrets", "", true],
+  ["create", "daemonsets", "apps", true],
+  ["delete", "daemonsets", "apps", true],
+  ["list", "pods", "", true],
+  ["get", "pods/log", "", true],
+  ["list", "events", "", true],
+] as const;
 
 interface AccessReview extends KubeObject {
-  readonly spec: { readonly resourceAttributes: Readonly<Record<string, string>> };
+  readonly spec: { readonly resourceAttributes: object };
   readonly status?: { readonly allowed?: boolean };
 }
 
@@ -288,11 +269,15 @@ function clusterFacts(place: DoctorPlace, opened: KubeApi[]): FactSource {
       const missing: string[] = [];
       try {
         const { api } = await facts.get("cluster");
-        for (const resourceAttributes of neededPermissions(model.namespace)) {
+        for (const [verb, what, group, isInside] of PERMISSIONS) {
+          const [resource, subresource] = what.split("/");
+          const name = verb === "delete" ? { name: model.namespace } : {};
+          const place = isInside ? { namespace: model.namespace } : name;
+          const resourceAttributes = { verb, group, resource, ...(subresource && { subresource }), ...place };
           const review = typed<AccessReview>("SelfSubjectAccessReview", { spec: { resourceAttributes } });
           const path = collectionPath("SelfSubjectAccessReview");
           const { status } = await api.create<AccessReview>(path, review, API_TIMEOUT);
-          if (status?.allowed !== true) missing.push(describePermission(resourceAttributes));
+          if (status?.allowed !== true) missing.push(`${verb} ${what}${isInside ? ` -n ${model.namespace}` : ""}`);
         }
       } catch (reason) {
         return unavailable(`the API cannot be asked about permissions: ${reasonOf(reason)}`);
@@ -320,11 +305,6 @@ function clusterFacts(place: DoctorPlace, opened: KubeApi[]): FactSource {
       }
     },
   };
-}
-
-function describePermission({ verb, resource, subresource, namespace }: Readonly<Record<string, string>>): string {
-  const what = subresource === undefined ? resource : `${resource}/${subresource}`;
-  return namespace === undefined ? `${verb} ${what}` : `${verb} ${what} -n ${namespace}`;
 }
 
 /** The directory in which the program here keeps its objects instead of in a cluster. */
@@ -367,9 +347,7 @@ function objectFacts({ address, host, kubeconfig, namespace, role }: DoctorPlace
       if (running === undefined) return unavailable("no Ignition server runs in this network");
       const split = splitHostPort(running.flags.get("addr") ?? "0.0.0.0:9090");
       if ("error" in split) return unavailable(`its --addr cannot be read: ${split.error}`);
-      const at = dialableHost(split.host);
-      const handshake = await handshakeWith(at, Number(split.port), "http/1.1");
-      return { where: joinHostPort(at, split.port), handshake };
+      return dialTls(dialableHost(split.host), Number(split.port), "http/1.1");
     },
     async ignitionNames(facts) {
       if (address !== "") return [address];

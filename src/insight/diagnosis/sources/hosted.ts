@@ -5,46 +5,20 @@ import type { HostedConfig } from "../../../cluster/hosted/config/config.js";
 import { hostedModel } from "../../../cluster/hosted/model/model.js";
 import { AGENT_NAMESPACE, names } from "../../../cluster/hosted/model/names.js";
 import { find } from "../../../cluster/kube/objects.js";
-import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
+import { namedPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
 import { type FactSource, unavailable } from "../check.js";
 import { controlPlaneConnection, dataPlaneConnection, infrastructureReady } from "../hosted/conditions.js";
-import { PROBE_LABEL, removeForgotten, type WebhookTarget } from "../hosted/webhook-probe.js";
+import { PROBE_LABEL, removeForgotten } from "../hosted/webhook-probe.js";
+import { listApiServices } from "../rehearsal/api-services.js";
+import { listWebhooks } from "../rehearsal/webhooks.js";
 
 export interface HostedWorkload extends KubeObject {
   readonly spec?: {
     readonly replicas?: number;
     readonly template?: { readonly spec?: { readonly containers?: readonly { readonly name: string }[] } };
   };
-  readonly status?: {
-    readonly readyReplicas?: number;
-    readonly numberReady?: number;
-    readonly desiredNumberScheduled?: number;
-  };
-}
-
-interface WebhookConfiguration extends KubeObject {
-  readonly webhooks?: readonly {
-    readonly name: string;
-    readonly clientConfig: { readonly service?: WebhookTarget["service"]; readonly caBundle?: string };
-    readonly sideEffects?: string;
-    readonly failurePolicy?: string;
-    readonly timeoutSeconds?: number;
-  }[];
-}
-
-export interface HostedWebhook extends WebhookTarget {
-  /** `configuration/webhook` */
-  readonly name: string;
-  readonly sideEffects: string | undefined;
-}
-
-export interface AggregatedApi extends KubeObject {
-  readonly spec?: {
-    readonly service?: { readonly name: string; readonly namespace: string } | null;
-    readonly group?: string;
-    readonly version?: string;
-  };
+  readonly status?: Readonly<Partial<Record<"readyReplicas" | "numberReady" | "desiredNumberScheduled", number>>>;
 }
 
 export interface HostedControlPlane {
@@ -56,8 +30,8 @@ export interface HostedControlPlane {
 
 export function hostedSource({ clusters: { hosted, management }, config, version }: HostedControlPlane): FactSource {
   const { aggregatedApis, controlPlaneNamespace: namespace, publishing } = config;
-  const workload = async (api: KubeApi, kind: "Deployment" | "DaemonSet", place: string) => ({
-    workload: await find<HostedWorkload>(api, namedPath(kind, { namespace: place, name: names.agent })),
+  const workload = async (api: KubeApi, kind: "Deployment" | "DaemonSet", place: string, name: string) => ({
+    workload: await find<HostedWorkload>(api, namedPath(kind, { namespace: place, name })),
   });
   return {
     hostedConfig: () => config,
@@ -73,42 +47,24 @@ export function hostedSource({ clusters: { hosted, management }, config, version
     },
 
     async apiServerDeployment() {
-      const path = namedPath("Deployment", { namespace, name: names.apiServer });
-      const found = await find<HostedWorkload>(management, path);
+      const { workload: found } = await workload(management, "Deployment", namespace, names.apiServer);
       return found ?? unavailable(`there is no Deployment ${namespace}/${names.apiServer}`);
     },
 
     controlPlaneAgents: () =>
       aggregatedApis.length === 0
         ? unavailable("the control plane serves no aggregated API")
-        : workload(management, "Deployment", namespace),
+        : workload(management, "Deployment", namespace, names.agent),
 
-    agents: async (facts) => workload(await facts.get("hostedApi"), "DaemonSet", AGENT_NAMESPACE),
+    agents: async (facts) => workload(await facts.get("hostedApi"), "DaemonSet", AGENT_NAMESPACE, names.agent),
 
     async webhooks(facts) {
       const api = await facts.get("hostedApi");
       await removeForgotten(api);
-      const found: HostedWebhook[] = [];
-      for (const kind of ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"] as const) {
-        const { items } = await api.list<WebhookConfiguration>(collectionPath(kind));
-        const others = items.filter(({ metadata }) => metadata?.labels?.[PROBE_LABEL] === undefined);
-        found.push(...others.flatMap(webhooksOf));
-      }
-      return found;
+      const found = await listWebhooks(api, facts.signal);
+      return found.filter(({ configuration }) => configuration?.labels?.[PROBE_LABEL] === undefined);
     },
 
-    async apiServices(facts) {
-      const { items } = await (await facts.get("hostedApi")).list<AggregatedApi>(collectionPath("APIService"));
-      return items.filter(({ spec }) => spec?.service != null);
-    },
+    apiServices: async (facts) => listApiServices(await facts.get("hostedApi"), facts.signal),
   };
-}
-
-/** The webhooks that are called at a Service: those with a URL are not called through the tunnel. */
-function webhooksOf({ metadata, webhooks = [] }: WebhookConfiguration): HostedWebhook[] {
-  return webhooks.flatMap(({ clientConfig: { caBundle, service }, name, sideEffects, ...webhook }) => {
-    const { failurePolicy = "Fail", timeoutSeconds = 10 } = webhook;
-    const target = { service, caBundle, failurePolicy, timeoutSeconds };
-    return service === undefined ? [] : [{ ...target, service, sideEffects, name: `${metadata?.name}/${name}` }];
-  });
 }

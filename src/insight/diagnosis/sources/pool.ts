@@ -17,23 +17,19 @@ import {
   annotation,
   controlPlaneNamespace,
   encoded,
-  type Node,
   type ObjectName,
   pathOf,
   type Secret,
   tokenSecretName,
   userDataSecretName,
 } from "../../../cluster/nodes/objects.js";
-import type { NodePool } from "../../../cluster/nodes/pool/node-pool.js";
 import { isWorkerTokensSecret } from "../../../cluster/nodes/serving/worker-tokens.js";
 import { Fetcher, getAsIgnition, shownUrl } from "../../../cluster/nodes/simulate/fetcher.js";
 import { isTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
 import { poolHash, readUserData } from "../../../cluster/nodes/token/user-data.js";
 import { type Clusters, listNodes } from "../../../cluster/nodes/workers/status.js";
 import type { WorkerStore } from "../../../cluster/nodes/workers/store.js";
-import type { Worker } from "../../../cluster/nodes/workers/worker.js";
 import { type FactSource, unavailable } from "../check.js";
-import { fixesOf } from "../workers/fixes.js";
 
 /** The clusters, the records of workers and the rules of the approver by which pools are diagnosed. */
 export interface PoolContext {
@@ -47,49 +43,19 @@ export interface PoolContext {
   readonly now: () => number;
 }
 
-export interface WorkerState {
-  readonly worker: Worker;
-  readonly file: string;
-  /** Undefined: there is no such file. */
-  readonly userData: string | undefined;
-  readonly node: Node | undefined;
-}
-
-export interface PoolState {
-  readonly pool: ObjectName;
-  readonly object: NodePool;
-  /** Empty: the pool has no configuration yet. */
-  readonly hash: string;
-  readonly controlPlane: string;
-  /** Those with tokens of the pool, the current one and former ones. */
-  readonly tokenSecrets: readonly Secret[];
-  readonly tokenSecret: Secret | undefined;
-  readonly userDataSecret: Secret | undefined;
-  readonly workerTokens: Secret | undefined;
-  readonly workers: readonly WorkerState[];
-  /** Whether only these workers are asked about. */
-  readonly isLimited: boolean;
-  readonly nodes: ReadonlyMap<string, Node>;
-  readonly now: number;
-}
+export type PoolState = Awaited<ReturnType<typeof readPool>>;
+export type WorkerState = PoolState["workers"][number];
 
 /** The answer of an Ignition server to a random token. */
-export interface IgnitionAnswer {
-  /** Its URL, without a login. */
-  readonly source: string;
-  /** The workers, or the pool, whose user data names it. */
-  readonly subjects: readonly string[];
-  readonly status?: number;
-  readonly error?: unknown;
-}
+export type IgnitionAnswer = Awaited<ReturnType<typeof askServer>>;
 
 export interface WaitingRequest {
   readonly decision: Decision;
   readonly ageMs: number;
 }
 
+/** The Secret of the hosted cluster (`inside`), and its copy beside the control plane. */
 export interface NetworkCertificate {
-  /** In the hosted cluster, and beside its control plane. */
   readonly from: ObjectName;
   readonly to: ObjectName;
   readonly inside: Secret | undefined;
@@ -103,7 +69,7 @@ export function poolSource(context: PoolContext, pool: ObjectName, names: readon
   const { clusters, isHosted } = context;
   return {
     poolState: () => readPool(context, pool, names),
-    fixes: () => fixesOf(context),
+    poolContext: () => context,
     ignitionAnswers: async (facts) => ignitionAnswers(await facts.get("poolState")),
     async waitingRequests(facts) {
       const { now } = await facts.get("poolState");
@@ -128,11 +94,7 @@ export function poolSource(context: PoolContext, pool: ObjectName, names: readon
   };
 }
 
-async function readPool(
-  { clusters, now, store }: PoolContext,
-  pool: ObjectName,
-  names: readonly string[],
-): Promise<PoolState> {
+async function readPool({ clusters, now, store }: PoolContext, pool: ObjectName, names: readonly string[]) {
   const { hash, object } = await poolHash(clusters.pools, pool);
   const controlPlane = controlPlaneNamespace({ namespace: pool.namespace, name: object.spec?.clusterName ?? "" });
   const secrets = await secretsOf(clusters.pools, pool, [pool.namespace, controlPlane]);
@@ -141,13 +103,26 @@ async function readPool(
   const known = (await store.read()).filter(
     ({ name, pool: owner }) => owner === pathOf(pool) && (names.length === 0 || names.includes(name)),
   );
+  const workers = known.map(async (worker) => {
+    const file = store.userDataFile(worker.name);
+    const userData = await readFile(file, "utf8").catch((reason: NodeJS.ErrnoException) => {
+      if (reason.code === "ENOENT") return undefined;
+      throw reason;
+    });
+    return { worker, file, userData, node: nodes.get(worker.name) };
+  });
   return {
-    ...{ pool, object, hash, controlPlane, nodes, now: now(), isLimited: names.length > 0 },
+    ...{ pool, object, controlPlane, nodes, now: now() },
+    /** Empty: the pool has no configuration yet. */
+    hash,
+    /** Whether only these workers are asked about. */
+    isLimited: names.length > 0,
+    /** Those with tokens of the pool, the current one and former ones. */
     tokenSecrets: secrets.filter(isTokenSecret),
     tokenSecret: named(tokenSecretName(pool.name, hash)),
     userDataSecret: named(userDataSecretName(pool.name, hash)),
     workerTokens: secrets.find(isWorkerTokensSecret),
-    workers: await Promise.all(known.map((worker) => workerState(worker, store, nodes))),
+    workers: await Promise.all(workers),
   };
 }
 
@@ -162,15 +137,6 @@ async function secretsOf(api: KubeApi, pool: ObjectName, namespaces: readonly st
     found.push(...items.filter(({ metadata }) => metadata?.annotations?.[annotation.nodePool] === pathOf(pool)));
   }
   return found;
-}
-
-async function workerState(worker: Worker, store: WorkerStore, nodes: ReadonlyMap<string, Node>): Promise<WorkerState> {
-  const file = store.userDataFile(worker.name);
-  const userData = await readFile(file, "utf8").catch((reason: NodeJS.ErrnoException) => {
-    if (reason.code === "ENOENT") return undefined;
-    throw reason;
-  });
-  return { worker, file, userData, node: nodes.get(worker.name) };
 }
 
 /** What user data names: where a machine gets its configuration, and with which token. */
@@ -208,7 +174,7 @@ const TIMEOUT_MS = 5_000;
 const LARGEST_ANSWER = 64 * 1024;
 
 /** Asks each address once, however many machines were given it. */
-async function ignitionAnswers({ isLimited, pool, userDataSecret, workers }: PoolState): Promise<IgnitionAnswer[]> {
+export async function ignitionAnswers({ isLimited, pool, userDataSecret, workers }: PoolState) {
   const texts: [string, string][] = workers.flatMap(({ node, userData, worker }) =>
     node === undefined && userData !== undefined ? [[worker.name, userData]] : [],
   );
@@ -222,15 +188,16 @@ async function ignitionAnswers({ isLimited, pool, userDataSecret, workers }: Poo
     if (server === undefined) servers.set(key, { pointer, subjects: [subject] });
     else server.subjects.push(subject);
   }
-  return Promise.all([...servers.values()].map(askServer));
+  return Promise.all([...servers.values()].map(({ pointer, subjects }) => askServer(pointer, subjects)));
 }
 
 /**
  * As machines ask, with their authorities and proxy, but with a random token: a fetch with a real one would count as a
- * machine's.
+ * machine's. `subjects`: the workers, or the pool, whose user data names the server.
  */
-async function askServer({ pointer: { config, source }, subjects }: { pointer: UserDataPointer; subjects: string[] }) {
+async function askServer({ config, source }: UserDataPointer, subjects: readonly string[]) {
   const url = new URL(source);
+  const answer = { source: shownUrl(url), subjects, status: undefined, error: undefined };
   try {
     const { status } = await getAsIgnition(url, {
       headers: { authorization: `Bearer ${encoded(randomUUID())}` },
@@ -240,8 +207,8 @@ async function askServer({ pointer: { config, source }, subjects }: { pointer: U
       signal: AbortSignal.timeout(2 * TIMEOUT_MS),
       maxBytes: LARGEST_ANSWER,
     });
-    return { source: shownUrl(url), subjects, status };
+    return { ...answer, status };
   } catch (error) {
-    return { source: shownUrl(url), subjects, error };
+    return { ...answer, error };
   }
 }

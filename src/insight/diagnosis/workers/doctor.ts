@@ -8,7 +8,7 @@ import { payload, userData } from "../checks/user-data.js";
 import { findingsJson, findingsText } from "../report.js";
 import { gathererOf, runChecks } from "../run.js";
 import { type PoolContext, poolSource } from "../sources/pool.js";
-import { type AppliedFix, applyFixes, type FixOptions, postponeFixes } from "./apply-fixes.js";
+import { type AppliedFix, applyFixes, type FixOptions, postponeFixes } from "./fixes.js";
 
 export interface WorkersDoctorOptions {
   readonly context: PoolContext;

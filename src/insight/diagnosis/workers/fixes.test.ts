@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { coded, type Finding } from "../../../base/finding.js";
-import { applyFixes } from "./apply-fixes.js";
+import { applyFixes } from "./fixes.js";
 
 let folder: string;
 let applied: string[];

@@ -1,25 +1,20 @@
-/** The repairs that `workers doctor --fix` makes. */
-import type { Fix } from "../../../base/finding.js";
+/** The repairs that `workers doctor --fix` makes, and how they are applied and logged. */
+import { mkdir } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { ErrorCode } from "../../../base/errors/catalogue.js";
+import { messageOf } from "../../../base/errors/error.js";
+import type { Finding, Fix } from "../../../base/finding.js";
 import { isConflict } from "../../../cluster/kube/errors.js";
 import { collectionPath } from "../../../cluster/kube/paths.js";
 import { carryOut, decide, noDecisionLog, snapshotOf } from "../../../cluster/nodes/csr/decide.js";
 import { requestName } from "../../../cluster/nodes/csr/signing-request.js";
+import { openLineLog } from "../../../cluster/nodes/line-log.js";
 import { pathOf, type Secret } from "../../../cluster/nodes/objects.js";
 import { freshUserData } from "../../../cluster/nodes/token/user-data.js";
 import type { NetworkCertificate, PoolContext, WorkerState } from "../sources/pool.js";
 
-export type WorkerFixes = ReturnType<typeof fixesOf>;
-
-export function fixesOf(context: PoolContext) {
-  return {
-    rewriteUserData: (worker: WorkerState) => rewriteUserData(context, worker),
-    approveRequest: (name: string) => approveRequest(context, name),
-    copyCertificate: (certificate: NetworkCertificate, secret: Secret) => copyCertificate(context, certificate, secret),
-  };
-}
-
 /** A file that no machine has booted with yet can be written at any time. */
-function rewriteUserData({ clusters, store }: PoolContext, { file, userData, worker }: WorkerState): Fix {
+export function rewriteUserData({ clusters, store }: PoolContext, { file, userData, worker }: WorkerState): Fix {
   return {
     what: `write ${file} again, with the pool's token and configuration of now`,
     async apply() {
@@ -35,7 +30,7 @@ function rewriteUserData({ clusters, store }: PoolContext, { file, userData, wor
 }
 
 /** As the approver does: everything is read again, since earlier approvals count, and the decision is recorded first. */
-function approveRequest({ clusters, inventory, memory, now, policy }: PoolContext, name: string): Fix {
+export function approveRequest({ clusters, inventory, memory, now, policy }: PoolContext, name: string): Fix {
   const api = clusters.nodes;
   return {
     what: `approve ${name}, as drawbridge csr approver would`,
@@ -58,7 +53,7 @@ function approveRequest({ clusters, inventory, memory, now, policy }: PoolContex
 }
 
 /** Copies only what pods mount: with its annotations, the other cluster's controllers would manage the Secret. */
-function copyCertificate(
+export function copyCertificate(
   { clusters }: PoolContext,
   { from, to }: NetworkCertificate,
   { data = {}, type = "kubernetes.io/tls" }: Secret,
@@ -77,3 +72,59 @@ function copyCertificate(
     },
   };
 }
+
+export interface AppliedFix {
+  readonly code: ErrorCode;
+  readonly subject: string;
+  readonly what: string;
+  readonly outcome: "would be done" | "done" | "failed";
+  /** A sentence about the result, or why there is none; empty when nothing was done. */
+  readonly result: string;
+}
+
+export interface FixOptions {
+  /** Reports what would be done, and does nothing. */
+  readonly dryRun: boolean;
+  /** Every fix is logged there as a line of JSON when it begins and when it ends. */
+  readonly logFile: string;
+  readonly now: () => number;
+}
+
+/** One after the other; each is logged. */
+export async function applyFixes(findings: readonly Finding[], options: FixOptions): Promise<AppliedFix[]> {
+  const { dryRun, logFile, now } = options;
+  const fixable = fixableOf(findings);
+  if (dryRun || fixable.length === 0)
+    return fixable.map(({ entry }) => ({ ...entry, outcome: "would be done", result: "" }));
+  // If the directory cannot be made, the log cannot be opened either, and that error is reported.
+  await mkdir(dirname(logFile), { recursive: true, mode: 0o700 }).catch(() => undefined);
+  const log = openLineLog("fix log", logFile, "DB_FIX_LOG");
+  const done: AppliedFix[] = [];
+  try {
+    for (const { entry, fix } of fixable) {
+      log.write({ at: time(now()), outcome: "begun", ...entry });
+      const applied = await fix.apply().then(
+        (result) => ({ outcome: "done" as const, result }),
+        (reason: unknown) => ({ outcome: "failed" as const, result: messageOf(reason) }),
+      );
+      log.write({ at: time(now()), ...entry, ...applied });
+      done.push({ ...entry, ...applied });
+    }
+  } finally {
+    log.close();
+  }
+  return done;
+}
+
+/** Fixes that another command prevented. */
+export function postponeFixes(findings: readonly Finding[], why: string): AppliedFix[] {
+  return fixableOf(findings).map(({ entry }) => ({ ...entry, outcome: "failed", result: why }));
+}
+
+function fixableOf(findings: readonly Finding[]) {
+  return findings.flatMap(({ code, fix, subject = "" }) =>
+    code && fix ? [{ fix, entry: { code, subject, what: fix.what } }] : [],
+  );
+}
+
+const time = (at: number) => new Date(at).toISOString();

@@ -19,7 +19,7 @@ export interface WatchOptions extends WorkersDoctorOptions {
 export async function watchWorkers(options: WatchOptions): Promise<number> {
   const logger = new Logger({ format: "text", verbosity: 0 });
   const metrics = doctorMetrics();
-  const changes = new ChangeLog(logger);
+  const logChanges = changeLog(logger);
   let problem: string | undefined = "nothing has been looked at yet";
   const readiness = { ready: () => problem === undefined, why: () => problem };
   const health = options.health && (await startServerHealth(options.health, readiness, metrics.registry));
@@ -33,7 +33,7 @@ export async function watchWorkers(options: WatchOptions): Promise<number> {
     try {
       const diagnoses = await diagnosePools(options);
       metrics.looked(diagnoses, Date.now());
-      changes.write(diagnoses);
+      logChanges(diagnoses);
       problem = undefined;
     } catch (reason) {
       problem = messageOf(reason);
@@ -49,32 +49,22 @@ export async function watchWorkers(options: WatchOptions): Promise<number> {
 }
 
 /** Logs each finding when it appears and when it is gone, not every time. */
-class ChangeLog {
-  readonly #logger: Logger;
-  #known = new Map<string, string>();
-
-  constructor(logger: Logger) {
-    this.#logger = logger;
-  }
-
-  write(diagnoses: readonly PoolDiagnosis[]): void {
-    const now = new Map<string, string>();
+function changeLog(logger: Logger) {
+  let known = new Map<string, Readonly<Record<string, string>>>();
+  return (diagnoses: readonly PoolDiagnosis[]): void => {
+    const now: typeof known = new Map();
     for (const { findings, fixes, pool } of diagnoses) {
-      for (const { outcome, result, subject, what } of fixes)
-        this.#logger.info(0, what, { pool, subject, outcome, result });
+      for (const { outcome, result, subject, what } of fixes) logger.info(0, what, { pool, subject, outcome, result });
       for (const { code, evidence, message, remedy, state, subject = "" } of findings) {
         if (code === undefined) continue;
         const key = `${pool} ${code} ${subject}`;
-        now.set(key, subject);
-        if (!this.#known.has(key)) this.#logger.warn(message, { code, state, pool, subject, evidence, remedy });
+        now.set(key, { code, pool, subject });
+        if (!known.has(key)) logger.warn(message, { code, state, pool, subject, evidence, remedy });
       }
     }
-    for (const [key, subject] of this.#known) {
-      const [pool, code] = key.split(" ");
-      if (!now.has(key)) this.#logger.info(0, "no longer so", { code, pool, subject });
-    }
-    this.#known = now;
-  }
+    for (const [key, about] of known) if (!now.has(key)) logger.info(0, "no longer so", about);
+    known = now;
+  };
 }
 
 const PREFIX = "drawbridge_workers_doctor_";

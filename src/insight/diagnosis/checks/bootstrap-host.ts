@@ -1,0 +1,201 @@
+/** The bootstrap host in a bundle: which stage of its services failed, whether the server runs and can become ready. */
+import { cause, type Likelihood } from "../../../base/finding.js";
+import { ports } from "../../../cluster/bootstrap/model/names.js";
+import { type Bundle, bundleCheck, type ContainerState, evidence } from "../bundle/bundle.js";
+import type { ServiceRecord } from "../bundle/service-records.js";
+
+/** Without the release image nothing else can have worked. */
+function suspects({ services }: Bundle): ServiceRecord[] {
+  const [image, bootkube] = [services.get("release-image"), services.get("bootkube")];
+  if (image !== undefined && (image.starts === 0 || image.failed !== undefined)) return [image];
+  return bootkube === undefined ? [] : [bootkube];
+}
+
+const serviceRecords = bundleCheck(
+  "no-service-records",
+  "The bundle has service records of the bootstrap host",
+  ({ kind, services }) => {
+    if (kind !== "openshift-install" || services.size > 0) return undefined;
+    const message = "the bundle holds no service records: the bootstrap host could not be reached when it was made";
+    const remedy =
+      "Reach the host over SSH (port 22, user core) and gather again with drawbridge bootstrap gather --dir INSTALLDIR.";
+    return cause("certain", message, remedy, [evidence("bootstrap/services/", "no <service>.json in it")]);
+  },
+);
+
+const servicesStarted = bundleCheck(
+  "service-not-started",
+  "The services of the bootstrap host were started",
+  (bundle) =>
+    suspects(bundle)
+      .filter(({ starts }) => starts === 0)
+      .map(({ name, file }) =>
+        cause(
+          "certain",
+          `${name}.service was never executed on the bootstrap host`,
+          `Look at systemctl status ${name} and at bootstrap/journals/ for what it waits for.`,
+          [evidence(file, "no entry of phase service start", 1)],
+        ),
+      ),
+);
+
+const advice: Readonly<Record<string, { readonly what: string; readonly remedy: string }>> = {
+  "konnectivity-certs": {
+    what: "the certificates of the bridge could not be made",
+    remedy:
+      "Correct what the error names; where no address was found, give it with drawbridge bootstrap inject --bootstrap-ip or the variable OPENSHIFT_INSTALL_BOOTSTRAP_NODE_IP, and write bootstrap.ign again.",
+  },
+  "konnectivity-server-bootstrap": {
+    what: "the server of the bridge could not be set up",
+    remedy:
+      "If the release has no image apiserver-network-proxy, inject again with drawbridge bootstrap inject --image PULLSPEC; otherwise correct what the error names.",
+  },
+  "konnectivity-agent-manifest": {
+    what: "the manifests of the agents could not be written",
+    remedy: "Correct what the error names; the templates are /opt/openshift/konnectivity-*.yaml of bootstrap.ign.",
+  },
+  "konnectivity-cleanup": {
+    what: "the bridge's objects could not be removed at the end",
+    remedy: "Remove them with drawbridge bootstrap teardown --dir INSTALLDIR once the API answers.",
+  },
+};
+
+/** These only wait for others, so they fail for reasons that are recorded elsewhere. */
+const WAITING = /^(cb-bootstrap|wait-for-|resolve-|check-)/;
+
+const stagesSucceeded = bundleCheck("stage-failed", "No stage of the bootstrap host's services failed", (bundle) =>
+  suspects(bundle).flatMap(failedStage),
+);
+
+function failedStage({ name, failed, starts }: ServiceRecord) {
+  if (failed === undefined) return [];
+  const { stage, error, seen } = failed;
+  const known = advice[stage];
+  const likelihood: Likelihood = known !== undefined ? "certain" : WAITING.test(stage) ? "possible" : "likely";
+  const what = known === undefined ? "" : `${known.what}: `;
+  const where = stage === "" ? `${name} failed` : `${name} failed at stage ${stage}`;
+  const often = starts > 1 ? ` (started ${starts} times)` : "";
+  const reason = error === "" ? "" : `, its last error was: ${lastLine(error)}`;
+  const remedy = known?.remedy ?? `Read bootstrap/journals/${name}.log before the time of the failure.`;
+  return [cause(likelihood, `${what}${where}${often}${reason}`, remedy, [seen])];
+}
+
+function lastLine(text: string): string {
+  const line = text.trim().split("\n").at(-1) ?? "";
+  return line.length > 200 ? `${line.slice(0, 200)}...` : line;
+}
+
+/** Sentences about services that have ended or are in a stage. */
+export function serviceObservations({ services }: Bundle): string[] {
+  return [...services.values()].flatMap(({ name, openStage, starts, successful }) => {
+    if (successful) return [`${name} ended successfully.`];
+    const again = starts > 1 ? ` It was started ${starts} times.` : "";
+    return openStage === undefined ? [] : [`${name} was in stage ${openStage.name} since ${openStage.since}.${again}`];
+  });
+}
+
+/** The port for agents that the server was started with. */
+export function agentPortOf({ servers }: Bundle): number {
+  return servers.map(({ flags }) => Number(flags.get("agent-port"))).find(Number.isInteger) ?? ports.agent;
+}
+
+const REMEDIES: readonly (readonly [RegExp, string])[] = [
+  [
+    /unknown flag|unknown shorthand/,
+    "Take the flag out of konnectivity-server-pod.yaml, or choose an image that knows it (drawbridge bootstrap inject --image).",
+  ],
+  [/server port should be set to 0/, "Give the server --server-port=0: a Unix socket excludes the TCP port."],
+  [
+    /checking (cluster|server)/,
+    "The named file is not in the container: check that the certificates were made and that their directory is mounted at /etc/konnectivity.",
+  ],
+  [
+    /address already in use|EADDRINUSE/,
+    "Another process has the port: find it with ss -ltnp and stop it, or change --agent-port, --health-port or --admin-port.",
+  ],
+  [
+    /permission denied|EACCES/i,
+    "The server may not use the socket's directory: give its pod seLinuxOptions type spc_t, as drawbridge bootstrap render does.",
+  ],
+];
+
+const isKilled = ({ exitCode, reason }: ContainerState): boolean => exitCode === 137 || reason === "OOMKilled";
+
+/** Undefined when the server does not end again and again. */
+function crashLoop({ containers, seen }: Bundle) {
+  const own = containers.filter(({ name }) => name === "konnectivity-server").sort((a, b) => b.restarts - a.restarts);
+  const ended = own.filter(({ exitCode = 0, restarts }) => exitCode !== 0 && restarts > 0);
+  const isNoted = seen.serverCrashLoop.count > 0 || seen.serverRestarted.count > 1 || seen.serverRefusal.count > 1;
+  // Early restarts are overcome when it runs in the end and agents found it; lack of memory comes back.
+  const recovered = own[0]?.running !== false && seen.agentConnected.count > 0 && !ended.some(isKilled);
+  return (ended.length > 0 || isNoted) && !recovered ? { worst: ended[0] } : undefined;
+}
+
+const serverCrashes = bundleCheck("server-crash-loop", "The server does not end again and again", (bundle) => {
+  const found = crashLoop(bundle);
+  if (found === undefined) return undefined;
+  const { worst } = found;
+  const { serverRefusal, serverRestarted, serverCrashLoop } = bundle.seen;
+  const reason = worst?.reason ? `, ${worst.reason}` : "";
+  const codes = worst === undefined ? "" : ` (exit code ${worst.exitCode}${reason}, ${worst.restarts} restarts)`;
+  const text = serverRefusal.last ?? "";
+  const error = /[Ee]rror: (?:failed to validate server options with )?(.*)$/.exec(text)?.[1];
+  const words = error === undefined ? "" : `: ${error.replace(/ \(DB_.*$/, "")}`;
+  const remedy =
+    worst !== undefined && isKilled(worst)
+      ? "It was killed, most often because memory ran out: raise resources.limits.memory of the server's pod."
+      : (REMEDIES.find(([pattern]) => pattern.test(text))?.[1] ??
+        "Read the last lines of the server's log and correct the flag or file they name.");
+  const lines = [serverRefusal, serverRestarted, serverCrashLoop].flatMap(({ last }) => last ?? []);
+  return cause("certain", `the server ends again and again${codes}${words}`, remedy, [worst?.seen ?? [], lines].flat());
+});
+
+const serverStarted = bundleCheck("server-not-started", "The server was started and listens for agents", (bundle) => {
+  if (crashLoop(bundle) !== undefined) return undefined;
+  const { isTakenDown, listeningPorts, seen, serverLogs, servers } = bundle;
+  const unstartable = cause(
+    "certain",
+    "the kubelet cannot start the server's container",
+    "Check that the image in /etc/kubernetes/manifests/konnectivity-server-pod.yaml can be pulled on the bootstrap host (podman pull).",
+    seen.serverCannotStart.evidence,
+  );
+  const port = agentPortOf(bundle);
+  const isExpected = (servers.length > 0 || serverLogs > 0) && !isTakenDown;
+  const silent = cause(
+    "likely",
+    `nothing listens on TCP ${port} of the bootstrap host, where agents should find the server`,
+    "Look whether /etc/kubernetes/manifests/konnectivity-server-pod.yaml is there and what the kubelet's journal says of it.",
+    [listeningPorts?.seen ?? [], seen.serverStarted.last ?? []].flat(),
+  );
+  return [
+    ...(seen.serverCannotStart.count > 0 ? [unstartable] : []),
+    ...(isExpected && listeningPorts?.ports.has(port) === false ? [silent] : []),
+  ];
+});
+
+const READY_REMEDY =
+  "Start the server with --proxy-strategies=defaultRoute (agents announce nothing else), and do not wait for /readyz of a server that has destHost first; tunnels work either way.";
+
+const destHostFirst = ({ servers }: Bundle) =>
+  servers.filter(({ flags }) => /^destHost,/.test(flags.get("proxy-strategies") ?? ""));
+
+/** A server, upstream's and ours alike, counts only the agents of its first strategy when asked whether it is ready. */
+const serverBecomesReady = bundleCheck("never-ready", "The server is ready when agents are connected", (bundle) => {
+  const { readiness, backends } = bundle;
+  const isConnected = [...(backends?.byStrategy.values() ?? [])].some((count) => count > 0);
+  if (readiness?.status !== 500 || backends === undefined || !isConnected) return undefined;
+  const message =
+    "the server says that it is not ready although agents are connected: its first strategy has none of them";
+  const proof = [readiness.seen, backends.seen, ...destHostFirst(bundle).map(({ seen }) => seen)];
+  return cause("certain", message, READY_REMEDY, proof);
+});
+
+/** Causes before their consequences. */
+export const serverChecks = [serviceRecords, servicesStarted, stagesSucceeded, serverCrashes, serverStarted];
+export const readinessChecks = [serverBecomesReady];
+
+/** Without an answer of /readyz it is only worth knowing: OpenShift's own pod has no readiness probe. */
+export function readinessObservations(bundle: Bundle): string[] {
+  if (bundle.readiness !== undefined || destHostFirst(bundle).length === 0) return [];
+  return [`The server runs with destHost as its first strategy: /readyz answers 500 for good. ${READY_REMEDY}`];
+}
