@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { joinHostPort } from "../../src/base/address.js";
 import { socks5ProxyCommand } from "../../src/cli/tunnel/konnectivity.js";
 import { openServiceAddresses } from "../../src/cluster/kube/service-addresses.js";
-import { DEFAULT_ROUTING, directFromEnvironment, type RoutingConfig } from "../../src/tunnel/sidecar/config.js";
+import { networkProxyOf } from "../../src/tunnel/sidecar/config.js";
 import { Sidecar } from "../../src/tunnel/sidecar/sidecar.js";
 import { payload, readExactly, readToEnd, sha256 } from "../support/callers/bytes.js";
 import { endedCaller, makePki, type TestPki } from "../support/processes/certs.js";
@@ -38,10 +38,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => fixture.close());
-
-const customerOf = (changes: Partial<RoutingConfig["customer"]>): Partial<RoutingConfig> => ({
-  customer: { ...DEFAULT_ROUTING.customer, ...changes },
-});
 
 describe("the conformance list", () => {
   test.each(origins)("19.1 the CONNECT request, byte for byte, and server (%s) takes it", async (origin) => {
@@ -76,7 +72,7 @@ describe("the conformance list", () => {
     const https = { order: ["services", "cluster-dns"] } as const;
     expect(await dialled(https, "idp.guest.example")).toEqual([`${DNS_HOST}:53`, address]);
     const proxy = fixture.use(await startHttpProxy({ routes: { "*": address } }));
-    const config = customerOf({ httpsProxy: `http://proxy.guest.example:${proxy.port}` });
+    const config = { httpsProxy: `http://proxy.guest.example:${proxy.port}` };
     expect(await dialled({ ...https, config }, "far.example")).toEqual([`${DNS_HOST}:53`, `127.0.0.1:${proxy.port}`]);
     expect(proxy.lines).toEqual([`CONNECT far.example:${echo.port} HTTP/1.1`]);
   });
@@ -147,8 +143,8 @@ describe("the conformance list", () => {
     direct.push("compute.googleapis.com", "a.hci.ic.gov", "a.sc2s.sgov.gov", "management.azure.com");
     const tunnelled = ["azure.com", "notazure.com", "ec2.amazonaws.com.example", "kept.azure.com", "example.com"];
     const local = Object.fromEntries([...direct, ...tunnelled].map((name) => [name, "127.0.0.1"]));
-    const cloud = { bypass: true, exclude: ["kept.azure.com"] };
-    const router = routerOn(fixture, { order: ["local"], local, config: { cloud } });
+    const cloud = { cloudBypass: true, cloudExclude: ["kept.azure.com"] };
+    const router = routerOn(fixture, { order: ["local"], local, config: cloud });
     for (const name of [...direct, ...tunnelled]) await router.echo(name);
     expect(router.routes).toEqual([...direct.map(() => "direct"), ...tunnelled.map(() => "tunnel")]);
     const off = routerOn(fixture, { order: ["local"], local });
@@ -159,11 +155,11 @@ describe("the conformance list", () => {
   test("19.8 HTTPS_PROXY with credentials for what is dialled directly", async () => {
     const routes = { "*": `127.0.0.1:${fixture.echo.port}` };
     const proxy = fixture.use(await startHttpProxy({ login: "op@corp:p/w:d", routes }));
-    const direct = directFromEnvironment({
+    const network = networkProxyOf({
       HTTPS_PROXY: `http://op%40corp:p%2Fw%3Ad@127.0.0.1:${proxy.port}`,
       NO_PROXY: "sts.amazonaws.com",
     });
-    const config = { cloud: { bypass: true, exclude: [] }, direct };
+    const config = { cloudBypass: true, network };
     const router = routerOn(fixture, { local: { "sts.amazonaws.com": "127.0.0.1" }, config });
     fixture.recorder.forget();
     expect(await router.echo("ec2.amazonaws.com", 443)).toBe("hello");
@@ -202,7 +198,7 @@ describe("the conformance list", () => {
       proxy.lines.length = 0;
       fixture.recorder.forget();
       const router = routerOn(fixture, {
-        config: customerOf({ httpsProxy: `http://127.0.0.1:${proxy.port}`, noProxy }),
+        config: { httpsProxy: `http://127.0.0.1:${proxy.port}`, noProxy },
       });
       await router.echo(host, port).catch(() => {});
       const [target] = fixture.recorder.targets;
@@ -219,9 +215,9 @@ describe("the conformance list", () => {
     const userinfo = "us%40er:p%3Aa%2Fs%25s%20w%23rd%3F%C3%BC";
     const plain = fixture.use(await startHttpProxy({ login, routes }));
     const secure = fixture.use(await startHttpProxy({ login, routes, tls: pki.webhook }));
-    const trustBundleFile = pki.webhook.ca;
+    const proxyTrustBundle = pki.webhook.ca;
     const through = (httpsProxy: string) =>
-      routerOn(fixture, { order: ["cluster-dns"], config: customerOf({ httpsProxy, trustBundleFile }) });
+      routerOn(fixture, { order: ["cluster-dns"], config: { httpsProxy, proxyTrustBundle } });
     expect(await through(`http://${userinfo}@127.0.0.1:${plain.port}`).echo("far.example", 443)).toBe("hello");
     expect(await through(`https://${userinfo}@localhost:${secure.port}`).echo("far.example", 443)).toBe("hello");
     await expect(through(`http://us:wrong@127.0.0.1:${plain.port}`).echo("far.example", 443)).rejects.toThrow(

@@ -1,6 +1,5 @@
 /** Flags as data: what a flag holds, how its text is read, and what --help says about it. */
-import { formatGoDuration, parseGoDuration } from "./go-duration.js";
-import { parseBool, parseFloat32, parseInteger, parseList, quote } from "./go-values.js";
+import { formatDuration, parseBool, parseDecimal, parseDuration, parseInteger, parseList, quote } from "./go-values.js";
 
 /** The part of --help in which a flag is listed. */
 export type FlagGroup = "common" | "tls" | "kubernetes" | "advanced" | "compatibility";
@@ -106,7 +105,7 @@ export const required = (flag: Flag<string>, question: string): Flag<string> => 
 
 const INTEGER: FlagKind<number> = {
   typeName: "int",
-  read: (value) => parseInteger(value, 0, 64),
+  read: parseInteger,
   showDefault: showNumber,
 };
 
@@ -131,7 +130,7 @@ export const port = (value: number, usage: string, least: 0 | 1 = 0): Flag<numbe
   );
 
 export const float = (value: number, usage: string): Flag<number> => ({
-  kind: { typeName: "float32", read: parseFloat32, showDefault: showNumber },
+  kind: { typeName: "float32", read: parseDecimal, showDefault: showNumber },
   value,
   usage,
 });
@@ -139,27 +138,17 @@ export const float = (value: number, usage: string): Flag<number> => ({
 // Node's timers hold 31 bits of milliseconds and fire at once beyond that; 24 days is as good as never for our waits.
 const LONGEST_TIMER = 2 ** 31 - 1;
 
-/** Milliseconds as Go writes a duration: 1m30s. */
-export const formatDuration = (ms: number): string => formatGoDuration(BigInt(ms) * 1_000_000n);
 const showDuration = (ms: number): string | undefined => (ms === 0 ? undefined : formatDuration(ms));
 
-/** Whole milliseconds; what is not 0 never becomes 0, which often means "off". */
-function milliseconds(value: string): number {
-  const nanoseconds = parseGoDuration(value);
-  return Number((nanoseconds + (nanoseconds > 0n ? 999_999n : nanoseconds < 0n ? -999_999n : 0n)) / 1_000_000n);
-}
-
 /** A wait in milliseconds, as Node's timers can hold it. */
-export const duration = (value: string, usage: string, bound: Bound = {}): Flag<number> => {
-  const read = (given: string) => Math.min(milliseconds(given), LONGEST_TIMER);
-  const flag = lifetime(value, usage);
-  return bounded({ ...flag, kind: { ...flag.kind, read } }, bound);
-};
+export const duration = (value: string, usage: string, bound: Bound = {}): Flag<number> =>
+  lifetime(value, usage, bound, LONGEST_TIMER);
 
 /** A time in milliseconds that no timer has to hold: how long a certificate is valid. */
-export const lifetime = (value: string, usage: string, bound: Bound = {}): Flag<number> => {
-  const kind = { typeName: "duration", read: milliseconds, showDefault: showDuration };
-  return bounded({ kind, value: milliseconds(value), usage }, bound);
+export const lifetime = (value: string, usage: string, bound: Bound = {}, longest = Infinity): Flag<number> => {
+  const read = (given: string) => Math.min(parseDuration(given), longest);
+  const kind = { typeName: "duration", read, showDefault: showDuration };
+  return bounded({ kind, value: parseDuration(value), usage }, bound);
 };
 
 /** Comma-separated and repeatable. `[]`, which is how pflag prints an empty list, is an empty list; pflag reads a literal `[]`. */

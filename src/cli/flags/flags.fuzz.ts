@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { duration, float, list, number, text, yesNo } from "./flag.js";
-import { formatGoDuration, parseGoDuration } from "./go-duration.js";
+import { formatDuration, parseDuration } from "./go-values.js";
 import { parseFlags } from "./parse.js";
 
 const numRuns = 1_000_000;
@@ -11,14 +11,15 @@ test("a million texts as durations", () => {
   const texts = fc.oneof(fc.string({ unit: "binary" }), fc.stringMatching(/^[-+0-9.hmsnuµ]{0,16}$/));
   fc.assert(
     fc.property(texts, (input) => {
-      let value: bigint;
+      let value: number;
       try {
-        value = parseGoDuration(input);
+        value = parseDuration(input);
       } catch (error) {
         expect((error as Error).message).toMatch(/^time: /);
         return;
       }
-      expect(parseGoDuration(formatGoDuration(value))).toBe(value);
+      // Beyond 18 years whole milliseconds of nanoseconds are not exact any more.
+      if (Math.abs(value) < 18 * 365 * 86_400_000) expect(parseDuration(formatDuration(value))).toBe(value);
     }),
     { numRuns },
   );

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { checkLabelSelector } from "./label-selector.js";
+import { isLabelSelector } from "./label-selector.js";
 
 test.each([
   "",
@@ -14,37 +14,20 @@ test.each([
   "a=,b",
   "in in (in, notin)",
 ])("%j is a selector", (selector) => {
-  expect(() => checkLabelSelector(selector)).not.toThrow();
+  expect(isLabelSelector(selector)).toBe(true);
 });
 
 test.each([
-  ["=x", "found '=', expected: identifier"],
-  ["a,", "found '', expected: identifier after ','"],
-  ["a b", "found 'b', expected: in, notin, =, ==, !=, gt, lt"],
-  ["a=b c", "found 'c', expected: ',' or 'end of string'"],
-  ["!a=b", "found '=', expected: ',' or 'end of string'"],
-  ["a in b", "found 'b', expected: '('"],
-  ["a in (b", "found '', expected: ',' or ')'"],
-  ["a in (b c)", "found 'c', expected: ',' or ')'"],
-  ["-a=b", '"-a" is not a label key'],
-  ["Upper.example/a=b", '"Upper.example/a" is not a label key'],
-  [`${"a".repeat(64)}=b`, "is not a label key"],
-  ["a=b/c", '"b/c" is not a label value'],
-  ["a>x", "must be an integer"],
-])("%j is refused", (selector, message) => {
-  expect(() => checkLabelSelector(selector)).toThrow(message);
+  ...["=x", "a,", "a b", "a=b c", "!a=b", "a in b", "a in (b", "a in (b c)", "-a=b", "Upper.example/a=b"],
+  ...[`${"a".repeat(64)}=b`, "a=b/c", "a>x"],
+])("%j is not a selector", (selector) => {
+  expect(isLabelSelector(selector)).toBe(false);
 });
 
 test("arbitrary text never hangs or crashes", () => {
   const text = fc.oneof(fc.string({ unit: "binary" }), fc.stringMatching(/^[ab!=,<>() in]{0,30}$/));
   fc.assert(
-    fc.property(text, (selector) => {
-      try {
-        expect(checkLabelSelector(selector)).toBeUndefined();
-      } catch (error) {
-        expect((error as Error).message).toMatch(/expected|is not a label|must be an integer/);
-      }
-    }),
+    fc.property(text, (selector) => void isLabelSelector(selector)),
     { numRuns: 2_000 },
   );
 });

@@ -1,7 +1,7 @@
 /** Command-line parsing with the semantics and the error texts of Go's pflag, which upstream's users know. */
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { type Flag, type Flags, propertyOf, type Values } from "./flag.js";
-import { quote, quoteShorthand } from "./go-values.js";
+import { quote } from "./go-values.js";
 
 export interface ParsedArguments<F extends Flags> {
   readonly values: Values<F>;
@@ -76,8 +76,7 @@ class Parser {
     for (let letters = argument.slice(1); letters !== ""; ) {
       const named = this.#byShorthand.get(letters[0] ?? "");
       if (!named) {
-        const message = `unknown shorthand flag: ${quoteShorthand(letters)} in -${letters}`;
-        throw new DrawbridgeError("DB_FLAG_UNKNOWN", message);
+        throw new DrawbridgeError("DB_FLAG_UNKNOWN", `unknown shorthand flag: '${letters[0]}' in -${letters}`);
       }
       const { withoutValue } = named[1].kind;
       let given: string | undefined;
@@ -86,7 +85,7 @@ class Parser {
       else if (withoutValue !== undefined) [given, rest] = [withoutValue, letters.slice(1)];
       else if (letters.length > 1) given = letters.slice(1);
       else given = this.#waiting.shift();
-      if (given === undefined) throw refused(`flag needs an argument: ${quoteShorthand(letters)} in -${letters}`);
+      if (given === undefined) throw refused(`flag needs an argument: '${letters[0]}' in -${letters}`);
       this.#assign(named, given);
       letters = rest;
     }

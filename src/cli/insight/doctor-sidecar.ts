@@ -26,9 +26,9 @@ export async function sidecarSettings(running: RunningProgram): Promise<SidecarS
     );
     return {
       frontends: [...distinct.values()].map((frontend) => withFiles(frontend, file)),
-      listeners: listeners.map(({ name, routing: { resolution, fallback } }) => ({
-        ...{ name, order: resolution.order, fallbackDirect: fallback.direct },
-        kubeconfig: resolution.kube.kubeconfig === "" ? "" : file(resolution.kube.kubeconfig),
+      listeners: listeners.map(({ name, routing: { resolve: order, fallbackDirect, kubeconfig } }) => ({
+        ...{ name, order, fallbackDirect },
+        kubeconfig: kubeconfig === "" ? "" : file(kubeconfig),
       })),
     };
   } catch (reason) {

@@ -7,9 +7,9 @@ import type { FrontendMode, ListenerConfig as ServerListener, TlsFiles } from ".
 import type {
   ListenAddress,
   Protocol,
+  ProxyListenerConfig,
   ResolverName,
   RoutingConfig,
-  ListenerConfig as SidecarListener,
 } from "../../tunnel/sidecar/config.js";
 import type { Target } from "../../tunnel/sidecar/routing/errors.js";
 import { quote } from "../flags/go-values.js";
@@ -184,7 +184,7 @@ const SWITCHES = ["prefer-ipv4", "fallback-direct", "cloud-bypass", "customer-pr
  *   http://127.0.0.1:8092?resolve=services,cluster-dns&cloud-bypass=true
  *   socks5+unix:///run/sidecar.sock?mode=0660
  */
-export function parseListenUrl(text: string, routing: RoutingConfig): SidecarListener {
+export function parseListenUrl(text: string, routing: RoutingConfig): ProxyListenerConfig {
   const [, protocol, unix, address = "", query = ""] =
     /^(socks5|http)(?::\/\/|(\+unix):(?:\/\/)?)([^?]*?)\/?(?:\?(.*))?$/s.exec(text) ?? [];
   if (protocol === undefined) {
@@ -214,17 +214,13 @@ function specialRouting(text: string, routing: RoutingConfig, options: Map<strin
     return value === "true";
   };
   const resolve = options.get("resolve");
-  const { resolution, fallback, cloud, customer } = routing;
   return {
     ...routing,
-    resolution: {
-      ...resolution,
-      order: resolve === undefined ? resolution.order : resolversOf(`--listen ${text}`, resolve.split(",")),
-      preferIpv4: is("prefer-ipv4", resolution.preferIpv4),
-    },
-    fallback: { ...fallback, direct: is("fallback-direct", fallback.direct) },
-    cloud: { ...cloud, bypass: is("cloud-bypass", cloud.bypass) },
-    customer: is("customer-proxy", true) ? customer : { ...customer, httpProxy: "", httpsProxy: "" },
+    ...(resolve === undefined ? {} : { resolve: resolversOf(`--listen ${text}`, resolve.split(",")) }),
+    preferIpv4: is("prefer-ipv4", routing.preferIpv4),
+    fallbackDirect: is("fallback-direct", routing.fallbackDirect),
+    cloudBypass: is("cloud-bypass", routing.cloudBypass),
+    ...(is("customer-proxy", true) ? {} : { httpProxy: "", httpsProxy: "" }),
   };
 }
 

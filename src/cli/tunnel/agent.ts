@@ -3,20 +3,22 @@
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../../base/errors/error.js";
 import { IDENTIFIER_KEYS, identifierKeys } from "../../tunnel/wire/identifiers.js";
-import { duration, type Flag, formatDuration, inGroup, list, number, text, type Values, yesNo } from "../flags/flag.js";
-import { parseList, quote } from "../flags/go-values.js";
+import { duration, type Flag, inGroup, list, number, text, type Values, yesNo } from "../flags/flag.js";
+import { formatDuration, parseList, quote } from "../flags/go-values.js";
 import { labelSelector } from "../flags/label-selector.js";
 import { defineCommand, type Environment, warnOfWords } from "../framework/define.js";
 import { parseServerAddresses } from "./addresses.js";
 import {
-  checkCommonFlags,
+  checkRules,
   commonConfigOf,
   commonFlags,
+  type FlagRule,
+  fileRule,
   loggingOf,
   missingFile,
   ours,
-  requireFile,
-  requirePair,
+  pairRules,
+  profilingRule,
   validated,
 } from "./process-flags.js";
 import { type AgentProcessConfig, runAgent } from "./run-agent.js";
@@ -110,8 +112,10 @@ export default defineCommand({
   config(flags, input) {
     warnOfWords(input.words, input);
     return validated("failed to validate agent options with", () => {
-      checkAgentFlags(flags);
-      return { config: configOf(flags), logging: loggingOf(flags) };
+      checkUpstreamRules(flags);
+      const config = configOf(flags);
+      checkOurRules(flags);
+      return { config, logging: loggingOf(flags) };
     });
   },
   run: ({ config, logging }) => runAgent(config, logging),
@@ -152,34 +156,34 @@ function configOf(flags: AgentFlags): AgentProcessConfig {
   };
 }
 
-/** Throws an Error with one sentence. */
-function checkAgentFlags(flags: AgentFlags): void {
-  requirePair("agent", flags.agentCert, flags.agentKey);
-  requireFile("agent CA cert", flags.caCert);
-  const { proxyServerPort, healthServerPort, adminServerPort, xfrChannelSize } = flags;
-  for (const [what, value] of [
-    ["proxy server port", proxyServerPort],
-    ["health server port", healthServerPort],
-    ["admin server port", adminServerPort],
-    ["channel size", xfrChannelSize],
-  ] as const) {
-    if (value <= 0) throw new Error(`${what} ${value} must be greater than 0`);
-  }
-  if (flags.enableContentionProfiling && !flags.enableProfiling) {
-    throw new Error("if --enable-contention-profiling is set, --enable-profiling must also be set");
-  }
-  if (flags.syncInterval > flags.syncIntervalCap) {
-    const shown = [flags.syncInterval, flags.syncIntervalCap].map(formatDuration);
-    throw new Error(`sync interval ${shown[0]} must be less than sync interval cap ${shown[1]}`);
-  }
-  requireFile("service account token path", flags.serviceAccountTokenPath);
-  checkIdentifiers(flags.agentIdentifiers);
+/** Upstream's rules in upstream's order and words. */
+function checkUpstreamRules(flags: AgentFlags): void {
+  const { syncInterval, syncIntervalCap, serverCountSource } = flags;
   const noKubeconfig = missingFile(flags.kubeconfig);
-  if (noKubeconfig) throw new Error(`error checking KubeconfigPath ${quote(flags.kubeconfig)}, got ${noKubeconfig}`);
-  if (!["", "default", "max"].includes(flags.serverCountSource)) {
-    throw new Error(`--server-count-source must be one of '', 'default', 'max', got ${flags.serverCountSource}`);
-  }
-  checkOurFlags(flags);
+  checkRules([
+    ...pairRules("agent", flags.agentCert, flags.agentKey),
+    fileRule("agent CA cert", flags.caCert),
+    ...Object.entries({
+      "proxy server port": flags.proxyServerPort,
+      "health server port": flags.healthServerPort,
+      "admin server port": flags.adminServerPort,
+      "channel size": flags.xfrChannelSize,
+    }).map(([what, value]): FlagRule => [value <= 0, `${what} ${value} must be greater than 0`]),
+    profilingRule(flags),
+    [
+      syncInterval > syncIntervalCap,
+      `sync interval ${formatDuration(syncInterval)} must be less than sync interval cap ${formatDuration(syncIntervalCap)}`,
+    ],
+    fileRule("service account token path", flags.serviceAccountTokenPath),
+  ]);
+  checkIdentifiers(flags.agentIdentifiers);
+  checkRules([
+    [noKubeconfig !== undefined, `error checking KubeconfigPath ${quote(flags.kubeconfig)}, got ${noKubeconfig}`],
+    [
+      !["", "default", "max"].includes(serverCountSource),
+      `--server-count-source must be one of '', 'default', 'max', got ${serverCountSource}`,
+    ],
+  ]);
 }
 
 function checkIdentifiers(query: string): void {
@@ -192,17 +196,13 @@ function checkIdentifiers(query: string): void {
   }
 }
 
-function checkOurFlags(flags: AgentFlags): void {
-  parseServerAddresses(flags.proxyServerHost, flags.proxyServerPort);
-  if (flags.caCert === "") {
-    throw new Error("proxy-servers are only trusted by a CA bundle: --ca-cert must be set");
-  }
-  for (const [name, value] of [
-    ["proxy-server-port", flags.proxyServerPort],
-    ["health-server-port", flags.healthServerPort],
-    ["admin-server-port", flags.adminServerPort],
-  ] as const) {
-    if (value > 65535) throw new Error(`--${name} must be at most 65535, got ${value}`);
-  }
-  checkCommonFlags(flags);
+function checkOurRules({ caCert, proxyServerPort, healthServerPort, adminServerPort }: AgentFlags): void {
+  checkRules([
+    [caCert === "", "proxy-servers are only trusted by a CA bundle: --ca-cert must be set"],
+    ...Object.entries({
+      "proxy-server-port": proxyServerPort,
+      "health-server-port": healthServerPort,
+      "admin-server-port": adminServerPort,
+    }).map(([name, value]): FlagRule => [value > 65535, `--${name} must be at most 65535, got ${value}`]),
+  ]);
 }

@@ -32,8 +32,8 @@ test.each([
 });
 
 test.each([
-  ["--v=99999999999", "value out of range"],
-  ["--v=0x4", "invalid syntax"],
+  ["--v=99999999999999999999", "value out of range"],
+  ["--v=abc", "invalid syntax"],
 ])("%s is refused", (argument, message) => {
   expect(() => verbosityOf(argument)).toThrow(message);
 });

@@ -3,7 +3,6 @@ import { statSync } from "node:fs";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import type { MemoryLimits } from "../../tunnel/connection/budget.js";
 import { type Flag, type Flags, inGroup, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
-import { parseInteger } from "../flags/go-values.js";
 import { refused } from "../flags/parse.js";
 
 /** Verbosity and format of a process' log. */
@@ -47,21 +46,33 @@ export function missingFile(path: string): string | undefined {
   }
 }
 
-/** Throws an Error with upstream's text. */
-export function requireFile(what: string, path: string): void {
-  const missing = missingFile(path);
-  if (missing) throw new Error(`error checking ${what} ${path}, got ${missing}`);
+/** A rule for flags: whether it is broken, and what to say then. */
+export type FlagRule = readonly [broken: boolean, sentence: string];
+
+/** Throws the sentence of the first rule that is broken. */
+export function checkRules(rules: readonly FlagRule[]): void {
+  for (const [broken, sentence] of rules) if (broken) throw refused(sentence);
 }
 
-/** A certificate and its key: each must exist, and neither comes alone. Throws an Error with upstream's text. */
-export function requirePair(owner: string, cert: string, key: string): void {
-  requireFile(`${owner} key`, key);
-  if (key !== "" && cert === "")
-    throw new Error(`cannot have ${owner} cert empty when ${owner} key is set to "${key}"`);
-  requireFile(`${owner} cert`, cert);
-  if (cert !== "" && key === "")
-    throw new Error(`cannot have ${owner} key empty when ${owner} cert is set to "${cert}"`);
+/** The file must exist, with upstream's text. */
+export function fileRule(what: string, path: string): FlagRule {
+  const missing = missingFile(path);
+  return [missing !== undefined, `error checking ${what} ${path}, got ${missing}`];
 }
+
+/** A certificate and its key: each must exist, and neither comes alone; with upstream's texts. */
+export const pairRules = (owner: string, cert: string, key: string): FlagRule[] => [
+  fileRule(`${owner} key`, key),
+  [key !== "" && cert === "", `cannot have ${owner} cert empty when ${owner} key is set to "${key}"`],
+  fileRule(`${owner} cert`, cert),
+  [cert !== "" && key === "", `cannot have ${owner} key empty when ${owner} cert is set to "${cert}"`],
+];
+
+/** Rules of upstream's flags that server and agent share. */
+export const profilingRule = (flags: { enableProfiling: boolean; enableContentionProfiling: boolean }): FlagRule => [
+  flags.enableContentionProfiling && !flags.enableProfiling,
+  "if --enable-contention-profiling is set, --enable-profiling must also be set",
+];
 
 /** Token and certificate of the admin API, the same for every role. */
 export const adminFlags = {
@@ -78,12 +89,7 @@ export const adminFlags = {
 
 /** As the roles' configurations have it. Throws what the frame takes for misuse. */
 export function adminAccessOf({ adminTokenFile, adminCertFile, adminKeyFile }: Values<typeof adminFlags>) {
-  try {
-    requireFile("admin token file", adminTokenFile);
-    requirePair("admin", adminCertFile, adminKeyFile);
-  } catch (reason) {
-    throw refused(messageOf(reason));
-  }
+  checkRules([fileRule("admin token file", adminTokenFile), ...pairRules("admin", adminCertFile, adminKeyFile)]);
   const tls = { certFile: adminCertFile, keyFile: adminKeyFile };
   return { tokenFile: adminTokenFile, ...(adminCertFile === "" ? {} : { tls }) };
 }
@@ -103,6 +109,8 @@ function ignored(typeName: string, shownDefault?: string): Flag<string> {
   return { kind, value: "", usage: "accepted for compatibility, no effect: logs go to stderr" };
 }
 
+const verbosity = number(4, "How much to log; a higher number logs more.");
+
 /** The logging flags that every Kubernetes component accepts. */
 const klogFlags = {
   ...inGroup("compatibility", {
@@ -121,12 +129,7 @@ const klogFlags = {
     stderrthreshold: ignored("severity", "2"),
     vmodule: ignored("moduleSpec"),
   }),
-  v: {
-    kind: { typeName: "Level", read: (given: string) => parseInteger(given, 10, 32), showDefault: String },
-    value: 4,
-    usage: "How much to log; a higher number logs more.",
-    shorthand: "v",
-  } as Flag<number>,
+  v: { ...verbosity, kind: { ...verbosity.kind, typeName: "Level" }, shorthand: "v" },
 };
 
 const mebibytes = (value: number, usage: string) => number(value * 1024 * 1024, usage, { least: 1 });
@@ -151,22 +154,15 @@ export const commonFlags = {
 
 type CommonFlags = Values<typeof commonFlags>;
 
-/** Throws an Error with one sentence. */
-export function checkCommonFlags(flags: CommonFlags): void {
-  adminAccessOf(flags);
-  if (flags.dumpDir !== "" && !flags.flightRecorder) {
-    throw new Error("--dump-dir needs the flight recorder: leave --flight-recorder at true");
-  }
-  if (flags.processQueueBytes < flags.tunnelQueueBytes) {
-    throw new Error("--process-queue-bytes must be at least --tunnel-queue-bytes");
-  }
-}
-
 type CommonConfigFlags = CommonFlags & { readonly adminBindAddress: string; readonly enableProfiling: boolean };
 
 /** The part of their configuration that server and agent share. */
 export function commonConfigOf(flags: CommonConfigFlags, adminPort: number) {
   const { creditBudgetBytes, dumpDir, enableProfiling, flightRecorder, processQueueBytes, tunnelQueueBytes } = flags;
+  checkRules([
+    [dumpDir !== "" && !flightRecorder, "--dump-dir needs the flight recorder: leave --flight-recorder at true"],
+    [processQueueBytes < tunnelQueueBytes, "--process-queue-bytes must be at least --tunnel-queue-bytes"],
+  ]);
   const limits: MemoryLimits = { tunnelQueueBytes, processQueueBytes, creditBudgetBytes };
   const admin = { host: flags.adminBindAddress, port: adminPort, ...adminAccessOf(flags), profiling: enableProfiling };
   return { admin, limits, flightRecorder, dumpDir };

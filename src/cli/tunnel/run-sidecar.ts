@@ -1,7 +1,7 @@
 /** A sidecar as a process: everything around it that a person or a cluster sees, and its end. */
 
 import { startHealth } from "../../base/health.js";
-import { type Route, sendText } from "../../base/http.js";
+import { type Endpoint, type Route, sendText } from "../../base/http.js";
 import { Logger } from "../../base/log/log.js";
 import { nextSignal } from "../../base/signals.js";
 import { openServiceAddresses } from "../../cluster/kube/service-addresses.js";
@@ -13,11 +13,20 @@ import type { SidecarConfig } from "../../tunnel/sidecar/config.js";
 import { logSidecar } from "../../tunnel/sidecar/log.js";
 import { sidecarMetrics } from "../../tunnel/sidecar/metrics.js";
 import { Sidecar } from "../../tunnel/sidecar/sidecar.js";
-import { openAdmin } from "./open-admin.js";
+import { type AdminEndpoint, openAdmin } from "./open-admin.js";
 import type { LoggingOptions } from "./process-flags.js";
 
+export interface SidecarProcessConfig extends SidecarConfig {
+  /** Undefined: no health port. */
+  readonly health: Endpoint | undefined;
+  /** Undefined: no admin port. */
+  readonly admin: AdminEndpoint | undefined;
+  /** How long connections may go on after the first signal. */
+  readonly drainTimeoutMs: number;
+}
+
 /** Resolves to the exit code when the process should end. */
-export async function runSidecar(config: SidecarConfig, logging: LoggingOptions): Promise<number> {
+export async function runSidecar(config: SidecarProcessConfig, logging: LoggingOptions): Promise<number> {
   checkCertificates(config);
   const sidecar = new Sidecar(config, openServiceAddresses);
   const logger = new Logger(logging);

@@ -1,9 +1,8 @@
 /** The rules of proxy-server's flags: upstream's in upstream's order and words, then drawbridge's. */
 import type { StrategyName, TlsPolicy } from "../../tunnel/server/config.js";
-import { formatDuration } from "../flags/flag.js";
-import { quote } from "../flags/go-values.js";
+import { formatDuration, quote } from "../flags/go-values.js";
 import type { Input } from "../framework/define.js";
-import { checkCommonFlags, missingFile, requireFile, requirePair } from "./process-flags.js";
+import { checkRules, type FlagRule, fileRule, missingFile, pairRules, profilingRule } from "./process-flags.js";
 import type { ServerFlags } from "./server.js";
 
 /** The listener that upstream's own flags describe; with --listen it exists only when they name it. */
@@ -13,114 +12,83 @@ export function shorthandListener(flags: ServerFlags, given: ReadonlySet<string>
   return given.has("server-port") && flags.serverPort !== 0 ? "tcp" : undefined;
 }
 
-/** Throws an Error with one sentence. */
-export function checkServerFlags(flags: ServerFlags, input: Input): void {
-  requirePair("server", flags.serverCert, flags.serverKey);
-  requireFile("server CA cert", flags.serverCaCert);
-  requirePair("cluster", flags.clusterCert, flags.clusterKey);
-  requireFile("cluster CA cert", flags.clusterCaCert);
-  checkFrontend(flags, input.given);
-  checkPorts(flags, input.given);
-  if (flags.enableContentionProfiling && !flags.enableProfiling) {
-    throw new Error("if --enable-contention-profiling is set, --enable-profiling must also be set");
-  }
-  checkTokenAuthentication(flags);
-  const noKubeconfig = missingFile(flags.kubeconfig);
-  if (noKubeconfig) throw new Error(`checking KubeconfigPath ${quote(flags.kubeconfig)}, got ${noKubeconfig}`);
-  parseStrategies(flags.proxyStrategies);
-  if (flags.xfrChannelSize <= 0) {
-    throw new Error(`channel size ${flags.xfrChannelSize} must be greater than 0`);
-  }
-  checkTls(flags, input);
-  parseLabels(flags.leaseLabel);
-  requireNotNegative("graceful-shutdown-timeout", flags.gracefulShutdownTimeout);
-  requireNotNegative("backend-dial-timeout", flags.backendDialTimeout);
-  checkOurFlags(flags, input.given);
-}
-
-function requireNotNegative(name: string, ms: number): void {
-  if (ms < 0) throw new Error(`${name} must be >= 0, got ${formatDuration(ms)}`);
-}
-
-function checkFrontend(flags: ServerFlags, given: ReadonlySet<string>): void {
-  const { mode, serverPort, serverKey, serverCert, serverCaCert } = flags;
-  if (mode !== "grpc" && mode !== "http-connect") {
-    throw new Error(`mode must be set to either 'grpc' or 'http-connect' not ${quote(mode)}`);
-  }
-  const listener = shorthandListener(flags, given);
-  if (listener === "tcp" && serverCaCert === "") {
-    throw new Error("server ca cert must be set when in TCP mode (uds-name is empty)");
-  }
-  if (listener !== "uds") return;
-  // With --listen, a port that was not given is no second listener, and the TLS files belong to the TCP listeners among them.
-  const isListening = given.has("listen");
-  if (serverPort !== 0 && (given.has("server-port") || !isListening)) {
-    throw new Error(`server port should be set to 0 not ${serverPort} for UDS`);
-  }
-  if (isListening) return;
-  if (serverKey !== "") throw new Error("server key should not be set for UDS");
-  if (serverCert !== "") throw new Error("server cert should not be set for UDS");
-  if (serverCaCert !== "") throw new Error("server ca cert should not be set for UDS");
-}
-
-function checkPorts(flags: ServerFlags, given: ReadonlySet<string>): void {
-  const ports = [
-    ...(shorthandListener(flags, given) === "tcp" ? [["server", flags.serverPort] as const] : []),
-    ["agent", flags.agentPort],
-    ["admin", flags.adminPort],
-    ["health", flags.healthPort],
-  ] as const;
-  for (const [what, port] of ports) {
-    if (port > 49151) throw new Error(`please do not try to use ephemeral port ${port} for the ${what} port`);
-  }
-  for (const [what, port] of ports) {
-    if (port < 1024) throw new Error(`please do not try to use reserved port ${port} for the ${what} port`);
-  }
-}
-
 export function usesTokenAuthentication(flags: ServerFlags): boolean {
   return flags.agentNamespace + flags.agentServiceAccount + flags.authenticationAudience !== "";
 }
 
-function checkTokenAuthentication(flags: ServerFlags): void {
-  if (!usesTokenAuthentication(flags)) return;
-  if (flags.clusterCaCert !== "") {
-    throw new Error("--cluster-ca-cert can not be used when agent authentication is enabled");
-  }
-  for (const [name, value] of [
-    ["agent-namespace", flags.agentNamespace],
-    ["agent-service-account", flags.agentServiceAccount],
-    ["authentication-audience", flags.authenticationAudience],
-  ]) {
-    if (value === "") throw new Error(`--${name} cannot be empty when agent authentication is enabled`);
+/** Upstream's rules in upstream's order and words, but for those of values that are read into the configuration. */
+export function checkUpstreamRules(flags: ServerFlags, { given, warn }: Input): void {
+  const { mode, serverPort, serverKey, serverCert, serverCaCert, clusterCaCert } = flags;
+  const listener = shorthandListener(flags, given);
+  // With --listen, a port that was not given is no second listener, and the TLS files belong to the TCP listeners among them.
+  const isListening = given.has("listen");
+  const isOnlyUds = listener === "uds" && !isListening;
+  const { agentPort: agent, adminPort: admin, healthPort: health } = flags;
+  const ports = Object.entries({ ...(listener === "tcp" && { server: serverPort }), agent, admin, health });
+  const byToken = usesTokenAuthentication(flags);
+  const noKubeconfig = missingFile(flags.kubeconfig);
+  checkRules([
+    ...pairRules("server", serverCert, serverKey),
+    fileRule("server CA cert", serverCaCert),
+    ...pairRules("cluster", flags.clusterCert, flags.clusterKey),
+    fileRule("cluster CA cert", clusterCaCert),
+    [
+      mode !== "grpc" && mode !== "http-connect",
+      `mode must be set to either 'grpc' or 'http-connect' not ${quote(mode)}`,
+    ],
+    [listener === "tcp" && serverCaCert === "", "server ca cert must be set when in TCP mode (uds-name is empty)"],
+    [
+      listener === "uds" && serverPort !== 0 && (given.has("server-port") || !isListening),
+      `server port should be set to 0 not ${serverPort} for UDS`,
+    ],
+    [isOnlyUds && serverKey !== "", "server key should not be set for UDS"],
+    [isOnlyUds && serverCert !== "", "server cert should not be set for UDS"],
+    [isOnlyUds && serverCaCert !== "", "server ca cert should not be set for UDS"],
+    ...ports.map(([what, port]): FlagRule => {
+      return [port > 49151, `please do not try to use ephemeral port ${port} for the ${what} port`];
+    }),
+    ...ports.map(([what, port]): FlagRule => {
+      return [port < 1024, `please do not try to use reserved port ${port} for the ${what} port`];
+    }),
+    profilingRule(flags),
+    [byToken && clusterCaCert !== "", "--cluster-ca-cert can not be used when agent authentication is enabled"],
+    ...Object.entries({
+      "agent-namespace": flags.agentNamespace,
+      "agent-service-account": flags.agentServiceAccount,
+      "authentication-audience": flags.authenticationAudience,
+    }).map(([name, value]): FlagRule => {
+      return [byToken && value === "", `--${name} cannot be empty when agent authentication is enabled`];
+    }),
+    [noKubeconfig !== undefined, `checking KubeconfigPath ${quote(flags.kubeconfig)}, got ${noKubeconfig}`],
+    [flags.xfrChannelSize <= 0, `channel size ${flags.xfrChannelSize} must be greater than 0`],
+    notNegative("graceful-shutdown-timeout", flags.gracefulShutdownTimeout),
+    notNegative("backend-dial-timeout", flags.backendDialTimeout),
+  ]);
+  if (tlsVersion(flags.tlsMinVersion) < "TLSv1.2") {
+    warn(`--tls-min-version=${flags.tlsMinVersion} is below TLS 1.2 and is considered insecure (RFC 8996)`);
   }
 }
 
-function checkTls({ cipherSuites, tlsMinVersion }: ServerFlags, { warn }: Input): void {
-  const version = tlsVersion(tlsMinVersion);
-  openSslSuites(cipherSuites);
-  if (version === "TLSv1.2" || version === "TLSv1.3") return;
-  warn(`--tls-min-version=${tlsMinVersion} is below TLS 1.2 and is considered insecure (RFC 8996)`);
-}
+const notNegative = (name: string, ms: number): FlagRule => [ms < 0, `${name} must be >= 0, got ${formatDuration(ms)}`];
 
-function checkOurFlags(flags: ServerFlags, given: ReadonlySet<string>): void {
-  if (flags.clusterCert === "") {
-    throw new Error("agents are only served over TLS: --cluster-cert and --cluster-key must be set");
-  }
-  if (shorthandListener(flags, given) === "tcp" && flags.serverCert === "") {
-    throw new Error("callers on TCP are only served over TLS: --server-cert and --server-key must be set");
-  }
-  if (flags.clusterCaCert === "" && !usesTokenAuthentication(flags) && !flags.allowUnauthenticatedAgents) {
-    throw new Error(
+export function checkOurRules(flags: ServerFlags, { given }: Input): void {
+  checkRules([
+    [flags.clusterCert === "", "agents are only served over TLS: --cluster-cert and --cluster-key must be set"],
+    [
+      shorthandListener(flags, given) === "tcp" && flags.serverCert === "",
+      "callers on TCP are only served over TLS: --server-cert and --server-key must be set",
+    ],
+    [
+      flags.clusterCaCert === "" && !usesTokenAuthentication(flags) && !flags.allowUnauthenticatedAgents,
       "anyone could become an agent: set --cluster-ca-cert, or token authentication " +
         "(--agent-namespace, --agent-service-account, --authentication-audience), or --allow-unauthenticated-agents",
-    );
-  }
-  requireFile("agent claims file", flags.agentClaimsFile);
-  if (flags.readiness === "path" && flags.watchdogInterval === 0) {
-    throw new Error("--readiness=path needs the watchdog: set --watchdog-interval");
-  }
-  checkCommonFlags(flags);
+    ],
+    fileRule("agent claims file", flags.agentClaimsFile),
+    [
+      flags.readiness === "path" && flags.watchdogInterval === 0,
+      "--readiness=path needs the watchdog: set --watchdog-interval",
+    ],
+  ]);
 }
 
 const STRATEGIES: readonly string[] = ["default", "destHost", "defaultRoute", "destCIDR"] satisfies StrategyName[];
@@ -191,14 +159,10 @@ export function tlsVersion(goName: string): TlsPolicy["minVersion"] {
  * when a list has none of them.
  */
 export function openSslSuites(goNames: readonly string[]): string[] {
-  const older: string[] = [];
-  for (const goName of goNames) {
-    if (TLS13_SUITES.includes(goName)) continue;
-    const suite = Object.hasOwn(TLS12_SUITES, goName) ? TLS12_SUITES[goName] : undefined;
-    if (suite === undefined) {
-      throw new Error(`cipher suite ${goName} not supported, doesn't exist or considered as insecure`);
-    }
-    older.push(suite);
+  const older = goNames.filter((goName) => !TLS13_SUITES.includes(goName));
+  const unknown = older.find((goName) => !Object.hasOwn(TLS12_SUITES, goName));
+  if (unknown !== undefined) {
+    throw new Error(`cipher suite ${unknown} not supported, doesn't exist or considered as insecure`);
   }
-  return goNames.length === 0 ? [] : [...older, ...TLS13_SUITES];
+  return goNames.length === 0 ? [] : [...older.map((goName) => TLS12_SUITES[goName]!), ...TLS13_SUITES];
 }

@@ -6,10 +6,11 @@ import type { ListenerConfig } from "../../tunnel/server/config.js";
 import { duration, float, inGroup, list, number, oneOf, repeated, text, type Values, yesNo } from "../flags/flag.js";
 import { defineCommand, type Environment, warnOfWords } from "../framework/define.js";
 import { type ListenerDefaults, parseFileMode, parseListen, parseOwner } from "./addresses.js";
-import { commonConfigOf, commonFlags, loggingOf, ours, requireFile, validated } from "./process-flags.js";
+import { checkRules, commonConfigOf, commonFlags, fileRule, loggingOf, ours, validated } from "./process-flags.js";
 import { runServer, type ServerProcessConfig } from "./run-server.js";
 import {
-  checkServerFlags,
+  checkOurRules,
+  checkUpstreamRules,
   openSslSuites,
   parseLabels,
   parseStrategies,
@@ -130,8 +131,10 @@ Callers come to a frontend on a Unix socket or on TCP, agents to port 8091; draw
   config(flags, input) {
     warnOfWords(input.words, input);
     return validated("failed to validate server options with", () => {
-      checkServerFlags(flags, input);
-      return { config: configOf(flags, input.given), logging: loggingOf(flags) };
+      checkUpstreamRules(flags, input);
+      const config = configOf(flags, input.given);
+      checkOurRules(flags, input);
+      return { config, logging: loggingOf(flags) };
     });
   },
   run: ({ config, logging }) => runServer(config, logging),
@@ -141,6 +144,7 @@ Callers come to a frontend on a Unix socket or on TCP, agents to port 8091; draw
 const keepaliveOf = (ms: number): number => (ms === 0 ? 7_200_000 : Math.max(ms, 1000));
 
 function configOf(flags: ServerFlags, given: ReadonlySet<string>): ServerProcessConfig {
+  const labels = parseLabels(flags.leaseLabel);
   return {
     serverId: flags.serverId,
     serverCount: flags.serverCount,
@@ -176,9 +180,7 @@ function configOf(flags: ServerFlags, given: ReadonlySet<string>): ServerProcess
     gracefulShutdownMs: flags.gracefulShutdownTimeout,
     xfrChannelSize: flags.xfrChannelSize,
     kube: { kubeconfig: flags.kubeconfig, qps: flags.kubeconfigQps, burst: flags.kubeconfigBurst },
-    ...(flags.enableLeaseController && {
-      leases: { namespace: flags.leaseNamespace, labels: parseLabels(flags.leaseLabel) },
-    }),
+    ...(flags.enableLeaseController && { leases: { namespace: flags.leaseNamespace, labels } }),
     ...(flags.watchdogInterval > 0 && {
       watchdog: {
         intervalMs: flags.watchdogInterval,
@@ -199,35 +201,26 @@ function listenersOf(flags: ServerFlags, given: ReadonlySet<string>): ListenerCo
     tls: { certFile: flags.serverCert, keyFile: flags.serverKey, clientCaFile: flags.serverCaCert },
   };
   const listeners = flags.listen.map((text) => parseListen(text, defaults));
-  const shorthand = shorthandConfig(flags, given, defaults);
-  const all = shorthand ? [shorthand, ...listeners] : listeners;
-  for (const listener of listeners) {
-    if (listener.transport !== "tcp") continue;
-    for (const file of Object.values(listener.tls)) requireFile("--listen TLS file", file);
-  }
-  refuseDuplicates(all);
+  const files = listeners.flatMap((listener) => (listener.transport === "tcp" ? Object.values(listener.tls) : []));
+  checkRules(files.map((file) => fileRule("--listen TLS file", file)));
+  const all = [...shorthandConfig(flags, given, defaults), ...listeners];
+  const addresses = all.map((listener) =>
+    listener.transport === "uds" ? listener.path : `${listener.host}:${listener.port}`,
+  );
+  const twice = addresses.find((address, at) => addresses.indexOf(address) !== at);
+  if (twice !== undefined) throw new Error(`two listeners share the address ${twice}; give each its own`);
   return all;
 }
 
+/** The listener of upstream's own flags, if they describe one. */
 function shorthandConfig(
   flags: ServerFlags,
   given: ReadonlySet<string>,
-  defaults: ListenerDefaults,
-): ListenerConfig | undefined {
+  { deleteExisting, fileMode, owner, tls }: ListenerDefaults,
+): ListenerConfig[] {
   const mode = flags.mode === "grpc" ? "grpc" : "http-connect";
   const transport = shorthandListener(flags, given);
-  if (transport === "tcp") {
-    return { mode, transport, host: flags.serverBindAddress, port: flags.serverPort, tls: defaults.tls };
-  }
-  const { deleteExisting, fileMode, owner } = defaults;
-  return transport && { mode, transport, path: flags.udsName, deleteExisting, fileMode, ...(owner && { owner }) };
-}
-
-function refuseDuplicates(listeners: readonly ListenerConfig[]): void {
-  const seen = new Set<string>();
-  for (const listener of listeners) {
-    const address = listener.transport === "uds" ? listener.path : `${listener.host}:${listener.port}`;
-    if (seen.has(address)) throw new Error(`two listeners share the address ${address}; give each its own`);
-    seen.add(address);
-  }
+  if (transport === undefined) return [];
+  if (transport === "tcp") return [{ mode, transport, host: flags.serverBindAddress, port: flags.serverPort, tls }];
+  return [{ mode, transport, path: flags.udsName, deleteExisting, fileMode, ...(owner && { owner }) }];
 }

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { SidecarConfig } from "../../tunnel/sidecar/config.js";
 import type { Environment } from "../framework/define.js";
+import type { SidecarProcessConfig } from "./run-sidecar.js";
 import sidecarCommand from "./sidecar.js";
 
-function configOf(argv: readonly string[], env: Environment = {}): SidecarConfig {
+function configOf(argv: readonly string[], env: Environment = {}): SidecarProcessConfig {
   const invocation = sidecarCommand.parse(argv, env, "drawbridge sidecar");
   if (invocation.help !== undefined) throw new Error("help was printed");
   return invocation.config.config;
@@ -38,11 +38,13 @@ describe("drawbridge sidecar", () => {
           },
         },
       ],
-      resolution: { order: ["agent"], kube: { kubeconfig: "/k" } },
-      fallback: { direct: false },
-      cloud: { bypass: false },
-      direct: { httpsProxy: "http://p:3128", noProxy: ".svc" },
-      timeouts: { openMs: 60_000, resolveMs: 15_000 },
+      resolve: ["agent"],
+      kubeconfig: "/k",
+      fallbackDirect: false,
+      cloudBypass: false,
+      network: { httpsProxy: "http://p:3128", noProxy: ".svc" },
+      dialTimeoutMs: 60_000,
+      resolveTimeoutMs: 15_000,
     });
     expect(health).toEqual({ host: "", port: 8095 });
     expect(limits).toEqual({
@@ -73,16 +75,19 @@ describe("drawbridge sidecar", () => {
     ]);
     expect(listeners.map(({ name }) => name)).toEqual(["socks5://127.0.0.1:1", "http://[::1]:2/"]);
     expect(listeners[0]?.routing).toMatchObject({
-      resolution: { order: ["cluster-dns", "agent"], preferIpv4: true },
-      customer: { httpsProxy: "http://proxy.example:3128", noProxy: ".svc" },
+      resolve: ["cluster-dns", "agent"],
+      preferIpv4: true,
+      httpsProxy: "http://proxy.example:3128",
+      noProxy: ".svc",
     });
     expect(listeners[1]).toMatchObject({
       address: { host: "::1", port: 2 },
       routing: {
-        resolution: { order: ["services", "local"], preferIpv4: false },
-        fallback: { direct: true },
-        cloud: { bypass: true },
-        customer: { httpsProxy: "" },
+        resolve: ["services", "local"],
+        preferIpv4: false,
+        fallbackDirect: true,
+        cloudBypass: true,
+        httpsProxy: "",
       },
     });
   });
@@ -118,7 +123,7 @@ describe("drawbridge sidecar", () => {
     onTestFinished(() => rmSync(dir, { recursive: true }));
     writeFileSync(join(dir, "url"), "http://u:p%40@proxy.example:3128\n");
     const { listeners } = configOf([`--https-proxy=file:${join(dir, "url")}`]);
-    expect(listeners[0]?.routing.customer.httpsProxy).toBe("http://u:p%40@proxy.example:3128");
+    expect(listeners[0]?.routing.httpsProxy).toBe("http://u:p%40@proxy.example:3128");
   });
 
   test.each([

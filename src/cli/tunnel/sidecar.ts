@@ -3,40 +3,31 @@
 import { readFileSync } from "node:fs";
 import { messageOf } from "../../base/errors/error.js";
 import {
-  DEFAULT_FALLBACK,
-  DEFAULT_RESOLUTION,
-  directFromEnvironment,
-  type ListenerConfig,
+  DEFAULT_ROUTING,
+  networkProxyOf,
+  type ProxyListenerConfig,
   type RoutingConfig,
-  type SidecarConfig,
 } from "../../tunnel/sidecar/config.js";
 import type { Target } from "../../tunnel/sidecar/routing/errors.js";
-import {
-  duration,
-  inGroup,
-  list,
-  number,
-  port,
-  repeated,
-  restricted,
-  text,
-  type Values,
-  yesNo,
-} from "../flags/flag.js";
+import { duration, type Flag, inGroup, list, number, port, repeated, text, type Values, yesNo } from "../flags/flag.js";
 import { defineCommand, type Environment, warnOfWords } from "../framework/define.js";
 import { parseFrontend, parseListenUrl, resolversOf, targetOf } from "./addresses.js";
-import {
-  adminAccessOf,
-  adminFlags,
-  type LoggingOptions,
-  logFormatFlag,
-  loggingOf,
-  validated,
-} from "./process-flags.js";
-import { runSidecar } from "./run-sidecar.js";
+import { adminAccessOf, adminFlags, logFormatFlag, loggingOf, validated } from "./process-flags.js";
+import { runSidecar, type SidecarProcessConfig } from "./run-sidecar.js";
 
-const hostPort = (usage: string) =>
-  restricted(text(usage), (given) => (given === "" || targetOf(given) ? undefined : "must be host:port"));
+const hostPort = (usage: string): Flag<Target | undefined> => ({
+  kind: {
+    typeName: "string",
+    read: (given) => {
+      const target = targetOf(given);
+      if (target === undefined && given !== "") throw new Error("must be host:port");
+      return target;
+    },
+    showDefault: () => undefined,
+  },
+  value: undefined,
+  usage,
+});
 
 /** Flags of every command that runs a sidecar: its limits, its health port, its end, its log. */
 export const sidecarProcessFlags = ({ healthPort, logFormat }: { healthPort: number; logFormat: "text" | "json" }) => ({
@@ -68,14 +59,11 @@ export const sidecarProcessFlags = ({ healthPort, logFormat }: { healthPort: num
 export type SidecarProcessFlags = Values<ReturnType<typeof sidecarProcessFlags>>;
 
 /** The configuration of a process with these listeners; what leads back to one of them is refused by every route. */
-export function sidecarConfig(
-  flags: SidecarProcessFlags,
-  listeners: readonly ListenerConfig[],
-): { readonly config: SidecarConfig; readonly logging: LoggingOptions } {
-  const own: Target[] = listeners.flatMap(({ address }) => ("port" in address ? [address] : []));
+export function sidecarConfig(flags: SidecarProcessFlags, listeners: readonly ProxyListenerConfig[]) {
+  const own = listeners.flatMap(({ address }) => ("port" in address ? [address] : []));
   const { adminPort, healthPort } = flags;
   const access = adminAccessOf(flags);
-  const config = {
+  const config: SidecarProcessConfig = {
     limits: {
       maxConnections: flags.maxConnections,
       handshakeTimeoutMs: flags.handshakeTimeout,
@@ -83,7 +71,7 @@ export function sidecarConfig(
       idleTimeoutMs: flags.idleTimeout,
     },
     health: healthPort === 0 ? undefined : { host: flags.healthBindAddress, port: healthPort },
-    ...(adminPort === 0 ? {} : { admin: { host: flags.adminBindAddress, port: adminPort, ...access } }),
+    admin: adminPort === 0 ? undefined : { host: flags.adminBindAddress, port: adminPort, ...access },
     probe: { intervalMs: flags.probeInterval, timeoutMs: flags.probeTimeout },
     drainTimeoutMs: flags.drainTimeout,
     listeners: listeners.map((listener) => ({ ...listener, routing: { ...listener.routing, own } })),
@@ -91,17 +79,24 @@ export function sidecarConfig(
   return { config, logging: loggingOf(flags) };
 }
 
-/** The part of every listener's routing that the process' flags set. */
-export function routingTimesOf({ dialTimeout, probeTarget, resolveTimeout }: SidecarProcessFlags) {
-  const probe = targetOf(probeTarget);
+/** The part of every listener's routing that the flags of all these commands set. */
+export function commonRoutingOf(flags: SidecarProcessFlags & Values<typeof tunnelFlags>, env: Environment) {
   return {
-    timeouts: { openMs: dialTimeout, resolveMs: resolveTimeout },
-    ...(probe === undefined ? {} : { probe }),
+    ...DEFAULT_ROUTING,
+    preferIpv4: flags.preferIpv4,
+    cloudBypass: flags.connectDirectlyToCloudApis,
+    network: networkProxyOf(env),
+    dialTimeoutMs: flags.dialTimeout,
+    resolveTimeoutMs: flags.resolveTimeout,
+    probe: flags.probeTarget,
   };
 }
 
-export const runSidecarProcess = ({ config, logging }: ReturnType<typeof sidecarConfig>): Promise<number> =>
-  runSidecar(config, logging);
+export const frontendTlsOf = ({ caCertPath, tlsCertPath, tlsKeyPath }: Values<typeof tunnelFlags>) => ({
+  caFile: caCertPath,
+  certFile: tlsCertPath,
+  keyFile: tlsKeyPath,
+});
 
 /** TLS files and cloud bypass, which HyperShift's proxies have, too. */
 export const tunnelFlags = {
@@ -176,10 +171,10 @@ export default defineCommand({
       return sidecarConfig(flags, listenersOf(flags, input.env));
     });
   },
-  run: runSidecarProcess,
+  run: ({ config, logging }) => runSidecar(config, logging),
 });
 
-function listenersOf(flags: SidecarFlags, env: Environment): ListenerConfig[] {
+function listenersOf(flags: SidecarFlags, env: Environment): ProxyListenerConfig[] {
   const routing = routingOf(flags, env);
   const listeners = flags.listen.map((url) => parseListenUrl(url, routing));
   const names = listeners.map(({ name }) => name);
@@ -189,27 +184,13 @@ function listenersOf(flags: SidecarFlags, env: Environment): ListenerConfig[] {
 }
 
 function routingOf(flags: SidecarFlags, env: Environment): RoutingConfig {
-  const tls = { caFile: flags.caCertPath, certFile: flags.tlsCertPath, keyFile: flags.tlsKeyPath };
+  const { clusterDns, dnsSearch, kubeconfig, fallbackDirect, cloudExclude, proxyTrustBundle } = flags;
   return {
-    frontends: flags.frontend.map((frontend) => parseFrontend(frontend, tls)),
-    own: [],
-    resolution: {
-      ...DEFAULT_RESOLUTION,
-      order: resolversOf("--resolve", flags.resolve),
-      preferIpv4: flags.preferIpv4,
-      clusterDomain: flags.clusterDomain.replace(/^\.|\.$/g, ""),
-      clusterDns: {
-        ...DEFAULT_RESOLUTION.clusterDns,
-        server: targetOf(flags.clusterDns),
-        searchDomains: flags.dnsSearch,
-      },
-      kube: { ...DEFAULT_RESOLUTION.kube, kubeconfig: flags.kubeconfig },
-    },
-    fallback: { ...DEFAULT_FALLBACK, direct: flags.fallbackDirect },
-    cloud: { bypass: flags.connectDirectlyToCloudApis, exclude: flags.cloudExclude },
-    customer: { ...customerOf(flags), trustBundleFile: flags.proxyTrustBundle },
-    direct: directFromEnvironment(env),
-    ...routingTimesOf(flags),
+    ...commonRoutingOf(flags, env),
+    ...{ clusterDns, dnsSearch, kubeconfig, fallbackDirect, cloudExclude, proxyTrustBundle, ...customerOf(flags) },
+    frontends: flags.frontend.map((frontend) => parseFrontend(frontend, frontendTlsOf(flags))),
+    resolve: resolversOf("--resolve", flags.resolve),
+    clusterDomain: flags.clusterDomain.replace(/^\.|\.$/g, ""),
   };
 }
 

@@ -4,7 +4,7 @@ import type { Target } from "./routing/errors.js";
 
 export type Protocol = "socks5" | "http";
 
-export interface ListenerConfig {
+export interface ProxyListenerConfig {
   /** In logs and metrics: the address as it was written, without options. */
   readonly name: string;
   readonly protocol: Protocol;
@@ -27,24 +27,10 @@ export interface ClientLimits {
   readonly idleTimeoutMs: number;
 }
 
-export interface AdminConfig {
-  readonly host: string;
-  readonly port: number;
-  readonly tokenFile: string;
-  /** Undefined: in the clear, and the API on loopback only. */
-  readonly tls?: { readonly certFile: string; readonly keyFile: string };
-}
-
 export interface SidecarConfig {
-  readonly listeners: readonly ListenerConfig[];
+  readonly listeners: readonly ProxyListenerConfig[];
   readonly limits: ClientLimits;
-  /** Undefined: no health port. */
-  readonly health: { readonly host: string; readonly port: number } | undefined;
-  /** Undefined: no admin port. */
-  readonly admin?: AdminConfig;
   readonly probe: { readonly intervalMs: number; readonly timeoutMs: number };
-  /** How long connections may go on after the first signal. */
-  readonly drainTimeoutMs: number;
 }
 
 /**
@@ -56,110 +42,69 @@ export type ResolverName = "local" | "services" | "cluster-dns" | "agent";
 export interface RoutingConfig {
   /** Frontends of proxy-servers, in order; the next is tried when one is out of reach or has no agent. */
   readonly frontends: readonly Frontend[];
-  readonly resolution: ResolutionConfig;
-  readonly fallback: FallbackConfig;
-  readonly cloud: CloudConfig;
-  /** The customer's proxies behind the tunnel; an empty URL means none. */
-  readonly customer: CustomerProxyConfig;
-  readonly direct: DirectConfig;
-  /** Where this process listens, all of its listeners: what leads there is refused. `0.0.0.0`, `::` and none mean every address. */
-  readonly own: readonly Target[];
-  readonly timeouts: Timeouts;
-  /** What a probe connects to. Undefined: the cluster's DNS or a port of the agent's own, and any answer will do. */
-  readonly probe?: Target | undefined;
-}
-
-export interface ResolutionConfig {
   /** Asked in this order until one knows the name; behind `agent` nobody is asked. */
-  readonly order: readonly ResolverName[];
+  readonly resolve: readonly ResolverName[];
   /** Keep only the IPv4 addresses of a name that has some. */
   readonly preferIpv4: boolean;
   /** Without dots at its ends, e.g. `cluster.local`. */
   readonly clusterDomain: string;
-  readonly clusterDns: {
-    /** Undefined: the Service `dns-default` in `openshift-dns`, or `kube-dns` in `kube-system`. */
-    readonly server?: Target | undefined;
-    /** Tried behind names with fewer dots than `ndots`, as in resolv.conf; the pod's own resolv.conf plays no part. */
-    readonly searchDomains: readonly string[];
-    readonly ndots: number;
-  };
-  /** Used for `services` and for the address of the cluster's DNS; an empty kubeconfig means the cluster we run in. */
-  readonly kube: { readonly kubeconfig: string; readonly qps: number; readonly burst: number };
-  readonly cache: CacheConfig;
-}
-
-/** How long answers are believed; an answer's own time to live counts up to `maxMs`. */
-export interface CacheConfig {
-  readonly entries: number;
-  readonly maxMs: number;
-  /** For answers that name no time of their own. */
-  readonly defaultMs: number;
-  /** For names that do not exist, at most. */
-  readonly negativeMs: number;
-}
-
-export interface FallbackConfig {
-  /** Dial straight from here while the cluster's DNS is out of reach and this host's DNS knows the name. */
-  readonly direct: boolean;
-  /** How long until the tunnel is tried again. */
-  readonly retryMs: number;
-}
-
-export interface CloudConfig {
-  /** Dial the APIs of cloud providers straight from here. */
-  readonly bypass: boolean;
+  /** Undefined: the Service `dns-default` in `openshift-dns`, or `kube-dns` in `kube-system`. */
+  readonly clusterDns?: Target | undefined;
+  /** Tried behind names without a dot when the cluster's DNS is asked; the pod's own resolv.conf plays no part. */
+  readonly dnsSearch: readonly string[];
+  /** Used for `services` and for the address of the cluster's DNS; empty: the cluster we run in. */
+  readonly kubeconfig: string;
+  /** Dial directly from this host while the cluster's DNS is out of reach and this host's DNS knows the name. */
+  readonly fallbackDirect: boolean;
+  /** Dial the APIs of cloud providers directly from this host. */
+  readonly cloudBypass: boolean;
   /** Hosts that are not to be bypassed, whatever their suffix. The customer's proxies never are. */
-  readonly exclude: readonly string[];
-}
-
-export interface CustomerProxyConfig {
-  /** For plain HTTP requests. `http://` or `https://`, with percent-encoded `user:password@` where needed. */
+  readonly cloudExclude: readonly string[];
+  /**
+   * The customer's proxy behind the tunnel for plain HTTP requests; empty: none. `http://` or `https://`, with
+   * percent-encoded `user:password@` where needed.
+   */
   readonly httpProxy: string;
-  /** For CONNECT. */
+  /** The customer's proxy for CONNECT. */
   readonly httpsProxy: string;
+  /** Targets for which the customer's proxies are not used. */
   readonly noProxy: string;
   /** PEM file of authorities that are trusted, beside the system's, for `https://` proxies; read again when it changes. */
-  readonly trustBundleFile: string;
-}
-
-/** The proxy of this host's own network, used by direct dials (but not by those of the fallback). */
-export interface DirectConfig {
-  readonly httpsProxy: string;
-  readonly noProxy: string;
-}
-
-export interface Timeouts {
+  readonly proxyTrustBundle: string;
+  /** The proxy of this host's own network, used by direct dials (but not by those of the fallback). */
+  readonly network: { readonly httpsProxy: string; readonly noProxy: string };
+  /** Where this process listens, all of its listeners: what leads there is refused. `0.0.0.0`, `::` and none mean every address. */
+  readonly own: readonly Target[];
   /** For everything between `open` and its answer. */
-  readonly openMs: number;
+  readonly dialTimeoutMs: number;
   /** For one name, all its queries together. */
-  readonly resolveMs: number;
+  readonly resolveTimeoutMs: number;
+  /** What a probe connects to. Undefined: the cluster's DNS or a port of the agent's own, and any answer will do. */
+  readonly probe?: Target | undefined;
 }
 
-export const DEFAULT_RESOLUTION: ResolutionConfig = {
-  order: ["agent"],
+export const DEFAULT_ROUTING: RoutingConfig = {
+  frontends: [],
+  resolve: ["agent"],
   preferIpv4: false,
   clusterDomain: "cluster.local",
-  clusterDns: { searchDomains: [], ndots: 1 },
-  kube: { kubeconfig: "", qps: 50, burst: 100 },
-  cache: { entries: 1024, maxMs: 300_000, defaultMs: 30_000, negativeMs: 10_000 },
-};
-
-export const DEFAULT_TIMEOUTS: Timeouts = { openMs: 60_000, resolveMs: 15_000 };
-
-export const DEFAULT_FALLBACK: FallbackConfig = { direct: false, retryMs: 30_000 };
-
-/** The defaults of everything but the frontends and our own listeners. */
-export const DEFAULT_ROUTING: Omit<RoutingConfig, "frontends" | "own"> = {
-  resolution: DEFAULT_RESOLUTION,
-  fallback: DEFAULT_FALLBACK,
-  cloud: { bypass: false, exclude: [] },
-  customer: { httpProxy: "", httpsProxy: "", noProxy: "", trustBundleFile: "" },
-  direct: { httpsProxy: "", noProxy: "" },
-  timeouts: DEFAULT_TIMEOUTS,
+  dnsSearch: [],
+  kubeconfig: "",
+  fallbackDirect: false,
+  cloudBypass: false,
+  cloudExclude: [],
+  httpProxy: "",
+  httpsProxy: "",
+  noProxy: "",
+  proxyTrustBundle: "",
+  network: { httpsProxy: "", noProxy: "" },
+  own: [],
+  dialTimeoutMs: 60_000,
+  resolveTimeoutMs: 15_000,
 };
 
 /** As Go reads them: the upper-case variable first, the other when that is empty. */
-export function directFromEnvironment(env: Readonly<Record<string, string | undefined>>): DirectConfig {
+export function networkProxyOf(env: Readonly<Record<string, string | undefined>>): RoutingConfig["network"] {
   return {
     httpsProxy: env.HTTPS_PROXY || env.https_proxy || "",
     noProxy: env.NO_PROXY || env.no_proxy || "",

@@ -1,4 +1,5 @@
 /** What every listener does for its clients, whatever they speak: dial for them, join the two ends, publish what happened. */
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { joinHostPort } from "../../base/address.js";
 import { ShortLivedMap, ShortLivedSet } from "../../base/short-lived.js";
@@ -9,9 +10,9 @@ import {
   type RequestOutcome,
   requestDecided,
 } from "./channels.js";
-import type { ClientLimits, ListenerConfig } from "./config.js";
+import type { ClientLimits, ProxyListenerConfig } from "./config.js";
 import type { ConnectionLimit } from "./connection-limit.js";
-import { failureOf } from "./refusals.js";
+import { closeLingering, type DialFailure, dialFailureOf } from "./refusals.js";
 import { Relay, type Traffic } from "./relay.js";
 import type { Target } from "./routing/errors.js";
 import type { Router } from "./routing/router.js";
@@ -30,7 +31,7 @@ export const SOCKET_OPTIONS = {
 
 export interface ConnectionHandlerOptions {
   readonly source: object;
-  readonly config: ListenerConfig;
+  readonly config: ProxyListenerConfig;
   readonly limits: ClientLimits;
   readonly limit: ConnectionLimit;
   readonly router: Pick<Router, "open" | "routeHttp">;
@@ -112,6 +113,28 @@ export class ConnectionHandler {
     client.once("close", () => this.#dials.delete(request.id));
   }
 
+  /** Dials the target and joins the client with it. `answers` are what the client's protocol says to each outcome. */
+  async connect(
+    kind: ClientRequestKind,
+    target: Target,
+    client: Socket,
+    answers: {
+      established(stream: Duplex): string | Uint8Array;
+      failed(failure: DialFailure): string | Uint8Array;
+    },
+  ): Promise<void> {
+    const request = this.requestFor(kind, target);
+    try {
+      const stream = await this.dial(request, client, (stop) => this.router.open(target, stop));
+      this.established(request);
+      client.write(answers.established(stream), "latin1");
+      this.relay(request, client, stream);
+    } catch (reason) {
+      this.failed(request, reason);
+      closeLingering(client, answers.failed(dialFailureOf(reason)));
+    }
+  }
+
   /** A plain HTTP request is answered, not joined. */
   relay(request: TargetRequest, client: Duplex, far: Duplex): void {
     const since = performance.now();
@@ -164,12 +187,11 @@ export class ConnectionHandler {
   failed(request: TargetRequest, reason: unknown): void {
     this.#dials.delete(request.id);
     const { address: target, frontend: kind } = request;
-    if (reason === CLIENT_GONE) {
-      this.#decided({ kind, outcome: "abandoned", error: CLIENT_GONE.message, target, request });
-    } else {
-      const { outcome, text: error, code } = failureOf(reason);
-      this.#decided({ kind, outcome, error, code, target, request });
-    }
+    const isGone = reason === CLIENT_GONE;
+    const { outcome, text, code } = isGone
+      ? { outcome: "abandoned" as const, text: CLIENT_GONE.message }
+      : dialFailureOf(reason);
+    this.#decided({ kind, outcome, error: text, code, target, request });
   }
 
   refused(kind: ClientRequestKind, outcome: RequestOutcome, error: string): void {

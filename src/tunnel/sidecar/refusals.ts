@@ -1,16 +1,15 @@
-/** What a failed dial means in each protocol's own terms. */
+/** What a failed dial means in each protocol's own terms, and how a refusal is sent. */
 
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { linger } from "../../base/linger.js";
-import { type ProxyRefusal, type RefusalStatus, refusalHeaders } from "../wire/http-proxy.js";
+import { type ProxyRefusal, refusalHeaders } from "../wire/http-proxy.js";
 import { SOCKS5_REPLY, type Socks5Reply } from "../wire/socks5.js";
-import type { RequestOutcome } from "./channels.js";
 import { type FailureKind, RouteError } from "./routing/errors.js";
 
 /** HTTP's names of errors are those of RFC 9209. */
-const IN_PROTOCOLS: Record<FailureKind, { socks5: Socks5Reply; status: RefusalStatus; proxyStatus: string }> = {
+const IN_PROTOCOLS: Record<FailureKind, { socks5: Socks5Reply; status: number; proxyStatus: string }> = {
   name: { socks5: SOCKS5_REPLY.hostUnreachable, status: 502, proxyStatus: "dns_error" },
   refused: { socks5: SOCKS5_REPLY.connectionRefused, status: 502, proxyStatus: "connection_refused" },
   network: { socks5: SOCKS5_REPLY.networkUnreachable, status: 502, proxyStatus: "destination_ip_unroutable" },
@@ -20,40 +19,22 @@ const IN_PROTOCOLS: Record<FailureKind, { socks5: Socks5Reply; status: RefusalSt
   path: { socks5: SOCKS5_REPLY.generalFailure, status: 503, proxyStatus: "proxy_internal_error" },
 };
 
-export interface Failure {
-  readonly outcome: RequestOutcome;
-  /** For people, with the code. */
-  readonly text: string;
-  readonly code?: string;
+export interface DialFailure extends ProxyRefusal {
+  readonly outcome: FailureKind;
+  readonly code: string | undefined;
+  readonly socks5: Socks5Reply;
 }
 
-/** Whatever a router rejected with. */
-export function failureOf(reason: unknown): Failure {
-  const outcome = failureKindOf(reason);
-  if (!(reason instanceof DrawbridgeError)) return { outcome, text: oneLine(messageOf(reason)) };
-  return { outcome, text: oneLine(`${reason.message} (${reason.code}: ${reason.remedy})`), code: reason.code };
+/** Describes whatever a router rejected with; anything unforeseen is our own trouble, not the target's. */
+export function dialFailureOf(reason: unknown): DialFailure {
+  const outcome = reason instanceof RouteError ? reason.kind : "path";
+  const { code, remedy } = reason instanceof DrawbridgeError ? reason : {};
+  const sentence = code === undefined ? messageOf(reason) : `${messageOf(reason)} (${code}: ${remedy})`;
+  // The far end's words may be part of it; they end up in bodies and in logs.
+  return { outcome, code, text: sentence.replace(/[\r\n]+/g, " "), ...IN_PROTOCOLS[outcome] };
 }
 
-export function socks5ReplyTo(reason: unknown): Socks5Reply {
-  return IN_PROTOCOLS[failureKindOf(reason)].socks5;
-}
-
-export function httpRefusalOf(reason: unknown): ProxyRefusal {
-  const { status, proxyStatus } = IN_PROTOCOLS[failureKindOf(reason)];
-  return { status, proxyStatus, text: failureOf(reason).text };
-}
-
-/** Anything unforeseen is our own trouble, not the target's. */
-function failureKindOf(reason: unknown): FailureKind {
-  return reason instanceof RouteError ? reason.kind : "path";
-}
-
-/** The far end's words may be part of it; they end up in bodies and in logs. */
-function oneLine(text: string): string {
-  return text.replace(/[\r\n]+/g, " ");
-}
-
-/** The proxy's own answer, or, when another one has begun already, a loud end of it. */
+/** Sends the proxy's own answer; one of the target that has begun already is cut off instead. */
 export function refuse(response: ServerResponse, refusal: ProxyRefusal): void {
   if (response.headersSent) {
     response.destroy();

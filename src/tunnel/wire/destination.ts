@@ -2,6 +2,7 @@
  * The one form of a destination that rules judge, agents are chosen by and connections are made to. Every entrance brings
  * what it was given into this form or refuses it, so that no two readers of one text can take it for different hosts.
  */
+import { isIPv4, isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
 import { joinHostPort, splitHostPort } from "../../base/address.js";
 import { plainText } from "../../base/text.js";
@@ -27,8 +28,6 @@ export interface Destination {
 export const NOT_A_HOST =
   "a host is an IP address, or a name of ASCII letters, digits, hyphens and underscores in labels of 1 to 63 characters";
 
-const OCTET = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
-const IPV4 = new RegExp(`^${OCTET}(?:\\.${OCTET}){3}$`);
 const NAME = /^(?=.{1,253}\.?$)(?:[A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}\.?$/;
 
 /** A name has 253 characters at most, and a port five; nobody needs to forward and log more. */
@@ -67,38 +66,15 @@ export function judgedHost(host: string): string {
 
 /** Undefined: it is not an address. Only what inet_pton and Go's netip take: no octal, hexadecimal or short forms. */
 export function canonicalAddress(text: string): string | undefined {
-  if (IPV4.test(text)) return text === "0.0.0.0" ? "127.0.0.1" : text;
+  if (isIPv4(text)) return text === "0.0.0.0" ? "127.0.0.1" : text;
   if (!text.includes(":")) return undefined;
   const [, bare = "", zone = ""] = /^([^%]*)(%[A-Za-z0-9._-]{1,15})?$/.exec(text) ?? [];
-  const groups = ipv6Groups(bare);
-  if (groups === undefined) return undefined;
-  const address = new ipaddr.IPv6(groups);
+  if (!isIPv6(bare)) return undefined;
+  // As a URL spells it: of `::1.2.3.4`, which is no mapped address, ipaddr.js makes one.
+  const address = ipaddr.IPv6.parse(new URL(`http://[${bare}]`).hostname.slice(1, -1));
   if (address.isIPv4MappedAddress()) return canonicalAddress(address.toIPv4Address().toString());
-  if (groups.every((group) => group === 0)) return "::1";
+  if (address.range() === "unspecified") return "::1";
   return address.range() === "linkLocal" ? `${address.toString()}${zone}` : address.toString();
-}
-
-function ipv6Groups(text: string): number[] | undefined {
-  const [front, back, more] = withoutDots(text)
-    .split("::")
-    .map((half) => (half === "" ? [] : half.split(":")));
-  if (front === undefined || more !== undefined) return undefined;
-  const written = [...front, ...(back ?? [])];
-  if (!written.every((group) => /^[0-9A-Fa-f]{1,4}$/.test(group))) return undefined;
-  const left = 8 - written.length;
-  // Two colons stand for one group at least.
-  if (back === undefined ? left !== 0 : left < 1) return undefined;
-  const zeros = new Array<string>(left).fill("0");
-  return [...front, ...zeros, ...(back ?? [])].map((group) => Number.parseInt(group, 16));
-}
-
-/** The IPv4 address at the end of an IPv6 one as two groups; what is not one stays, and is no group. */
-function withoutDots(text: string): string {
-  const at = text.lastIndexOf(":") + 1;
-  const last = text.slice(at);
-  if (at === 0 || !IPV4.test(last)) return text;
-  const [a = 0, b = 0, c = 0, d = 0] = last.split(".").map(Number);
-  return `${text.slice(0, at)}${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
 }
 
 /**

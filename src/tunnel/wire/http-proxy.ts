@@ -1,15 +1,10 @@
 /** What a forward proxy reads and writes of HTTP/1.1 (RFC 9110, 9112), as pure text. */
 
+import { STATUS_CODES } from "node:http";
 import { parseHost } from "./destination.js";
 
-export interface Authority {
-  /** In its one form (destination.ts): a name, or an address without brackets. */
-  readonly host: string;
-  readonly port: number;
-}
-
-/** `host`, `host:port` or `[v6]:port`; undefined when it is not one. */
-export function parseAuthority(text: string, defaultPort: number): Authority | undefined {
+/** `host`, `host:port` or `[v6]:port`, with the host in its one form (destination.ts); undefined when it is not one. */
+export function parseAuthority(text: string, defaultPort: number): { host: string; port: number } | undefined {
   const match = /^(?:\[([^[\]]+)\]|([^:[\]]+))(?::(\d{0,5}))?$/.exec(text);
   const host = parseHost(match?.[1] ?? match?.[2] ?? "")?.text;
   if (match === null || host === undefined) return undefined;
@@ -21,7 +16,7 @@ export function parseAuthority(text: string, defaultPort: number): Authority | u
 export type RequestTarget =
   | {
       readonly kind: "absolute";
-      readonly authority: Authority;
+      readonly authority: NonNullable<ReturnType<typeof parseAuthority>>;
       /** As the client wrote it: the Host header for the target. */
       readonly hostHeader: string;
       /** The request target for the target's own server. */
@@ -101,28 +96,21 @@ export function* pairs(headers: RawHeaders): Iterable<[name: string, value: stri
 /** A CONNECT that worked; bytes of the target follow. */
 export const CONNECTION_ESTABLISHED = "HTTP/1.1 200 Connection established\r\n\r\n";
 
-const REASONS = {
-  400: "Bad Request",
-  403: "Forbidden",
-  408: "Request Timeout",
-  431: "Request Header Fields Too Large",
-  501: "Not Implemented",
-  502: "Bad Gateway",
-  503: "Service Unavailable",
-  504: "Gateway Timeout",
-  508: "Loop Detected",
-} as const;
-
-export type RefusalStatus = keyof typeof REASONS;
-
 /** An answer of the proxy itself, after which the connection ends. */
 export interface ProxyRefusal {
-  readonly status: RefusalStatus;
+  readonly status: number;
   /** One sentence for people. */
   readonly text: string;
   /** The error's name in RFC 9209's registry. */
   readonly proxyStatus: string;
 }
+
+/** The refusal of a request for its own sake, whatever its target. */
+export const requestError = (status: number, text: string, proxyStatus = "http_request_error"): ProxyRefusal => ({
+  status,
+  text,
+  proxyStatus,
+});
 
 export function refusalHeaders({ text, proxyStatus }: ProxyRefusal): string[] {
   return [
@@ -136,5 +124,5 @@ export function refusalHeaders({ text, proxyStatus }: ProxyRefusal): string[] {
 /** For a connection that no response object exists for. */
 export function refusalText(refusal: ProxyRefusal): string {
   const headers = [...pairs(refusalHeaders(refusal))].map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 ${refusal.status} ${REASONS[refusal.status]}\r\n${headers.join("")}\r\n${refusal.text}\n`;
+  return `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n${headers.join("")}\r\n${refusal.text}\n`;
 }

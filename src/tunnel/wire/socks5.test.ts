@@ -81,8 +81,8 @@ describe("the answer to a SOCKS5 request", () => {
   test("says where our end is, or that it does not matter", () => {
     expect([...socks5MethodChoice(0xff)]).toEqual([5, 0xff]);
     expect([...socks5Reply(5)]).toEqual([5, 5, 0, 1, 0, 0, 0, 0, 0, 0]);
-    expect([...socks5Reply(0, { address: "10.1.2.3", port: 258 })]).toEqual([5, 0, 0, 1, 10, 1, 2, 3, 1, 2]);
-    expect(socks5Reply(0, { address: "fd00::1", port: 1 })).toHaveLength(22);
-    expect([...socks5Reply(0, { address: "/run/a.sock", port: 1 })]).toEqual([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
+    expect([...socks5Reply(0, { localAddress: "10.1.2.3", localPort: 258 })]).toEqual([5, 0, 0, 1, 10, 1, 2, 3, 1, 2]);
+    expect(socks5Reply(0, { localAddress: "fd00::1", localPort: 1 })).toHaveLength(22);
+    expect([...socks5Reply(0, { localAddress: "/run/a.sock", localPort: 1 })]).toEqual([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
   });
 });

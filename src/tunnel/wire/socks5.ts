@@ -87,15 +87,16 @@ export function socks5MethodChoice(method: number): Uint8Array {
   return Uint8Array.of(VERSION, method);
 }
 
-/** `bound` is our end of the connection to the target, where one is known. */
-export function socks5Reply(
-  reply: Socks5Reply,
-  bound?: { readonly address: string; readonly port: number },
-): Uint8Array {
-  const address = bound !== undefined && ipaddr.isValid(bound.address) ? ipaddr.parse(bound.address) : undefined;
-  if (bound === undefined || address === undefined) {
-    return Uint8Array.of(VERSION, reply, 0, ADDRESS_TYPE.ipv4, 0, 0, 0, 0, 0, 0);
-  }
+/** With our end of the connection to the target, where one is known. */
+export function socks5Reply(reply: Socks5Reply, { localAddress = "", localPort = 0 }: BoundAddress = {}): Uint8Array {
+  const known = ipaddr.isValid(localAddress);
+  const address = ipaddr.parse(known ? localAddress : "0.0.0.0");
   const type = address.kind() === "ipv4" ? ADDRESS_TYPE.ipv4 : ADDRESS_TYPE.ipv6;
-  return Uint8Array.of(VERSION, reply, 0, type, ...address.toByteArray(), bound.port >> 8, bound.port & 0xff);
+  const port = known ? localPort : 0;
+  return Uint8Array.of(VERSION, reply, 0, type, ...address.toByteArray(), port >> 8, port & 0xff);
+}
+
+interface BoundAddress {
+  readonly localAddress?: string | undefined;
+  readonly localPort?: number | undefined;
 }

@@ -37,7 +37,6 @@ func main() {
 			"integer":  answer(integer, integerErr),
 			"boolean":  answer(boolean, booleanErr),
 			"csv":      answer(string(record), fieldsErr),
-			"quote":    strconv.Quote(text),
 		}); err != nil {
 			panic(err)
 		}

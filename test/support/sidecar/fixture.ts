@@ -2,13 +2,7 @@
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { openServiceAddresses } from "../../../src/cluster/kube/service-addresses.js";
-import {
-  DEFAULT_FALLBACK,
-  DEFAULT_RESOLUTION,
-  DEFAULT_ROUTING,
-  type ResolverName,
-  type RoutingConfig,
-} from "../../../src/tunnel/sidecar/config.js";
+import { DEFAULT_ROUTING, type ResolverName, type RoutingConfig } from "../../../src/tunnel/sidecar/config.js";
 import type { RouterParts } from "../../../src/tunnel/sidecar/routing/router.js";
 import { type Router, TunnelRouter } from "../../../src/tunnel/sidecar/routing/router.js";
 import { readExactly } from "../callers/bytes.js";
@@ -91,19 +85,15 @@ export function routerOn(fixture: Fixture, options: FixtureRouterOptions): Fixtu
   const config: RoutingConfig = {
     ...DEFAULT_ROUTING,
     frontends: [{ mode: "http-connect", uds: fixture.recorder.path }],
-    own: [],
-    resolution: {
-      ...DEFAULT_RESOLUTION,
-      order,
-      preferIpv4,
-      kube: { ...DEFAULT_RESOLUTION.kube, kubeconfig: fixture.api.kubeconfig },
-      cache: { ...DEFAULT_RESOLUTION.cache, maxMs: 0 },
-    },
-    fallback: { ...DEFAULT_FALLBACK, direct: fallback },
+    resolve: order,
+    preferIpv4,
+    kubeconfig: fixture.api.kubeconfig,
+    fallbackDirect: fallback,
     ...options.config,
   };
   const parts: RouterParts = {
     now: () => now,
+    maxCacheMs: 0,
     lookup: async (name) => {
       const address = local[name];
       if (address !== undefined) return [address];

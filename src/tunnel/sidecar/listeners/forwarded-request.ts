@@ -9,6 +9,7 @@ import {
   type ProxyRefusal,
   pairs,
   parseRequestTarget,
+  requestError,
   withoutHeader,
 } from "../../wire/http-proxy.js";
 import type { RequestOutcome } from "../channels.js";
@@ -26,20 +27,9 @@ export interface ForwardedRequest {
   readonly hasBody: boolean;
 }
 
-export interface RefusedRequest {
+export interface RefusedRequest extends ProxyRefusal {
   readonly outcome: RequestOutcome;
-  readonly refusal: ProxyRefusal;
 }
-
-const refused = (
-  outcome: RequestOutcome,
-  status: ProxyRefusal["status"],
-  proxyStatus: string,
-  text: string,
-): RefusedRequest => ({
-  outcome,
-  refusal: { status, proxyStatus, text },
-});
 
 /** `self` is how this process calls itself in Via, so that it knows its own requests when they come back. */
 export function forwardedRequestOf(
@@ -51,18 +41,19 @@ export function forwardedRequestOf(
   const parsed = parseRequestTarget(url);
   if (parsed.kind === "origin") {
     const text = "This is a proxy, not a web server: it takes CONNECT and requests for whole http:// URLs.";
-    return refused("unsupported", 400, "http_request_error", text);
+    return { outcome: "unsupported", ...requestError(400, text) };
   }
   if (parsed.kind === "unusable") {
-    return refused("malformed", 400, "http_request_error", `The request cannot be forwarded: ${parsed.why}.`);
+    return { outcome: "malformed", ...requestError(400, `The request cannot be forwarded: ${parsed.why}.`) };
   }
   if ([...listedIn(rawHeaders, "via")].some((route) => route.split(/\s+/)[1] === self)) {
-    return refused("forbidden", 508, "proxy_loop_detected", "The request came back to the proxy that sent it.");
+    const text = "The request came back to the proxy that sent it.";
+    return { outcome: "forbidden", ...requestError(508, text, "proxy_loop_detected") };
   }
   const coding = request.headers["transfer-encoding"];
   if (hasUnknownCoding(coding)) {
     const text = `A body with the transfer coding ${JSON.stringify(coding)} cannot be forwarded; send it in chunks.`;
-    return refused("unsupported", 501, "http_request_error", text);
+    return { outcome: "unsupported", ...requestError(501, text) };
   }
   const chunked = coding !== undefined;
   const length = request.headers["content-length"];

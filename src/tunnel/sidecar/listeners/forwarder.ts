@@ -11,13 +11,12 @@ import {
 } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { joinHostPort } from "../../../base/address.js";
 import { messageOf } from "../../../base/errors/error.js";
-import type { ProxyRefusal } from "../../wire/http-proxy.js";
+import { requestError } from "../../wire/http-proxy.js";
 import type { ClientRequestKind } from "../channels.js";
 import type { ConnectionHandler, TargetRequest } from "../connection-handler.js";
-import { httpRefusalOf, refuse } from "../refusals.js";
-import { RouteError } from "../routing/errors.js";
+import { dialFailureOf, refuse } from "../refusals.js";
+import { addressOf, RouteError, type Target } from "../routing/errors.js";
 import type { HttpRoute } from "../routing/router.js";
 import {
   answerHead,
@@ -34,11 +33,18 @@ const MAX_ANSWER_HEADER_BYTES = 256 * 1024;
 /** May be asked twice without harm, so also on a connection that the target may just be closing. */
 const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 
-const BODY_WITH_UPGRADE: ProxyRefusal = {
-  status: 501,
-  proxyStatus: "http_request_error",
-  text: "A request with a body cannot change the protocol; use CONNECT.",
+const BODY_WITH_UPGRADE: RefusedRequest = {
+  outcome: "unsupported",
+  ...requestError(501, "A request with a body cannot change the protocol; use CONNECT."),
 };
+
+/** A client's request, where its answer goes, and what is sent on for it. */
+interface Exchange {
+  readonly targetRequest: TargetRequest;
+  readonly forwarded: ForwardedRequest;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
 
 export class Forwarder {
   readonly #handler: ConnectionHandler;
@@ -52,31 +58,28 @@ export class Forwarder {
 
   forward(request: IncomingMessage, response: ServerResponse): void {
     const forwarded = forwardedRequestOf(request, this.#handler.router, this.#self);
-    if ("refusal" in forwarded) {
+    if ("outcome" in forwarded) {
       this.#refuse("forward", forwarded, response);
       return;
     }
-    const repeatable = SAFE_METHODS.has(forwarded.method) && !forwarded.hasBody;
+    const isRepeatable = SAFE_METHODS.has(forwarded.method) && !forwarded.hasBody;
     const targetRequest = this.#handler.requestFor("forward", forwarded.target);
-    this.#send(targetRequest, forwarded, request, response, repeatable ? this.#kept : this.#fresh);
+    this.#send({ targetRequest, forwarded, request, response }, isRepeatable ? this.#kept : this.#fresh);
   }
 
   /** WebSocket and its like: bytes from the moment the target agrees, an ordinary answer when it does not. */
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
     const response = responseOn(socket, request);
     const forwarded = forwardedRequestOf(request, this.#handler.router, this.#self);
-    if ("refusal" in forwarded || forwarded.hasBody) {
-      const refused: RefusedRequest =
-        "refusal" in forwarded ? forwarded : { outcome: "unsupported", refusal: BODY_WITH_UPGRADE };
-      this.#refuse("upgrade", refused, response);
+    if ("outcome" in forwarded || forwarded.hasBody) {
+      this.#refuse("upgrade", "outcome" in forwarded ? forwarded : BODY_WITH_UPGRADE, response);
       return;
     }
     // Before anything else can be read: a stream that has ended takes nothing back.
     if (head.length > 0) socket.unshift(head);
     const headers = [...forwarded.headers, "Connection", "Upgrade", "Upgrade", request.headers.upgrade ?? ""];
     const targetRequest = this.#handler.requestFor("upgrade", forwarded.target);
-    const sent = this.#ask(targetRequest, { ...forwarded, headers }, request, this.#fresh);
-    this.#handle(targetRequest, sent, response);
+    const sent = this.#ask({ targetRequest, forwarded: { ...forwarded, headers }, request, response }, this.#fresh);
     sent.once("upgrade", (answer, far, early) => {
       this.#handler.established(targetRequest);
       response.detachSocket(socket);
@@ -92,17 +95,9 @@ export class Forwarder {
     this.#kept.destroy();
   }
 
-  #send(
-    targetRequest: TargetRequest,
-    forwarded: ForwardedRequest,
-    request: IncomingMessage,
-    response: ServerResponse,
-    pool: RoutePool,
-  ): void {
-    const sent = this.#ask(targetRequest, forwarded, request, pool);
-    const again =
-      pool === this.#kept ? () => this.#send(targetRequest, forwarded, request, response, this.#fresh) : undefined;
-    this.#handle(targetRequest, sent, response, again);
+  #send(exchange: Exchange, pool: RoutePool): void {
+    const { forwarded, request, response } = exchange;
+    const sent = this.#ask(exchange, pool);
     sent.once("continue", () => response.writeContinue());
     if (!forwarded.hasBody) {
       sent.end();
@@ -119,14 +114,11 @@ export class Forwarder {
     request.pipe(sent);
   }
 
-  #ask(
-    targetRequest: TargetRequest,
-    forwarded: ForwardedRequest,
-    request: IncomingMessage,
-    pool: RoutePool,
-  ): ClientRequest {
-    const handler = this.#handler;
+  /** The request to the next hop, not ended yet, whose answer or failure the client gets. */
+  #ask(exchange: Exchange, pool: RoutePool): ClientRequest {
+    const { targetRequest, forwarded, request, response } = exchange;
     const { route, target, method, path, headers } = forwarded;
+    const handler = this.#handler;
     const options: RequestOptions & RouteRequestOptions = {
       ...{ host: target.host, port: target.port, method, path, headers: headers as string[], setHost: false },
       maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
@@ -137,19 +129,14 @@ export class Forwarder {
     const sent = httpRequest(options);
     const { idleTimeoutMs } = handler.limits;
     if (idleTimeoutMs > 0) sent.setTimeout(idleTimeoutMs, () => sent.destroy(new Error("nothing moved for too long")));
-    return sent;
-  }
-
-  #handle(targetRequest: TargetRequest, sent: ClientRequest, response: ServerResponse, again?: () => void): void {
-    const { target } = targetRequest;
     const fail = (reason: unknown): void => {
-      this.#handler.failed(targetRequest, reason);
-      refuse(response, httpRefusalOf(reason));
+      handler.failed(targetRequest, reason);
+      refuse(response, dialFailureOf(reason));
     };
     sent.once("response", (answer) => {
       try {
-        streamAnswer(answer, response, this.#self, this.#handler.traffic);
-        this.#handler.established(targetRequest);
+        streamAnswer(answer, response, this.#self, handler.traffic);
+        handler.established(targetRequest);
       } catch (reason) {
         answer.destroy();
         fail(brokenAnswer(target, reason));
@@ -157,21 +144,22 @@ export class Forwarder {
     });
     sent.on("error", (reason) => {
       if (response.headersSent) response.destroy();
-      else if (again !== undefined && sent.reusedSocket) again();
+      else if (pool === this.#kept && sent.reusedSocket) this.#send(exchange, this.#fresh);
       else fail(targetRequest.dialMs === undefined && !sent.reusedSocket ? reason : brokenAnswer(target, reason));
     });
     response.once("close", () => sent.destroy());
+    return sent;
   }
 
-  #refuse(kind: ClientRequestKind, { outcome, refusal }: RefusedRequest, response: ServerResponse): void {
-    this.#handler.refused(kind, outcome, refusal.text);
-    refuse(response, refusal);
+  #refuse(kind: ClientRequestKind, refused: RefusedRequest, response: ServerResponse): void {
+    this.#handler.refused(kind, refused.outcome, refused.text);
+    refuse(response, refused);
   }
 }
 
 /** The target was connected, but what came over the connection was no HTTP answer. */
-function brokenAnswer({ host, port }: { host: string; port: number }, cause: unknown): RouteError {
-  const message = `${joinHostPort(host, port)} was reached, but gave no HTTP answer: ${messageOf(cause)}.`;
+function brokenAnswer(target: Target, cause: unknown): RouteError {
+  const message = `${addressOf(target)} was reached, but gave no HTTP answer: ${messageOf(cause)}.`;
   return new RouteError("host", "DB_HTTP_ANSWER", message, { cause });
 }
 

@@ -3,13 +3,13 @@ import { Server as HttpServer } from "node:http";
 import type { AddressInfo, Server } from "node:net";
 import { joinHostPort } from "../../../base/address.js";
 import { listenOn, listenOnSocketFile } from "../../../base/listen.js";
-import type { ListenerConfig } from "../config.js";
+import type { ProxyListenerConfig } from "../config.js";
 import { ConnectionHandler, type ConnectionHandlerOptions } from "../connection-handler.js";
 import { createHttpProxyServer } from "./http.js";
 import { createSocks5Server } from "./socks5.js";
 
 export class ProxyListener {
-  readonly config: ListenerConfig;
+  readonly config: ProxyListenerConfig;
   readonly handler: ConnectionHandler;
   readonly #server: Server;
   #removeSocket = (): void => {};

@@ -11,8 +11,7 @@ import {
 } from "../../wire/socks5.js";
 import type { RequestOutcome } from "../channels.js";
 import { type ConnectionHandler, SOCKET_OPTIONS } from "../connection-handler.js";
-import { closeLingering, socks5ReplyTo } from "../refusals.js";
-import type { Target } from "../routing/errors.js";
+import { closeLingering } from "../refusals.js";
 
 export function createSocks5Server(handler: ConnectionHandler): Server {
   return createServer(SOCKET_OPTIONS, (socket) => {
@@ -74,25 +73,11 @@ class Socks5Client {
       // Clients may send on without waiting for the answer.
       const rest = this.#bytes.subarray(request.bytes);
       if (rest.length > 0) this.#socket.unshift(rest);
-      void this.#connect(request);
-    }
-  }
-
-  async #connect({ host, port }: Target): Promise<void> {
-    const target = { host, port };
-    const targetRequest = this.#handler.requestFor("socks5", target);
-    try {
-      const stream = await this.#handler.dial(targetRequest, this.#socket, (stop) =>
-        this.#handler.router.open(target, stop),
-      );
-      this.#handler.established(targetRequest);
-      const { localAddress: address, localPort: near } = stream instanceof Socket ? stream : {};
-      const bound = address === undefined || near === undefined ? undefined : { address, port: near };
-      this.#socket.write(socks5Reply(SOCKS5_REPLY.succeeded, bound));
-      this.#handler.relay(targetRequest, this.#socket, stream);
-    } catch (reason) {
-      this.#handler.failed(targetRequest, reason);
-      closeLingering(this.#socket, socks5Reply(socks5ReplyTo(reason)));
+      const { host, port } = request;
+      void this.#handler.connect("socks5", { host, port }, this.#socket, {
+        established: (stream) => socks5Reply(SOCKS5_REPLY.succeeded, stream instanceof Socket ? stream : undefined),
+        failed: ({ socks5 }) => socks5Reply(socks5),
+      });
     }
   }
 

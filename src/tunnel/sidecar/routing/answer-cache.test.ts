@@ -16,7 +16,7 @@ function start(entries = 10, timeoutMs = 1_000) {
       return await answer(name);
     },
     {
-      cache: { entries, maxMs: 60_000, defaultMs: 5_000, negativeMs: 2_000 },
+      ...{ entries, maxMs: 60_000, defaultMs: 5_000, negativeMs: 2_000 },
       now: () => time.now,
       timeoutMs,
     },

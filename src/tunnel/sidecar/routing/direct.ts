@@ -1,80 +1,8 @@
-/** Direct connections from this host, through this network's own proxy where one is set. */
-import net, { isIP } from "node:net";
+/** Direct connections from this host. */
+import net from "node:net";
 import type { Duplex } from "node:stream";
-import { messageOf } from "../../../base/errors/error.js";
 import { connected } from "../../client/transport.js";
-import { noProxyRules } from "../../wire/no-proxy.js";
-import { directError, type FailureKind, proxyError, RouteError, type Target } from "./errors.js";
-import { connectThroughProxy, type HttpProxy, type ProxyTrust, secureProxy } from "./proxies.js";
-
-export interface DirectDialerOptions {
-  readonly proxy: HttpProxy | undefined;
-  readonly noProxy: string;
-  readonly trust: ProxyTrust;
-  readonly connect: (target: Target, stop: AbortSignal) => Promise<Duplex>;
-  /** Addresses of a name as this host sees it; empty when there are none. */
-  readonly find: (name: string, stop: AbortSignal) => Promise<readonly string[]>;
-  /** Rejects for what would be a loop. */
-  readonly check: (target: Target, stop: AbortSignal) => Promise<void>;
-}
-
-export class DirectDialer {
-  readonly #options: DirectDialerOptions;
-  readonly #bypasses: (host: string, port: number) => boolean;
-
-  constructor(options: DirectDialerOptions) {
-    this.#options = options;
-    this.#bypasses = noProxyRules(options.noProxy);
-  }
-
-  /** By this network's proxy, unless there is none or NO_PROXY covers the target. */
-  async open(target: Target, stop: AbortSignal): Promise<Duplex> {
-    const { proxy, trust } = this.#options;
-    if (proxy === undefined || this.#bypasses(target.host, target.port))
-      return await this.openWithoutProxy(target, stop);
-    let stream: Duplex;
-    try {
-      stream = await this.openWithoutProxy(proxy, stop);
-    } catch (reason) {
-      stop.throwIfAborted();
-      if (reason instanceof RouteError && reason.kind === "forbidden") throw reason;
-      throw proxyError("path", proxy, `of this network cannot be reached: ${messageOf(reason).replace(/\.$/, "")}`, {
-        cause: reason,
-      });
-    }
-    return await connectThroughProxy(await secureProxy(stream, proxy, trust, stop), proxy, target, stop);
-  }
-
-  /** Past every proxy. */
-  async openWithoutProxy(target: Target, stop: AbortSignal): Promise<Duplex> {
-    const { check, connect } = this.#options;
-    await check(target, stop);
-    const addresses = await this.#addressesOf(target, stop);
-    return await firstReachable(addresses, async (host) => {
-      const at = { host, port: target.port };
-      if (host !== target.host) await check(at, stop);
-      try {
-        return await connect(at, stop);
-      } catch (reason) {
-        stop.throwIfAborted();
-        throw directError(target, reason);
-      }
-    });
-  }
-
-  async #addressesOf(target: Target, stop: AbortSignal): Promise<readonly string[]> {
-    if (isIP(target.host) !== 0) return [target.host];
-    let addresses: readonly string[];
-    try {
-      addresses = await this.#options.find(target.host, stop);
-    } catch (reason) {
-      stop.throwIfAborted();
-      throw directError(target, reason);
-    }
-    if (addresses.length > 0) return addresses;
-    throw directError(target, Object.assign(new Error("the name has no address here"), { code: "ENOTFOUND" }));
-  }
-}
+import { type FailureKind, RouteError, type Target } from "./errors.js";
 
 /** A dead peer is noticed although nothing is sent. */
 const TCP_KEEPALIVE_MS = 15_000;

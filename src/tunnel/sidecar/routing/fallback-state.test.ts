@@ -5,7 +5,7 @@ function start() {
   const time = { now: 1_000 };
   const changes: boolean[] = [];
   const onChange = (active: boolean): void => void changes.push(active);
-  return { time, changes, state: new FallbackState(30_000, () => time.now, onChange) };
+  return { time, changes, state: new FallbackState(() => time.now, onChange) };
 }
 
 describe("the fallback's state", () => {

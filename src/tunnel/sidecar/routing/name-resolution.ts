@@ -3,15 +3,14 @@ import { isIPv4 } from "node:net";
 import { messageOf } from "../../../base/errors/error.js";
 import { step } from "../../client/errors.js";
 import { Resolver } from "../../resolver/resolver.js";
-import type { CacheConfig, ResolverName } from "../config.js";
+import type { ResolverName } from "../config.js";
 import { type Attempt, unresolvedError } from "./errors.js";
 
-export type Resolved =
-  | { readonly kind: "addresses"; readonly addresses: readonly string[] }
-  /** The agent resolves it. */
-  | { readonly kind: "name" }
-  /** This host alone knows the name, or it alone can be asked: dial directly. */
-  | { readonly kind: "direct" };
+/**
+ * The addresses of a name; or `agent`: the agent resolves it; or `direct`: this host alone knows the name, or it alone can
+ * be asked, so it dials directly.
+ */
+export type Resolved = readonly string[] | "agent" | "direct";
 
 export interface NameResolverOptions {
   readonly order: readonly ResolverName[];
@@ -32,15 +31,15 @@ export class NameResolver {
   /** Rejects with a RouteError when nobody knows the name, or with the reason of `stop`. */
   async resolve(name: string, stop: AbortSignal): Promise<Resolved> {
     const attempts: Attempt[] = [];
-    for (const resolver of this.#options.order) {
-      if (resolver === "agent") return { kind: "name" };
-      const { fallback } = this.#options;
+    const { order, fallback } = this.#options;
+    for (const resolver of order) {
+      if (resolver === "agent") return "agent";
       const found =
         resolver === "cluster-dns" && fallback !== undefined
           ? await this.#queryWithFallback(name, fallback, stop)
           : await this.#query(resolver, name, stop);
-      if (found.kind !== "none") return found;
-      attempts.push({ resolver, failure: found.failure });
+      if (found === "direct" || !("failure" in found)) return found;
+      attempts.push(found);
     }
     throw unresolvedError(name, attempts);
   }
@@ -50,43 +49,37 @@ export class NameResolver {
     for (const cache of Object.values(this.#options.caches)) cache.forget(name);
   }
 
-  async #query(resolver: ResolverName, name: string, stop: AbortSignal, fresh = false): Promise<Resolved | None> {
+  async #query(resolver: ResolverName, name: string, stop: AbortSignal, fresh = false) {
+    const { caches, preferIpv4 } = this.#options;
     try {
-      const addresses = (await this.#options.caches[resolver]?.find(name, stop, fresh)) ?? [];
-      if (addresses.length === 0) return { kind: "none", failure: undefined };
-      return { kind: "addresses", addresses: this.#options.preferIpv4 ? onlyIpv4(addresses) : addresses };
+      const addresses = (await caches[resolver]?.find(name, stop, fresh)) ?? [];
+      if (addresses.length === 0) return { resolver, failure: undefined };
+      const ipv4 = preferIpv4 ? addresses.filter((address) => isIPv4(address)) : [];
+      return ipv4.length === 0 ? addresses : ipv4;
     } catch (failure) {
       stop.throwIfAborted();
-      return { kind: "none", failure };
+      return { resolver, failure };
     }
   }
 
-  async #queryWithFallback(name: string, fallback: FallbackState, stop: AbortSignal): Promise<Resolved | None> {
+  async #queryWithFallback(name: string, fallback: FallbackState, stop: AbortSignal) {
     const end = fallback.tryTunnel();
-    if (end === undefined) return { kind: "direct" };
+    if (end === undefined) return "direct";
     try {
       // What is remembered does not show that the tunnel works again.
       const found = await this.#query("cluster-dns", name, stop, fallback.active);
-      const answered = found.kind !== "none" || found.failure === undefined;
+      const answered = !("failure" in found) || found.failure === undefined;
       if (answered) fallback.markSuccess();
-      if (found.kind !== "none") return found;
-      const local = await this.#query("local", name, stop);
+      if (!("failure" in found)) return found;
       // Neither knows it: that says nothing about the tunnel.
-      if (local.kind === "none") return found;
+      if ("failure" in (await this.#query("local", name, stop))) return found;
       // The cluster's DNS answered that there is no such name: only this name is this host's, the tunnel is fine.
       if (!answered) fallback.markFailure(`the cluster's DNS cannot be asked: ${messageOf(found.failure)}`);
-      return { kind: "direct" };
+      return "direct";
     } finally {
       end();
     }
   }
-}
-
-type None = { readonly kind: "none"; readonly failure: unknown };
-
-function onlyIpv4(addresses: readonly string[]): readonly string[] {
-  const ipv4 = addresses.filter((address) => isIPv4(address));
-  return ipv4.length === 0 ? addresses : ipv4;
 }
 
 export interface ResolverAnswer {
@@ -99,8 +92,17 @@ export interface ResolverAnswer {
 /** Rejects when there is no answer, which is never cached. */
 export type ResolverQuery = (name: string, stop: AbortSignal) => Promise<ResolverAnswer>;
 
-export interface AnswerCacheOptions {
-  readonly cache: CacheConfig;
+/** For how long answers are believed, and how many: an answer's own time to live counts up to `maxMs`. */
+export const ANSWER_LIFE = {
+  entries: 1024,
+  maxMs: 300_000,
+  /** For answers that name no time of their own. */
+  defaultMs: 30_000,
+  /** For names that do not exist, at most. */
+  negativeMs: 10_000,
+};
+
+export interface AnswerCacheOptions extends Readonly<typeof ANSWER_LIFE> {
   readonly now: () => number;
   /** For one question, whoever waits for it. */
   readonly timeoutMs: number;
@@ -130,11 +132,7 @@ export class AnswerCache {
       pending = this.#ask(key).finally(() => this.#pending.delete(key));
       this.#pending.set(key, pending);
     }
-    const shared = pending;
-    return await step<readonly string[]>(stop, (resolve, reject) => {
-      shared.then(resolve, reject);
-      return () => {};
-    });
+    return await unlessStopped(pending, stop);
   }
 
   forget(name: string): void {
@@ -155,10 +153,7 @@ export class AnswerCache {
     const limit = new AbortController();
     const timer = setTimeout(() => limit.abort(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
     try {
-      const answer = await step<ResolverAnswer>(limit.signal, (resolve, reject) => {
-        this.#query(key, limit.signal).then(resolve, reject);
-        return () => {};
-      });
+      const answer = await unlessStopped(this.#query(key, limit.signal), limit.signal);
       this.#remember(key, answer);
       return answer.addresses;
     } finally {
@@ -167,30 +162,36 @@ export class AnswerCache {
   }
 
   #remember(key: string, { addresses, ttlMs }: ResolverAnswer): void {
-    const { cache, now } = this.#options;
-    const wanted = ttlMs ?? cache.defaultMs;
-    const lifeMs = Math.min(wanted, cache.maxMs, addresses.length === 0 ? cache.negativeMs : Number.POSITIVE_INFINITY);
+    const { entries, maxMs, defaultMs, negativeMs, now } = this.#options;
+    const lifeMs = Math.min(ttlMs ?? defaultMs, maxMs, addresses.length === 0 ? negativeMs : maxMs);
     this.#known.delete(key);
-    if (lifeMs <= 0 || cache.entries <= 0) return;
+    if (lifeMs <= 0) return;
     this.#known.set(key, { addresses, until: now() + lifeMs });
-    for (const oldest of this.#known.keys()) {
-      if (this.#known.size <= cache.entries) break;
-      this.#known.delete(oldest);
-    }
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > entries) this.#known.delete(oldest!);
   }
 }
 
-/** Whether the tunnel is believed to work. While it is not, one caller at a time may try it, at most every `retryMs`. */
+/** Rejects with the reason of `stop` when that comes first. */
+function unlessStopped<T>(promise: Promise<T>, stop: AbortSignal): Promise<T> {
+  return step(stop, (resolve, reject) => {
+    promise.then(resolve, reject);
+    return () => {};
+  });
+}
+
+/** How long until a tunnel that failed is tried again. */
+const RETRY_MS = 30_000;
+
+/** Whether the tunnel is believed to work. While it is not, one caller at a time may try it, at most every RETRY_MS. */
 export class FallbackState {
-  readonly #retryMs: number;
   readonly #now: () => number;
   readonly #onChange: ((active: boolean, why: string) => void) | undefined;
   #active = false;
   #retrying = false;
   #lastRetry: number | undefined;
 
-  constructor(retryMs: number, now: () => number, onChange?: (active: boolean, why: string) => void) {
-    this.#retryMs = retryMs;
+  constructor(now: () => number, onChange?: (active: boolean, why: string) => void) {
     this.#now = now;
     this.#onChange = onChange;
   }
@@ -207,7 +208,7 @@ export class FallbackState {
   tryTunnel(): (() => void) | undefined {
     if (!this.#active) return () => {};
     const now = this.#now();
-    const soon = this.#lastRetry !== undefined && now - this.#lastRetry < this.#retryMs;
+    const soon = this.#lastRetry !== undefined && now - this.#lastRetry < RETRY_MS;
     if (this.#retrying || soon) return undefined;
     this.#retrying = true;
     this.#lastRetry = now;
@@ -231,9 +232,7 @@ export class FallbackState {
   }
 }
 
-export type LocalLookup = (name: string, stop: AbortSignal) => Promise<readonly string[]>;
-
-export function queryLocally(lookup?: LocalLookup): ResolverQuery {
+export function queryLocally(lookup?: Resolver["find"]): ResolverQuery {
   const resolver = new Resolver();
   return async (name, stop) => {
     try {

@@ -6,7 +6,7 @@ import { readToEnd } from "../../../../test/support/callers/bytes.js";
 import { makePki } from "../../../../test/support/processes/certs.js";
 import { startHttpProxy } from "../../../../test/support/sidecar/http-proxy.js";
 import { startBanner, startEcho } from "../../../../test/support/targets/echo.js";
-import { DEFAULT_ROUTING, directFromEnvironment, type RoutingConfig } from "../config.js";
+import { networkProxyOf } from "../config.js";
 import type { RouterParts } from "./router.js";
 import { fakeTunnel } from "./testing/fake-tunnel.js";
 import { hello, NEVER, nothingHere, useRouters } from "./testing/test-router.js";
@@ -15,10 +15,6 @@ const scope = useRouters();
 afterEach(() => vi.unstubAllEnvs());
 
 describe("the customer's proxy", () => {
-  const customerOf = (changes: Partial<RoutingConfig["customer"]>) => ({
-    customer: { ...DEFAULT_ROUTING.customer, ...changes },
-  });
-
   test("is asked by the target's name, with the login as it was meant, except for what NO_PROXY covers", async () => {
     const echo = scope.use(await startEcho());
     const proxy = scope.use(
@@ -26,7 +22,7 @@ describe("the customer's proxy", () => {
     );
     const tunnel = fakeTunnel({ "proxy.corp:3128": proxy.port, "in.example:80": echo.port });
     const httpsProxy = "http://us%40er:p%3Aa%2Fs%25s@proxy.corp:3128";
-    const router = scope.router(customerOf({ httpsProxy, noProxy: "in.example" }), { dialer: tunnel });
+    const router = scope.router({ httpsProxy, noProxy: "in.example" }, { dialer: tunnel });
     expect(await router.echo("db.example", 80)).toBe("hello");
     expect(await router.echo("in.example", 80)).toBe("hello");
     expect(proxy.lines).toEqual(["CONNECT db.example:80 HTTP/1.1"]);
@@ -41,7 +37,7 @@ describe("the customer's proxy", () => {
     const routes = { "mail.example:25": `127.0.0.1:${banner.port}` };
     const proxy = scope.use(await startHttpProxy({ tls: pki.webhook, routes }));
     const tunnel = fakeTunnel({ "localhost:3128": proxy.port });
-    const customer = customerOf({ httpsProxy: "https://localhost:3128", trustBundleFile: pki.webhook.ca });
+    const customer = { httpsProxy: "https://localhost:3128", proxyTrustBundle: pki.webhook.ca };
     const stream = await scope.router(customer, { dialer: tunnel }).open({ host: "mail.example", port: 25 }, NEVER);
     stream.end("QUIT\n");
     expect(String((await readToEnd(stream)).bytes)).toBe("220 ready\nQUIT\n");
@@ -56,7 +52,7 @@ describe("the customer's proxy", () => {
     const echo = scope.use(await startEcho());
     const routes = { "db.example:80": `127.0.0.1:${echo.port}` };
     const proxy = scope.use(await startHttpProxy({ tls: pki.webhook, routes }));
-    const customer = customerOf({ httpsProxy: "https://localhost:3128" });
+    const customer = { httpsProxy: "https://localhost:3128" };
     const router = scope.router(customer, { dialer: fakeTunnel({ "localhost:3128": proxy.port }) });
     expect(await router.echo("db.example", 80)).toBe("hello");
   });
@@ -64,9 +60,12 @@ describe("the customer's proxy", () => {
   test("is refused when nobody trusted signed its certificate", async () => {
     const pki = makePki(scope.tempDir());
     const proxy = scope.use(await startHttpProxy({ tls: pki.webhook }));
-    const router = scope.router(customerOf({ httpsProxy: "https://localhost:3128" }), {
-      dialer: fakeTunnel({ "localhost:3128": proxy.port }),
-    });
+    const router = scope.router(
+      { httpsProxy: "https://localhost:3128" },
+      {
+        dialer: fakeTunnel({ "localhost:3128": proxy.port }),
+      },
+    );
     await expect(router.open({ host: "db.example", port: 80 }, NEVER)).rejects.toMatchObject({
       kind: "path",
       code: "DB_SIDECAR_PROXY",
@@ -87,9 +86,12 @@ describe("the customer's proxy", () => {
     ["", "path", /did not answer for db.example:80: it hung up without an answer\.$/],
   ])("%j is reported as: %s", async (answer, kind, message) => {
     const proxy = scope.use(await startHttpProxy({ answer }));
-    const router = scope.router(customerOf({ httpsProxy: "proxy.corp:3128" }), {
-      dialer: fakeTunnel({ "proxy.corp:3128": proxy.port }),
-    });
+    const router = scope.router(
+      { httpsProxy: "proxy.corp:3128" },
+      {
+        dialer: fakeTunnel({ "proxy.corp:3128": proxy.port }),
+      },
+    );
     await expect(router.open({ host: "db.example", port: 80 }, NEVER)).rejects.toMatchObject({
       kind,
       code: "DB_SIDECAR_PROXY",
@@ -98,9 +100,12 @@ describe("the customer's proxy", () => {
   });
 
   test("is named in the error when it cannot be reached", async () => {
-    const router = scope.router(customerOf({ httpsProxy: "http://u:secret@proxy.corp:3128" }), {
-      dialer: fakeTunnel(),
-    });
+    const router = scope.router(
+      { httpsProxy: "http://u:secret@proxy.corp:3128" },
+      {
+        dialer: fakeTunnel(),
+      },
+    );
     const opening = router.open({ host: "db.example", port: 80 }, NEVER);
     await expect(opening).rejects.toMatchObject({ kind: "path", code: "DB_SIDECAR_PROXY" });
     await expect(opening).rejects.not.toThrow(/secret/);
@@ -110,9 +115,12 @@ describe("the customer's proxy", () => {
   test("gets plain HTTP requests whole, from the URL for http alone", async () => {
     const echo = scope.use(await startEcho());
     const tunnel = fakeTunnel({ "proxy.corp:3128": echo.port, "in.example:80": echo.port });
-    const router = scope.router(customerOf({ httpProxy: "http://u:p@proxy.corp:3128", noProxy: ".example" }), {
-      dialer: tunnel,
-    });
+    const router = scope.router(
+      { httpProxy: "http://u:p@proxy.corp:3128", noProxy: ".example" },
+      {
+        dialer: tunnel,
+      },
+    );
     const hop = router.routeHttp({ host: "db.corp", port: 80 });
     expect(hop).toMatchObject({ form: "absolute", proxyAuthorization: `Basic ${btoa("u:p")}` });
     expect(hop.key).toBe(router.routeHttp({ host: "other.corp", port: 8080 }).key);
@@ -126,15 +134,15 @@ describe("the customer's proxy", () => {
 });
 
 describe("the bypass for cloud APIs", () => {
-  const cloud = { bypass: true, exclude: ["kept.azure.com"] };
+  const cloud = { cloudBypass: true, cloudExclude: ["kept.azure.com"] };
 
   test("dials directly, past tunnel and customer's proxy, except for excluded hosts", async () => {
     const echo = scope.use(await startEcho());
     const tunnel = fakeTunnel({ "proxy.azure.com:3128": echo.port, "kept.azure.com:443": echo.port });
     const httpsProxy = "http://proxy.azure.com:3128";
-    const customer = { ...DEFAULT_ROUTING.customer, httpsProxy, noProxy: "kept.azure.com,proxy.azure.com" };
+    const customer = { httpsProxy, noProxy: "kept.azure.com,proxy.azure.com" };
     const parts: RouterParts = { dialer: tunnel, lookup: async () => ["127.0.0.1"] };
-    const router = scope.router({ cloud, customer }, parts);
+    const router = scope.router({ ...cloud, ...customer }, parts);
     expect(await router.echo("management.azure.com", echo.port)).toBe("hello");
     expect(await router.echo("kept.azure.com", 443)).toBe("hello");
     expect(await router.echo("proxy.azure.com", 3128)).toBe("hello");
@@ -147,14 +155,13 @@ describe("the bypass for cloud APIs", () => {
     const echo = scope.use(await startEcho());
     const routes = { "ec2.amazonaws.com:443": `127.0.0.1:${echo.port}` };
     const proxy = scope.use(await startHttpProxy({ tls: pki.webhook, login: "a b:c", routes }));
-    const direct = directFromEnvironment({
+    const network = networkProxyOf({
       HTTPS_PROXY: "",
       https_proxy: `https://a%20b:c@localhost:${proxy.port}`,
       NO_PROXY: "sts.amazonaws.com",
     });
-    const customer = { ...DEFAULT_ROUTING.customer, trustBundleFile: pki.webhook.ca };
     const router = scope.router(
-      { cloud, direct, customer },
+      { ...cloud, network, proxyTrustBundle: pki.webhook.ca },
       { dialer: fakeTunnel(), lookup: async () => ["127.0.0.1"] },
     );
     expect(await router.echo("ec2.amazonaws.com", 443)).toBe("hello");
@@ -163,13 +170,13 @@ describe("the bypass for cloud APIs", () => {
   });
 
   test("reports what failed", async () => {
-    const router = scope.router({ cloud }, { dialer: fakeTunnel(), lookup: nothingHere });
+    const router = scope.router(cloud, { dialer: fakeTunnel(), lookup: nothingHere });
     await expect(router.open({ host: "ec2.amazonaws.com", port: 443 }, NEVER)).rejects.toMatchObject({
       kind: "name",
       code: "DB_SIDECAR_DIRECT",
       message: "the direct connection to ec2.amazonaws.com:443 failed: the name has no address here.",
     });
-    const refused = scope.router({ cloud }, { dialer: fakeTunnel(), lookup: async () => ["127.0.0.1"] });
+    const refused = scope.router(cloud, { dialer: fakeTunnel(), lookup: async () => ["127.0.0.1"] });
     await expect(refused.open({ host: "ec2.amazonaws.com", port: 1 }, NEVER)).rejects.toMatchObject({
       kind: "refused",
       code: "DB_SIDECAR_DIRECT",

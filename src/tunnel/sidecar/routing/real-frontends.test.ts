@@ -21,9 +21,7 @@ afterEach(() => scope.close());
 afterAll(() => fixture.close());
 
 function routerFor(frontend: FrontendName, changes: Partial<RoutingConfig> = {}): Router {
-  return scope.use(
-    new TunnelRouter({ ...DEFAULT_ROUTING, frontends: [fixture.frontends[frontend]], own: [], ...changes }),
-  );
+  return scope.use(new TunnelRouter({ ...DEFAULT_ROUTING, frontends: [fixture.frontends[frontend]], ...changes }));
 }
 
 describe.each(FRONTENDS)("by %s", (frontend) => {
@@ -44,7 +42,8 @@ describe.each(FRONTENDS)("by %s", (frontend) => {
     const proxy = scope.use(await startHttpProxy({ tls, routes: { "*": `127.0.0.1:${banner.port}` } }));
     const httpsProxy = `https://localhost:${proxy.port}`;
     const router = routerFor(frontend, {
-      customer: { ...DEFAULT_ROUTING.customer, httpsProxy, trustBundleFile: fixture.files.ca },
+      httpsProxy,
+      proxyTrustBundle: fixture.files.ca,
     });
     const stream = await router.open({ host: "mail.example", port: 25 }, NEVER);
     stream.write("QUIT\n");

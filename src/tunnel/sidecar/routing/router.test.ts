@@ -4,7 +4,6 @@ import { startDnsResponder } from "../../../../test/support/sidecar/dns-responde
 import { startEcho } from "../../../../test/support/targets/echo.js";
 import { startAnswerAfterEnd } from "../../../../test/support/targets/half-open.js";
 import { frontendUnreachable } from "../../client/errors.js";
-import { DEFAULT_FALLBACK, DEFAULT_RESOLUTION, DEFAULT_ROUTING } from "../config.js";
 import { connectTcp } from "./direct.js";
 import { RouteError } from "./errors.js";
 import { fakeTunnel } from "./testing/fake-tunnel.js";
@@ -25,8 +24,10 @@ describe("a router through the tunnel", () => {
   test("sends the proxy-server the name that it resolved, and tries the name's next address", async () => {
     const echo = scope.use(await startEcho());
     const tunnel = fakeTunnel({ "[fd00::1]:80": echo.port });
-    const resolution = { ...DEFAULT_RESOLUTION, order: ["local"] as const };
-    const router = scope.router({ resolution }, { dialer: tunnel, lookup: async () => ["10.0.0.1", "fd00::1"] });
+    const router = scope.router(
+      { resolve: ["local"] },
+      { dialer: tunnel, lookup: async () => ["10.0.0.1", "fd00::1"] },
+    );
     expect(await router.echo("db.example", 80)).toBe("hello");
     expect(tunnel.dialled).toEqual(["10.0.0.1:80 (db.example)", "[fd00::1]:80 (db.example)"]);
   });
@@ -37,9 +38,8 @@ describe("a router through the tunnel", () => {
       scope.use(await startDnsResponder({ "db.shop.svc": ["10.0.0.1"] })),
     ];
     const tunnel = fakeTunnel({ "10.96.0.10:53": dns.port, "10.0.0.1:80": echo.port });
-    const clusterDns = { server: { host: "10.96.0.10", port: 53 }, searchDomains: [], ndots: 1 };
-    const resolution = { ...DEFAULT_RESOLUTION, order: ["cluster-dns"] as const, clusterDns };
-    const router = scope.router({ resolution }, { dialer: tunnel, lookup: nothingHere });
+    const clusterDns = { host: "10.96.0.10", port: 53 };
+    const router = scope.router({ resolve: ["cluster-dns"], clusterDns }, { dialer: tunnel, lookup: nothingHere });
     expect(await router.echo("db.shop.svc", 80)).toBe("hello");
     expect(await router.echo("DB.shop.svc", 80)).toBe("hello");
     expect(tunnel.dialled).toEqual(["10.96.0.10:53", "10.0.0.1:80 (db.shop.svc)", "10.0.0.1:80 (db.shop.svc)"]);
@@ -61,8 +61,7 @@ describe("a router through the tunnel", () => {
 
   test("rejects with the caller's own reason, also while a name is being resolved", async () => {
     const stop = new AbortController();
-    const resolution = { ...DEFAULT_RESOLUTION, order: ["local"] as const };
-    const router = scope.router({ resolution }, { dialer: fakeTunnel(), lookup: () => new Promise(() => {}) });
+    const router = scope.router({ resolve: ["local"] }, { dialer: fakeTunnel(), lookup: () => new Promise(() => {}) });
     const opening = router.open({ host: "db.example", port: 80 }, stop.signal);
     const gone = new Error("the client left");
     stop.abort(gone);
@@ -70,10 +69,8 @@ describe("a router through the tunnel", () => {
   });
 
   test("bounds all steps of a dial by one timeout", async () => {
-    const resolution = { ...DEFAULT_RESOLUTION, order: ["local"] as const };
-    const timeouts = { openMs: 30, resolveMs: 10_000 };
     const router = scope.router(
-      { resolution, timeouts },
+      { resolve: ["local"], dialTimeoutMs: 30, resolveTimeoutMs: 10_000 },
       { dialer: fakeTunnel(), lookup: () => new Promise(() => {}) },
     );
     await expect(router.open({ host: "db.example", port: 80 }, NEVER)).rejects.toMatchObject({
@@ -85,12 +82,10 @@ describe("a router through the tunnel", () => {
 
 describe("a loop", () => {
   const own = [{ host: "127.0.0.1", port: 8090 }];
-  const cloud = { bypass: true, exclude: [] };
 
   test("is refused for a target that is ourselves, by address, by name and by what the name means", async () => {
-    const resolution = { ...DEFAULT_RESOLUTION, order: ["local"] as const };
     const tunnel = fakeTunnel();
-    const router = scope.router({ own, resolution }, { dialer: tunnel, lookup: async () => ["127.0.0.1"] });
+    const router = scope.router({ own, resolve: ["local"] }, { dialer: tunnel, lookup: async () => ["127.0.0.1"] });
     for (const host of ["127.0.0.1", "localhost", "sneaky.example"]) {
       await expect(router.open({ host, port: 8090 }, NEVER)).rejects.toMatchObject({
         kind: "forbidden",
@@ -103,15 +98,15 @@ describe("a loop", () => {
   });
 
   test.each([
-    ["the customer's", { customer: { ...DEFAULT_ROUTING.customer, httpsProxy: "http://localhost:8090" } }],
-    ["this network's", { cloud, direct: { httpsProxy: "http://u:p@127.0.0.1:8090", noProxy: "" } }],
+    ["the customer's", { httpsProxy: "http://localhost:8090" }],
+    ["this network's", { cloudBypass: true, network: { httpsProxy: "http://u:p@127.0.0.1:8090", noProxy: "" } }],
   ])("is refused at the start when %s proxy is ourselves", (_, config) => {
     expect(() => scope.router({ own, ...config }, {})).toThrow(expect.objectContaining({ code: "DB_SIDECAR_LOOP" }));
   });
 
   test("is not found in an HTTPS_PROXY that no route uses", () => {
-    const direct = { httpsProxy: "http://127.0.0.1:8090", noProxy: "" };
-    expect(() => scope.router({ own, direct }, {})).not.toThrow();
+    const network = { httpsProxy: "http://127.0.0.1:8090", noProxy: "" };
+    expect(() => scope.router({ own, network }, {})).not.toThrow();
   });
 });
 
@@ -125,17 +120,18 @@ describe("the fallback", () => {
     const time = { now: 0 };
     const direct: string[] = [];
     const fallbacks: boolean[] = [];
-    const clusterDns = { server: { host: "10.96.0.10", port: 53 }, searchDomains: [], ndots: 1 };
-    const cache = { ...DEFAULT_RESOLUTION.cache, maxMs: 0 };
+    const clusterDns = { host: "10.96.0.10", port: 53 };
     const router = scope.router(
       {
-        resolution: { ...DEFAULT_RESOLUTION, order: ["cluster-dns"], clusterDns, cache },
-        fallback: { ...DEFAULT_FALLBACK, direct: true },
+        resolve: ["cluster-dns"],
+        clusterDns,
+        fallbackDirect: true,
         // The fallback goes past every proxy.
-        direct: { httpsProxy: "http://127.0.0.1:1", noProxy: "" },
+        network: { httpsProxy: "http://127.0.0.1:1", noProxy: "" },
       },
       {
         dialer: tunnel,
+        maxCacheMs: 0,
         now: () => time.now,
         lookup: async (name) => (name === "idp.example" ? ["192.0.2.1"] : nothingHere()),
         connect: async ({ host, port }, stop) => {
@@ -173,12 +169,9 @@ describe("the fallback", () => {
     ];
     const tunnel = fakeTunnel({ "10.96.0.10:53": dns.port, "10.0.0.1:443": echo.port });
     const time = { now: 0 };
-    const clusterDns = { server: { host: "10.96.0.10", port: 53 }, searchDomains: [], ndots: 1 };
+    const clusterDns = { host: "10.96.0.10", port: 53 };
     const router = scope.router(
-      {
-        resolution: { ...DEFAULT_RESOLUTION, order: ["cluster-dns"], clusterDns },
-        fallback: { ...DEFAULT_FALLBACK, direct: true },
-      },
+      { resolve: ["cluster-dns"], clusterDns, fallbackDirect: true },
       {
         dialer: tunnel,
         now: () => time.now,
@@ -216,9 +209,8 @@ describe("a probe", () => {
 
   test("asks for the cluster's DNS where names come from there", async () => {
     const tunnel = fakeTunnel();
-    const clusterDns = { server: { host: "10.96.0.10", port: 53 }, searchDomains: [], ndots: 1 };
-    const resolution = { ...DEFAULT_RESOLUTION, order: ["cluster-dns"] as const, clusterDns };
-    await scope.router({ resolution }, { dialer: tunnel }).probe(NEVER);
+    const clusterDns = { host: "10.96.0.10", port: 53 };
+    await scope.router({ resolve: ["cluster-dns"], clusterDns }, { dialer: tunnel }).probe(NEVER);
     expect(tunnel.dialled).toEqual(["10.96.0.10:53"]);
   });
 

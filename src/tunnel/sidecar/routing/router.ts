@@ -4,46 +4,27 @@
  */
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
-import { DrawbridgeError } from "../../../base/errors/error.js";
+import { DrawbridgeError, reasonOf } from "../../../base/errors/error.js";
 import type { Dialer } from "../../client/dial.js";
 import { withinBounds } from "../../client/errors.js";
 import { parseTarget } from "../../client/frontend.js";
 import { noProxyRules } from "../../wire/no-proxy.js";
 import type { RoutingConfig } from "../config.js";
 import { ClusterDnsAddress, queryClusterDns, queryServices, type ServiceAddresses } from "./cluster-dns.js";
-import { canonicalName, connectTcp, DirectDialer, firstReachable, isCloudApi } from "./direct.js";
-import { addressOf, proxyError, RouteError, type Target, tunnelError } from "./errors.js";
+import { canonicalName, connectTcp, firstReachable, isCloudApi } from "./direct.js";
+import { addressOf, directError, proxyError, RouteError, type Target, tunnelError } from "./errors.js";
 import { FailoverDialer, frontendDialerOf } from "./frontends.js";
 import { LoopGuard } from "./loop-guard.js";
-import {
-  AnswerCache,
-  FallbackState,
-  type LocalLookup,
-  NameResolver,
-  queryLocally,
-  type ResolverQuery,
-} from "./name-resolution.js";
+import { ANSWER_LIFE, AnswerCache, FallbackState, NameResolver, queryLocally } from "./name-resolution.js";
 import { connectThroughProxy, type HttpProxy, ProxyTrust, parseProxyUrl, secureProxy } from "./proxies.js";
 
 /** Which route a connection took. */
 export type RouteKind = "tunnel" | "customer-proxy" | "direct" | "fallback";
 
-export type OpenServices = (access: RoutingConfig["resolution"]["kube"]) => ServiceAddresses;
+export type OpenServices = (access: { kubeconfig: string; qps: number; burst: number }) => ServiceAddresses;
 
 /** What a listener needs to serve its clients. */
-export interface Router {
-  /**
-   * A stream to the target, paused, with the target's first bytes still in it, and able to end one direction alone where
-   * the route can. Rejects with a RouteError, or with the reason of `stop`.
-   */
-  open(target: Target, stop: AbortSignal): Promise<Duplex>;
-  /** The route of a plain HTTP request, without dialling. Port 80 must be filled in where the request names none. */
-  routeHttp(target: Target): HttpRoute;
-  /** Resolves when a dial through the tunnel reached an agent; rejects with the RouteError that says what did not work. */
-  probe(signal: AbortSignal): Promise<void>;
-  /** Closes shared connections; streams that were opened end with them at gRPC frontends. */
-  close(): void;
-}
+export type Router = Pick<TunnelRouter, "open" | "routeHttp" | "probe" | "close">;
 
 export interface HttpRoute {
   /** Connections may be kept and used again for routes with the same key, and for no others. */
@@ -52,7 +33,7 @@ export interface HttpRoute {
   readonly form: "absolute" | "origin";
   /** The value of Proxy-Authorization that the proxy wants; undefined: send none. */
   readonly proxyAuthorization: string | undefined;
-  /** A new connection; rejects as `Router.open` does. */
+  /** A new connection; rejects as `open` of a router does. */
   open(stop: AbortSignal): Promise<Duplex>;
 }
 
@@ -63,9 +44,11 @@ export interface RouterParts {
   /** Dials through the tunnel, instead of the configuration's frontends; not closed with the router. */
   readonly dialer?: Dialer;
   /** Every address of a name by the system's resolver; rejects with ENOTFOUND or ENODATA when there is none. */
-  readonly lookup?: LocalLookup;
+  readonly lookup?: (name: string, stop: AbortSignal) => Promise<readonly string[]>;
+  /** The longest time for which answers of resolvers are kept. */
+  readonly maxCacheMs?: number;
   /** A TCP connection from this host, half-open allowed, with a listener for its errors. */
-  readonly connect?: (target: Target, stop: AbortSignal) => Promise<Duplex>;
+  readonly connect?: typeof connectTcp;
   /** Looks up Services with that access to the cluster's API; closed with the router. */
   readonly openServices?: OpenServices | undefined;
   /** Called for every connection made. */
@@ -86,7 +69,7 @@ const noServices: OpenServices = () => ({
   close() {},
 });
 
-export class TunnelRouter implements Router {
+export class TunnelRouter {
   readonly #config: RoutingConfig;
   readonly #parts: RouterParts;
   readonly #services: ServiceAddresses;
@@ -95,73 +78,64 @@ export class TunnelRouter implements Router {
   readonly #guard: LoopGuard;
   readonly #trust: ProxyTrust;
   readonly #fallback: FallbackState | undefined;
+  readonly #local: AnswerCache;
   readonly #names: NameResolver;
-  readonly #direct: DirectDialer;
   readonly #httpProxy: HttpProxy | undefined;
   readonly #httpsProxy: HttpProxy | undefined;
+  readonly #networkProxy: HttpProxy | undefined;
   readonly #bypassesCustomerProxy: (host: string, port: number) => boolean;
+  readonly #bypassesNetworkProxy: (host: string, port: number) => boolean;
   readonly #notCloud: ReadonlySet<string>;
 
   /** Throws a DrawbridgeError when the configuration cannot work. */
   constructor(config: RoutingConfig, parts: RouterParts = {}) {
-    const { resolution, customer, timeouts } = config;
+    const { resolve: order, preferIpv4, frontends, own } = config;
     const now = parts.now ?? (() => performance.now());
     this.#config = config;
     this.#parts = parts;
-    this.#httpProxy = parseProxyUrl(customer.httpProxy, "the customer's proxy for http");
-    this.#httpsProxy = parseProxyUrl(customer.httpsProxy, "the customer's proxy for https");
-    this.#bypassesCustomerProxy = noProxyRules(customer.noProxy);
+    this.#httpProxy = parseProxyUrl(config.httpProxy, "the customer's proxy for http");
+    this.#httpsProxy = parseProxyUrl(config.httpsProxy, "the customer's proxy for https");
+    this.#bypassesCustomerProxy = noProxyRules(config.noProxy);
     const customerHosts = [this.#httpProxy, this.#httpsProxy].flatMap((proxy) => proxy?.host ?? []);
-    this.#notCloud = new Set([...config.cloud.exclude, ...customerHosts].map(canonicalName));
+    this.#notCloud = new Set([...config.cloudExclude, ...customerHosts].map(canonicalName));
     // Without the bypass nothing uses it: a variable that is meant for the programs beside us does no harm then.
-    const networkProxy = config.cloud.bypass ? parseProxyUrl(config.direct.httpsProxy, "HTTPS_PROXY") : undefined;
-    this.#trust = new ProxyTrust(customer.trustBundleFile);
-    if (customer.trustBundleFile !== "") this.#trust.context();
+    this.#networkProxy = config.cloudBypass ? parseProxyUrl(config.network.httpsProxy, "HTTPS_PROXY") : undefined;
+    this.#bypassesNetworkProxy = noProxyRules(config.network.noProxy);
+    this.#trust = new ProxyTrust(config.proxyTrustBundle);
+    if (config.proxyTrustBundle !== "") this.#trust.context();
 
-    const frontends = parts.dialer === undefined ? config.frontends.map(frontendDialerOf) : [parts.dialer];
-    this.#tunnels = new FailoverDialer(frontends, timeouts.openMs, now);
-    this.#services = (parts.openServices ?? noServices)(resolution.kube);
-    this.#dns = new ClusterDnsAddress(resolution.clusterDns.server, this.#services);
-    this.#fallback = config.fallback.direct
-      ? new FallbackState(config.fallback.retryMs, now, parts.onFallback)
-      : undefined;
+    const dialers = parts.dialer === undefined ? frontends.map(frontendDialerOf) : [parts.dialer];
+    this.#tunnels = new FailoverDialer(dialers, config.dialTimeoutMs, now);
+    this.#services = (parts.openServices ?? noServices)({ kubeconfig: config.kubeconfig, qps: 50, burst: 100 });
+    this.#dns = new ClusterDnsAddress(config.clusterDns, this.#services);
+    this.#fallback = config.fallbackDirect ? new FallbackState(now, parts.onFallback) : undefined;
 
-    const cached = (query: ResolverQuery): AnswerCache =>
-      new AnswerCache(query, { cache: resolution.cache, now, timeoutMs: timeouts.resolveMs });
-    const local = cached(queryLocally(parts.lookup));
-    const find = (name: string, stop: AbortSignal): Promise<readonly string[]> => local.find(name, stop);
-    this.#guard = new LoopGuard({ own: config.own, frontends: config.frontends, lookup: find });
-    this.#refuseOwnProxies(networkProxy);
-    this.#names = new NameResolver({
-      order: resolution.order,
-      preferIpv4: resolution.preferIpv4,
-      caches: {
-        local,
-        services: cached(queryServices(this.#services, resolution.clusterDomain)),
-        "cluster-dns": cached(
-          queryClusterDns({ ...resolution.clusterDns, connect: (stop) => this.#connectToDns(stop) }),
-        ),
-      },
-      fallback: this.#fallback,
-    });
-    this.#direct = new DirectDialer({
-      proxy: networkProxy,
-      noProxy: config.direct.noProxy,
-      trust: this.#trust,
-      connect: parts.connect ?? connectTcp,
-      find,
-      check: (target, stop) => this.#guard.check(target, stop),
-    });
+    const { maxCacheMs: maxMs = ANSWER_LIFE.maxMs } = parts;
+    const cacheOptions = { ...ANSWER_LIFE, maxMs, now, timeoutMs: config.resolveTimeoutMs };
+    this.#local = new AnswerCache(queryLocally(parts.lookup), cacheOptions);
+    this.#guard = new LoopGuard({ own, frontends, lookup: (name, stop) => this.#local.find(name, stop) });
+    this.#refuseOwnProxies();
+    const connect = (stop: AbortSignal) => this.#connectToDns(stop);
+    const caches = {
+      local: this.#local,
+      services: new AnswerCache(queryServices(this.#services, config.clusterDomain), cacheOptions),
+      "cluster-dns": new AnswerCache(
+        queryClusterDns({ connect, searchDomains: config.dnsSearch, ndots: 1 }),
+        cacheOptions,
+      ),
+    };
+    this.#names = new NameResolver({ order, preferIpv4, caches, fallback: this.#fallback });
   }
 
+  /** Closes shared connections; streams that were opened end with them at gRPC frontends. */
   close(): void {
     this.#tunnels.close();
     this.#services.close();
   }
 
   /** An environment that is meant for the programs beside the sidecar would make it call itself for ever. */
-  #refuseOwnProxies(networkProxy: HttpProxy | undefined): void {
-    for (const proxy of [this.#httpProxy, this.#httpsProxy, networkProxy]) {
+  #refuseOwnProxies(): void {
+    for (const proxy of [this.#httpProxy, this.#httpsProxy, this.#networkProxy]) {
       if (proxy === undefined || !this.#guard.isOwn(proxy)) continue;
       const message = `the proxy ${proxy.host}:${proxy.port} is a listener of this sidecar: name the proxy behind it, or none.`;
       throw new DrawbridgeError("DB_SIDECAR_LOOP", message);
@@ -178,48 +152,54 @@ export class TunnelRouter implements Router {
     }
   }
 
+  /**
+   * A stream to the target, paused, with the target's first bytes still in it, and able to end one direction alone where
+   * the route can. Rejects with a RouteError, or with the reason of `stop`.
+   */
   async open(requested: Target, stop: AbortSignal): Promise<Duplex> {
     return await this.#bounded(requested, stop, async (target, until) => {
-      const httpsProxy = this.#httpsProxy;
-      const route = this.#routeOf(target, httpsProxy);
+      const proxy = this.#httpsProxy;
+      const route = this.#routeOf(target, proxy);
+      if (route !== "customer-proxy") return await this.#withoutCustomerProxy(route, target, until);
       await this.#guard.check(target, until);
-      if (route !== "customer-proxy") return await this.#withoutProxy(route, target, until);
-      const proxied = await this.#toProxy(httpsProxy!, until);
-      return this.#took("customer-proxy", target, await connectThroughProxy(proxied, httpsProxy!, target, until));
+      const proxied = await this.#toCustomerProxy(proxy!, until);
+      return this.#took("customer-proxy", target, await connectThroughProxy(proxied, proxy!, target, until));
     });
   }
 
+  /** The route of a plain HTTP request, without dialling. Port 80 must be filled in where the request names none. */
   routeHttp(target: Target): HttpRoute {
-    const httpProxy = this.#httpProxy;
-    const route = this.#routeOf(target, httpProxy);
+    const proxy = this.#httpProxy;
+    const route = this.#routeOf(target, proxy);
     if (route !== "customer-proxy") {
       return {
         key: `${route} ${addressOf(target)}`,
         form: "origin",
         proxyAuthorization: undefined,
-        open: (stop) =>
-          this.#bounded(target, stop, async (valid, until) => {
-            await this.#guard.check(valid, until);
-            return await this.#withoutProxy(route, valid, until);
-          }),
+        open: (stop) => this.#bounded(target, stop, (valid, until) => this.#withoutCustomerProxy(route, valid, until)),
       };
     }
     return {
-      key: `${route} ${addressOf(httpProxy!)}`,
+      key: `${route} ${addressOf(proxy!)}`,
       form: "absolute",
-      proxyAuthorization: httpProxy!.authorization,
+      proxyAuthorization: proxy!.authorization,
       open: (stop) =>
-        this.#bounded(httpProxy!, stop, async (_, until) => {
-          return this.#took("customer-proxy", target, await this.#toProxy(httpProxy!, until));
+        this.#bounded(proxy!, stop, async (_, until) => {
+          return this.#took("customer-proxy", target, await this.#toCustomerProxy(proxy!, until));
         }),
     };
   }
 
+  /** Resolves when a dial through the tunnel reached an agent; rejects with the RouteError that says what did not work. */
   async probe(signal: AbortSignal): Promise<void> {
     const { probe } = this.#config;
     try {
-      const stream = await this.#bounded(probe ?? (await this.#probeTarget(signal)), signal, (target, until) => {
-        return probe === undefined ? this.#tunnels.dial(target, undefined, until) : this.#throughTunnel(target, until);
+      const stream = await this.#bounded(probe ?? (await this.#probeTarget(signal)), signal, async (target, until) => {
+        if (probe === undefined) return await this.#tunnels.dial(target, undefined, until);
+        const dialled = await this.#throughTunnel(target, until);
+        if (dialled !== undefined) return dialled;
+        const message = `the tunnel is out of reach, and ${addressOf(target)} is dialled directly.`;
+        throw new RouteError("path", "DB_FRONTEND", message);
       });
       stream.destroy();
     } catch (reason) {
@@ -230,19 +210,19 @@ export class TunnelRouter implements Router {
 
   /** A refused probe counts as a failed dial at server and agent, so this is the cluster's DNS where that is known. */
   async #probeTarget(stop: AbortSignal): Promise<Target> {
-    if (!this.#config.resolution.order.includes("cluster-dns")) return AGENT_ITSELF;
+    if (!this.#config.resolve.includes("cluster-dns")) return AGENT_ITSELF;
     return await this.#dns.find(stop).catch(() => AGENT_ITSELF);
   }
 
-  /** The deadline, and one family of errors, for everything that opens something. */
+  /** The deadline, one form of targets and one family of errors, for everything that opens something. */
   async #bounded(
     requested: Target,
     stop: AbortSignal,
     run: (target: Target, until: AbortSignal) => Promise<Duplex>,
   ): Promise<Duplex> {
     try {
-      const target = checked(requested);
-      const bounds = { signal: stop, timeoutMs: this.#config.timeouts.openMs };
+      const target = parseTarget(addressOf(requested));
+      const bounds = { signal: stop, timeoutMs: this.#config.dialTimeoutMs };
       return await withinBounds(addressOf(target), bounds, (until) => run(target, until));
     } catch (reason) {
       stop.throwIfAborted();
@@ -251,69 +231,95 @@ export class TunnelRouter implements Router {
   }
 
   #routeOf({ host, port }: Target, proxy: HttpProxy | undefined): Exclude<RouteKind, "fallback"> {
-    if (this.#config.cloud.bypass && isCloudApi(host, this.#notCloud)) return "direct";
+    if (this.#config.cloudBypass && isCloudApi(host, this.#notCloud)) return "direct";
     return proxy === undefined || this.#bypassesCustomerProxy(host, port) ? "tunnel" : "customer-proxy";
   }
 
-  async #withoutProxy(route: "direct" | "tunnel", target: Target, stop: AbortSignal): Promise<Duplex> {
-    if (route === "direct") return this.#took("direct", target, await this.#direct.open(target, stop));
-    return await this.#tunnelOrFallback(target, stop);
+  async #withoutCustomerProxy(route: "direct" | "tunnel", target: Target, stop: AbortSignal): Promise<Duplex> {
+    await this.#guard.check(target, stop);
+    if (route === "direct") return this.#took("direct", target, await this.#direct(target, stop));
+    const tunnelled = await this.#tunnelUnlessDown(target, stop);
+    if (tunnelled !== undefined) return this.#took("tunnel", target, tunnelled);
+    return this.#took("fallback", target, await this.#pastProxies(target, stop));
   }
 
-  async #toProxy(proxy: HttpProxy, stop: AbortSignal): Promise<Duplex> {
+  async #toCustomerProxy(proxy: HttpProxy, stop: AbortSignal): Promise<Duplex> {
+    return await this.#toProxy(proxy, "the customer", stop, async () => {
+      return (await this.#tunnelUnlessDown(proxy, stop)) ?? (await this.#pastProxies(proxy, stop));
+    });
+  }
+
+  /** By this network's proxy, unless there is none or NO_PROXY covers the target. */
+  async #direct(target: Target, stop: AbortSignal): Promise<Duplex> {
+    const proxy = this.#networkProxy;
+    if (proxy === undefined || this.#bypassesNetworkProxy(target.host, target.port)) {
+      return await this.#pastProxies(target, stop);
+    }
+    const proxied = await this.#toProxy(proxy, "this network", stop, () => this.#pastProxies(proxy, stop));
+    return await connectThroughProxy(proxied, proxy, target, stop);
+  }
+
+  /** A stream on which the proxy itself can be spoken to. */
+  async #toProxy(proxy: HttpProxy, owner: string, stop: AbortSignal, connect: () => Promise<Duplex>): Promise<Duplex> {
     let stream: Duplex;
     try {
-      stream = await this.#tunnelOrFallback(proxy, stop, false);
+      stream = await connect();
     } catch (reason) {
       stop.throwIfAborted();
-      const { kind, message } = tunnelError(reason);
-      const what = `of the customer cannot be reached: ${message.replace(/\.$/, "")}`;
+      const { kind } = tunnelError(reason);
+      const what = `of ${owner} cannot be reached: ${reasonOf(reason)}`;
       throw proxyError(kind === "forbidden" ? kind : "path", proxy, what, { cause: reason });
     }
     return await secureProxy(stream, proxy, this.#trust, stop);
   }
 
-  async #tunnelOrFallback(target: Target, stop: AbortSignal, report = true): Promise<Duplex> {
-    const fallback = this.#fallback;
-    const goDirect = async (): Promise<Duplex> => {
-      return this.#took("fallback", target, await this.#direct.openWithoutProxy(target, stop), report);
-    };
-    const mayFallBack = fallback !== undefined && target.port !== DNS_PORT;
-    if (mayFallBack && fallback.active && isIP(target.host) !== 0) {
-      return (await this.#retryTunnel(target, fallback, stop, report)) ?? (await goDirect());
-    }
+  /** A connection from this host, past every proxy. */
+  async #pastProxies(target: Target, stop: AbortSignal): Promise<Duplex> {
+    const { connect = connectTcp } = this.#parts;
     try {
-      return this.#took("tunnel", target, await this.#throughTunnel(target, stop), report);
+      await this.#guard.check(target, stop);
+      const addresses = isIP(target.host) === 0 ? await this.#local.find(target.host, stop) : [target.host];
+      if (addresses.length === 0) {
+        throw Object.assign(new Error("the name has no address here"), { code: "ENOTFOUND" });
+      }
+      return await firstReachable(addresses, async (host) => {
+        const at = { host, port: target.port };
+        if (host !== target.host) await this.#guard.check(at, stop);
+        return await connect(at, stop).catch((reason: unknown) => {
+          throw directError(target, reason);
+        });
+      });
     } catch (reason) {
-      if (reason instanceof DialDirectly) return await goDirect();
       stop.throwIfAborted();
-      const { kind, code } = tunnelError(reason);
-      const couldHide = kind === "path" && code !== "DB_SIDECAR_NAME" && isIP(target.host) === 0;
-      if (!mayFallBack || !couldHide) throw reason;
-    }
-    // A remembered answer has hidden that the cluster's DNS is out of reach, too.
-    this.#names.forget(target.host);
-    try {
-      return this.#took("tunnel", target, await this.#throughTunnel(target, stop), report);
-    } catch (reason) {
-      if (reason instanceof DialDirectly) return await goDirect();
-      throw reason;
+      throw directError(target, reason);
     }
   }
 
+  /** Undefined: the fallback is active, or begins, and the target is to be dialled from this host. */
+  async #tunnelUnlessDown(target: Target, stop: AbortSignal): Promise<Duplex | undefined> {
+    const fallback = target.port === DNS_PORT ? undefined : this.#fallback;
+    const isAddress = isIP(target.host) !== 0;
+    if (isAddress && fallback?.active) return await this.#retryTunnel(target, fallback, stop);
+    try {
+      return await this.#throughTunnel(target, stop);
+    } catch (reason) {
+      stop.throwIfAborted();
+      const { kind, code } = tunnelError(reason);
+      if (fallback === undefined || isAddress || kind !== "path" || code === "DB_SIDECAR_NAME") throw reason;
+    }
+    // A remembered answer has hidden that the cluster's DNS is out of reach, too.
+    this.#names.forget(target.host);
+    return await this.#throughTunnel(target, stop);
+  }
+
   /** Addresses need no name resolved, so they find out by themselves whether the tunnel works again. */
-  async #retryTunnel(
-    target: Target,
-    fallback: FallbackState,
-    stop: AbortSignal,
-    report: boolean,
-  ): Promise<Duplex | undefined> {
+  async #retryTunnel(target: Target, fallback: FallbackState, stop: AbortSignal): Promise<Duplex | undefined> {
     const end = fallback.tryTunnel();
     if (end === undefined) return undefined;
     try {
       const stream = await this.#throughTunnel(target, stop);
       fallback.markSuccess();
-      return this.#took("tunnel", target, stream, report);
+      return stream;
     } catch (reason) {
       stop.throwIfAborted();
       const { kind } = tunnelError(reason);
@@ -325,34 +331,21 @@ export class TunnelRouter implements Router {
     }
   }
 
-  /** Rejects with DialDirectly when the name is to be dialled directly. */
-  async #throughTunnel(target: Target, stop: AbortSignal): Promise<Duplex> {
+  /** Undefined: the name is to be dialled directly. */
+  async #throughTunnel(target: Target, stop: AbortSignal): Promise<Duplex | undefined> {
     if (isIP(target.host) !== 0) return await this.#tunnels.dial(target, undefined, stop);
     const found = await this.#names.resolve(target.host, stop);
-    const byName = found.kind === "name" || (found.kind === "direct" && target.port === DNS_PORT);
-    if (byName) return await this.#tunnels.dial(target, undefined, stop);
-    if (found.kind !== "addresses") throw new DialDirectly(target);
-    return await firstReachable(found.addresses, async (host) => {
+    if (found === "direct" && target.port !== DNS_PORT) return undefined;
+    if (found === "agent" || found === "direct") return await this.#tunnels.dial(target, undefined, stop);
+    return await firstReachable(found, async (host) => {
       const at = { host, port: target.port };
       await this.#guard.check(at, stop);
       return await this.#tunnels.dial(at, target.host, stop);
     });
   }
 
-  #took(route: RouteKind, target: Target, stream: Duplex, report = true): Duplex {
-    if (report) this.#parts.onRoute?.(route, target);
+  #took(route: RouteKind, target: Target, stream: Duplex): Duplex {
+    this.#parts.onRoute?.(route, target);
     return stream;
   }
-}
-
-/** The tunnel is not asked for this name now. */
-class DialDirectly extends RouteError {
-  constructor(target: Target) {
-    super("path", "DB_FRONTEND", `the tunnel is out of reach, and ${addressOf(target)} is dialled directly.`);
-  }
-}
-
-/** In the one form that every step takes, whoever asks. */
-function checked(target: Target): Target {
-  return parseTarget(addressOf(target));
 }

@@ -23,7 +23,7 @@ export function useRouters(): Scope & { router(config: Partial<RoutingConfig>, p
       const routes: string[] = [];
       const router = scope.use(
         new TunnelRouter(
-          { ...DEFAULT_ROUTING, frontends: [], own: [], ...config },
+          { ...DEFAULT_ROUTING, ...config },
           { onRoute: (route, { host, port }) => void routes.push(`${route} ${host}:${port}`), ...parts },
         ),
       );
