@@ -4,9 +4,25 @@ import { type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { linger } from "../../base/linger.js";
-import { type ProxyRefusal, refusalHeaders } from "../wire/http-proxy.js";
+import { answerHead } from "../wire/http-proxy.js";
 import { SOCKS5_REPLY, type Socks5Reply } from "../wire/socks5.js";
 import { type FailureKind, RouteError } from "./routing/errors.js";
+
+/** An answer of the proxy itself, after which the connection ends. */
+export interface ProxyRefusal {
+  readonly status: number;
+  /** One sentence for people. */
+  readonly text: string;
+  /** The error's name in RFC 9209's registry. */
+  readonly proxyStatus: string;
+}
+
+/** The refusal of a request for its own sake, whatever its target. */
+export const requestError = (status: number, text: string, proxyStatus = "http_request_error"): ProxyRefusal => ({
+  status,
+  text,
+  proxyStatus,
+});
 
 /** HTTP's names of errors are those of RFC 9209. */
 const IN_PROTOCOLS: Record<FailureKind, { socks5: Socks5Reply; status: number; proxyStatus: string }> = {
@@ -32,6 +48,21 @@ export function dialFailureOf(reason: unknown): DialFailure {
   const sentence = code === undefined ? messageOf(reason) : `${messageOf(reason)} (${code}: ${remedy})`;
   // The far end's words may be part of it; they end up in bodies and in logs.
   return { outcome, code, text: sentence.replace(/[\r\n]+/g, " "), ...IN_PROTOCOLS[outcome] };
+}
+
+function refusalHeaders({ text, proxyStatus }: ProxyRefusal): string[] {
+  return [
+    ...["Content-Type", "text/plain; charset=utf-8"],
+    ...["Content-Length", String(Buffer.byteLength(text) + 1)],
+    ...["Proxy-Status", `drawbridge; error=${proxyStatus}`],
+    ...["Connection", "close"],
+  ];
+}
+
+/** For a connection that no response object exists for. */
+export function refusalText(refusal: ProxyRefusal): string {
+  const { status, text } = refusal;
+  return `${answerHead(status, STATUS_CODES[status] ?? "", refusalHeaders(refusal))}${text}\n`;
 }
 
 /** Sends the proxy's own answer; one of the target that has begun already is cut off instead. */

@@ -2,7 +2,6 @@
  * The one form of a destination that rules judge, agents are chosen by and connections are made to. Every entrance brings
  * what it was given into this form or refuses it, so that no two readers of one text can take it for different hosts.
  */
-import { isIPv4, isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
 import { joinHostPort, splitHostPort } from "../../base/address.js";
 import { plainText } from "../../base/text.js";
@@ -28,6 +27,8 @@ export interface Destination {
 export const NOT_A_HOST =
   "a host is an IP address, or a name of ASCII letters, digits, hyphens and underscores in labels of 1 to 63 characters";
 
+const OCTET = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
+const IPV4 = new RegExp(`^${OCTET}(?:\\.${OCTET}){3}$`);
 const NAME = /^(?=.{1,253}\.?$)(?:[A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}\.?$/;
 
 /** A name has 253 characters at most, and a port five; nobody needs to forward and log more. */
@@ -66,12 +67,13 @@ export function judgedHost(host: string): string {
 
 /** Undefined: it is not an address. Only what inet_pton and Go's netip take: no octal, hexadecimal or short forms. */
 export function canonicalAddress(text: string): string | undefined {
-  if (isIPv4(text)) return text === "0.0.0.0" ? "127.0.0.1" : text;
+  if (IPV4.test(text)) return text === "0.0.0.0" ? "127.0.0.1" : text;
   if (!text.includes(":")) return undefined;
-  const [, bare = "", zone = ""] = /^([^%]*)(%[A-Za-z0-9._-]{1,15})?$/.exec(text) ?? [];
-  if (!isIPv6(bare)) return undefined;
-  // As a URL spells it: of `::1.2.3.4`, which is no mapped address, ipaddr.js makes one.
-  const address = ipaddr.IPv6.parse(new URL(`http://[${bare}]`).hostname.slice(1, -1));
+  const [, bare = "", zone = ""] = /^([0-9A-Fa-f:.]+)(%[A-Za-z0-9._-]{1,15})?$/.exec(text) ?? [];
+  const url = `http://[${bare}]`;
+  if (!URL.canParse(url)) return undefined;
+  // As a URL spells it: of `::1.2.3.4`, which is no mapped address, ipaddr.js would make one.
+  const address = ipaddr.IPv6.parse(new URL(url).hostname.slice(1, -1));
   if (address.isIPv4MappedAddress()) return canonicalAddress(address.toIPv4Address().toString());
   if (address.range() === "unspecified") return "::1";
   return address.range() === "linkLocal" ? `${address.toString()}${zone}` : address.toString();

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseHost } from "./destination.js";
-import { endToEndHeaders, parseAuthority, parseRequestTarget, refusalText, withoutHeader } from "./http-proxy.js";
+import { endToEndHeaders, parseAuthority, parseRequestTarget, withoutHeader } from "./http-proxy.js";
 
 describe("an authority", () => {
   test.each([
@@ -87,11 +87,4 @@ describe("headers of a forwarded request", () => {
   test("can be left out by name", () => {
     expect(withoutHeader(["HOST", "a", "X", "b", "host", "c"], "host")).toEqual(["X", "b"]);
   });
-});
-
-test("a refusal is a whole answer whose length counts bytes", () => {
-  const text = refusalText({ status: 502, text: "nö", proxyStatus: "dns_error" });
-  expect(text).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/);
-  expect(text).toContain("\r\nContent-Length: 4\r\n");
-  expect(text).toContain("\r\nProxy-Status: drawbridge; error=dns_error\r\nConnection: close\r\n\r\nnö\n");
 });

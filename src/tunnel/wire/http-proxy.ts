@@ -1,6 +1,5 @@
 /** What a forward proxy reads and writes of HTTP/1.1 (RFC 9110, 9112), as pure text. */
 
-import { STATUS_CODES } from "node:http";
 import { parseHost } from "./destination.js";
 
 /** `host`, `host:port` or `[v6]:port`, with the host in its one form (destination.ts); undefined when it is not one. */
@@ -96,33 +95,8 @@ export function* pairs(headers: RawHeaders): Iterable<[name: string, value: stri
 /** A CONNECT that worked; bytes of the target follow. */
 export const CONNECTION_ESTABLISHED = "HTTP/1.1 200 Connection established\r\n\r\n";
 
-/** An answer of the proxy itself, after which the connection ends. */
-export interface ProxyRefusal {
-  readonly status: number;
-  /** One sentence for people. */
-  readonly text: string;
-  /** The error's name in RFC 9209's registry. */
-  readonly proxyStatus: string;
-}
-
-/** The refusal of a request for its own sake, whatever its target. */
-export const requestError = (status: number, text: string, proxyStatus = "http_request_error"): ProxyRefusal => ({
-  status,
-  text,
-  proxyStatus,
-});
-
-export function refusalHeaders({ text, proxyStatus }: ProxyRefusal): string[] {
-  return [
-    ...["Content-Type", "text/plain; charset=utf-8"],
-    ...["Content-Length", String(new TextEncoder().encode(text).length + 1)],
-    ...["Proxy-Status", `drawbridge; error=${proxyStatus}`],
-    ...["Connection", "close"],
-  ];
-}
-
-/** For a connection that no response object exists for. */
-export function refusalText(refusal: ProxyRefusal): string {
-  const headers = [...pairs(refusalHeaders(refusal))].map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n${headers.join("")}\r\n${refusal.text}\n`;
+/** The head of an answer as text, for a connection that no response object exists for. */
+export function answerHead(status: number, reason: string, headers: RawHeaders): string {
+  const lines = [...pairs(headers)].map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${reason}\r\n${lines.join("")}\r\n`;
 }

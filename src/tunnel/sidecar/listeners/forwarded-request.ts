@@ -6,13 +6,11 @@ import {
   endToEndTrailers,
   hasUnknownCoding,
   listedIn,
-  type ProxyRefusal,
-  pairs,
   parseRequestTarget,
-  requestError,
   withoutHeader,
 } from "../../wire/http-proxy.js";
 import type { RequestOutcome } from "../channels.js";
+import { type ProxyRefusal, requestError } from "../refusals.js";
 import type { Traffic } from "../relay.js";
 import type { Target } from "../routing/errors.js";
 import type { HttpRoute, Router } from "../routing/router.js";
@@ -99,10 +97,4 @@ export function streamAnswer(answer: IncomingMessage, response: ServerResponse, 
 /** Must be called when the whole message was read and before the other one ends. */
 export function copyTrailers(from: IncomingMessage, to: ClientRequest | ServerResponse): void {
   if (from.rawTrailers.length > 0) to.addTrailers(endToEndTrailers(from.rawTrailers));
-}
-
-/** The head as it came, for a connection that changes its protocol: here `Connection` and `Upgrade` are the message. */
-export function answerHead({ statusCode, statusMessage, rawHeaders }: IncomingMessage): string {
-  const lines = [...pairs(rawHeaders)].map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 ${statusCode} ${statusMessage}\r\n${lines.join("")}\r\n`;
 }

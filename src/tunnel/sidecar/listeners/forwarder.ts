@@ -12,14 +12,13 @@ import {
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { messageOf } from "../../../base/errors/error.js";
-import { requestError } from "../../wire/http-proxy.js";
+import { answerHead } from "../../wire/http-proxy.js";
 import type { ClientRequestKind } from "../channels.js";
 import type { ConnectionHandler, TargetRequest } from "../connection-handler.js";
-import { dialFailureOf, refuse } from "../refusals.js";
+import { dialFailureOf, refuse, requestError } from "../refusals.js";
 import { addressOf, RouteError, type Target } from "../routing/errors.js";
 import type { HttpRoute } from "../routing/router.js";
 import {
-  answerHead,
   copyTrailers,
   type ForwardedRequest,
   forwardedRequestOf,
@@ -84,7 +83,9 @@ export class Forwarder {
       this.#handler.established(targetRequest);
       response.detachSocket(socket);
       if (early.length > 0) far.unshift(early);
-      socket.write(answerHead(answer), "latin1");
+      // As it came: here `Connection` and `Upgrade` are the message.
+      const { statusCode = 101, statusMessage = "", rawHeaders } = answer;
+      socket.write(answerHead(statusCode, statusMessage, rawHeaders), "latin1");
       this.#handler.relay(targetRequest, socket, far);
     });
     sent.end();

@@ -1,16 +1,10 @@
 /** The HTTP proxy for its clients: CONNECT here, everything else by the forwarder; what is neither gets an answer. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import {
-  CONNECTION_ESTABLISHED,
-  type ProxyRefusal,
-  parseAuthority,
-  refusalText,
-  requestError,
-} from "../../wire/http-proxy.js";
+import { CONNECTION_ESTABLISHED, parseAuthority } from "../../wire/http-proxy.js";
 import type { ClientRequestKind, RequestOutcome } from "../channels.js";
 import { type ConnectionHandler, SOCKET_OPTIONS } from "../connection-handler.js";
-import { closeLingering, refuse } from "../refusals.js";
+import { closeLingering, type ProxyRefusal, refusalText, refuse, requestError } from "../refusals.js";
 import { acceptFirst } from "./accept-first.js";
 import { Forwarder } from "./forwarder.js";
 
