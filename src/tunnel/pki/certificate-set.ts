@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
-import { isDeepStrictEqual } from "node:util";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { FollowedFiles, type FollowOptions } from "./followed-files.js";
@@ -100,12 +99,9 @@ function fileError(code: ErrorCode, file: string, what: string, cause?: unknown)
   return new DrawbridgeError(code, `${file} cannot be used: ${what}.`, { cause });
 }
 
-export type ReloadOptions = FollowOptions<CertificateSet>;
-
 /** Certificates that may be replaced on disk while the process runs: those in force are the newest set that fits. */
 export class CertificateFiles extends FollowedFiles<CertificateSet> {
-  constructor(paths: CertificatePaths, options: ReloadOptions = {}) {
-    const read = () => readCertificateSet(paths);
-    super({ paths: [paths.certFile, paths.keyFile, paths.caFile], read, isSame: isDeepStrictEqual }, options);
+  constructor(paths: CertificatePaths, options: FollowOptions<CertificateSet> = {}) {
+    super([paths.certFile, paths.keyFile, paths.caFile], () => readCertificateSet(paths), options);
   }
 }

@@ -2,36 +2,34 @@
 import { constants } from "node:crypto";
 import { DEFAULT_CIPHERS, type SecureContextOptions } from "node:tls";
 import { certificatesRefused, certificatesReloaded } from "../events/channels.js";
-import { CertificateFiles, type CertificateSet } from "../pki/certificate-set.js";
+import { CertificateFiles } from "../pki/certificate-set.js";
 import type { TlsFiles, TlsPolicy } from "./config.js";
 
 /** Node's own list with AES-128 first, as Go's server prefers it: no weaker here, and cheaper. */
 const FAVOURITE = "TLS_AES_128_GCM_SHA256";
 const CIPHERS = [FAVOURITE, ...DEFAULT_CIPHERS.split(":").filter((name) => name !== FAVOURITE)].join(":");
 
-export class WatchedCertificates {
+export class WatchedCertificates extends CertificateFiles {
+  /** The listener that uses them. */
+  readonly use: string;
   readonly files: TlsFiles;
   readonly #policy: TlsPolicy;
-  readonly #watched: CertificateFiles;
-  #apply: (context: SecureContextOptions) => void = () => {};
+  /** Puts new files into service. */
+  apply: (context: SecureContextOptions) => void = () => {};
 
-  constructor(source: object, files: TlsFiles, policy: TlsPolicy) {
-    this.files = files;
-    this.#policy = policy;
+  constructor(source: object, use: string, files: TlsFiles, policy: TlsPolicy) {
     const paths = { certFile: files.certFile, keyFile: files.keyFile, caFile: files.clientCaFile };
     const names = Object.values(paths).filter((name) => name !== "");
-    this.#watched = new CertificateFiles(paths, {
+    super(paths, {
       onChange: () => {
-        this.#apply(this.context);
+        this.apply(this.context);
         certificatesReloaded.publish({ source, files: names });
       },
       onProblem: (error) => certificatesRefused.publish({ source, files: names, error: error.message }),
     });
-  }
-
-  /** The certificates in force now. */
-  get current(): CertificateSet {
-    return this.#watched.current;
+    this.use = use;
+    this.files = files;
+    this.#policy = policy;
   }
 
   get context(): SecureContextOptions {
@@ -43,19 +41,5 @@ export class WatchedCertificates {
       secureOptions: constants.SSL_OP_NO_TICKET,
       ciphers: cipherSuites.length === 0 ? CIPHERS : cipherSuites.join(":"),
     };
-  }
-
-  /** From here on new files go to `apply`. */
-  onChange(apply: (context: SecureContextOptions) => void): void {
-    this.#apply = apply;
-  }
-
-  /** Looks at the files now instead of at the next interval. */
-  check(): void {
-    this.#watched.check();
-  }
-
-  close(): void {
-    this.#watched.close();
   }
 }

@@ -6,11 +6,11 @@
 import { randomFillSync } from "node:crypto";
 import { plainText } from "../../base/text.js";
 import type { DialFacts, Port } from "../connection/tunnel.js";
-import type { ServerDialOutcome } from "../events/events.js";
+import type { ServerDialEnded } from "../events/events.js";
 import { ECHO_HOST, ECHO_REFUSAL, judgedHost, parseDestination } from "../wire/destination.js";
 import { isAgentsOwnFault } from "../wire/dial-error.js";
 import type { ConnectId, DialId } from "../wire/packet.js";
-import type { AgentLink, PendingDial } from "./agents/agent-link.js";
+import type { AgentLink } from "./agents/agent-link.js";
 import type { Switchboard } from "./switchboard.js";
 
 /** Characters shown of an address that cannot be dialled. */
@@ -25,7 +25,10 @@ const MAX_ATTEMPTS = 2;
  */
 const SILENT_AGENT_MS = 6_000;
 
-export class Dial implements PendingDial {
+/** How a dial ended, for its event. */
+export type DialEnd = Pick<ServerDialEnded, "outcome" | "error" | "connectId" | "referenceId">;
+
+export class Dial {
   /** The server's own number for it, and for the tunnel that comes of it. */
   readonly id: number;
   readonly caller: Caller;
@@ -55,7 +58,10 @@ export class Dial implements PendingDial {
   start(): void {
     const refusal = this.#takeAddress();
     if (refusal !== undefined) this.#refuse({ kind: "dial-error", text: refusal }, "error_response", refusal);
-    else if (!this.#tryNext()) this.#refuseForWantOfAgents();
+    else if (!this.#tryNext()) {
+      const explained = this.#board.explainNoAgent(this.address, this.#tried);
+      this.#refuse({ kind: "no-agent", ...explained }, "no_agent", explained.text);
+    }
   }
 
   /** Why the address cannot be dialled by anybody. */
@@ -83,7 +89,7 @@ export class Dial implements PendingDial {
   cancel(): void {
     if (this.#over) return;
     this.link?.cancelDial(this.#dialId);
-    this.#finish("frontend_close", "the caller gave up");
+    this.#finish({ outcome: "frontend_close", error: "the caller gave up" });
   }
 
   // ---- attempts ----------------------------------------------------------------------------------------------------
@@ -134,11 +140,11 @@ export class Dial implements PendingDial {
     const port = this.caller.accept(connectId);
     if (port === undefined) {
       link.stream.control({ type: "CLOSE_REQ", connectId });
-      this.#finish("send_rsp", "the caller was gone when the dial succeeded", connectId);
+      this.#finish({ outcome: "send_rsp", error: "the caller was gone when the dial succeeded", connectId });
       return;
     }
     const tunnel = link.tunnels.add(connectId, port, { ...this.asked, openedAt: this.#board.clock.now() });
-    this.#finish("established", "", connectId);
+    this.#finish({ outcome: "established", error: "", connectId });
     tunnel.start();
   }
 
@@ -150,6 +156,7 @@ export class Dial implements PendingDial {
     this.#refuse({ kind: "dial-error", text: error }, "error_response", error);
   }
 
+  /** The agent gave the dial up without a word (DIAL_CLS). */
   onAgentClosedDial(): void {
     this.#refuse({ kind: "closed-by-agent" }, "backend_close", "the agent closed the dial");
   }
@@ -161,20 +168,15 @@ export class Dial implements PendingDial {
 
   // ---- the end -----------------------------------------------------------------------------------------------------
 
-  #refuseForWantOfAgents(): void {
-    const { referenceId, text } = this.#board.explainNoAgent(this.address, this.#tried);
-    this.#refuse({ kind: "no-agent", text }, "no_agent", text, referenceId);
-  }
-
-  #refuse(refusal: DialRefusal, outcome: ServerDialOutcome, error: string, referenceId?: string): void {
-    this.#finish(outcome, error, undefined, referenceId);
+  #refuse(refusal: DialRefusal, outcome: DialEnd["outcome"], error: string): void {
+    this.#finish({ outcome, error, ...(refusal.kind === "no-agent" && { referenceId: refusal.referenceId }) });
     this.caller.refuse(refusal);
   }
 
-  #finish(outcome: ServerDialOutcome, error: string, connectId?: ConnectId, referenceId?: string): void {
+  #finish(end: DialEnd): void {
     this.#over = true;
     this.#cancelTimer?.();
-    this.#board.dialEnded(this, this.link, outcome, error, connectId, referenceId);
+    this.#board.dialEnded(this, end);
   }
 }
 
@@ -191,7 +193,7 @@ export interface Caller {
 
 /** Why a dial failed; frontends word it as upstream words it. */
 export type DialRefusal =
-  | { readonly kind: "no-agent"; readonly text: string }
+  | { readonly kind: "no-agent"; readonly text: string; readonly referenceId: string }
   | { readonly kind: "agent-lost" }
   | { readonly kind: "timeout" }
   /** The agent tried and says why not. */

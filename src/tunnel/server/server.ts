@@ -50,7 +50,8 @@ export class ProxyServer {
     to_agent: new SegmentCounters(),
   };
   readonly #frontends: FrontendListener[] = [];
-  readonly #certificates: { readonly use: string; readonly watched: WatchedCertificates }[] = [];
+  /** The certificates in force. */
+  readonly certificates: WatchedCertificates[] = [];
   readonly #agents: AgentListener;
   readonly #claims: ReturnType<NonNullable<ServerParts["claims"]>> | undefined;
   #agentListener: GrpcListener | undefined;
@@ -139,7 +140,7 @@ export class ProxyServer {
       onTlsError: (error, remote) => this.#agents.onTlsError(error, remote),
     });
     this.#agentListener = listener;
-    certificates.onChange((context) => listener.setSecureContext(context));
+    certificates.apply = (context) => listener.setSecureContext(context);
     const limits = { ...this.config.pending, clientCertificates: agents.tls.clientCaFile !== "" };
     await listenOn(listener.server, "agent", { host: agents.host, port: agents.port }, limits, this.connections);
     listening.publish({ source: this, what: "agents", address: joinHostPort(agents.host, agents.port) });
@@ -156,20 +157,20 @@ export class ProxyServer {
       ...(certificates === undefined ? {} : { tls: certificates.context }),
     });
     this.#frontends.push(frontend);
-    certificates?.onChange((context) => frontend.setSecureContext(context));
+    if (certificates !== undefined) certificates.apply = (context) => frontend.setSecureContext(context);
     const address = await openFrontend(frontend, this.config.pending ?? {}, this.connections);
     listening.publish({ source: this, what: `${config.mode} frontend`, address });
   }
 
   #watch(use: string, files: TlsFiles): WatchedCertificates {
-    const watched = new WatchedCertificates(this, files, this.config.tlsPolicy);
-    this.#certificates.push({ use, watched });
+    const watched = new WatchedCertificates(this, use, files, this.config.tlsPolicy);
+    this.certificates.push(watched);
     return watched;
   }
 
   /** Looks at all certificate files and claim rules now. */
   checkFiles(): void {
-    for (const { watched } of this.#certificates) watched.check();
+    for (const watched of this.certificates) watched.check();
     this.#claims?.check();
   }
 
@@ -215,7 +216,7 @@ export class ProxyServer {
     this.watchdog?.stop();
     this.#agentListener?.destroy();
     for (const frontend of this.#frontends) frontend.destroy();
-    for (const { watched } of this.#certificates) watched.close();
+    for (const watched of this.certificates) watched.close();
     this.#claims?.close();
   }
 
@@ -264,10 +265,5 @@ export class ProxyServer {
   get traffic(): { readonly toAgents: number; readonly fromAgents: number } {
     const { to_agent, from_agent } = this.#counters;
     return { toAgents: to_agent.payloadBytes, fromAgents: from_agent.payloadBytes };
-  }
-
-  /** The certificates in force, with the listener that uses them. */
-  certificates(): readonly { readonly use: string; readonly watched: WatchedCertificates }[] {
-    return this.#certificates;
   }
 }

@@ -12,19 +12,20 @@ import {
   serverTunnelClosed,
   streamError,
 } from "../events/channels.js";
-import type { ServerDialOutcome } from "../events/events.js";
 import type { ChoiceExplanation } from "../events/facts.js";
 import { LATENCY_BUCKETS } from "../events/readings.js";
 import type { FlightHistory } from "../link/flight-recorder.js";
 import { goCodeName } from "../link/grpc-status.js";
 import type { PacketStream, StreamEnd } from "../link/packet-stream.js";
-import type { ConnectId } from "../wire/packet.js";
-import { type AgentConnection, type AgentIdentity, AgentLink } from "./agents/agent-link.js";
-import { explainChoice } from "./agents/explanation.js";
+import { type AgentIdentity, AgentLink } from "./agents/agent-link.js";
+import { statusOf } from "./agents/choice.js";
 import type { AgentRegistry } from "./agents/registry.js";
-import { type Caller, Dial } from "./dial.js";
+import { type Caller, Dial, type DialEnd } from "./dial.js";
 
-export interface SwitchboardOptions {
+/** More would make a log line nobody reads. */
+const EXPLAINED_AGENTS = 20;
+
+export class Switchboard {
   /** Identity of the server in events. */
   readonly source: object;
   readonly registry: AgentRegistry;
@@ -34,15 +35,6 @@ export interface SwitchboardOptions {
   readonly dialTimeoutMs: number;
   /** The last packets of every agent's link; undefined: nobody remembers them. */
   readonly flights?: FlightHistory | undefined;
-}
-
-export class Switchboard {
-  readonly source: object;
-  readonly registry: AgentRegistry;
-  readonly clock: Clock;
-  readonly budget: Budget;
-  readonly dialTimeoutMs: number;
-  readonly flights: FlightHistory | undefined;
   /** How long the bytes of one turn took to be handed to frontends. */
   readonly frontendWrites = new DurationCounts(LATENCY_BUCKETS);
   pendingDials = 0;
@@ -50,7 +42,9 @@ export class Switchboard {
   #streams = 0;
   #dials = 0;
 
-  constructor(options: SwitchboardOptions) {
+  constructor(
+    options: Pick<Switchboard, "source" | "registry" | "clock" | "budget" | "dialTimeoutMs" | "flights">,
+  ) {
     this.source = options.source;
     this.registry = options.registry;
     this.clock = options.clock;
@@ -68,31 +62,14 @@ export class Switchboard {
     return dial;
   }
 
-  dialEnded(
-    dial: Dial,
-    link: AgentLink | undefined,
-    outcome: ServerDialOutcome,
-    error: string,
-    connectId?: ConnectId,
-    referenceId?: string,
-  ): void {
+  dialEnded(dial: Dial, end: DialEnd): void {
     this.pendingDials--;
-    if (outcome === "established") this.establishedTunnels++;
-    const { address } = dial;
+    if (end.outcome === "established") this.establishedTunnels++;
+    const { address, link, startedAt } = dial;
     const { frontend, dialId } = dial.caller;
-    serverDialEnded.publish({
-      source: this.source,
-      dial,
-      frontend,
-      address,
-      dialId,
-      outcome,
-      error,
-      durationMs: this.clock.now() - dial.startedAt,
-      ...(link === undefined ? {} : { agentId: link.identity.agentId }),
-      ...(connectId === undefined ? {} : { connectId }),
-      ...(referenceId === undefined ? {} : { referenceId }),
-    });
+    const durationMs = this.clock.now() - startedAt;
+    const agent = link === undefined ? {} : { agentId: link.identity.agentId };
+    serverDialEnded.publish({ source: this.source, dial, frontend, address, dialId, durationMs, ...agent, ...end });
   }
 
   /** Upstream's own words first, since peers match on them; then counts and an id; the reasons stay with the operator. */
@@ -105,25 +82,50 @@ export class Switchboard {
     return { referenceId, text };
   }
 
-  /** `tried`: who was asked to dial, when the dial has failed. */
+  /**
+   * Why nobody took a dial, or who would: for the log and the admin API, never for the caller. `tried` are the streams that
+   * were asked to dial, when the dial has failed; undefined: nobody has dialled.
+   */
   explainChoice(address: string, tried?: readonly AgentLink[]): ChoiceExplanation {
-    return explainChoice(this.registry, address, tried, this.clock.now());
+    const { host, isReserved, strategies } = this.registry.matchesFor(address);
+    const links = [...this.registry.links()];
+    const now = this.clock.now();
+    const isMatch = (link: AgentLink) =>
+      strategies.some(({ candidates }) => candidates.some((candidate) => candidate.links.includes(link)));
+    const passedOver = (link: AgentLink): string => {
+      if (tried?.includes(link)) return "its dial failed and was not tried there again";
+      if (isMatch(link))
+        return tried === undefined ? "it matches" : "it matches, but the dial was over before its turn";
+      if (isReserved) return "the host is reserved for agents that claim it, and it does not";
+      return "no strategy matches its identifiers with this host";
+    };
+    return {
+      address,
+      host,
+      agentsConnected: links.length,
+      strategies: strategies.map(({ name, keys, candidates }) => ({ name, keys, matches: candidates.length })),
+      considered: links.slice(0, EXPLAINED_AGENTS).map((link) => ({
+        agentId: link.identity.agentId,
+        stream: link.number,
+        identifiers: link.identity.identifierText,
+        status: statusOf(link, now),
+        load: link.load,
+        passedOver: passedOver(link),
+      })),
+    };
   }
 
   // ---- agents ------------------------------------------------------------------------------------------------------
 
   /** `openStream` makes the link's stream of packets; `number` is the server's own for it. */
-  newAgentLink(
+  addAgent(
     identity: AgentIdentity,
-    connection: AgentConnection,
+    connection: AgentLink["connection"],
     openStream: (link: AgentLink, number: number) => PacketStream,
   ): AgentLink {
-    return new AgentLink(++this.#streams, identity, connection, this, openStream);
-  }
-
-  agentConnected(link: AgentLink): void {
+    const link = new AgentLink(++this.#streams, identity, connection, this, openStream);
     this.registry.add(link);
-    const { agentId, identifierText, remote, extended, principal } = link.identity;
+    const { agentId, identifierText, remote, extended, principal } = identity;
     serverAgentConnected.publish({
       source: this.source,
       agentId,
@@ -133,6 +135,7 @@ export class Switchboard {
       drawbridge: extended,
       ...(principal === "" ? {} : { principal }),
     });
+    return link;
   }
 
   agentDisconnected(link: AgentLink, end: StreamEnd): void {
@@ -148,15 +151,11 @@ export class Switchboard {
 
   onTunnelFinished(link: AgentLink, tunnel: Tunnel, reason: string): void {
     this.establishedTunnels--;
+    const { connectId, info } = tunnel;
     serverTunnelClosed.publish({
-      source: this.source,
-      link,
-      tunnel,
-      frontend: tunnel.info.frontend!,
-      address: tunnel.info.address,
+      ...{ source: this.source, link, tunnel, frontend: info.frontend!, address: info.address, connectId },
       agentId: link.identity.agentId,
-      connectId: tunnel.connectId,
-      durationMs: this.clock.now() - tunnel.info.openedAt,
+      durationMs: this.clock.now() - info.openedAt,
       bytesToAgent: tunnel.bytesToFar,
       bytesToClient: tunnel.bytesToNear,
       reason,

@@ -9,8 +9,8 @@ import {
   CertificateFiles,
   type CertificatePaths,
   type CertificateSet,
-  type ReloadOptions,
 } from "../../../tunnel/pki/certificate-set.js";
+import type { FollowOptions } from "../../../tunnel/pki/followed-files.js";
 import { type Claimed, type FetchRecorder, RefusalLimit, type RefusedFetch } from "./fetches.js";
 import type { Grant, Payload, TokenStore } from "./tokens.js";
 
@@ -178,7 +178,7 @@ interface FollowedCertificate {
 
 export function certificateInFiles(
   paths: Required<Pick<CertificatePaths, "certFile" | "keyFile">>,
-  reload: Omit<ReloadOptions, "onChange"> = {},
+  reload: Omit<FollowOptions<CertificateSet>, "onChange"> = {},
 ): CertificateSource {
   return (onChange) => new CertificateFiles(paths, { ...reload, onChange });
 }

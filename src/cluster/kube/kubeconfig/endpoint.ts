@@ -1,5 +1,4 @@
 /** Access to the cluster of a kubeconfig's context. Loaded only when there is a kubeconfig. */
-import { isDeepStrictEqual } from "node:util";
 import { FollowedFiles } from "../../../tunnel/pki/followed-files.js";
 import type { KubeCredentials, KubeEndpoint, KubeTls } from "../endpoint.js";
 import { configError, readAccessFile, readTokenFile } from "../endpoint.js";
@@ -15,10 +14,7 @@ export async function kubeconfigEndpoint(paths: string, context = ""): Promise<K
   if (files.length === 0) throw configError("The path of the kubeconfig is empty.");
   const read = () => loadSelection(files, context);
   // Checked at each use instead of from time to time.
-  const selection = new FollowedFiles<Selection>(
-    { paths: files, read, isSame: isDeepStrictEqual },
-    { every: () => () => {} },
-  );
+  const selection = new FollowedFiles<Selection>(files, read, { every: () => () => {} });
   let access = accessTo(selection.current);
   return {
     get server() {

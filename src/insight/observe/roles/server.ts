@@ -87,11 +87,9 @@ export class ObservedServer implements ObservedRole {
   }
 
   certificates(): readonly CertificateInfo[] {
-    return this.#server
-      .certificates()
-      .flatMap(({ use, watched: { files, current } }) =>
-        this.#certificates.describeSet(use, { certFile: files.certFile, caFile: files.clientCaFile }, current),
-      );
+    return this.#server.certificates.flatMap(({ use, files, current }) =>
+      this.#certificates.describeSet(use, { certFile: files.certFile, caFile: files.clientCaFile }, current),
+    );
   }
 
   *agents(): Iterable<AgentPeer> {

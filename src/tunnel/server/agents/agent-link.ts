@@ -1,11 +1,12 @@
 /** One agent stream as the server sees it: its tunnels, its pending dials, what it said about itself. */
 import { ShortLivedMap } from "../../../base/short-lived.js";
 import { TunnelTable } from "../../connection/table.js";
-import type { DialFacts } from "../../connection/tunnel.js";
 import { serverAgentDraining, serverDialEnded, tunnelCut } from "../../events/channels.js";
+import type { Session } from "../../link/open.js";
 import type { PacketStream, StreamEnd, StreamOwner } from "../../link/packet-stream.js";
 import type { Identifiers } from "../../wire/identifiers.js";
 import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
+import type { Dial } from "../dial.js";
 import type { Switchboard } from "../switchboard.js";
 import { PathProbe } from "../watchdog/path-probe.js";
 import type { AgentGroup } from "./choice.js";
@@ -13,16 +14,6 @@ import type { Principal } from "./claims.js";
 
 /** An agent that has just answered is not pinged again, or others could keep it unconfirmed all the time. */
 const SIGN_OF_LIFE_MS = 10_000;
-
-/** A dial that waits for this agent's answer. */
-export interface PendingDial {
-  readonly asked: DialFacts;
-  onAgentAnswer(link: AgentLink, connectId: ConnectId): void;
-  onAgentError(link: AgentLink, error: string): void;
-  /** The agent gave the dial up without a word (DIAL_CLS). */
-  onAgentClosedDial(link: AgentLink): void;
-  onAgentLost(link: AgentLink): void;
-}
 
 export interface AgentIdentity {
   readonly agentId: string;
@@ -44,17 +35,12 @@ export interface AgentIdentity {
   readonly groupKey: string;
 }
 
-/** The connection below a stream; others may share it. */
-export interface AgentConnection {
-  /** Calls back when the peer has answered. */
-  ping(onAnswer: () => void): void;
-}
-
 export class AgentLink implements StreamOwner {
   /** The server's own number for this stream: an agentID is only what a peer claims. */
   readonly number: number;
   readonly identity: AgentIdentity;
-  readonly connection: AgentConnection;
+  /** The connection below the stream; others may share it. */
+  readonly connection: Pick<Session, "ping">;
   readonly stream: PacketStream;
   /** The agent that it belongs to in the choice; set by the registry. */
   group!: AgentGroup;
@@ -72,13 +58,13 @@ export class AgentLink implements StreamOwner {
 
   readonly #board: Switchboard;
   #askedAt = Number.NEGATIVE_INFINITY;
-  readonly #pending = new ShortLivedMap<DialId, PendingDial>();
+  readonly #pending = new ShortLivedMap<DialId, Dial>();
   readonly #closing = new RecentIds();
 
   constructor(
     number: number,
     identity: AgentIdentity,
-    connection: AgentConnection,
+    connection: Pick<Session, "ping">,
     board: Switchboard,
     openStream: (link: AgentLink, number: number) => PacketStream,
   ) {
@@ -114,7 +100,7 @@ export class AgentLink implements StreamOwner {
     return this.#pending.size;
   }
 
-  dials(): IterableIterator<PendingDial> {
+  dials(): IterableIterator<Dial> {
     return this.#pending.values();
   }
 
@@ -154,7 +140,7 @@ export class AgentLink implements StreamOwner {
   // ---- dials -------------------------------------------------------------------------------------------------------
 
   /** False when this dial ID is in use on this link. */
-  dial(dialId: DialId, protocol: string, address: string, dial: PendingDial): boolean {
+  dial(dialId: DialId, protocol: string, address: string, dial: Dial): boolean {
     if (this.#pending.has(dialId)) return false;
     this.#pending.set(dialId, dial);
     this.stream.control({ type: "DIAL_REQ", protocol, address, random: dialId });
@@ -182,7 +168,7 @@ export class AgentLink implements StreamOwner {
       case "DIAL_CLS": {
         const dial = this.#pending.get(packet.random);
         this.#pending.delete(packet.random);
-        dial?.onAgentClosedDial(this);
+        dial?.onAgentClosedDial();
         break;
       }
       case "CLOSE_RSP":
@@ -240,7 +226,7 @@ export class AgentLink implements StreamOwner {
     this.probe?.giveUp();
     const dials = [...this.#pending.values()];
     this.#pending.clear();
-    for (const dial of dials) dial.onAgentLost(this);
+    for (const dial of dials) dial.onAgentLost();
     this.tunnels.linkLost("the agent's stream ended");
   }
 }

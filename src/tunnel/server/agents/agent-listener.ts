@@ -66,7 +66,7 @@ export class AgentListener {
       servercount: String(serverCount),
       ...featureHeader(features),
     });
-    const link = board.newAgentLink(
+    const link = board.addAgent(
       {
         agentId,
         identifiers,
@@ -85,7 +85,6 @@ export class AgentListener {
           observer: board.flights?.open(number, agentId),
         }),
     );
-    board.agentConnected(link);
     // The first of the pings that measure the round trip; gRPC clients answer any number of them.
     call.stream.session.ping(() => {});
     if (features.extended) {

@@ -17,7 +17,8 @@
 
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { at, isRecord } from "../../../base/at.js";
+import { DrawbridgeError, wrapErrors } from "../../../base/errors/error.js";
 import { FollowedFiles, type FollowOptions } from "../../pki/followed-files.js";
 import { judgedHost } from "../../wire/destination.js";
 import type { Identifiers } from "../../wire/identifiers.js";
@@ -43,10 +44,10 @@ const MATCH_KEYS: readonly string[] = ["subject", "issuer", "serviceAccount"] sa
 const CLAIM = /^(default-route|(ipv4|ipv6|host|cidr)=\S+)$/;
 
 export class ClaimRules {
-  readonly #rules: readonly Rule[];
+  readonly rules: readonly Rule[];
 
   constructor(rules: readonly Rule[]) {
-    this.#rules = rules;
+    this.rules = rules;
   }
 
   /** Undefined when everything is allowed, else the sentence that says what is not. */
@@ -63,14 +64,14 @@ export class ClaimRules {
   }
 
   #ruleOf(principal: Principal): Rule | undefined {
-    return this.#rules.find(({ match }) =>
+    return this.rules.find(({ match }) =>
       Object.entries(match).every(([key, pattern]) => globMatches(pattern, principal[key as keyof Principal])),
     );
   }
 
   /** Whether only agents that claim this host may serve it. */
   reserves(host: string): boolean {
-    return this.#rules.some(({ exclusive, mayClaim }) => exclusive && mayClaim.some((each) => reaches(each, host)));
+    return this.rules.some(({ exclusive, mayClaim }) => exclusive && mayClaim.some((each) => reaches(each, host)));
   }
 }
 
@@ -129,71 +130,42 @@ export function parseClaimRules(document: unknown, file: string): ClaimRules {
   const bad = (what: string): never => {
     throw new DrawbridgeError("DB_CLAIMS_FILE", `${file} cannot be used: ${what}.`);
   };
-  const rules = (document as { rules?: unknown } | null)?.rules;
+  const rules = at(document, "rules");
   if (!Array.isArray(rules)) return bad("it needs a list named `rules`");
-  return new ClaimRules(
-    rules.map((rule: Partial<Record<keyof Rule, unknown>> | null, index): Rule => {
-      const match = rule?.match;
-      const mayClaim = rule?.mayClaim;
-      if (typeof match !== "object" || match === null || Object.keys(match).length === 0) {
-        return bad(`rule ${index + 1} needs a \`match\` with subject, issuer or serviceAccount`);
-      }
-      for (const [key, value] of Object.entries(match)) {
-        if (!MATCH_KEYS.includes(key)) return bad(`rule ${index + 1} matches on \`${key}\`, which does not exist`);
-        if (typeof value !== "string") return bad(`rule ${index + 1}: \`${key}\` must be text`);
-      }
-      if (!Array.isArray(mayClaim)) return bad(`rule ${index + 1} needs a list named \`mayClaim\``);
-      const wrong = mayClaim.find((claim) => typeof claim !== "string" || !isClaim(claim));
-      if (wrong !== undefined) return bad(`rule ${index + 1} allows ${JSON.stringify(wrong)}, which is no identifier`);
-      const { exclusive = false, countAsOne = false } = rule!;
-      if (typeof exclusive !== "boolean") return bad(`rule ${index + 1}: \`exclusive\` must be true or false`);
-      if (typeof countAsOne !== "boolean") return bad(`rule ${index + 1}: \`countAsOne\` must be true or false`);
-      return { match, mayClaim, exclusive, countAsOne };
-    }),
-  );
+  return new ClaimRules(rules.map((rule: unknown, index) => parseRule(rule, (what) => bad(`rule ${index + 1}${what}`))));
+}
+
+function parseRule(rule: unknown, bad: (what: string) => never): Rule {
+  const match = at(rule, "match");
+  if (!isRecord(match) || Object.keys(match).length === 0) {
+    return bad(" needs a `match` with subject, issuer or serviceAccount");
+  }
+  for (const [key, value] of Object.entries(match)) {
+    if (!MATCH_KEYS.includes(key)) return bad(` matches on \`${key}\`, which does not exist`);
+    if (typeof value !== "string") return bad(`: \`${key}\` must be text`);
+  }
+  const mayClaim = at(rule, "mayClaim");
+  if (!Array.isArray(mayClaim)) return bad(" needs a list named `mayClaim`");
+  const wrong = mayClaim.find((claim) => typeof claim !== "string" || !isClaim(claim));
+  if (wrong !== undefined) return bad(` allows ${JSON.stringify(wrong)}, which is no identifier`);
+  const isSet = (name: "exclusive" | "countAsOne"): boolean => {
+    const value = at(rule, name) ?? false;
+    return typeof value === "boolean" ? value : bad(`: \`${name}\` must be true or false`);
+  };
+  return { match, mayClaim, exclusive: isSet("exclusive"), countAsOne: isSet("countAsOne") };
 }
 
 /** Half a file may be good YAML with fewer rules, and those would send agents away. */
 const QUIET_MS = 1000;
 
-interface ReadRules {
-  readonly text: string;
-  readonly rules: ClaimRules;
-}
-
 /** Claim rules in a file of YAML or JSON, read again when it changes. Throws when the file cannot be used at first; later the last good rules stay in force. */
-export class ClaimRulesFile {
-  readonly #followed: FollowedFiles<ReadRules>;
-
-  constructor(file: string, { onChange, ...options }: FollowOptions<ClaimRules> = {}) {
-    this.#followed = new FollowedFiles<ReadRules>(
-      { paths: [file], read: () => read(file), isSame: (a, b) => a.text === b.text, quietMs: QUIET_MS },
-      { ...options, onChange: ({ rules }) => onChange?.(rules) },
-    );
+export class ClaimRulesFile extends FollowedFiles<ClaimRules> {
+  constructor(file: string, options: FollowOptions<ClaimRules> = {}) {
+    const read = () => {
+      const what = `${file} cannot be read`;
+      const document: unknown = wrapErrors("DB_CLAIMS_FILE", what, () => parse(readFileSync(file, "utf8")));
+      return parseClaimRules(document, file);
+    };
+    super([file], read, { ...options, quietMs: QUIET_MS });
   }
-
-  get current(): ClaimRules {
-    return this.#followed.current.rules;
-  }
-
-  /** Looks at the file now; true when new rules came into force. */
-  check(): boolean {
-    return this.#followed.check();
-  }
-
-  close(): void {
-    this.#followed.close();
-  }
-}
-
-function read(file: string): ReadRules {
-  let text: string;
-  let document: unknown;
-  try {
-    text = readFileSync(file, "utf8");
-    document = parse(text);
-  } catch (cause) {
-    throw new DrawbridgeError("DB_CLAIMS_FILE", `${file} cannot be read: ${messageOf(cause)}`, { cause });
-  }
-  return { text, rules: parseClaimRules(document, file) };
 }

@@ -6,7 +6,7 @@ import { judgedHost } from "../../wire/destination.js";
 import type { StrategyName } from "../config.js";
 import type { AgentLink } from "./agent-link.js";
 import { type AgentCandidate, AgentGroups, chooseAmong, preferredOf } from "./choice.js";
-import { createStrategy, type Strategy } from "./strategies.js";
+import { Strategy } from "./strategies.js";
 
 /** The first own failure keeps an agent out of favour this long; each further one doubles it. */
 const DEMOTION_MS = 15_000;
@@ -42,7 +42,7 @@ export class AgentRegistry {
     /** Whether only agents that claim this host may have its dials. */
     isReserved: (host: string) => boolean = () => false,
   ) {
-    this.#strategies = strategies.map(createStrategy);
+    this.#strategies = strategies.map((name) => new Strategy(name));
     this.#clock = clock;
     this.#random = random;
     this.#isReserved = isReserved;

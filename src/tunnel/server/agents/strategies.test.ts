@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { parseIdentifiers } from "../../wire/identifiers.js";
 import type { AgentLink } from "./agent-link.js";
 import { AgentGroup } from "./choice.js";
-import { createStrategy, type Strategy } from "./strategies.js";
+import { Strategy } from "./strategies.js";
 
 /** As much of a link as an index looks at. */
 function link(agentId: string, identifiers = "", group = new AgentGroup(agentId)): AgentLink {
@@ -17,8 +17,8 @@ const idsOf = (strategy: Strategy, host: string) =>
 
 describe("default and defaultRoute", () => {
   test("default takes everyone, defaultRoute only who says so", () => {
-    const everyone = createStrategy("default");
-    const routed = createStrategy("defaultRoute");
+    const everyone = new Strategy("default");
+    const routed = new Strategy("defaultRoute");
     for (const each of [link("plain"), link("router", "default-route=true"), link("not", "default-route=yes")]) {
       everyone.add(each);
       routed.add(each);
@@ -28,7 +28,7 @@ describe("default and defaultRoute", () => {
   });
 
   test("several streams of one agent are one key and one candidate, the oldest first", () => {
-    const strategy = createStrategy("default");
+    const strategy = new Strategy("default");
     const group = new AgentGroup("same");
     const [first, second] = [link("same", "", group), link("same", "", group)];
     strategy.add(first);
@@ -44,7 +44,7 @@ describe("default and defaultRoute", () => {
 
   test("removing one of many keeps the rest, whichever it is", () => {
     for (let gone = 0; gone < 4; gone++) {
-      const strategy = createStrategy("default");
+      const strategy = new Strategy("default");
       const links = ["a", "b", "c", "d"].map((id) => link(id));
       for (const each of links) strategy.add(each);
       strategy.remove(links[gone]!);
@@ -55,7 +55,7 @@ describe("default and defaultRoute", () => {
 
 describe("destHost", () => {
   test("matches ipv4, ipv6 and host identifiers", () => {
-    const strategy = createStrategy("destHost");
+    const strategy = new Strategy("destHost");
     strategy.add(link("a", "ipv4=10.0.0.1&host=db&ipv6=fd00::1"));
     strategy.add(link("b", "host=db"));
     expect(idsOf(strategy, "10.0.0.1")).toEqual(["a"]);
@@ -70,13 +70,13 @@ describe("destHost", () => {
     ["ipv6=::ffff:10.0.0.1", "10.0.0.1"],
     ["host=DB.example.", "db.example"],
   ])("an agent with %s has the dials of %s: identifiers count in the one form that dials have", (identifier, host) => {
-    const strategy = createStrategy("destHost");
+    const strategy = new Strategy("destHost");
     strategy.add(link("a", identifier));
     expect(idsOf(strategy, host)).toEqual(["a"]);
   });
 
   test("an agent that names an address twice leaves no trace when it goes", () => {
-    const strategy = createStrategy("destHost");
+    const strategy = new Strategy("destHost");
     const twice = link("a", "ipv6=fd00::1&ipv6=fd00:0::1&host=fd00::1");
     strategy.add(twice);
     expect([strategy.keys, strategy.matches("fd00::1").length]).toEqual([1, 1]);
@@ -87,7 +87,7 @@ describe("destHost", () => {
 
 describe("destCIDR", () => {
   test("the longest prefix wins, per family", () => {
-    const strategy = createStrategy("destCIDR");
+    const strategy = new Strategy("destCIDR");
     strategy.add(link("wide", "cidr=10.0.0.0/8&cidr=::/0"));
     strategy.add(link("narrow", "cidr=10.128.0.0/14"));
     strategy.add(link("host", "cidr=10.128.1.10/32"));
@@ -103,7 +103,7 @@ describe("destCIDR", () => {
   });
 
   test("when the narrow one goes, the wide one takes over", () => {
-    const strategy = createStrategy("destCIDR");
+    const strategy = new Strategy("destCIDR");
     const narrow = [link("n1", "cidr=10.1.0.0/16"), link("n2", "cidr=10.1.0.0/16&cidr=10.1.0.0/16")];
     strategy.add(link("wide", "cidr=10.0.0.0/8"));
     for (const each of narrow) strategy.add(each);
@@ -114,7 +114,7 @@ describe("destCIDR", () => {
   });
 
   test("prefixes of length 0 and of odd lengths match", () => {
-    const strategy = createStrategy("destCIDR");
+    const strategy = new Strategy("destCIDR");
     strategy.add(link("all", "cidr=0.0.0.0/0"));
     strategy.add(link("odd", "cidr=192.168.4.0/23"));
     expect(idsOf(strategy, "8.8.8.8")).toEqual(["all"]);
@@ -124,7 +124,7 @@ describe("destCIDR", () => {
   });
 
   test("an IPv4 address mapped into IPv6 counts as IPv4", () => {
-    const strategy = createStrategy("destCIDR");
+    const strategy = new Strategy("destCIDR");
     strategy.add(link("four", "cidr=10.0.0.0/8"));
     expect(idsOf(strategy, "::ffff:10.1.2.3")).toEqual(["four"]);
   });
@@ -132,7 +132,7 @@ describe("destCIDR", () => {
   test.each(["10.0.0.0", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "10.0.0.0/8x", "/8", "x/8", "fd00::/129", ""])(
     "%j is no prefix and matches nothing",
     (text) => {
-      const strategy = createStrategy("destCIDR");
+      const strategy = new Strategy("destCIDR");
       const odd = link("odd", `cidr=${text}`);
       strategy.add(odd);
       expect(strategy.keys).toBe(0);

@@ -1,36 +1,82 @@
 /** The indexes of agents that strategies look destinations up in. Each keeps its own; an agent may be in several. */
 import { judgedHost, parseHost } from "../../wire/destination.js";
-import { type Address, parseAddress, parsePrefix } from "../../wire/prefix.js";
+import { type Address, type Prefix, parseAddress, parsePrefix } from "../../wire/prefix.js";
 import type { StrategyName } from "../config.js";
 import type { AgentLink } from "./agent-link.js";
 import type { AgentCandidate, AgentGroup } from "./choice.js";
 
-export interface Strategy {
+/** The keys under which each strategy finds an agent: its agentID, or what it says it reaches. */
+const KEYS_OF: Readonly<Record<StrategyName, (link: AgentLink) => readonly string[]>> = {
+  default: ({ identity }) => [identity.agentId],
+  defaultRoute: ({ identity }) => (identity.identifiers.defaultRoute ? [identity.agentId] : []),
+  destHost({ identity: { identifiers } }) {
+    return [...identifiers.ipv4, ...identifiers.ipv6, ...identifiers.host].map(canonicalHost);
+  },
+  destCIDR: (link) => prefixesOf(link).map(({ address, length }) => prefixKey(address, length)),
+};
+
+const NOBODY: readonly AgentCandidate[] = [];
+
+export class Strategy {
   readonly name: StrategyName;
   /** Its agents reach any destination, as far as it knows. */
   readonly takesAnything: boolean;
-  /** Distinct keys in the index: what upstream's ready_backends counts. */
-  readonly keys: number;
-  add(link: AgentLink): void;
-  remove(link: AgentLink): void;
-  /** Everyone who can reach `host`, best kind of match only. */
-  matches(host: string): readonly AgentCandidate[];
-}
+  readonly #all = new CandidateList();
+  readonly #byKey = new Map<string, CandidateList>();
+  /** Prefix lengths that were ever in use per family, longest first, so that a look-up is a few Map probes. */
+  readonly #lengths: Record<"ipv4" | "ipv6", number[]> = { ipv4: [], ipv6: [] };
 
-export function createStrategy(name: StrategyName): Strategy {
-  switch (name) {
-    case "default":
-      return new ByAgent(name, () => true);
-    case "defaultRoute":
-      return new ByAgent(name, (link) => link.identity.identifiers.defaultRoute);
-    case "destHost":
-      return new ByHost();
-    case "destCIDR":
-      return new ByPrefix();
+  constructor(name: StrategyName) {
+    this.name = name;
+    this.takesAnything = name === "default" || name === "defaultRoute";
+  }
+
+  /** Distinct keys in the index: what upstream's ready_backends counts. */
+  get keys(): number {
+    return this.#byKey.size;
+  }
+
+  add(link: AgentLink): void {
+    for (const key of KEYS_OF[this.name](link)) {
+      this.#all.add(link);
+      let list = this.#byKey.get(key);
+      if (list === undefined) {
+        list = new CandidateList();
+        this.#byKey.set(key, list);
+      }
+      list.add(link);
+    }
+    if (this.name === "destCIDR") for (const prefix of prefixesOf(link)) this.#noteLength(prefix);
+  }
+
+  remove(link: AgentLink): void {
+    this.#all.remove(link);
+    for (const key of KEYS_OF[this.name](link)) {
+      const list = this.#byKey.get(key);
+      list?.remove(link);
+      if (list?.candidates.length === 0) this.#byKey.delete(key);
+    }
+  }
+
+  /** Everyone who can reach `host`, best kind of match only. */
+  matches(host: string): readonly AgentCandidate[] {
+    if (this.takesAnything) return this.#all.candidates;
+    if (this.name === "destHost") return this.#byKey.get(host)?.candidates ?? NOBODY;
+    const address = parseAddress(host);
+    if (address === undefined) return NOBODY;
+    for (const length of this.#lengths[address.kind()]) {
+      const found = this.#byKey.get(prefixKey(address, length));
+      if (found !== undefined) return found.candidates;
+    }
+    return NOBODY;
+  }
+
+  #noteLength({ address, length }: Prefix): void {
+    const lengths = this.#lengths[address.kind()];
+    if (!lengths.includes(length)) lengths.push(length);
+    lengths.sort((a, b) => b - a);
   }
 }
-
-const NOBODY: readonly AgentCandidate[] = [];
 
 interface Entry extends AgentCandidate {
   readonly links: AgentLink[];
@@ -67,153 +113,9 @@ class CandidateList {
   }
 }
 
-/** Candidates by key. */
-class Index {
-  readonly #lists = new Map<string, CandidateList>();
-
-  get size(): number {
-    return this.#lists.size;
-  }
-
-  get(key: string): readonly AgentCandidate[] {
-    return this.#lists.get(key)?.candidates ?? NOBODY;
-  }
-
-  add(key: string, link: AgentLink): void {
-    let list = this.#lists.get(key);
-    if (list === undefined) {
-      list = new CandidateList();
-      this.#lists.set(key, list);
-    }
-    list.add(link);
-  }
-
-  remove(key: string, link: AgentLink): void {
-    const list = this.#lists.get(key);
-    list?.remove(link);
-    if (list?.candidates.length === 0) this.#lists.delete(key);
-  }
-}
-
-/** `default` and `defaultRoute`: any agent that qualifies reaches anything. */
-class ByAgent implements Strategy {
-  readonly name: StrategyName;
-  readonly takesAnything = true;
-  readonly #qualifies: (link: AgentLink) => boolean;
-  readonly #all = new CandidateList();
-  /** Streams by agentID. */
-  readonly #ids = new Map<string, number>();
-
-  constructor(name: StrategyName, qualifies: (link: AgentLink) => boolean) {
-    this.name = name;
-    this.#qualifies = qualifies;
-  }
-
-  get keys(): number {
-    return this.#ids.size;
-  }
-
-  add(link: AgentLink): void {
-    if (!this.#qualifies(link)) return;
-    this.#all.add(link);
-    this.#count(link.identity.agentId, 1);
-  }
-
-  remove(link: AgentLink): void {
-    if (!this.#qualifies(link)) return;
-    this.#all.remove(link);
-    this.#count(link.identity.agentId, -1);
-  }
-
-  #count(agentId: string, change: number): void {
-    const streams = (this.#ids.get(agentId) ?? 0) + change;
-    if (streams > 0) this.#ids.set(agentId, streams);
-    else this.#ids.delete(agentId);
-  }
-
-  matches(): readonly AgentCandidate[] {
-    return this.#all.candidates;
-  }
-}
-
-/** `destHost`: the destination's host is among the agent's `ipv4`, `ipv6` or `host` identifiers. */
-class ByHost implements Strategy {
-  readonly name = "destHost";
-  readonly takesAnything = false;
-  readonly #index = new Index();
-
-  get keys(): number {
-    return this.#index.size;
-  }
-
-  add(link: AgentLink): void {
-    for (const key of hostKeys(link)) this.#index.add(key, link);
-  }
-
-  remove(link: AgentLink): void {
-    for (const key of hostKeys(link)) this.#index.remove(key, link);
-  }
-
-  matches(host: string): readonly AgentCandidate[] {
-    return this.#index.get(host);
-  }
-}
-
-function hostKeys({ identity: { identifiers } }: AgentLink): string[] {
-  return [...identifiers.ipv4, ...identifiers.ipv6, ...identifiers.host].map(canonicalHost);
-}
-
 /** Destinations come in their one form, so an agent's identifiers are brought into it, too; what is no host stays. */
 function canonicalHost(identifier: string): string {
   return judgedHost(parseHost(identifier)?.text ?? identifier);
-}
-
-/** `destCIDR`: the destination's address lies in one of the agent's `cidr` identifiers; the longest prefix wins. */
-class ByPrefix implements Strategy {
-  readonly name = "destCIDR";
-  readonly takesAnything = false;
-  readonly #index = new Index();
-  /** Prefix lengths in use per family, longest first, so that a look-up is a few Map probes. */
-  #lengths: Record<"ipv4" | "ipv6", number[]> = { ipv4: [], ipv6: [] };
-  readonly #lengthUse = new Map<string, number>();
-
-  get keys(): number {
-    return this.#index.size;
-  }
-
-  add(link: AgentLink): void {
-    for (const { family, key, length } of prefixesOf(link)) {
-      this.#index.add(key, link);
-      this.#count(family, length, 1);
-    }
-  }
-
-  remove(link: AgentLink): void {
-    for (const { family, key, length } of prefixesOf(link)) {
-      this.#index.remove(key, link);
-      this.#count(family, length, -1);
-    }
-  }
-
-  matches(host: string): readonly AgentCandidate[] {
-    const address = parseAddress(host);
-    if (address === undefined) return NOBODY;
-    const family = address.kind();
-    for (const length of this.#lengths[family]) {
-      const found = this.#index.get(prefixKey(address, length));
-      if (found.length > 0) return found;
-    }
-    return NOBODY;
-  }
-
-  #count(family: "ipv4" | "ipv6", length: number, change: number): void {
-    const key = `${family}/${length}`;
-    const use = (this.#lengthUse.get(key) ?? 0) + change;
-    this.#lengthUse.set(key, use);
-    const lengths = this.#lengths[family].filter((each) => each !== length);
-    if (use > 0) lengths.push(length);
-    this.#lengths[family] = lengths.sort((a, b) => b - a);
-  }
 }
 
 function prefixKey(address: Address, length: number): string {
@@ -227,11 +129,6 @@ function prefixKey(address: Address, length: number): string {
 }
 
 /** Upstream never validated these; one that is no prefix matches nothing. */
-function prefixesOf({ identity }: AgentLink): { family: "ipv4" | "ipv6"; key: string; length: number }[] {
-  return identity.identifiers.cidr.flatMap((text) => {
-    const prefix = text.includes("/") ? parsePrefix(text) : undefined;
-    if (prefix === undefined) return [];
-    const { address, length } = prefix;
-    return [{ family: address.kind(), key: prefixKey(address, length), length }];
-  });
+function prefixesOf({ identity }: AgentLink): Prefix[] {
+  return identity.identifiers.cidr.flatMap((text) => (text.includes("/") ? (parsePrefix(text) ?? []) : []));
 }

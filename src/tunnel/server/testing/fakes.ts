@@ -8,7 +8,7 @@ import { PacketMeter, SegmentCounters } from "../../link/packet-meter.js";
 import type { PacketStream } from "../../link/packet-stream.js";
 import { parseIdentifiers } from "../../wire/identifiers.js";
 import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
-import type { AgentConnection, AgentLink } from "../agents/agent-link.js";
+import type { AgentLink } from "../agents/agent-link.js";
 import { AgentRegistry } from "../agents/registry.js";
 import type { StrategyName } from "../config.js";
 import { type Caller, type DialRefusal, newDialId } from "../dial.js";
@@ -95,7 +95,7 @@ export interface FakeAgent {
 
 /** Where an agent's stream comes from; alone on a connection that answers pings at once unless told otherwise. */
 export interface FakePlace {
-  readonly connection?: AgentConnection;
+  readonly connection?: AgentLink["connection"];
   readonly principal?: string;
 }
 
@@ -137,13 +137,12 @@ function join(
   const claimant = { subject: principal, issuer: "", serviceAccount: "" };
   const stream = new FakeStream();
   stream.extended = features.extended;
-  const link = board.newAgentLink(
+  const link = board.addAgent(
     { agentId, identifiers, identifierText, remote: "test", principal, ...features, program: "", claimant, groupKey },
     connection,
     () => stream.asStream,
   );
   stream.onFailed = () => link.onClosed({ status: 14, reason: stream.cancelled });
-  board.agentConnected(link);
   const answered = new Set<DialId>();
   const open = () => {
     const dials = stream.packets.filter((packet) => packet.type === "DIAL_REQ");

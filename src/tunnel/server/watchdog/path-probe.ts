@@ -3,6 +3,7 @@
  * callers' connections, marked so that nobody counts, shows or waits for it. One probe at a time.
  */
 import { randomBytes } from "node:crypto";
+import type { Clock } from "../../../base/clock.js";
 import { shown } from "../../../base/redact/redact.js";
 import type { TunnelTable } from "../../connection/table.js";
 import type { NearEvents, Port } from "../../connection/tunnel.js";
@@ -34,11 +35,9 @@ export class PathProbe {
    * wedged, and ending it would only hurt.
    */
   silentFailures = 0;
-  #state: PathHealth["state"] = "unknown";
+  /** The state of the path as of the last probe. */
+  health: PathHealth = { state: "unknown" };
   #askedAt = 0;
-  #checkedAt = 0;
-  #roundTripMs = 0;
-  #error = "";
   #trafficBefore = 0;
   readonly #tunnels: TunnelTable;
   readonly #stream: PacketStream;
@@ -71,32 +70,20 @@ export class PathProbe {
   }
 
   /** Everything came back; answers how long it took. */
-  worked(now: number): number {
-    this.#state = "ok";
-    this.#checkedAt = now;
+  worked(clock: Clock): number {
     this.failures = 0;
     this.silentFailures = 0;
-    this.#roundTripMs = now - this.#askedAt;
-    return this.#roundTripMs;
+    const roundTripMs = clock.now() - this.#askedAt;
+    const rounded = Math.round(roundTripMs * 100) / 100;
+    this.health = { state: "ok", checkedAt: Math.round(clock.date()), roundTripMs: rounded };
+    return roundTripMs;
   }
 
-  failed(now: number, error: string): void {
-    this.#state = "failing";
-    this.#checkedAt = now;
-    this.failures++;
+  failed(clock: Clock, error: string): void {
+    const failures = ++this.failures;
     this.silentFailures = this.#traffic() === this.#trafficBefore ? this.silentFailures + 1 : 0;
     // An agent may have worded it.
-    this.#error = shown(error);
-  }
-
-  /** The state of the path; `epoch` is the difference between milliseconds since 1970 and the clock. */
-  health(epoch: number): PathHealth {
-    if (this.#state === "unknown") return { state: "unknown" };
-    const checkedAt = Math.round(epoch + this.#checkedAt);
-    if (this.#state === "ok") {
-      return { state: "ok", checkedAt, roundTripMs: Math.round(this.#roundTripMs * 100) / 100 };
-    }
-    return { state: "failing", checkedAt, failures: this.failures, error: this.#error };
+    this.health = { state: "failing", checkedAt: Math.round(clock.date()), failures, error: shown(error) };
   }
 
   /** Ends the probe without a verdict of its own; answers how far it had come. */

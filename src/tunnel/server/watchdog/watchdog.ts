@@ -35,7 +35,6 @@ export class Watchdog {
   readonly #parts: WatchdogParts;
   readonly #random: () => number;
   readonly #tickMs: number;
-  readonly #epoch: number;
   #lastTick = 0;
   #cancelTick: (() => void) | undefined;
 
@@ -44,7 +43,6 @@ export class Watchdog {
     this.#random = parts.random ?? Math.random;
     const { intervalMs, timeoutMs } = parts.config;
     this.#tickMs = Math.min(SLOWEST_TICK_MS, Math.max(10, Math.min(intervalMs, timeoutMs) / 4));
-    this.#epoch = parts.clock.date() - parts.clock.now();
   }
 
   start(): void {
@@ -59,7 +57,7 @@ export class Watchdog {
 
   /** `unknown` for those that have no echo, and before the first answer. */
   pathOf(link: AgentLink): PathHealth {
-    return link.probe?.health(this.#epoch) ?? { state: "unknown" };
+    return link.probe?.health ?? { state: "unknown" };
   }
 
   /** The path of the server: it works when that of one agent does. */
@@ -102,34 +100,29 @@ export class Watchdog {
     probe.deadline = now + config.timeoutMs;
     probe.nextAt = now + config.intervalMs * (1 - SPREAD + 2 * SPREAD * this.#random());
     probe.start(now, (failure) => {
-      if (failure === undefined) this.#worked(link, probe, clock.now());
-      else this.#failed(link, probe, failure);
+      if (failure !== undefined) {
+        this.#failed(link, probe, failure);
+        return;
+      }
+      const failuresBefore = probe.failures;
+      const roundTripMs = probe.worked(clock);
+      serverPathChecked.publish({ ...this.#about(link), failures: 0, failuresBefore, roundTripMs });
     });
-  }
-
-  #worked(link: AgentLink, probe: PathProbe, now: number): void {
-    const failuresBefore = probe.failures;
-    const roundTripMs = probe.worked(now);
-    serverPathChecked.publish({ ...this.#about(link), failures: 0, failuresBefore, roundTripMs });
   }
 
   #failed(link: AgentLink, probe: PathProbe, error: string): void {
     const { clock, config, registry } = this.#parts;
-    const now = clock.now();
     const failuresBefore = probe.failures;
-    probe.failed(now, error);
+    probe.failed(clock, error);
     // Asked again at once: callers wait for this link.
-    probe.nextAt = now;
+    probe.nextAt = clock.now();
     registry.demote(link);
     const { failures } = probe;
     serverPathChecked.publish({ ...this.#about(link), failures, failuresBefore, error });
-    if (probe.silentFailures >= config.failures) this.#recycle(link, failures, error);
-  }
-
-  #recycle(link: AgentLink, failures: number, error: string): void {
+    if (probe.silentFailures < config.failures) return;
     serverLinkRecycled.publish({ ...this.#about(link), failures, error });
     link.dismiss(GrpcStatus.UNAVAILABLE, `nothing comes through this link any more: ${error}`);
-    this.#parts.clock.after(DISMISSAL_MS, () => link.disconnect());
+    clock.after(DISMISSAL_MS, () => link.disconnect());
   }
 
   #about(link: AgentLink) {
