@@ -119,7 +119,10 @@ function isRunning(holder: LockHolder | undefined): boolean {
   const { pid, space = numberSpace(), renewedAt } = holder;
   if (space !== numberSpace()) return systemClock.date() - renewedAt < STALE_MS;
   // This process takes turns with itself already, so the lock is from one that had its number before.
-  if (pid === process.pid) return false;
+  return pid !== process.pid && isProcessRunning(pid);
+}
+
+export function isProcessRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

@@ -10,8 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Finding } from "../../src/base/finding.js";
 import { inject } from "../../src/cluster/bootstrap/inject/inject.js";
 import type { Analysis } from "../../src/insight/diagnosis/analyze.js";
-import { certificatesFor } from "../../src/tunnel/pki/certificates-for.js";
-import { writePki } from "../../src/tunnel/pki/write-pki.js";
+import { certificatesFor, writePki } from "../../src/tunnel/pki/write-pki.js";
 import { BootstrapHost } from "../support/ignition-fixtures/host/bootstrap-host.js";
 import { bootstrapIgnition } from "../support/ignition-fixtures/ignition.js";
 import { shapes } from "../support/ignition-fixtures/releases.js";

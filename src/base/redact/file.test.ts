@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { certificatesFor } from "../../tunnel/pki/certificates-for.js";
+import { certificatesFor } from "../../tunnel/pki/write-pki.js";
 import { redactFile } from "./file.js";
 
 const pems = [

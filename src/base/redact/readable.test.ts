@@ -2,7 +2,7 @@
 import { createHash, generateKeyPairSync, randomBytes, randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { certificatesFor } from "../../tunnel/pki/certificates-for.js";
+import { certificatesFor } from "../../tunnel/pki/write-pki.js";
 import { redactFile } from "./file.js";
 
 const digest = (encoding: "hex" | "base64"): string => createHash("sha256").update(randomBytes(9)).digest(encoding);

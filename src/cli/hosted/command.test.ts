@@ -3,8 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { certificatesFor } from "../../tunnel/pki/certificates-for.js";
-import { writePki } from "../../tunnel/pki/write-pki.js";
+import { certificatesFor, writePki } from "../../tunnel/pki/write-pki.js";
 import { drawbridge } from "../commands.js";
 
 let scratch: string;

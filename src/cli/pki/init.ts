@@ -1,10 +1,9 @@
 /** `drawbridge pki init`: a whole set of certificates, or nothing. */
 
 import { DrawbridgeError } from "../../base/errors/error.js";
-import { certificatesFor } from "../../tunnel/pki/certificates-for.js";
-import { comparePki, type PkiManifest, readPkiManifest } from "../../tunnel/pki/manifest.js";
+import { certificatesFor, writePki } from "../../tunnel/pki/write-pki.js";
+import { type PkiManifest, pkiDifferences, readPkiManifest } from "../../tunnel/pki/manifest.js";
 import type { ProfileName, ProfileOptions } from "../../tunnel/pki/profiles.js";
-import { writePki } from "../../tunnel/pki/write-pki.js";
 import { list, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Input } from "../framework/define.js";
@@ -36,11 +35,6 @@ const flags = {
 
 type InitFlags = Values<typeof flags>;
 
-interface Request {
-  readonly profile: ProfileName;
-  readonly options: ProfileOptions[ProfileName];
-}
-
 export default defineCommand({
   purpose: "Makes a signer and all certificates of a bridge or a hosted control plane, all of them or none.",
   examples: [
@@ -48,12 +42,18 @@ export default defineCommand({
     "drawbridge pki init --profile hosted --dir tls --namespace clusters-demo --dns konnectivity.example",
   ],
   flags,
-  async run({ dir, replace, ...given }: InitFlags, input) {
-    const request = requestOf({ dir, replace, ...given }, input, replace ? await readPkiManifest(dir) : undefined);
-    const present = replace ? undefined : await presentSet(dir, request);
-    if (present) return { dir, made: false, manifest: present };
-    const issued = await certificatesFor(request.profile, request.options as never);
-    const manifest = await writePki(dir, issued, { keepSignerKeys: given.keepSignerKey, replace });
+  async run(flags: InitFlags, input) {
+    const { dir, replace } = flags;
+    const present = await readPkiManifest(dir);
+    const { profile, options } = requestOf(flags, input, replace ? present : undefined);
+    if (present !== undefined && !replace) {
+      const differences = await pkiDifferences(dir, present, profile, options as never);
+      if (differences.length === 0) return { dir, made: false, manifest: present };
+      const message = `${dir} holds a set that is not the one asked for: ${differences.join("; ")}.`;
+      throw new DrawbridgeError("DB_PKI_EXISTS", message);
+    }
+    const issued = await certificatesFor(profile, options as never);
+    const manifest = await writePki(dir, issued, { keepSignerKeys: flags.keepSignerKey, replace });
     return { dir, made: true, manifest };
   },
   show({ dir, made, manifest }) {
@@ -65,16 +65,8 @@ export default defineCommand({
   },
 });
 
-/** The set that is there, if it is the one asked for. Throws DB_PKI_EXISTS, with the differences, if it is another. */
-async function presentSet(dir: string, { profile, options }: Request): Promise<PkiManifest | undefined> {
-  const comparison = await comparePki(dir, profile, options as never);
-  if (comparison.state === "absent") return undefined;
-  if (comparison.state === "same") return comparison.manifest;
-  const message = `${dir} holds a set that is not the one asked for: ${comparison.why.join("; ")}.`;
-  throw new DrawbridgeError("DB_PKI_EXISTS", message);
-}
 
-function requestOf(flags: InitFlags, input: Input, before: PkiManifest | undefined): Request {
+function requestOf(flags: InitFlags, input: Input, before: PkiManifest | undefined) {
   const profile = flags.profile ?? before?.profile;
   if (profile === undefined) throw refused("--profile is missing: bootstrap or hosted");
   const options = {

@@ -1,5 +1,5 @@
 /** `drawbridge pki issue`: one more certificate from a kept signer. */
-import { addCertificate } from "../../tunnel/pki/add-certificate.js";
+import { addCertificate } from "../../tunnel/pki/renew.js";
 import { list, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";

@@ -6,8 +6,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest"
 import { keepAddress } from "../../cluster/bootstrap/address/record.js";
 import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
 import { ClusterStub } from "../../cluster/kube/testing/cluster-stub.js";
-import { certificatesFor } from "../../tunnel/pki/certificates-for.js";
-import { writePki } from "../../tunnel/pki/write-pki.js";
+import { certificatesFor, writePki } from "../../tunnel/pki/write-pki.js";
 import { type BridgeDescription, describeBridge } from "./bridge.js";
 import { verifyBridge } from "./verify.js";
 

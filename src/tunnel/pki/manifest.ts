@@ -6,11 +6,9 @@ import { access, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
-import type { IssuedPki } from "./certificates-for.js";
 import type { PemPair } from "./issue.js";
 import { leafIn } from "./pem.js";
-import type { LeafPlan, ProfileName, ProfileOptions, ProfileSet, SignerPlan } from "./profiles.js";
-import { profiles } from "./profiles.js";
+import { type LeafPlan, type ProfileName, type ProfileOptions, type ProfileSet, type SignerPlan, profiles } from "./profiles.js";
 
 export const MANIFEST_FILE = "pki.json";
 
@@ -31,20 +29,6 @@ export interface PkiManifest extends Omit<ProfileSet, "signers" | "leaves"> {
   readonly leaves: readonly LeafEntry[];
 }
 
-export function manifestOf(issued: IssuedPki, signerKeysKept: boolean): PkiManifest {
-  const { profile, options, set, madeAt, signers, leaves } = issued;
-  return {
-    version: 1,
-    profile,
-    madeAt: madeAt.toISOString(),
-    signerKeysKept,
-    options,
-    ...set,
-    signers: set.signers.map((plan) => ({ ...plan, ...validityOf(signers.get(plan.name)!.certificatePem) })),
-    leaves: set.leaves.map((plan) => ({ ...plan, ...validityOf(leaves.get(plan.name)!.certificatePem) })),
-  };
-}
-
 /** Times in ISO 8601. */
 export function validityOf(certificatePem: string) {
   const { validFrom, validTo } = leafIn(certificatePem);
@@ -61,20 +45,16 @@ export interface SetFiles {
 }
 
 /** Names and texts of files in the order in which they may replace others: trust first, the manifest last. */
-export function fileTexts(set: SetFiles, manifest: PkiManifest): [name: string, text: string][] {
+export function* fileTexts(set: SetFiles, manifest: PkiManifest): Iterable<[name: string, text: string]> {
   const { signers = [], signerKeys = false, leaves = [], bundles = [] } = set;
-  const pairs = [
-    ...[...signers].map(([name, pair]) => ({ name, pair, hasKey: signerKeys })),
-    ...[...leaves].map(([name, pair]) => ({ name, pair, hasKey: true })),
-  ];
-  return [
-    ...[...bundles].map(([name, text]): [string, string] => [`${name}.crt`, text]),
-    ...pairs.flatMap(({ name, pair, hasKey }): [string, string][] => [
-      ...(hasKey ? [[`${name}.key`, pair.privateKeyPem] as [string, string]] : []),
-      [`${name}.crt`, pair.certificatePem],
-    ]),
-    [MANIFEST_FILE, `${JSON.stringify(manifest, undefined, 2)}\n`],
-  ];
+  for (const [name, text] of bundles) yield [`${name}.crt`, text];
+  for (const pairs of [signers, leaves]) {
+    for (const [name, { certificatePem, privateKeyPem }] of pairs) {
+      if (signerKeys || pairs === leaves) yield [`${name}.key`, privateKeyPem];
+      yield [`${name}.crt`, certificatePem];
+    }
+  }
+  yield [MANIFEST_FILE, `${JSON.stringify(manifest, undefined, 2)}\n`];
 }
 
 /** Every file the set consists of, the manifest included. */
@@ -85,6 +65,13 @@ export function filesOf({ signers, leaves, bundles, signerKeysKept }: PkiManifes
     ...bundles.map(({ name }) => `${name}.crt`),
     MANIFEST_FILE,
   ];
+}
+
+/** Throws DB_PKI_MANIFEST when the directory holds no set of ours. */
+export async function requireManifest(dir: string): Promise<PkiManifest> {
+  const manifest = await readPkiManifest(dir);
+  if (manifest !== undefined) return manifest;
+  throw new DrawbridgeError("DB_PKI_MANIFEST", `${dir} holds no ${MANIFEST_FILE}, so what belongs there is not known.`);
 }
 
 /** The manifest of a directory; undefined when there is none. */
@@ -122,54 +109,43 @@ function unusable(file: string, why: string, cause?: unknown): DrawbridgeError {
   return new DrawbridgeError("DB_PKI_MANIFEST", `${file} cannot be used: ${why}.`, { cause });
 }
 
-export type Comparison =
-  | { readonly state: "absent" }
-  | { readonly state: "same"; readonly manifest: PkiManifest }
-  /** `why` in half sentences. */
-  | { readonly state: "different"; readonly manifest: PkiManifest; readonly why: readonly string[] };
-
-/** Whether the certificates in a directory are the ones that are wanted now. */
-export async function comparePki<Name extends ProfileName>(
+/** How the certificates in a directory differ from the ones that are wanted now, in half sentences. */
+export async function pkiDifferences<Name extends ProfileName>(
   dir: string,
+  manifest: PkiManifest,
   profile: Name,
   options: ProfileOptions[Name],
   now = new Date(),
-): Promise<Comparison> {
-  const manifest = await readPkiManifest(dir);
-  if (manifest === undefined) return { state: "absent" };
-  const why = [
+): Promise<string[]> {
+  return [
     ...(manifest.profile === profile
       ? differences(manifest, profiles[profile](options))
       : [`made for ${manifest.profile}`]),
     ...(await missing(dir, manifest)),
-    ...spent(manifest, now),
+    ...[...manifest.signers, ...manifest.leaves]
+      .filter((entry) => dueAt(entry) <= now.getTime())
+      .map(({ name, notAfter }) => `${name} ends ${notAfter}`),
   ];
-  return why.length === 0 ? { state: "same", manifest } : { state: "different", manifest, why };
 }
 
 /** Lifetimes are left out: a set that is still good need not be made again for the sake of another length. */
 function differences(made: PkiManifest, wanted: ProfileSet): string[] {
-  const found: string[] = [];
-  if (made.key !== wanted.key) found.push(`its keys are ${made.key}, not ${wanted.key}`);
-  for (const list of ["signers", "leaves"] as const) {
-    for (const plan of wanted[list]) {
-      const entry = (made[list] as readonly (SignerPlan | LeafPlan)[]).find(({ name }) => name === plan.name);
-      found.push(...(entry === undefined ? [`${plan.name} is not in it`] : differenceOf(entry, plan)));
+  const entries: readonly (SignerPlan | LeafPlan)[] = [...made.signers, ...made.leaves];
+  const found = [...wanted.signers, ...wanted.leaves].flatMap((plan) => {
+    const entry = entries.find(({ name }) => name === plan.name);
+    if (entry === undefined) return [`${plan.name} is not in it`];
+    const [have, want] = [addressesOf(entry), addressesOf(plan)];
+    if (!isDeepStrictEqual(new Set(have), new Set(want))) {
+      return [`${plan.name} is for ${have.join(", ") || "no address"}, not for ${want.join(", ") || "none"}`];
     }
-  }
-  return found;
+    const [is, shall] = [entry, plan].map(({ commonName, organizations }) => [commonName, ...organizations].join(", "));
+    return is === shall ? [] : [`${plan.name} is named ${is}, not ${shall}`];
+  });
+  return made.key === wanted.key ? found : [`its keys are ${made.key}, not ${wanted.key}`, ...found];
 }
 
-function differenceOf(entry: SignerPlan | LeafPlan, plan: SignerPlan | LeafPlan): string[] {
-  const [have, want] = [entry, plan].map((each) =>
-    "ipAddresses" in each ? [...each.ipAddresses, ...each.dnsNames] : [],
-  );
-  if (!isDeepStrictEqual(new Set(have), new Set(want))) {
-    return [`${plan.name} is for ${have!.join(", ") || "no address"}, not for ${want!.join(", ") || "none"}`];
-  }
-  const subject = ({ commonName, organizations }: SignerPlan | LeafPlan) => [commonName, ...organizations].join(", ");
-  return subject(entry) === subject(plan) ? [] : [`${plan.name} is named ${subject(entry)}, not ${subject(plan)}`];
-}
+const addressesOf = (plan: SignerPlan | LeafPlan): readonly string[] =>
+  "ipAddresses" in plan ? [...plan.ipAddresses, ...plan.dnsNames] : [];
 
 async function missing(dir: string, manifest: PkiManifest): Promise<string[]> {
   const found: string[] = [];
@@ -179,14 +155,14 @@ async function missing(dir: string, manifest: PkiManifest): Promise<string[]> {
   return found;
 }
 
-function spent({ signers, leaves }: PkiManifest, now: Date): string[] {
-  return [...signers, ...leaves]
-    .filter((entry) => dueAt(entry) <= now.getTime())
-    .map(({ name, notAfter }) => `${name} ends ${notAfter}`);
+interface Life {
+  readonly notBefore: string | Date;
+  readonly notAfter: string | Date;
+  readonly validForMs?: number | undefined;
 }
 
 /** When a certificate is due: in the last third of the life it was given, back-dating apart. */
-export function dueAt(entry: Validity & { readonly validForMs?: number }): number {
-  const [start, end] = [Date.parse(entry.notBefore), Date.parse(entry.notAfter)];
-  return end - Math.min(end - start, entry.validForMs ?? Number.POSITIVE_INFINITY) / 3;
+export function dueAt({ notBefore, notAfter, validForMs = Number.POSITIVE_INFINITY }: Life): number {
+  const [start, end] = [new Date(notBefore).getTime(), new Date(notAfter).getTime()];
+  return end - Math.min(end - start, validForMs) / 3;
 }

@@ -3,12 +3,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { addCertificate } from "./add-certificate.js";
-import { certificatesFor } from "./certificates-for.js";
+import { addCertificate, renewPki } from "./renew.js";
+import { certificatesFor, writePki } from "./write-pki.js";
 import { readPkiManifest } from "./manifest.js";
-import { renewPki } from "./renew.js";
 import { opensslAvailable, verifies } from "./testing/openssl.js";
-import { writePki } from "./write-pki.js";
 
 const hour = 3_600_000;
 const start = new Date();

@@ -1,5 +1,5 @@
 /**
- * Renews a set in a directory whose signers' keys were kept.
+ * Renews or extends a set in a directory whose signers' keys were kept.
  *
  * The signers themselves get new keys in three steps, so that nobody meets a certificate whose signer it does not know:
  *
@@ -7,23 +7,17 @@
  *   2. renewPki            issues again whatever a former signer signed. Hand the certificates out.
  *   3. dropFormerSigners   bundles hold the new signers only. Hand the bundles out.
  */
-import { readFile } from "node:fs/promises";
+import type { X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { replaceFiles } from "../../base/files.js";
-import { readCertificateSet } from "./certificate-set.js";
-import {
-  type Authority,
-  createAuthority,
-  extendAuthority,
-  issueCertificate,
-  loadAuthority,
-  type PemPair,
-} from "./issue.js";
+import { type Authority, createAuthority, extendAuthority, issueCertificate, loadAuthority, type PemPair } from "./issue.js";
 import { pairCertificate, requestOf } from "./keep.js";
-import type { LeafEntry, PkiManifest, SetFiles, SignerEntry } from "./manifest.js";
-import { dueAt, fileTexts, MANIFEST_FILE, readPkiManifest, validityOf } from "./manifest.js";
-import { isSignedBy, leafIn, readableCertificates } from "./pem.js";
+import { dueAt, fileTexts, type LeafEntry, type PkiManifest, requireManifest, type SetFiles, validityOf } from "./manifest.js";
+import { isSignedBy, readableCertificates } from "./pem.js";
+import { type LeafPlan, nodeAgent } from "./profiles.js";
+import { issueError } from "./request.js";
 import { writeError } from "./write-pki.js";
 
 export interface RenewOptions {
@@ -35,59 +29,42 @@ export interface RenewOptions {
 /** Issues again what is due, with the signers' kept keys. */
 export async function renewPki(dir: string, { all = false, now = new Date() }: RenewOptions = {}) {
   const manifest = await requireManifest(dir);
-  const present = await presentSigners(dir, manifest);
-  const ofFormerSigner = await formerlySigned(dir, manifest, present);
+  const strays = formerlySigned(dir, manifest);
+  // A pair that was half replaced, lost or damaged is due whatever its dates say.
   const due = manifest.leaves.filter(
-    (entry) => all || dueAt(entry) <= now.getTime() || !fits(dir, entry) || ofFormerSigner.includes(entry.name),
+    (entry) =>
+      all ||
+      dueAt(entry) <= now.getTime() ||
+      strays.includes(entry.name) ||
+      typeof pairCertificate(readPair(dir, entry.name)) === "string",
   );
-  const { signers, extended } = await signersFor(dir, manifest, due, now);
   const leaves = new Map<string, PemPair>();
-  for (const entry of due) {
-    leaves.set(entry.name, await issueCertificate(signers.get(entry.signer)!, requestOf(manifest, entry, now)));
+  const extended = new Map<string, Authority>();
+  for (const entry of manifest.signers) {
+    const asked = due.filter(({ signer }) => signer === entry.name);
+    const end = Date.parse(entry.notAfter);
+    // It is due itself, or about to cut short what it is asked to sign.
+    const isShort = dueAt(entry) <= now.getTime() || asked.some(({ validForMs }) => now.getTime() + validForMs > end);
+    if (!isShort && asked.length === 0) continue;
+    let authority = await loadSigner(dir, entry.name);
+    if (isShort) {
+      authority = await extendAuthority(authority, requestOf(manifest, entry, now));
+      extended.set(entry.name, authority);
+    }
+    for (const leaf of asked) leaves.set(leaf.name, await issueCertificate(authority, requestOf(manifest, leaf, now)));
   }
-  const { bundles, former } = await trustIn(dir, manifest, { signers: new Map([...present, ...extended]), now });
+  const { bundles, former } = trustIn(dir, manifest, { signers: extended, now });
   const isChanged = leaves.size + extended.size + bundles.size > 0;
   const next = isChanged ? await replaceInside(dir, manifest, { signers: extended, bundles, leaves }) : manifest;
   return {
     /** Names of the certificates that were issued again, with new keys. */
-    renewed: [...leaves.keys()],
+    renewed: due.map(({ name }) => name),
     /** Signers with the same key and a longer life; whoever trusts them needs the new certificate before the old one ends. */
     extended: [...extended.keys()],
     /** Former signers that the bundles still hold. */
     former,
     manifest: next,
   };
-}
-
-/** The signers that have something to do, with a longer life where they need one. */
-async function signersFor(dir: string, manifest: PkiManifest, due: readonly LeafEntry[], now: Date) {
-  const signers = new Map<string, Authority>();
-  const extended = new Map<string, Authority>();
-  for (const entry of manifest.signers) {
-    const isShort = endsTooSoon(entry, due, now);
-    if (!isShort && !due.some(({ signer }) => signer === entry.name)) continue;
-    const authority = await loadSigner(dir, entry.name);
-    if (isShort) extended.set(entry.name, await extendAuthority(authority, requestOf(manifest, entry, now)));
-    signers.set(entry.name, extended.get(entry.name) ?? authority);
-  }
-  return { signers, extended };
-}
-
-/** A pair that was half replaced, lost or damaged is due whatever its dates say. */
-function fits(dir: string, { name }: LeafEntry): boolean {
-  try {
-    readCertificateSet({ certFile: join(dir, `${name}.crt`), keyFile: join(dir, `${name}.key`) });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Whether the signer is due itself, or about to cut short what it is asked to sign. */
-function endsTooSoon(signer: SignerEntry, leaves: readonly LeafEntry[], now: Date): boolean {
-  if (dueAt(signer) <= now.getTime()) return true;
-  const end = Date.parse(signer.notAfter);
-  return leaves.some((leaf) => leaf.signer === signer.name && now.getTime() + leaf.validForMs > end);
 }
 
 /** `replaced` are signers with a new key, `former` those that the bundles hold besides. */
@@ -99,10 +76,10 @@ export async function replaceSigners(dir: string, now = new Date()) {
     );
   }
   if (!manifest.signerKeysKept) throw signerKeyError(dir, manifest.signers[0]!.name);
-  await refuseStrays(dir, manifest, "change signers again");
+  refuseStrays(dir, manifest, "change signers again");
   const signers = new Map<string, Authority>();
   for (const entry of manifest.signers) signers.set(entry.name, await createAuthority(requestOf(manifest, entry, now)));
-  const { bundles, former } = await trustIn(dir, manifest, { signers, now });
+  const { bundles, former } = trustIn(dir, manifest, { signers, now });
   const next = await replaceInside(dir, manifest, { signers, signerKeys: true, bundles });
   return { replaced: [...signers.keys()], former, dropped: [], manifest: next };
 }
@@ -110,27 +87,23 @@ export async function replaceSigners(dir: string, now = new Date()) {
 /** `dropped` are the former signers that the bundles held until now. */
 export async function dropFormerSigners(dir: string, now = new Date()) {
   const manifest = await requireManifest(dir);
-  await refuseStrays(dir, manifest, "drop former signers");
-  const signers = await presentSigners(dir, manifest);
-  const { bundles, former } = await trustIn(dir, manifest, { signers, drop: true, now });
+  refuseStrays(dir, manifest, "drop former signers");
+  const { bundles, former } = trustIn(dir, manifest, { drop: true, now });
   if (bundles.size > 0) await replaceInside(dir, manifest, { bundles });
   return { replaced: [], former: [], dropped: former, manifest };
 }
 
-async function refuseStrays(dir: string, manifest: PkiManifest, purpose: string): Promise<void> {
-  const strays = await formerlySigned(dir, manifest, await presentSigners(dir, manifest));
-  if (strays.length === 0) return;
-  const list = strays.join(", ");
-  throw rotationError(`${dir} still has certificates of former signers (${list}): renew them before you ${purpose}`);
+function refuseStrays(dir: string, manifest: PkiManifest, purpose: string): void {
+  const strays = formerlySigned(dir, manifest).join(", ");
+  if (strays === "") return;
+  throw rotationError(`${dir} still has certificates of former signers (${strays}): renew them before you ${purpose}`);
 }
 
 const rotationError = (sentence: string) => new DrawbridgeError("DB_PKI_ROTATION", `${sentence}.`);
 
-/** Certificates of signers, by name. */
-type Signers = ReadonlyMap<string, Pick<PemPair, "certificatePem">>;
-
 interface TrustOptions {
-  readonly signers: Signers;
+  /** Signers that are about to take the place of those on disk. */
+  readonly signers?: ReadonlyMap<string, PemPair>;
   /** Whether former signers go. */
   readonly drop?: boolean;
   readonly now: Date;
@@ -141,77 +114,65 @@ interface TrustOptions {
  * the present signers, and the former ones until somebody says that they may go. Former signers are recorded nowhere
  * else: the bundle on disk is the record of what is trusted.
  */
-async function trustIn(dir: string, manifest: PkiManifest, { signers, drop = false, now }: TrustOptions) {
+function trustIn(dir: string, manifest: PkiManifest, { signers, drop = false, now }: TrustOptions) {
   const bundles = new Map<string, string>();
   const former = new Set<string>();
   for (const { name, signers: members } of manifest.bundles) {
-    const onDisk = await textOf(dir, name);
-    const present = members.map((member) => signers.get(member)?.certificatePem ?? "").join("");
-    const others = othersThan(present, onDisk, now);
-    for (const { label } of others) former.add(label);
-    const wanted = drop ? present : present + others.map(({ pem }) => pem).join("");
+    const onDisk = read(dir, `${name}.crt`);
+    const texts = members.map((member) => signers?.get(member)?.certificatePem ?? read(dir, `${member}.crt`));
+    // A signer's file that is missing or damaged is left out.
+    const present = texts.flatMap((text) => readableCertificates(text));
+    const others = readableCertificates(onDisk).filter(
+      ({ certificate: { publicKey, validTo } }) =>
+        // By key, since a signer that was extended is the same signer; what has ended vouches for nobody any more.
+        !present.some(({ certificate }) => certificate.publicKey.equals(publicKey)) &&
+        Date.parse(validTo) > now.getTime(),
+    );
+    for (const { certificate } of others) former.add(labelOf(certificate));
+    const wanted = [...present, ...(drop ? [] : others)].map(({ pem }) => pem).join("");
     if (wanted !== onDisk) bundles.set(name, wanted);
   }
   return { bundles, former: [...former] };
 }
 
-/** Compared by key, since a signer that was extended is the same signer; what has ended vouches for nobody any more. */
-function othersThan(present: string, onDisk: string, now: Date): { pem: string; label: string }[] {
-  const keys = readableCertificates(present).map(({ certificate }) => certificate.publicKey);
-  return readableCertificates(onDisk)
-    .filter(({ certificate }) => !keys.some((key) => key.equals(certificate.publicKey)))
-    .filter(({ certificate }) => Date.parse(certificate.validTo) > now.getTime())
-    .map(({ pem, certificate: { subject, validTo } }) => {
-      const name = /^CN=(.*)$/m.exec(subject)?.[1] ?? subject;
-      return { pem, label: `${name} (until ${new Date(validTo).toISOString()})` };
-    });
-}
-
-/** The signers' certificates as they are in the directory; one that is missing or damaged is left out. */
-async function presentSigners(dir: string, { signers }: PkiManifest): Promise<Signers> {
-  const present = new Map<string, { certificatePem: string }>();
-  for (const { name } of signers) {
-    const certificatePem = await textOf(dir, name);
-    if (readableCertificates(certificatePem).length > 0) present.set(name, { certificatePem });
-  }
-  return present;
+function labelOf({ subject, validTo }: X509Certificate): string {
+  return `${/^CN=(.*)$/m.exec(subject)?.[1] ?? subject} (until ${new Date(validTo).toISOString()})`;
 }
 
 /** Names of the certificates that their signer, as it is now, did not sign. */
-async function formerlySigned(dir: string, { leaves }: PkiManifest, signers: Signers): Promise<string[]> {
-  const stray: string[] = [];
-  for (const { name, signer } of leaves) {
-    const [leaf] = readableCertificates(await textOf(dir, name));
-    const authority = signers.get(signer);
-    // Another check reports what is missing or damaged.
-    if (leaf === undefined || authority === undefined) continue;
-    if (!isSignedBy(leaf.certificate, leafIn(authority.certificatePem))) stray.push(name);
+function formerlySigned(dir: string, { leaves }: PkiManifest): string[] {
+  return leaves
+    .filter(({ name, signer }) => {
+      const [leaf, authority] = [name, signer].map((each) => readableCertificates(read(dir, `${each}.crt`))[0]);
+      // Another check reports what is missing or damaged.
+      if (leaf === undefined || authority === undefined) return false;
+      return !isSignedBy(leaf.certificate, authority.certificate);
+    })
+    .map(({ name }) => name);
+}
+
+/** Empty when there is no such file. */
+function read(dir: string, name: string): string {
+  try {
+    return readFileSync(join(dir, name), "utf8");
+  } catch {
+    return "";
   }
-  return stray;
 }
 
-const textOf = (dir: string, name: string): Promise<string> =>
-  readFile(join(dir, `${name}.crt`), "utf8").catch(() => "");
+const readPair = (dir: string, name: string): PemPair => ({
+  certificatePem: read(dir, `${name}.crt`),
+  privateKeyPem: read(dir, `${name}.key`),
+});
 
-/** Throws DB_PKI_MANIFEST when the directory holds no set of ours. */
-export async function requireManifest(dir: string): Promise<PkiManifest> {
-  const manifest = await readPkiManifest(dir);
-  if (manifest !== undefined) return manifest;
-  throw new DrawbridgeError("DB_PKI_MANIFEST", `${dir} holds no ${MANIFEST_FILE}, so what belongs there is not known.`);
-}
-
-export async function loadSigner(dir: string, name: string): Promise<Authority> {
-  const [certificatePem, privateKeyPem] = await Promise.all(
-    [`${name}.crt`, `${name}.key`].map((file) => readFile(join(dir, file), "utf8").catch(() => undefined)),
+async function loadSigner(dir: string, name: string): Promise<Authority> {
+  const pair = readPair(dir, name);
+  if (pair.certificatePem === "" || pair.privateKeyPem === "") throw signerKeyError(dir, name);
+  if (typeof pairCertificate(pair) !== "string") return loadAuthority(pair);
+  throw new DrawbridgeError(
+    "DB_PKI_SIGNER_PAIR",
+    `${join(dir, `${name}.key`)} does not belong to the certificate beside it, so nothing it signs would be trusted.`,
   );
-  if (certificatePem === undefined || privateKeyPem === undefined) throw signerKeyError(dir, name);
-  if (typeof pairCertificate({ certificatePem, privateKeyPem }) === "string") {
-    throw new DrawbridgeError(
-      "DB_PKI_SIGNER_PAIR",
-      `${join(dir, `${name}.key`)} does not belong to the certificate beside it, so nothing it signs would be trusted.`,
-    );
-  }
-  return loadAuthority({ certificatePem, privateKeyPem });
 }
 
 const signerKeyError = (dir: string, name: string): DrawbridgeError =>
@@ -224,7 +185,7 @@ const signerKeyError = (dir: string, name: string): DrawbridgeError =>
  * Replaces files inside the directory, since containers that mounted it would not see another one in its place. Killed in
  * between, the next renewal finds what is left to do. Returns the manifest with the dates of what was just made.
  */
-export async function replaceInside(dir: string, before: PkiManifest, changed: SetFiles): Promise<PkiManifest> {
+async function replaceInside(dir: string, before: PkiManifest, changed: SetFiles): Promise<PkiManifest> {
   const { leaves, signers } = changed;
   const dated = <Entry extends { readonly name: string }>(entry: Entry, made: PemPair | undefined) =>
     made === undefined ? entry : { ...entry, ...validityOf(made.certificatePem) };
@@ -233,11 +194,69 @@ export async function replaceInside(dir: string, before: PkiManifest, changed: S
     signers: before.signers.map((entry) => dated(entry, signers?.get(entry.name))),
     leaves: before.leaves.map((entry) => dated(entry, leaves?.get(entry.name))),
   };
+  const texts = [...fileTexts(changed, manifest)];
   try {
-    const texts = fileTexts(changed, manifest);
     await replaceFiles(texts.map(([name, content]) => ({ path: join(dir, name), content, mode: 0o600 })));
   } catch (reason) {
     throw writeError(dir, reason);
   }
   return manifest;
+}
+
+/** Fields that are left out are as in the rest of the set. */
+export type AdditionRequest =
+  /** An agent's certificate for one node. */
+  | ({ readonly node: string } & Common)
+  | (Pick<LeafPlan, "name" | "use" | "commonName" | "dnsNames" | "ipAddresses"> & {
+      readonly node?: undefined;
+      /** Required when the set has several signers. */
+      readonly signer?: string;
+    } & Common);
+
+interface Common {
+  readonly validForMs?: number;
+  /** Whether a certificate of that name is replaced. */
+  readonly replace?: boolean;
+  readonly now?: Date;
+}
+
+export async function addCertificate(
+  dir: string,
+  request: AdditionRequest,
+): Promise<{ added: LeafEntry; manifest: PkiManifest }> {
+  const manifest = await requireManifest(dir);
+  const plan = planOf(manifest, request);
+  const present = manifest.leaves.some(({ name }) => name === plan.name);
+  const taken = [...manifest.signers, ...manifest.bundles].some(({ name }) => name === plan.name);
+  if (taken || (present && !request.replace)) {
+    throw new DrawbridgeError("DB_PKI_EXISTS", `${dir} already holds a certificate named ${plan.name}.`);
+  }
+  const signer = await loadSigner(dir, plan.signer);
+  const pair = await issueCertificate(signer, requestOf(manifest, plan, request.now ?? new Date()));
+  const added = { ...plan, ...validityOf(pair.certificatePem) };
+  const others = manifest.leaves.filter(({ name }) => name !== plan.name);
+  const files = { leaves: new Map([[plan.name, pair]]) };
+  return { added, manifest: await replaceInside(dir, { ...manifest, leaves: [...others, added] }, files) };
+}
+
+function planOf(manifest: PkiManifest, request: AdditionRequest): LeafPlan {
+  const model = manifest.leaves[0]!;
+  const common = { organizations: model.organizations, validForMs: request.validForMs ?? model.validForMs };
+  if (request.node !== undefined) {
+    if (manifest.profile !== "bootstrap")
+      throw issueError("certificates for single nodes belong to the bootstrap profile");
+    return nodeAgent(request.node, common);
+  }
+  const { name, use, commonName, dnsNames, ipAddresses } = request;
+  if (!/^[a-z0-9][a-z0-9.-]*$/.test(name)) {
+    throw issueError(`"${name}" cannot name a file here; use lower-case letters, digits, - and .`);
+  }
+  return { name, signer: signerOf(manifest, request.signer), use, commonName, dnsNames, ipAddresses, ...common };
+}
+
+function signerOf({ signers }: PkiManifest, wanted: string | undefined): string {
+  const names = signers.map(({ name }) => name);
+  const chosen = wanted ?? (names.length === 1 ? names[0] : undefined);
+  if (chosen !== undefined && names.includes(chosen)) return chosen;
+  throw issueError(`say which signer shall sign: ${names.join(", ")}`);
 }

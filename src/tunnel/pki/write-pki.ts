@@ -1,11 +1,35 @@
-/** Writes a whole set of certificates to a directory, which holds either all of it or nothing of it. */
+/** Makes a whole set of certificates, and writes it to a directory, which holds either all of it or nothing of it. */
 import { randomBytes } from "node:crypto";
 import { cp, mkdir, readdir, realpath, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { isProcessRunning } from "../../base/file-lock.js";
 import { createFile, type FileContent, replaceFiles, syncDirectory } from "../../base/files.js";
-import type { IssuedPki } from "./certificates-for.js";
-import { filesOf, fileTexts, MANIFEST_FILE, manifestOf, type PkiManifest, readPkiManifest } from "./manifest.js";
+import { keepOrIssue, type UpToDatePki } from "./keep.js";
+import { filesOf, fileTexts, MANIFEST_FILE, type PkiManifest, readPkiManifest, validityOf } from "./manifest.js";
+import { type ProfileName, type ProfileOptions, profiles } from "./profiles.js";
+
+/** A set that exists in memory only, until writePki. */
+export interface IssuedPki extends Omit<UpToDatePki, "issued"> {
+  readonly manifest: Omit<PkiManifest, "signerKeysKept">;
+}
+
+export async function certificatesFor<Name extends ProfileName>(
+  profile: Name,
+  options: ProfileOptions[Name],
+  now = new Date(),
+): Promise<IssuedPki> {
+  const set = profiles[profile](options);
+  const nothing = { signers: new Map(), leaves: new Map() };
+  const { signers, leaves, bundles } = await keepOrIssue(set, nothing, { renewBeforeMs: 0, now });
+  const manifest = {
+    ...{ version: 1 as const, profile, madeAt: now.toISOString(), options },
+    ...set,
+    signers: set.signers.map((plan) => ({ ...plan, ...validityOf(signers.get(plan.name)!.certificatePem) })),
+    leaves: set.leaves.map((plan) => ({ ...plan, ...validityOf(leaves.get(plan.name)!.certificatePem) })),
+  };
+  return { manifest, signers, leaves, bundles };
+}
 
 export interface WriteOptions {
   /** Whether the signers' keys are written, for `issue` and `renew` later. */
@@ -23,15 +47,17 @@ export async function writePki(dir: string, issued: IssuedPki, options: WriteOpt
   const present = await listing(target);
   const before = await readPkiManifest(target);
   if (present.length > 0) refuseToOverwrite(target, before, options);
-  const manifest = manifestOf(issued, options.keepSignerKeys ?? false);
+  const signerKeys = options.keepSignerKeys ?? false;
+  const manifest = { ...issued.manifest, signerKeysKept: signerKeys };
   const strangers = before === undefined ? [] : present.filter((name) => !filesOf(before).includes(name));
   const staging = asideOf(target, "new");
   try {
     await mkdir(dirname(target), { recursive: true });
     await removeAbandoned(target);
     await mkdir(staging, { mode: 0o700 });
-    const texts = fileTexts({ ...issued, signerKeys: manifest.signerKeysKept }, manifest);
-    for (const [name, text] of texts) await createFile(join(staging, name), text, 0o600);
+    for (const [name, text] of fileTexts({ ...issued, signerKeys }, manifest)) {
+      await createFile(join(staging, name), text, 0o600);
+    }
     for (const name of strangers) {
       await cp(join(target, name), join(staging, name), { recursive: true, errorOnExist: true, force: false });
     }
@@ -91,16 +117,7 @@ async function removeAbandoned(target: string): Promise<void> {
   const prefix = `.${basename(target)}.`;
   for (const name of await readdir(dirname(target))) {
     const pid = name.startsWith(prefix) && /^(?:new|old)-(\d+)-[0-9a-f]{12}$/.exec(name.slice(prefix.length))?.[1];
-    if (pid && !isAlive(Number(pid))) await rm(join(dirname(target), name), { recursive: true, force: true });
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (reason) {
-    return (reason as NodeJS.ErrnoException).code === "EPERM";
+    if (pid && !isProcessRunning(Number(pid))) await rm(join(dirname(target), name), { recursive: true, force: true });
   }
 }
 

@@ -2,7 +2,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { serviceRun } from "../../../cluster/bootstrap/gather/testing/service-run.js";
-import { certificatesFor, type IssuedPki } from "../../../tunnel/pki/certificates-for.js";
+import { certificatesFor, type IssuedPki } from "../../../tunnel/pki/write-pki.js";
 import { TestBundle } from "../testing/bundle.js";
 
 const hour = 3_600_000;

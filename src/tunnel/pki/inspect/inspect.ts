@@ -5,20 +5,11 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { isIP } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import type { Finding } from "../../../base/finding.js";
+import { type Finding, failed, warning } from "../../../base/finding.js";
 import { filesOf, type PkiManifest, readPkiManifest } from "../manifest.js";
-import { type ChainResult, certificatesIn, chainOf, holdsEncryptedKey, pemBlocks, privateKeyIn } from "../pem.js";
+import { certificatesIn, chainOf, holdsEncryptedKey, pemBlocks, privateKeyIn } from "../pem.js";
 import { type CertificateFacts, factsOf } from "./facts.js";
-import {
-  ABOUT,
-  certificateFailure,
-  certificateWarning,
-  findingsOf,
-  type InspectionSubject,
-  isServers,
-  octal,
-  type Surroundings,
-} from "./rules.js";
+import { certificateFinding, findingsOf, type InspectionSubject, isServers, type Surroundings } from "./rules.js";
 
 export interface InspectOptions {
   /** Where agents dial the server: its certificate must have it. */
@@ -29,22 +20,33 @@ export interface InspectOptions {
 }
 
 export async function inspectPath(path: string, options: InspectOptions = {}): Promise<InspectionReport> {
+  const { address, caFiles = [], now = new Date() } = options;
   const { asked, beside } = filesAt(path);
   const manifest = await readPkiManifest(path);
-  const more = (options.caFiles ?? []).flatMap((file) => filesAt(file).asked);
-  const subjects = asked.flatMap((file) => subjectsOf(file, [...asked, ...beside, ...more], manifest));
+  const all = [...asked, ...beside, ...caFiles.flatMap((file) => filesAt(file).asked)];
+  const subjects = asked.flatMap((file) => subjectsOf(file, all, manifest, now));
   const surroundings: Surroundings = {
-    now: options.now ?? new Date(),
-    address: options.address,
+    now,
+    address,
     makeAgain: makeAgainCommand(path, manifest),
-    makeForAddress: makeForAddressCommand(path, manifest, options.address),
+    makeForAddress: makeForAddressCommand(path, manifest, address),
+    signerKeysKept: manifest?.signerKeysKept ?? false,
   };
   const findings = [
-    ...(manifest === undefined ? [] : missingFiles(path, manifest, surroundings)),
-    ...asked.flatMap((file) => unreadable(file, surroundings)),
+    ...(manifest === undefined ? [] : filesOf(manifest))
+      .map((name) => join(path, name))
+      .filter((file) => !existsSync(file))
+      .map((file) => wrong("incomplete", "it belongs to the set but is gone", surroundings, file)),
+    ...asked.flatMap((file) =>
+      file.trouble === undefined ? [] : [wrong("unreadable", file.trouble, surroundings, file.path)],
+    ),
     ...subjects.flatMap((subject) => findingsOf(subject, surroundings)),
-    ...nobodyServes(path, subjects, options.address),
   ];
+  if (address !== undefined && !subjects.some(({ facts }) => isServers(facts))) {
+    const message = `no server's certificate is here, so nothing can be said about ${address}`;
+    const remedy = "Name the server's certificate or its directory.";
+    findings.push(certificateFinding("address", warning(message, remedy), path));
+  }
   return {
     path,
     set: manifest && {
@@ -52,9 +54,14 @@ export async function inspectPath(path: string, options: InspectOptions = {}): P
       madeAt: manifest.madeAt,
       signerKeysKept: manifest.signerKeysKept,
     },
-    certificates: subjects.map((subject) => described(subject, surroundings.now)),
-    findings: unique(findings),
+    certificates: subjects.map(({ facts }) => facts),
+    // A key that two certificates share is reported once.
+    findings: [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()],
   };
+}
+
+function wrong(check: string, message: string, { makeAgain }: Surroundings, file: string): Finding {
+  return certificateFinding(check, failed(message, makeAgain), file);
 }
 
 /** `all` are the files among which authorities and keys are looked for. */
@@ -62,27 +69,37 @@ function subjectsOf(
   file: InspectedFile,
   all: readonly InspectedFile[],
   manifest: PkiManifest | undefined,
+  now: Date,
 ): InspectionSubject[] {
   const authorities = all.flatMap(({ certificates }) => certificates).filter(({ ca }) => ca);
+  const leaf = manifest?.leaves.find(({ name }) => name === file.stem);
+  const signer = manifest?.signers.find(({ name }) => name === file.stem);
   return file.certificates.map((certificate, index) => {
     const facts = factsOf(certificate);
-    const leaf = manifest?.leaves.find(({ name }) => name === file.stem);
-    const signer = manifest?.signers.find(({ name }) => name === file.stem);
+    const chain = chainOf(certificate, authorities);
     // Only the first certificate of a file is the holder's own; those behind it lead to the authority.
     const keyFile = index === 0 ? keyFileOf(file, certificate, all) : undefined;
     return {
-      file,
+      facts: {
+        ...facts,
+        endsInMs: facts.notAfter.getTime() - now.getTime(),
+        file: file.path,
+        mode: octal(file.mode),
+        use: index > 0 ? undefined : (leaf?.use ?? (signer && "signer") ?? useByName(file.stem)),
+        chain: chain.state === "verified" ? chain.chain.map((each) => factsOf(each).subject) : undefined,
+        keyFile: keyFile?.path,
+        keyMode: keyFile && octal(keyFile.mode),
+        keyMatches: keyFile && certificate.checkPrivateKey(keyFile.key!),
+      },
       certificate,
-      facts,
-      use: index > 0 ? undefined : (leaf?.use ?? (signer && "signer") ?? useByName(file.stem)),
-      chain: chainOf(certificate, authorities),
+      chain,
       keyFile,
-      keyMatches: keyFile && certificate.checkPrivateKey(keyFile.key!),
       validForMs: (leaf ?? signer)?.validForMs,
-      signerKeyWanted: manifest?.signerKeysKept ?? false,
     };
   });
 }
+
+const octal = (mode: number): string => mode.toString(8).padStart(4, "0");
 
 /** The key of the same stem, right or wrong; else any that matches. */
 function keyFileOf({ stem }: InspectedFile, certificate: X509Certificate, all: readonly InspectedFile[]) {
@@ -91,7 +108,7 @@ function keyFileOf({ stem }: InspectedFile, certificate: X509Certificate, all: r
 }
 
 /** File names that OpenShift's scripts, HyperShift's Secrets and we use. */
-function useByName(stem: string): InspectionSubject["use"] {
+function useByName(stem: string): InspectedCertificate["use"] {
   if (/^ca$|signer$|ca-bundle$/.test(stem)) return "signer";
   if (/^agent(-|$)|^konnectivity-(agent|client)$|^client$/.test(stem)) return "client";
   return /^server$|^konnectivity-(server|cluster)$/.test(stem) ? "server" : undefined;
@@ -108,54 +125,6 @@ function makeForAddressCommand(path: string, manifest: PkiManifest | undefined, 
   if (manifest === undefined) return `Issue it again with ${address} among its names`;
   const flag = isIP(address) === 0 ? "--dns" : "--ip";
   return `Run drawbridge pki init --replace --dir ${path} ${flag} ${address}, with its other addresses if it needs them`;
-}
-
-function missingFiles(path: string, manifest: PkiManifest, { makeAgain }: Surroundings): Finding[] {
-  const found = certificateFailure("incomplete", "it belongs to the set but is gone", makeAgain);
-  return filesOf(manifest)
-    .map((name) => join(path, name))
-    .filter((file) => !existsSync(file))
-    .map((subject) => ({ about: ABOUT, ...found, subject }));
-}
-
-function unreadable({ path: subject, trouble }: InspectedFile, { makeAgain }: Surroundings): Finding[] {
-  return trouble === undefined
-    ? []
-    : [{ about: ABOUT, ...certificateFailure("unreadable", trouble, makeAgain), subject }];
-}
-
-function nobodyServes(path: string, subjects: readonly InspectionSubject[], address: string | undefined): Finding[] {
-  if (address === undefined || subjects.some(isServers)) return [];
-  const message = `no server's certificate is here, so nothing can be said about ${address}`;
-  const remedy = "Name the server's certificate or its directory.";
-  return [{ about: ABOUT, ...certificateWarning("address", message, remedy), subject: path }];
-}
-
-/** A key that two certificates share is reported once. */
-function unique(findings: readonly Finding[]): Finding[] {
-  const seen = new Map(findings.map((finding) => [JSON.stringify(finding), finding]));
-  return [...seen.values()];
-}
-
-function described(
-  { file, facts, use, chain, keyFile, keyMatches }: InspectionSubject,
-  now: Date,
-): InspectedCertificate {
-  return {
-    ...facts,
-    endsInMs: facts.notAfter.getTime() - now.getTime(),
-    file: file.path,
-    mode: octal(file.mode),
-    use,
-    chain: chainSubjects(chain),
-    keyFile: keyFile?.path,
-    keyMode: keyFile && octal(keyFile.mode),
-    keyMatches,
-  };
-}
-
-function chainSubjects(chain: ChainResult): string[] | undefined {
-  return chain.state === "verified" ? chain.chain.map((certificate) => factsOf(certificate).subject) : undefined;
 }
 
 export interface InspectedCertificate extends CertificateFacts {

@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { certificatesFor } from "../certificates-for.js";
+import { certificatesFor } from "../write-pki.js";
 
 // What its certificates look like in full: two-issuers.test.ts.
 describe("the bootstrap profile", () => {

@@ -179,13 +179,13 @@ export function certificatesStep(site: Site): BridgeStep {
     title: "Certificates",
     makes: async () => [{ type: "directory", path: directory }],
     async check() {
-      const { comparePki } = await import("../../../../tunnel/pki/manifest.js");
-      const { readPkiManifest: readManifest } = await import("../../../../tunnel/pki/manifest.js");
+      const { pkiDifferences, readPkiManifest: readManifest } = await import("../../../../tunnel/pki/manifest.js");
       const manifest = await readManifest(real);
       if (manifest === undefined) return { state: "missing", detail: `none in ${directory}` };
       // As of the day they were made: whether their time is over is asked for apart.
-      const comparison = await comparePki(real, "bootstrap", await options(), new Date(manifest.madeAt));
-      if (comparison.state === "different") return { state: "wrong", detail: comparison.why.join("; ") };
+      const asMade = new Date(manifest.madeAt);
+      const differences = await pkiDifferences(real, manifest, "bootstrap", await options(), asMade);
+      if (differences.length > 0) return { state: "wrong", detail: differences.join("; ") };
       const leftMs = endOf(manifest) - host.now();
       if (leftMs <= 0) return { state: "wrong", detail: `they ended ${endText(manifest)}` };
       return { state: "done", detail: `valid until ${endText(manifest)}, ${roughDuration(leftMs)} left` };
@@ -196,10 +196,7 @@ export function certificatesStep(site: Site): BridgeStep {
         const code = detail.startsWith("they ended") ? "DB_BRIDGE_ENDED" : "DB_BRIDGE_EXISTS";
         throw new DrawbridgeError(code, `The certificates in ${directory} cannot be used: ${detail}.`);
       }
-      const [{ certificatesFor }, { writePki }] = await Promise.all([
-        import("../../../../tunnel/pki/certificates-for.js"),
-        import("../../../../tunnel/pki/write-pki.js"),
-      ]);
+      const { certificatesFor, writePki } = await import("../../../../tunnel/pki/write-pki.js");
       await writePki(real, await certificatesFor("bootstrap", await options(), new Date(host.now())));
     },
   };
