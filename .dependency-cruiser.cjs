@@ -43,7 +43,7 @@ module.exports = {
       "processes load the Kubernetes client and the issuing code only when a flag asks for them",
       "^src/(tunnel/(server|agent|client|sidecar)|cluster/(membership|bootstrap|hosted|ignition|nodes)|cli/(flags|framework|tunnel))/",
       {
-        path: "^src/cluster/kube/(client|open|kubeconfig/|connection|proxy)|^src/tunnel/pki/(issue|certificates-for|renew|add-certificate|make-request)",
+        path: "^src/cluster/kube/(client|open|kubeconfig/|connection|proxy)|^src/tunnel/pki/(issue|write-pki|renew)",
         dependencyTypesNot: ["type-only", "dynamic-import"],
         dynamic: false,
       },

@@ -5,7 +5,6 @@ import { connect as connectTls } from "node:tls";
 import { afterEach, expect, test } from "vitest";
 import { Connections } from "../../src/base/connections.js";
 import { ManualClock } from "../../src/base/testing/manual-clock.js";
-import type { AgentAccount } from "../../src/tunnel/server/agents/token-auth.js";
 import { waitUntil } from "../support/processes/deadline.js";
 import { startEcho } from "../support/targets/echo.js";
 import { connectCaller, readHead } from "./fixture/connect.js";
@@ -41,9 +40,8 @@ test("an agent's connection is pending until its token was accepted, and closed 
   const decide = new Map<string, (isGood: boolean) => void>();
   const tokens = {
     authenticate: ([header = ""]: readonly string[]) =>
-      new Promise<AgentAccount>((resolve, reject) => {
-        const account = { username: "system:serviceaccount:a:b", namespace: "a", serviceAccount: "b" };
-        decide.set(header, (isGood) => (isGood ? resolve(account) : reject(new Error("no"))));
+      new Promise<string>((resolve, reject) => {
+        decide.set(header, (isGood) => (isGood ? resolve("a/b") : reject(new Error("no"))));
       }),
   };
   const fixture = await harness.open({ agentsShowCertificates: false, parts: { tokens } });

@@ -1,9 +1,9 @@
 /** `drawbridge pki init`: a whole set of certificates, or nothing. */
 
 import { DrawbridgeError } from "../../base/errors/error.js";
-import { certificatesFor, writePki } from "../../tunnel/pki/write-pki.js";
 import { type PkiManifest, pkiDifferences, readPkiManifest } from "../../tunnel/pki/manifest.js";
 import type { ProfileName, ProfileOptions } from "../../tunnel/pki/profiles.js";
+import { certificatesFor, writePki } from "../../tunnel/pki/write-pki.js";
 import { list, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Input } from "../framework/define.js";
@@ -64,7 +64,6 @@ export default defineCommand({
     return `${head}\n${listed(manifest)}${keys}`;
   },
 });
-
 
 function requestOf(flags: InitFlags, input: Input, before: PkiManifest | undefined) {
   const profile = flags.profile ?? before?.profile;

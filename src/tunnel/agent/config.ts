@@ -1,7 +1,7 @@
 /** The configuration of a proxy-agent. The command line builds it (cli/), embedders may build it by hand. */
-import type { MemoryLimits } from "../connection/budget.js";
+import type { ProcessConfig } from "../process-config.js";
 
-export interface AgentConfig {
+export interface AgentConfig extends ProcessConfig {
   readonly agentId: string;
   /** URL query as sent to servers, e.g. `ipv4=10.0.0.1&default-route=true`. */
   readonly identifiers: string;
@@ -17,19 +17,9 @@ export interface AgentConfig {
   };
   /** Empty: no token. Read again for every connection. */
   readonly tokenFile: string;
-  readonly health: { readonly host: string; readonly port: number };
-  readonly admin: {
-    readonly host: string;
-    readonly port: number;
-    readonly tokenFile: string;
-    readonly profiling: boolean;
-    /** Undefined: in the clear, and the API on loopback only. */
-    readonly tls?: { readonly certFile: string; readonly keyFile: string };
-  };
   readonly syncIntervalMs: number;
   readonly syncIntervalCapMs: number;
   readonly probeIntervalMs: number;
-  readonly keepaliveMs: number;
   readonly syncForever: boolean;
   /** Servers to connect to: as counted by their leases, else as the last server said; `max`: the larger of both. */
   readonly serverCountSource: "default" | "max";
@@ -45,9 +35,4 @@ export interface AgentConfig {
   /** Destination rules as written on the command line; see agent/policy.ts for the grammar. */
   readonly allow: readonly string[];
   readonly deny: readonly string[];
-  readonly limits: MemoryLimits;
-  /** False: links do not remember their last packets. */
-  readonly flightRecorder?: boolean;
-  /** Where the last packets are written when the process crashes; empty or undefined: nowhere. */
-  readonly dumpDir?: string;
 }

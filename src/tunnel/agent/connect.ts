@@ -4,7 +4,7 @@ import { STATUS_CODES } from "node:http";
 import net, { isIP, type Socket } from "node:net";
 import tls, { type TLSSocket } from "node:tls";
 import { joinHostPort } from "../../base/address.js";
-import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { DrawbridgeError, messageOf, wrapErrors } from "../../base/errors/error.js";
 import { proxyLogin } from "../../base/http-connect.js";
 import { exchangeConnect } from "../client/connect-dial.js";
 import { connected } from "../client/transport.js";
@@ -95,12 +95,7 @@ function readCount(value: string | readonly string[] | undefined): number {
 
 /** Trimmed: upstream sends a trailing newline as it is, and then no header value is valid. */
 function readToken(file: string): string {
-  let token: string;
-  try {
-    token = readFileSync(file, "utf8").trim();
-  } catch (cause) {
-    throw new DrawbridgeError("DB_TOKEN_FILE", `${file} cannot be read: ${messageOf(cause)}.`, { cause });
-  }
+  const token = wrapErrors("DB_TOKEN_FILE", `${file} cannot be read`, () => readFileSync(file, "utf8").trim());
   if (token === "" || /[^\x21-\x7e]/.test(token)) {
     throw new DrawbridgeError("DB_TOKEN_FILE", `${file} holds no token.`);
   }

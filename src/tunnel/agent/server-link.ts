@@ -1,6 +1,5 @@
 /** One stream to one proxy-server, as the agent sees it: dials that are asked for, tunnels that are open. */
 import type { Socket } from "node:net";
-import type { Clock } from "../../base/clock.js";
 import { ShortLivedMap } from "../../base/short-lived.js";
 import type { Budget } from "../connection/budget.js";
 import { SocketPort } from "../connection/socket-port.js";
@@ -9,12 +8,10 @@ import type { DialFacts, Tunnel } from "../connection/tunnel.js";
 import { agentDialEnded, agentTunnelClosed, tunnelCut } from "../events/channels.js";
 import type { AgentDialEnded } from "../events/events.js";
 import type { PacketStream, StreamEnd, StreamOwner } from "../link/packet-stream.js";
-import type { Resolver } from "../resolver/resolver.js";
 import { ECHO_ADDRESS } from "../wire/destination.js";
 import type { ConnectId, ControlPacket, DialId } from "../wire/packet.js";
-import { EndpointDial } from "./dialer.js";
+import { type DialRules, EndpointDial } from "./dialer.js";
 import { EchoPort } from "./echo.js";
-import type { DestinationPolicy } from "./policy.js";
 
 /** Dials of one server that may wait for their endpoints; each has a socket or a lookup of its own. */
 export const MAX_PENDING_DIALS = 4096;
@@ -25,20 +22,12 @@ const MAX_ADDRESS_CHARS = 300;
 /** Connections to the echo: a watchdog uses one at a time and closes it. */
 const MAX_ECHOES = 4;
 
-export interface ServerLinkOptions {
+export interface ServerLinkOptions extends DialRules, Pick<ServerLink, "number" | "serverId" | "address"> {
   /** Identity of the agent in events. */
   readonly source: object;
-  /** The agent's own number for this connection. */
-  readonly number: number;
-  readonly serverId: string;
-  /** Where the server was reached, for people. */
-  readonly address: string;
   /** The server may ask for the built-in echo. */
   readonly echo?: boolean;
   readonly budget: Budget;
-  readonly clock: Clock;
-  readonly policy: DestinationPolicy;
-  readonly resolver: Resolver;
   /** Connection numbers are unique in the whole agent, not only on one stream. */
   readonly nextConnectId: () => number;
   readonly onClosed: (end: StreamEnd) => void;
@@ -47,8 +36,10 @@ export interface ServerLinkOptions {
 }
 
 export class ServerLink implements StreamOwner {
+  /** The agent's own number for this connection. */
   readonly number: number;
   readonly serverId: string;
+  /** Where the server was reached, for people. */
   readonly address: string;
   readonly extended: boolean;
   readonly stream: PacketStream;
@@ -148,7 +139,7 @@ export class ServerLink implements StreamOwner {
   }
 
   #dial(protocol: string, address: string, random: DialId): void {
-    const { clock, policy, resolver, nextConnectId } = this.#options;
+    const { clock, nextConnectId } = this.#options;
     const connectId = nextConnectId();
     const startedAt = clock.now();
     const asked = { id: connectId, address, askedAt: startedAt, dialledAt: startedAt };
@@ -163,26 +154,21 @@ export class ServerLink implements StreamOwner {
       this.#dials.delete(random);
       this.#dialEnded(asked, outcome, error);
     };
-    const dial = new EndpointDial(
-      protocol,
-      address,
-      { policy, resolver, clock },
-      {
-        onConnected: (socket: Socket) => {
-          port = new SocketPort(socket, clock);
-          ended("established", "");
-          const tunnel = this.tunnels.add(connectId, port, { ...asked, openedAt: clock.now() });
-          this.stream.control({ type: "DIAL_RSP", error: "", connectId, random });
-          tunnel.start();
-        },
-        onFailed: ({ outcome, error }) => {
-          ended(outcome, error);
-          this.stream.control({ type: "DIAL_RSP", error, connectId: 0, random });
-        },
-        onCancelled: () => ended("cancelled", "nobody waits for it any more"),
-        onBytes: (chunk) => port!.received(chunk),
+    const dial = new EndpointDial(protocol, address, this.#options, {
+      onConnected: (socket: Socket) => {
+        port = new SocketPort(socket, clock);
+        ended("established", "");
+        const tunnel = this.tunnels.add(connectId, port, { ...asked, openedAt: clock.now() });
+        this.stream.control({ type: "DIAL_RSP", error: "", connectId, random });
+        tunnel.start();
       },
-    );
+      onFailed: ({ outcome, error }) => {
+        ended(outcome, error);
+        this.stream.control({ type: "DIAL_RSP", error, connectId: 0, random });
+      },
+      onCancelled: () => ended("cancelled", "nobody waits for it any more"),
+      onBytes: (chunk) => port!.received(chunk),
+    });
     if (!dial.over) this.#dials.set(random, { dial, asked });
   }
 

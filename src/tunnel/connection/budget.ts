@@ -1,4 +1,5 @@
 /** Memory that all tunnels of a process share: credit beyond the first window, and bytes queued for slow readers. */
+import type { Tunnel } from "./tunnel.js";
 
 export const DEFAULT_LIMITS: MemoryLimits = {
   tunnelQueueBytes: 4 * 1024 * 1024,
@@ -6,19 +7,10 @@ export const DEFAULT_LIMITS: MemoryLimits = {
   creditBudgetBytes: 128 * 1024 * 1024,
 };
 
-/** An object with bytes that wait for a reader. */
-export interface QueueHolder {
-  readonly queuedNow: number;
-  /** Its source is held back already: nothing more to ask of it. */
-  readonly overflowing: boolean;
-  /** Holds its source back until its reader catches up. */
-  overflow(): void;
-}
-
 export class Budget {
   readonly limits: MemoryLimits;
   /** Last known queue of each tunnel whose far side knows no window. */
-  readonly #queues = new Map<QueueHolder, number>();
+  readonly #queues = new Map<Tunnel, number>();
   queuedBytes = 0;
   /** Credit handed out beyond the first windows. */
   creditTaken = 0;
@@ -37,28 +29,28 @@ export class Budget {
     this.creditTaken -= bytes;
   }
 
-  /** Records what a holder has queued now; 0 forgets it. */
-  setQueued(holder: QueueHolder, bytes: number): void {
-    this.queuedBytes += bytes - (this.#queues.get(holder) ?? 0);
-    if (bytes === 0) this.#queues.delete(holder);
-    else this.#queues.set(holder, bytes);
+  /** Records what a tunnel has queued now; 0 forgets it. */
+  setQueued(tunnel: Tunnel, bytes: number): void {
+    this.queuedBytes += bytes - (this.#queues.get(tunnel) ?? 0);
+    if (bytes === 0) this.#queues.delete(tunnel);
+    else this.#queues.set(tunnel, bytes);
   }
 
-  /** Recorded figures may be stale, so every holder is asked again before the bound counts as exceeded. */
+  /** Recorded figures may be stale, so every tunnel is asked again before the bound counts as exceeded. */
   overfull(): boolean {
     if (this.queuedBytes <= this.limits.processQueueBytes) return false;
-    for (const holder of [...this.#queues.keys()]) this.setQueued(holder, holder.queuedNow);
+    for (const tunnel of [...this.#queues.keys()]) this.setQueued(tunnel, tunnel.port.queuedBytes);
     return this.queuedBytes > this.limits.processQueueBytes;
   }
 
   /** Holds back whoever has the most waiting and is not held back yet. */
   relieve(): void {
-    let best: QueueHolder | undefined;
+    let best: Tunnel | undefined;
     let most = 0;
-    for (const [holder, bytes] of this.#queues) {
-      if (bytes > most && !holder.overflowing) {
+    for (const [tunnel, bytes] of this.#queues) {
+      if (bytes > most && !tunnel.overflowing) {
         most = bytes;
-        best = holder;
+        best = tunnel;
       }
     }
     best?.overflow();

@@ -11,6 +11,7 @@ export interface TableOptions {
   readonly carrier: Carrier & { pause(): void; resume(): void };
   readonly budget: Budget;
   readonly clock: Clock;
+  /** The packet that closes a tunnel at the far end: CLOSE_REQ from a server, CLOSE_RSP from an agent. */
   readonly closeWith: "CLOSE_REQ" | "CLOSE_RSP";
   /** Dials that wait for this link's answer, besides the tunnels. */
   readonly pendingDials: () => number;
@@ -76,7 +77,7 @@ export class TunnelTable {
   }
 
   add(connectId: ConnectId, port: Port, info: TunnelInfo): Tunnel {
-    const tunnel = new Tunnel(connectId, port, info, this, this.#options.closeWith);
+    const tunnel = new Tunnel(connectId, port, info, this);
     this.#tunnels.set(connectId, tunnel);
     if (info.isProbe === true) this.probes++;
     return tunnel;
@@ -134,7 +135,12 @@ export class TunnelTable {
   /** The tunnel's reader has held up others for too long. */
   cut(tunnel: Tunnel, queuedBytes: number): void {
     this.#options.onCut(tunnel, queuedBytes);
-    tunnel.cut("its reader was too slow");
+    tunnel.close("its reader was too slow", "destroy");
+  }
+
+  closeFar(connectId: ConnectId): void {
+    const type = this.#options.closeWith;
+    this.carrier.control(type === "CLOSE_REQ" ? { type, connectId } : { type, connectId, error: "" });
   }
 
   finished(tunnel: Tunnel, reason: string): void {

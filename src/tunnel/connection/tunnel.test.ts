@@ -150,7 +150,7 @@ describe("whoever closes first, the close packet goes out once", () => {
     "near lost": () => port.near!.onNearLost("gone"),
     "near end": () => port.near!.onNearEnd(),
     "far closed": () => tunnel.onFarClosed("closed there"),
-    cut: () => tunnel.cut("too slow"),
+    cut: () => tunnel.close("too slow", "destroy"),
     "link lost": () => tunnel.linkLost("link lost"),
   };
   const silent = new Set(["far closed", "link lost"]);

@@ -5,7 +5,6 @@
  * neither: the near queue is bounded (overflow.ts) and any end closes both directions.
  */
 import type { ConnectId, ControlPacket } from "../wire/packet.js";
-import type { QueueHolder } from "./budget.js";
 import type { TunnelTable } from "./table.js";
 import { ReceiveWindow, SendWindow } from "./window.js";
 
@@ -43,7 +42,7 @@ export interface TunnelInfo extends DialFacts {
   readonly isProbe?: boolean;
 }
 
-export class Tunnel implements NearEvents, QueueHolder {
+export class Tunnel implements NearEvents {
   readonly connectId: ConnectId;
   readonly port: Port;
   readonly info: TunnelInfo;
@@ -61,8 +60,6 @@ export class Tunnel implements NearEvents, QueueHolder {
 
   readonly #table: TunnelTable;
   readonly #carrier: Carrier;
-  /** The packet that closes the tunnel at the far end: CLOSE_REQ from a server, CLOSE_RSP from an agent. */
-  readonly #closePacket: ControlPacket;
   readonly #send: SendWindow | undefined;
   readonly #receive: ReceiveWindow | undefined;
   #isQueueCounted = false;
@@ -73,20 +70,12 @@ export class Tunnel implements NearEvents, QueueHolder {
   closed = false;
   #cancelSilence: (() => void) | undefined;
 
-  constructor(
-    connectId: ConnectId,
-    port: Port,
-    info: TunnelInfo,
-    table: TunnelTable,
-    closeWith: "CLOSE_REQ" | "CLOSE_RSP",
-  ) {
+  constructor(connectId: ConnectId, port: Port, info: TunnelInfo, table: TunnelTable) {
     this.connectId = connectId;
     this.port = port;
     this.info = info;
     this.#table = table;
     this.#carrier = table.carrier;
-    this.#closePacket =
-      closeWith === "CLOSE_REQ" ? { type: closeWith, connectId } : { type: closeWith, connectId, error: "" };
     if (table.carrier.extended) {
       this.#send = new SendWindow();
       this.#receive = new ReceiveWindow(table.budget);
@@ -212,11 +201,7 @@ export class Tunnel implements NearEvents, QueueHolder {
     else if (budget.overfull()) budget.relieve();
   }
 
-  get queuedNow(): number {
-    return this.port.queuedBytes;
-  }
-
-  /** This tunnel's reader holds more than its share of memory. */
+  /** This tunnel's reader holds more than its share of memory: its source is held back until the reader catches up. */
   overflow(): void {
     this.#table.overflowing(this);
   }
@@ -231,18 +216,11 @@ export class Tunnel implements NearEvents, QueueHolder {
 
   // ---- the end -----------------------------------------------------------------------------------------------------
 
-  /** Closes both ends: the far end gets a packet, the near end what is queued. */
-  close(reason: string): void {
+  /** Closes both ends: the far end gets a packet, the near end what is queued or, with `destroy`, nothing more. */
+  close(reason: string, how: "close" | "destroy" = "close"): void {
     if (this.closed) return;
-    this.#carrier.control(this.#closePacket);
-    this.#finish(reason, "close");
-  }
-
-  /** Closes both ends and drops what is queued: the near end does not take it. */
-  cut(reason: string): void {
-    if (this.closed) return;
-    this.#carrier.control(this.#closePacket);
-    this.#finish(reason, "destroy");
+    this.#table.closeFar(this.connectId);
+    this.#finish(reason, how);
   }
 
   /** The link is gone, so no packet is sent. */

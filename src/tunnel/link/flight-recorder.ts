@@ -6,13 +6,13 @@ import { type Clock, systemClock } from "../../base/clock.js";
 import { shown } from "../../base/redact/redact.js";
 import type { FlightPacket, FlightRecord, FlightSummary } from "../events/facts.js";
 import { type ConnectId, type DialId, PACKET_INDEX, PACKET_NAMES, PACKET_TYPE_COUNT } from "../wire/packet.js";
-import type { Direction, PacketObserver } from "./packet-meter.js";
+import type { Direction } from "./packet-meter.js";
 
 /** A power of two, so that the place of the next one is a mask. With it a link takes 15 KiB more. */
 const KEPT = 512;
 const SENT = 0x80;
 
-export class FlightRecorder implements PacketObserver {
+export class FlightRecorder {
   readonly #clock: Clock;
   readonly #times = new Float64Array(KEPT);
   readonly #connectIds = new Float64Array(KEPT);
@@ -34,10 +34,12 @@ export class FlightRecorder implements PacketObserver {
     this.#time = clock.now();
   }
 
+  /** Time has passed since the packets before: reading the clock for each of them would cost more than all the rest. */
   turn(): void {
     this.#time = this.#clock.now();
   }
 
+  /** `index` is the packet type's dense one; `bytes` are DATA's payload or CREDIT's grant. */
   see(direction: Direction, index: number, connectId: ConnectId, bytes: number): void {
     this.#bytes[this.#note(direction, index, connectId)] = bytes;
     if (index !== PACKET_INDEX.DATA) return;
@@ -45,6 +47,7 @@ export class FlightRecorder implements PacketObserver {
     else this.#receivedBytes += bytes;
   }
 
+  /** A packet about a dial. */
   seeDial(direction: Direction, index: number, connectId: ConnectId, dialId: DialId): void {
     this.#dialIds[this.#note(direction, index, connectId)] = dialId;
   }

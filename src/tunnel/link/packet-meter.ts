@@ -2,24 +2,17 @@
 import {
   type ConnectId,
   type ControlPacket,
-  type DialId,
   PACKET_INDEX,
   PACKET_TYPE_COUNT,
   type PacketName,
 } from "../wire/packet.js";
 import type { PacketTally } from "../wire/packet-reader.js";
+import type { FlightRecorder } from "./flight-recorder.js";
 
 export type Direction = "sent" | "received";
 
-/** Is shown headers, never payload (flight-recorder.ts). It is called for every packet, so it may not be slow. */
-export interface PacketObserver {
-  /** Time has passed since the packets before: reading the clock for each of them would cost more than all the rest. */
-  turn(): void;
-  /** `index` is the packet type's dense one; `bytes` are DATA's payload or CREDIT's grant. */
-  see(direction: Direction, index: number, connectId: ConnectId, bytes: number): void;
-  /** A packet about a dial. */
-  seeDial(direction: Direction, index: number, connectId: ConnectId, dialId: DialId): void;
-}
+/** Is shown headers, never payload. It is called for every packet, so it may not be slow. */
+export type PacketObserver = Pick<FlightRecorder, "turn" | "see" | "seeDial">;
 
 export class PacketMeter implements PacketTally {
   /** The connection whose packets are nobody's traffic: the watchdog's. NaN is no connection's number. */

@@ -4,7 +4,8 @@
  */
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
 import ipaddr from "ipaddr.js";
-import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { wrapErrors } from "../../base/errors/error.js";
+import { utf8Text } from "../../base/text.js";
 import { DerReader, hex, tags } from "./der.js";
 import { keyName } from "./inspect/facts.js";
 import { readOneBlock } from "./pem.js";
@@ -24,13 +25,10 @@ const EXTENSION_REQUEST = "1.2.840.113549.1.9.14";
 const LONGEST_REQUEST = 64 * 1024;
 
 export function inspectRequest(pem: string): RequestFacts {
-  try {
+  return wrapErrors("DB_CSR_REQUEST", "the certificate signing request cannot be read", () => {
     if (pem.length > LONGEST_REQUEST) throw new Error("it is far too long");
     return factsIn(readOneBlock(pem, "CERTIFICATE REQUEST"));
-  } catch (reason) {
-    const sentence = `the certificate signing request cannot be read: ${messageOf(reason)}`;
-    throw new DrawbridgeError("DB_CSR_REQUEST", sentence, { cause: reason });
-  }
+  });
 }
 
 function factsIn(der: Buffer): RequestFacts {
@@ -213,8 +211,6 @@ export function subjectIn(subject: DerReader): SubjectParts {
   };
 }
 
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
 /** The kinds of text that readers agree on. */
 const alphabets: Readonly<Record<number, RegExp>> = {
   [tags.utf8String]: /^\P{Cc}*$/u,
@@ -238,12 +234,8 @@ function textOf({ content, tag }: { readonly content: Buffer; readonly tag: numb
       `the subject's ${name} is ${kind}, and texts are read that are a UTF8String, a PrintableString or an IA5String`,
     );
   }
-  let text: string;
-  try {
-    text = utf8.decode(content);
-  } catch {
-    throw new Error(`the subject's ${name} is not UTF-8`);
-  }
+  const text = utf8Text(content);
+  if (text === undefined) throw new Error(`the subject's ${name} is not UTF-8`);
   if (!alphabet.test(text))
     throw new Error(`the subject's ${name} holds a character that its kind of text cannot have`);
   return text;

@@ -2,7 +2,7 @@
 import "reflect-metadata";
 import { createPublicKey, KeyObject, randomBytes, webcrypto } from "node:crypto";
 import * as x509 from "@peculiar/x509";
-import { messageOf } from "../../base/errors/error.js";
+import { wrapErrors } from "../../base/errors/error.js";
 import { leafIn, pemText, privateKeyIn } from "./pem.js";
 import type { AuthorityRequest, CertificateRequest, KeyKind } from "./request.js";
 import {
@@ -77,7 +77,7 @@ async function selfSign(request: AuthorityRequest, keys: webcrypto.CryptoKeyPair
 
 /** Loads an authority that was made before, for example from a Secret. */
 export async function loadAuthority(pem: PemPair): Promise<Authority> {
-  try {
+  return wrapErrors("DB_CERT_ISSUE", "the authority cannot be loaded", async () => {
     const certificate = new x509.X509Certificate(leafIn(pem.certificatePem).raw);
     if (certificate.getExtension(x509.BasicConstraintsExtension)?.ca !== true) {
       throw issueError(`the certificate "${certificate.subject}" is not an authority's and must not sign others`);
@@ -88,9 +88,7 @@ export async function loadAuthority(pem: PemPair): Promise<Authority> {
     const der = key.export({ type: "pkcs8", format: "der" });
     const signingKey = await webcrypto.subtle.importKey("pkcs8", der, algorithm, true, ["sign"]);
     return { ...pem, certificate, signingKey };
-  } catch (reason) {
-    throw issueError(`the authority cannot be loaded: ${messageOf(reason)}`, reason);
-  }
+  });
 }
 
 /** Issues an end-entity certificate with a fresh key. */

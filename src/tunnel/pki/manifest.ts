@@ -8,7 +8,14 @@ import { isDeepStrictEqual } from "node:util";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import type { PemPair } from "./issue.js";
 import { leafIn } from "./pem.js";
-import { type LeafPlan, type ProfileName, type ProfileOptions, type ProfileSet, type SignerPlan, profiles } from "./profiles.js";
+import {
+  type LeafPlan,
+  type ProfileName,
+  type ProfileOptions,
+  type ProfileSet,
+  profiles,
+  type SignerPlan,
+} from "./profiles.js";
 
 export const MANIFEST_FILE = "pki.json";
 

@@ -3,11 +3,11 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { addCertificate, dropFormerSigners, renewPki, replaceSigners } from "./renew.js";
-import { certificatesFor, writePki } from "./write-pki.js";
 import { inspectPath } from "./inspect/inspect.js";
 import { certificatesIn } from "./pem.js";
+import { addCertificate, dropFormerSigners, renewPki, replaceSigners } from "./renew.js";
 import { opensslAvailable, verifies } from "./testing/openssl.js";
+import { certificatesFor, writePki } from "./write-pki.js";
 
 const LEAVES = ["server", "cluster", "client", "agent", "control-plane-agent"].map((role) => `konnectivity-${role}`);
 const BUNDLES = ["konnectivity-ca-bundle", "konnectivity-agent-ca-bundle", "konnectivity-client-ca-bundle"];

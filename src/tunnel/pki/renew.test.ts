@@ -3,10 +3,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { addCertificate, renewPki } from "./renew.js";
-import { certificatesFor, writePki } from "./write-pki.js";
 import { readPkiManifest } from "./manifest.js";
+import { addCertificate, renewPki } from "./renew.js";
 import { opensslAvailable, verifies } from "./testing/openssl.js";
+import { certificatesFor, writePki } from "./write-pki.js";
 
 const hour = 3_600_000;
 const start = new Date();

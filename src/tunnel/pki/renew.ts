@@ -12,9 +12,24 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { replaceFiles } from "../../base/files.js";
-import { type Authority, createAuthority, extendAuthority, issueCertificate, loadAuthority, type PemPair } from "./issue.js";
+import {
+  type Authority,
+  createAuthority,
+  extendAuthority,
+  issueCertificate,
+  loadAuthority,
+  type PemPair,
+} from "./issue.js";
 import { pairCertificate, requestOf } from "./keep.js";
-import { dueAt, fileTexts, type LeafEntry, type PkiManifest, requireManifest, type SetFiles, validityOf } from "./manifest.js";
+import {
+  dueAt,
+  fileTexts,
+  type LeafEntry,
+  type PkiManifest,
+  requireManifest,
+  type SetFiles,
+  validityOf,
+} from "./manifest.js";
 import { isSignedBy, readableCertificates } from "./pem.js";
 import { type LeafPlan, nodeAgent } from "./profiles.js";
 import { issueError } from "./request.js";

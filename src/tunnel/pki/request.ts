@@ -82,6 +82,4 @@ export function validateSubject(request: AuthorityRequest): void {
   }
 }
 
-export function issueError(sentence: string, cause?: unknown): DrawbridgeError {
-  return new DrawbridgeError("DB_CERT_ISSUE", sentence, { cause });
-}
+export const issueError = (sentence: string): DrawbridgeError => new DrawbridgeError("DB_CERT_ISSUE", sentence);

@@ -14,9 +14,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { pkiDifferences, readPkiManifest } from "./manifest.js";
 import type { BootstrapOptions, ProfileName } from "./profiles.js";
 import { certificatesFor, type IssuedPki, writePki } from "./write-pki.js";
-import { pkiDifferences, readPkiManifest } from "./manifest.js";
 
 const options = { ipAddresses: ["192.0.2.1"] };
 let issued: IssuedPki;

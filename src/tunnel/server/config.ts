@@ -1,5 +1,5 @@
 /** The configuration of a proxy-server. The command line builds it (cli/), embedders may build it by hand. */
-import type { MemoryLimits } from "../connection/budget.js";
+import type { ProcessConfig } from "../process-config.js";
 
 /** Certificates as files, so that they can be replaced on disk while the server runs. */
 export interface TlsFiles {
@@ -56,7 +56,7 @@ export interface WatchdogConfig {
   readonly failures: number;
 }
 
-export interface ServerConfig {
+export interface ServerConfig extends ProcessConfig {
   readonly serverId: string;
   readonly serverCount: number;
   readonly listeners: readonly ListenerConfig[];
@@ -74,31 +74,15 @@ export interface ServerConfig {
   readonly tlsPolicy: TlsPolicy;
   /** Limits of connections whose peers are not known yet, at each listener of agents and callers. */
   readonly pending?: { readonly handshakeTimeoutMs: number; readonly maxPending: number };
-  readonly health: { readonly host: string; readonly port: number };
-  readonly admin: {
-    readonly host: string;
-    readonly port: number;
-    /** File with the bearer token that opens the admin API; empty: only /metrics (and profiling) is served. */
-    readonly tokenFile: string;
-    readonly profiling: boolean;
-    /** Undefined: in the clear, and the API on loopback only. */
-    readonly tls?: { readonly certFile: string; readonly keyFile: string };
-  };
   readonly strategies: readonly StrategyName[];
-  readonly keepaliveMs: number;
   readonly frontendKeepaliveMs: number;
   /** 0 switches the deadline off. */
   readonly dialTimeoutMs: number;
   readonly gracefulShutdownMs: number;
   /** Upstream's --xfr-channel-size: packets a frontend may have waiting before it is paused. */
   readonly xfrChannelSize: number;
-  readonly limits: MemoryLimits;
   /** Undefined: agents are not probed. */
   readonly watchdog?: WatchdogConfig;
   /** `agents`: one is connected, as upstream has it, and the default. `path`: bytes come through one. */
   readonly readiness?: "agents" | "path";
-  /** False: links do not remember their last packets. */
-  readonly flightRecorder?: boolean;
-  /** Where the last packets are written when a path fails or the process crashes; empty or undefined: nowhere. */
-  readonly dumpDir?: string;
 }

@@ -127,7 +127,7 @@ describe("a dial that cannot be made", () => {
     const { board } = makeBoard();
     const caller = new FakeCaller();
     board.dial(caller);
-    expect(caller.refusals).toEqual([{ kind: "no-agent", text: expect.stringMatching(/^No agent available/) }]);
+    expect(caller.refusals).toMatchObject([{ kind: "no-agent", text: expect.stringMatching(/^No agent available/) }]);
     expect(board.pendingDials).toBe(0);
   });
 

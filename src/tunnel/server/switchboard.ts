@@ -42,9 +42,7 @@ export class Switchboard {
   #streams = 0;
   #dials = 0;
 
-  constructor(
-    options: Pick<Switchboard, "source" | "registry" | "clock" | "budget" | "dialTimeoutMs" | "flights">,
-  ) {
+  constructor(options: Pick<Switchboard, "source" | "registry" | "clock" | "budget" | "dialTimeoutMs" | "flights">) {
     this.source = options.source;
     this.registry = options.registry;
     this.clock = options.clock;

@@ -58,7 +58,12 @@ describe("the Ignition server", () => {
         port: 0,
         certificates: certificateInFiles(
           { certFile: join(dir, "tls.crt"), keyFile: join(dir, "tls.key") },
-          { intervalMs: 50 },
+          {
+            every: (_ms, tick) => {
+              const timer = setInterval(tick, 50);
+              return () => clearInterval(timer);
+            },
+          },
         ),
       },
       {

@@ -5,11 +5,7 @@ import type { AddressInfo } from "node:net";
 import { joinHostPort } from "../../../base/address.js";
 import { connectionOf } from "../../../base/connection.js";
 import { listenOn } from "../../../base/listen.js";
-import {
-  CertificateFiles,
-  type CertificatePaths,
-  type CertificateSet,
-} from "../../../tunnel/pki/certificate-set.js";
+import { CertificateFiles, type CertificatePaths, type CertificateSet } from "../../../tunnel/pki/certificate-set.js";
 import type { FollowOptions } from "../../../tunnel/pki/followed-files.js";
 import { type Claimed, type FetchRecorder, RefusalLimit, type RefusedFetch } from "./fetches.js";
 import type { Grant, Payload, TokenStore } from "./tokens.js";

@@ -264,7 +264,7 @@ test("tunnels that are being dialled are listed, too", async () => {
     onAgentError() {},
     onAgentClosedDial() {},
     onAgentLost() {},
-  });
+  } as unknown as Parameters<typeof link.dial>[3]);
   expect([...subject.tunnels()].map((tunnel) => tunnel.describe())).toMatchObject([
     { id: 99, target: "a:1", state: "dialing", agent: { id: "agent-1" }, bytesToTarget: 0 },
   ]);

@@ -5,9 +5,9 @@ import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { certificatesFor, type IssuedPki, writePki } from "../write-pki.js";
 import { createAuthority, extendAuthority, issueCertificate } from "../issue.js";
 import { opensslAvailable } from "../testing/openssl.js";
+import { certificatesFor, type IssuedPki, writePki } from "../write-pki.js";
 import { type InspectOptions, inspectPath } from "./inspect.js";
 
 const hour = 3_600_000;

@@ -32,7 +32,7 @@ export interface Surroundings {
 type Rule = (
   subject: InspectionSubject,
   surroundings: Surroundings,
-) => readonly [message: string, remedy: string, file?: string] | false | undefined;
+) => readonly [message: string, remedy: string, file?: string | undefined] | false | undefined;
 
 /** By the id of the check. */
 const failures: Readonly<Record<string, Rule>> = {
@@ -93,7 +93,8 @@ const failures: Readonly<Record<string, Rule>> = {
 
 const warnings: Readonly<Record<string, Rule>> = {
   "expires-soon"({ facts: { notBefore, notAfter }, validForMs }, { now, makeAgain }) {
-    if (notBefore > now || notAfter <= now || dueAt({ notBefore, notAfter, validForMs }) > now.getTime()) return undefined;
+    if (notBefore > now || notAfter <= now || dueAt({ notBefore, notAfter, validForMs }) > now.getTime())
+      return undefined;
     return [`it expires in ${roughDuration(notAfter.getTime() - now.getTime())}`, makeAgain];
   },
   "outlives-signer"({ chain, facts: { notBefore, notAfter } }, { now, makeAgain }) {
@@ -105,8 +106,7 @@ const warnings: Readonly<Record<string, Rule>> = {
   "chain-unknown": ({ chain: { state } }) =>
     state === "unknown" && [`no authority is at hand to check it against`, "Give the bundle with --ca."],
   "key-missing": ({ facts: { isAuthority, keyFile } }) =>
-    keyFile === undefined &&
-    !isAuthority && ["its private key is not here", "Nothing to do if only peers read it."],
+    keyFile === undefined && !isAuthority && ["its private key is not here", "Nothing to do if only peers read it."],
   "key-readable"({ keyFile, facts: { keyMode } }) {
     if (keyFile === undefined || (keyFile.mode & 0o077) === 0 || (keyFile.mode & 0o007) !== 0) return undefined;
     const remedy = "chmod 600 it unless the process that reads it runs as another user of that group.";

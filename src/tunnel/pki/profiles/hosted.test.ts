@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { certificatesFor, writePki } from "../write-pki.js";
 import { openssl, opensslAvailable, show, verifies } from "../testing/openssl.js";
+import { certificatesFor, writePki } from "../write-pki.js";
 
 const options = { namespace: "clusters-one", externalAddresses: ["konnectivity.example.test", "192.0.2.7"] };
 const day = 24 * 3_600_000;

@@ -9,10 +9,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { certificatesFor, writePki } from "../write-pki.js";
 import { type PkiManifest, readPkiManifest } from "../manifest.js";
 import type { KeyKind } from "../request.js";
 import { openssl, opensslAvailable, publicKeyOf, type Shown, show, verifies } from "../testing/openssl.js";
+import { certificatesFor, writePki } from "../write-pki.js";
 
 type Issuer = (dir: string, key: KeyKind, addresses: readonly string[]) => Promise<void> | void;
 

@@ -50,10 +50,9 @@ export class AgentListener {
     const agentId = readAgentId(call);
     const identifierText = readIdentifierText(call);
     const identifiers = identifierText === "" ? NO_IDENTIFIERS : readIdentifiers(identifierText);
-    const account = await tokens?.authenticate(call.metadata("authorization"), senderOf(call));
     const principal: Principal = {
       ...certificateNames(call),
-      serviceAccount: account === undefined ? "" : `${account.namespace}/${account.serviceAccount}`,
+      serviceAccount: (await tokens?.authenticate(call.metadata("authorization"), senderOf(call))) ?? "",
     };
     const refusal = claims?.current.refusal(principal, identifiers);
     if (refusal !== undefined) throw new Error(refusal);

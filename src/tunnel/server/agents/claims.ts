@@ -132,7 +132,9 @@ export function parseClaimRules(document: unknown, file: string): ClaimRules {
   };
   const rules = at(document, "rules");
   if (!Array.isArray(rules)) return bad("it needs a list named `rules`");
-  return new ClaimRules(rules.map((rule: unknown, index) => parseRule(rule, (what) => bad(`rule ${index + 1}${what}`))));
+  return new ClaimRules(
+    rules.map((rule: unknown, index) => parseRule(rule, (what) => bad(`rule ${index + 1}${what}`))),
+  );
 }
 
 function parseRule(rule: unknown, bad: (what: string) => never): Rule {

@@ -4,19 +4,12 @@ import type { Clock } from "../../../base/clock.js";
 import type { TokenAuthConfig } from "../config.js";
 import { malformedToken, ReviewQueue, type TokenSender, tokenRefused } from "./review-queue.js";
 
-export interface AgentAccount {
-  readonly namespace: string;
-  readonly serviceAccount: string;
-  /** `system:serviceaccount:<namespace>:<serviceAccount>`. */
-  readonly username: string;
-}
-
 export interface TokenAuthenticator {
   /**
-   * Takes every value of the `authorization` metadata key. Rejects with a DrawbridgeError whose message may be sent to a
+   * Takes every value of the `authorization` metadata key; resolves to `namespace/serviceaccount`. Rejects with a DrawbridgeError whose message may be sent to a
    * stranger, in upstream's words as far as they say nothing of the API server; what the API server said is its cause.
    */
-  authenticate(authorizationHeaderValues: readonly string[], sender: TokenSender): Promise<AgentAccount>;
+  authenticate(authorizationHeaderValues: readonly string[], sender: TokenSender): Promise<string>;
 }
 
 /** The answer to a TokenReview. */
@@ -52,8 +45,14 @@ export function createTokenAuthenticator(
   const accepted = new Map<string, Remembered>();
   const rejected = new Map<string, Remembered>();
   const queue = new ReviewQueue<Verdict>({
-    review: (token, signal) => judge(config, reviewer, token, signal),
     ...{ clock, qps, burst },
+    async review(token, signal) {
+      try {
+        return judge(config, await reviewer(token, [config.audience], signal));
+      } catch (reason) {
+        throw tokenRefused("Failed to authenticate request", reason);
+      }
+    },
   });
 
   async function verdictOn(token: string, sender: TokenSender): Promise<Verdict> {
@@ -102,9 +101,10 @@ function take<Value>(from: Map<string, Value>, key: string): Value | undefined {
 }
 
 type Verdict =
-  | { readonly account: AgentAccount }
+  /** `namespace/serviceaccount`. */
+  | { readonly account: string }
   /** `said`: the API server's message, for the log. */
-  | { readonly account?: undefined; readonly refusal: string; readonly said?: Error };
+  | { readonly account?: undefined; readonly refusal: string; readonly said?: Error | undefined };
 
 function bearerToken(values: readonly string[]): string {
   const [value, ...more] = values;
@@ -118,31 +118,16 @@ function bearerToken(values: readonly string[]): string {
   return value.slice(SCHEME.length).trimEnd();
 }
 
-async function judge(
-  config: TokenAuthConfig,
-  reviewer: TokenReviewer,
-  token: string,
-  signal: AbortSignal,
-): Promise<Verdict> {
-  let status: TokenReviewStatus;
-  try {
-    status = await reviewer(token, [config.audience], signal);
-  } catch (reason) {
-    throw tokenRefused("Failed to authenticate request", reason);
-  }
-  const refuse = (why: string, said?: Error): Verdict => ({
-    refusal: `lookup failed: ${why}`,
-    ...(said === undefined ? {} : { said }),
-  });
-  if (status.error) return refuse("service account jwt not valid", new Error(status.error));
-  if (status.authenticated !== true) return refuse("service account jwt not valid");
+function judge(config: TokenAuthConfig, status: TokenReviewStatus): Verdict {
+  const refuse = (why: string, said?: Error): Verdict => ({ refusal: `lookup failed: ${why}`, said });
+  if (status.error || status.authenticated !== true)
+    return refuse("service account jwt not valid", status.error ? new Error(status.error) : undefined);
   // Without a word about audiences the token is good for the API server itself, says the API's reference, and for us
   // only by accident. Kubernetes' own webhook authenticator decides the same. Upstream does not look.
   if (!status.audiences?.includes(config.audience)) {
     return refuse(`token is not meant for audience ${JSON.stringify(config.audience)}`);
   }
-  const username = status.user?.username ?? "";
-  const [system, kind, namespace, serviceAccount, ...more] = username.split(":");
+  const [system, kind, namespace, serviceAccount, ...more] = (status.user?.username ?? "").split(":");
   if (namespace === undefined || serviceAccount === undefined || more.length > 0) {
     return refuse("unexpected username format");
   }
@@ -153,7 +138,7 @@ async function judge(
   if (serviceAccount !== config.serviceAccount) {
     return refuse(`incoming request from "${serviceAccount}" service account. Expected "${config.serviceAccount}"`);
   }
-  return { account: { namespace, serviceAccount, username } };
+  return { account: `${namespace}/${serviceAccount}` };
 }
 
 /** When the token says it ends, in milliseconds since 1970. Not verified: it may only shorten how long we remember. */
