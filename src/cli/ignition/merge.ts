@@ -1,12 +1,10 @@
 /** `drawbridge ignition merge`: several configs into one. */
 
-import { DrawbridgeError } from "../../base/errors/error.js";
-import { type Config, type Minor, NEWEST as newest } from "../../cluster/ignition/config.js";
+import type { Config, Minor } from "../../cluster/ignition/config.js";
 import { requireConfig } from "../../cluster/ignition/parse.js";
-import { pathText } from "../../cluster/ignition/problems.js";
 import { emit, merge, render } from "../../cluster/ignition/render.js";
 import { inlineContent } from "../../cluster/ignition/resource.js";
-import { validate } from "../../cluster/ignition/validate/validate.js";
+import { requireValid } from "../../cluster/ignition/validate/validate.js";
 import { oneOf, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
@@ -27,8 +25,9 @@ those in their place that are data URLs.`,
   async run({ resolve, spec }, { words: files, program }) {
     if (files.length === 0) throw refused(`at least one file is needed: ${program} FILE...`);
     const merged = await mergedFiles(files);
+    const config = resolve ? await render(merged, (resource, _, what) => inlineContent(resource, what)) : merged;
     const minor = Number(spec.slice(2)) as Minor;
-    return { ok: true, version: `3.${minor}.0`, config: emit(resolve ? await resolved(merged) : merged, minor) };
+    return { ok: true, version: `3.${minor}.0`, config: emit(config, minor) };
   },
   show: ({ config }) => `${JSON.stringify(config)}\n`,
 });
@@ -37,14 +36,6 @@ async function mergedFiles(files: readonly string[]): Promise<Config> {
   const configs: Config[] = [];
   for (const file of files) configs.push(requireConfig(await readConfigFile(file), inputName(file)));
   const result = configs.reduce(merge);
-  const first = validate(result, newest).find(({ severity }) => severity === "error");
-  if (first !== undefined) {
-    const sentence = `together the configs are not valid: ${pathText(first.path)}: ${first.message}`;
-    throw new DrawbridgeError("DB_IGNITION_INVALID", sentence);
-  }
+  requireValid(result, "together the configs are not valid");
   return result;
-}
-
-async function resolved(config: Config): Promise<Config> {
-  return render(config, (resource, _, what) => inlineContent(resource, what));
 }

@@ -1,7 +1,6 @@
 /** `drawbridge ignition preview`: a payload as a tree. */
 import { requireConfig } from "../../cluster/ignition/parse.js";
-import { preview } from "../../cluster/ignition/preview/preview.js";
-import { showPreview } from "../../cluster/ignition/preview/show.js";
+import { preview, showPreview } from "../../cluster/ignition/preview/preview.js";
 import { defineCommand, onlyWord } from "../framework/define.js";
 import { PAYLOAD_HELP, payloadFlags, readPayload } from "./payloads.js";
 

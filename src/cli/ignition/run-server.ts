@@ -2,7 +2,7 @@
 
 import { messageOf } from "../../base/errors/error.js";
 import { metricsRoute } from "../../base/health.js";
-import { type Endpoint, startHttp } from "../../base/http.js";
+import { startHttp } from "../../base/http.js";
 import { Logger } from "../../base/log/log.js";
 import { nextSignal } from "../../base/signals.js";
 import {
@@ -16,51 +16,37 @@ import { collectionPath } from "../../cluster/kube/paths.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
 import { pathOf, type Secret } from "../../cluster/nodes/objects.js";
 import { CertificateSecret } from "../../cluster/nodes/serving/certificate-secret.js";
-import type { ClaimStore } from "../../cluster/nodes/serving/claims.js";
+import { type ClaimStore, claimsInConfigMap, claimsInFile } from "../../cluster/nodes/serving/claims.js";
 import { servingMetrics } from "../../cluster/nodes/serving/metrics.js";
+import { payloadSource } from "../../cluster/nodes/serving/payload.js";
 import { openAuditLog, Recorder } from "../../cluster/nodes/serving/recorder.js";
-import { type PayloadSource, TokenController } from "../../cluster/nodes/serving/token-controller.js";
+import { TokenController } from "../../cluster/nodes/serving/token-controller.js";
 import { WorkerTokens } from "../../cluster/nodes/serving/worker-tokens.js";
 import { ObservedIgnitionServer } from "../../insight/observe/roles/ignition.js";
 import { listening } from "../../tunnel/events/channels.js";
-import { type AdminEndpoint, openAdmin } from "../tunnel/open-admin.js";
-
-export interface ServingConfig {
-  readonly api: KubeApi;
-  /** Namespace of the token Secrets. */
-  readonly namespace: string;
-  /** Whether the objects are those of a cluster. */
-  readonly inCluster: boolean;
-  readonly source: PayloadSource;
-  readonly listen: Endpoint;
-  /** In files, or in a Secret of the namespace. */
-  readonly certificates: { readonly certFile: string; readonly keyFile: string } | { readonly secretName: string };
-  readonly metrics: Endpoint;
-  /** Undefined: no admin port. */
-  readonly admin: AdminEndpoint | undefined;
-  /** Empty: fetches are recorded in the process's log only. */
-  readonly auditLog: string;
-  readonly claims: readonly ClaimStore[];
-  /** Empty: none. */
-  readonly workerTokens: string;
-}
+import { openCluster, secondCluster } from "../flags/kubernetes.js";
+import { openObjects } from "../framework/objects.js";
+import { openAdmin } from "../tunnel/open-admin.js";
+import { adminAccessOf } from "../tunnel/process-flags.js";
+import type { ServeConfig } from "./serve.js";
 
 const TEND_EVERY_MS = 5_000;
 
 /** Resolves to the exit code when the process should end. */
-export async function runServing(config: ServingConfig): Promise<number> {
-  const { api, namespace, source } = config;
+export async function runServing({ flags, listen, metricsAt, adminAt, claimsConfigMap }: ServeConfig): Promise<number> {
+  const { certFile, certSecret, keyFile, namespace } = flags;
+  const api = await openObjects(flags);
   const logger = new Logger({ format: "text", verbosity: 0 });
   const onError = (sentence: string) => {
     metrics.failed();
     logger.warn(sentence);
   };
-  const book = new TokenStore();
-  const metrics = servingMetrics(() => book.size);
-  const audit = config.auditLog === "" ? undefined : openAuditLog(config.auditLog);
+  const tokens = new TokenStore();
+  const metrics = servingMetrics(() => tokens.size);
+  const audit = flags.auditLog === "" ? undefined : openAuditLog(flags.auditLog);
   // The log takes a value called secret for one: names of Secrets are `of` there.
   const controller: TokenController = new TokenController({
-    ...{ api, namespace, tokens: book, source, onError },
+    ...{ api, namespace, tokens, onError, source: payloadSource(api, namespace, flags.payload) },
     onMiss: metrics.missed,
     onMade: () => workers.admit(),
     onGenerated: (secret, seconds) => {
@@ -73,23 +59,20 @@ export async function runServing(config: ServingConfig): Promise<number> {
     },
   });
   const workers = new WorkerTokens({
-    tokens: book,
-    pools: controller,
-    file: config.workerTokens,
-    onError: once(onError),
+    ...{ tokens, pools: controller, file: flags.workerTokens, onError: once(onError) },
   });
   const recorder = new Recorder({
-    ...{ api, namespace, onError, claims: config.claims, makesEvents: config.inCluster },
+    ...{ api, namespace, onError, makesEvents: flags.directory === "" },
+    claims: await claimStores(flags, claimsConfigMap, api),
     audit:
       audit?.write ?? (({ outcome, secret, ...line }) => logger.info(0, `fetch ${outcome}`, { ...line, of: secret })),
     secret: (name) => controller.secret(name),
     onServed: ({ pool }) => metrics.served(pool),
   });
-  const { certificates, listen } = config;
   const certificate =
-    "secretName" in certificates
-      ? new CertificateSecret(pathOf({ namespace, name: certificates.secretName }), onError)
-      : certificateInFiles(certificates, { onProblem: (error) => onError(error.message) });
+    certSecret === ""
+      ? certificateInFiles({ certFile, keyFile }, { onProblem: (error) => onError(error.message) })
+      : new CertificateSecret(pathOf({ namespace, name: certSecret }), onError);
   const secrets = new ListWatch<Secret>({
     api,
     path: collectionPath("Secret", namespace),
@@ -103,28 +86,25 @@ export async function runServing(config: ServingConfig): Promise<number> {
   const inForce = async (): Promise<CertificateSource> => {
     if (!(certificate instanceof CertificateSecret)) return certificate;
     secrets.start();
-    logger.info(0, "waiting for the certificate", certificates);
+    logger.info(0, "waiting for the certificate", { secretName: certSecret });
     return certificate.source();
   };
 
   const subject = new ObservedIgnitionServer();
-  const admin = config.admin && (await openAdmin(config.admin, metrics.registry, subject, subject));
+  const admin =
+    adminAt && (await openAdmin({ ...adminAt, ...adminAccessOf(flags) }, metrics.registry, subject, subject));
   if (admin !== undefined) listening.publish({ source: subject, what: "admin", address: admin.address });
-  const parts = { tokens: book, recorder: subject.watch(recorder) };
+  const parts = { tokens, recorder: subject.watch(recorder) };
   const server = await startIgnitionServer({ ...listen, certificates: await inForce() }, parts);
-  subject.up(
-    "secretName" in certificates ? `Secret ${certificates.secretName}` : certificates.certFile,
-    server.certificate,
-  );
+  subject.up(certSecret === "" ? certFile : `Secret ${certSecret}`, server.certificate);
   listening.publish({ source: subject, what: "machines", address: server.address });
-  const health = await startHttp("metrics", config.metrics, {
-    exact: new Map([["/metrics", metricsRoute(metrics.registry)]]),
-  });
+  const routes = { exact: new Map([["/metrics", metricsRoute(metrics.registry)]]) };
+  const health = await startHttp("metrics", metricsAt, routes);
   listening.publish({ source: subject, what: "metrics", address: health.address });
   secrets.start();
   await workers.readFile();
   const tending = setInterval(() => {
-    book.sweep();
+    tokens.sweep();
     void workers.readFile();
   }, TEND_EVERY_MS);
   logger.info(0, "ignition server is up", { address: server.address, metrics: health.address, namespace });
@@ -146,4 +126,18 @@ function once(tell: (sentence: string) => void): (sentence: string) => void {
     if (sentence !== last) tell(sentence);
     last = sentence;
   };
+}
+
+async function claimStores(
+  flags: ServeConfig["flags"],
+  configMap: ServeConfig["claimsConfigMap"],
+  api: KubeApi,
+): Promise<ClaimStore[]> {
+  const { claimsContext: context, claimsFile, claimsKubeconfig: kubeconfig } = flags;
+  const other = secondCluster(flags, { kubeconfig, context });
+  const cluster = other === undefined ? api : await openCluster(other);
+  return [
+    ...(claimsFile === "" ? [] : [claimsInFile(claimsFile)]),
+    ...(configMap === undefined ? [] : [claimsInConfigMap(cluster, configMap)]),
+  ];
 }

@@ -2,15 +2,12 @@
 
 import { splitHostPort } from "../../base/address.js";
 import type { Endpoint } from "../../base/http.js";
-import type { KubeApi } from "../../cluster/kube/port.js";
 import { SERVING_CERTIFICATE_SECRET } from "../../cluster/nodes/objects.js";
-import { type ClaimStore, claimsInConfigMap, claimsInFile } from "../../cluster/nodes/serving/claims.js";
-import { payloadSource } from "../../cluster/nodes/serving/payload.js";
 import { inGroup, required, text, type Values } from "../flags/flag.js";
-import { openCluster, secondCluster, secondClusterFlags } from "../flags/kubernetes.js";
+import { secondClusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Environment, type Input } from "../framework/define.js";
-import { objectFlags, openObjects } from "../framework/objects.js";
+import { objectFlags } from "../framework/objects.js";
 import { adminAccessOf, adminFlags } from "../tunnel/process-flags.js";
 import { runServing } from "./run-server.js";
 
@@ -76,19 +73,10 @@ It needs, in its namespace: secrets get, list, watch, update, delete; configmaps
   examples: ["drawbridge ignition serve --namespace drawbridge --payload payload.yaml"],
   flags: serveFlags,
   config: checked,
-  async run({ flags, claimsConfigMap, admin, ...endpoints }) {
-    const { auditLog, certFile, certSecret, keyFile, namespace, payload, workerTokens } = flags;
-    const api = await openObjects(flags);
-    return runServing({
-      ...{ api, namespace, auditLog, workerTokens, ...endpoints },
-      admin: admin && { ...admin, ...adminAccessOf(flags) },
-      inCluster: flags.directory === "",
-      source: payloadSource(api, namespace, payload),
-      certificates: certSecret === "" ? { certFile, keyFile } : { secretName: certSecret },
-      claims: await claimStores(flags, claimsConfigMap, api),
-    });
-  },
+  run: runServing,
 });
+
+export type ServeConfig = ReturnType<typeof checked>;
 
 function checked(flags: ServeFlags, { given }: Input) {
   if (flags.certSecret !== "" && (given.has("cert-file") || given.has("key-file"))) {
@@ -101,8 +89,9 @@ function checked(flags: ServeFlags, { given }: Input) {
   return {
     flags,
     listen: endpoint("addr", flags.addr),
-    metrics: endpoint("metrics-addr", flags.metricsAddr),
-    admin: flags.adminAddr === "" ? undefined : endpoint("admin-addr", flags.adminAddr),
+    metricsAt: endpoint("metrics-addr", flags.metricsAddr),
+    /** Undefined: no admin port. */
+    adminAt: flags.adminAddr === "" ? undefined : endpoint("admin-addr", flags.adminAddr),
     claimsConfigMap: name === "" ? undefined : { namespace, name },
   };
 }
@@ -114,18 +103,4 @@ function endpoint(name: string, value: string): Endpoint {
     throw refused(`--${name} must end with a port from 0 to 65535, got ${value}`);
   }
   return { host: split.host, port: Number(split.port) };
-}
-
-async function claimStores(
-  flags: ServeFlags,
-  configMap: { readonly namespace: string; readonly name: string } | undefined,
-  api: KubeApi,
-): Promise<ClaimStore[]> {
-  const { claimsContext: context, claimsFile, claimsKubeconfig: kubeconfig } = flags;
-  const other = secondCluster(flags, { kubeconfig, context });
-  const cluster = other === undefined ? api : await openCluster(other);
-  return [
-    ...(claimsFile === "" ? [] : [claimsInFile(claimsFile)]),
-    ...(configMap === undefined ? [] : [claimsInConfigMap(cluster, configMap)]),
-  ];
 }

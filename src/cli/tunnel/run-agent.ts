@@ -70,9 +70,10 @@ async function countLeases(config: AgentProcessConfig, agent: ProxyAgent): Promi
   return new LeaseCount({
     ...config.leases,
     openApi: () => openKubeApi(config.kube),
-    onListed: (status, seconds, reason) =>
-      leaseListed.publish({ source: agent, status, durationMs: seconds * 1000, reason }),
-    onWatched: (status, reason) => leaseWatched.publish({ source: agent, status, durationMs: 0, reason }),
+    onRequest: (verb, status, seconds, reason) => {
+      const channel = verb === "list" ? leaseListed : leaseWatched;
+      channel.publish({ source: agent, status, durationMs: seconds * 1000, reason });
+    },
     onError: (reason) =>
       note.publish({ source: agent, level: "warn", message: `counting server leases: ${messageOf(reason)}` }),
   });

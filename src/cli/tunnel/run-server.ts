@@ -100,11 +100,11 @@ async function startLeases(config: ServerProcessConfig, api: Api | undefined, se
     ...config.leases,
     api: api!,
     serverId: config.serverId,
-    onListed: (status, seconds, reason) =>
-      leaseListed.publish({ source: server, status, reason, durationMs: seconds * 1000 }),
-    onDeleted: (status, seconds, reason) =>
-      leaseDeleted.publish({ source: server, status, reason, durationMs: seconds * 1000 }),
-    onCulled: (count) => leasesCulled.publish({ source: server, count }),
+    onRequest: (verb, status, seconds, reason) => {
+      const channel = verb === "list" ? leaseListed : leaseDeleted;
+      channel.publish({ source: server, status, reason, durationMs: seconds * 1000 });
+      if (verb === "delete" && status === 200) leasesCulled.publish({ source: server, count: 1 });
+    },
     onError: (message) => note.publish({ source: server, level: "warn", message }),
   });
   controller.start();

@@ -27,6 +27,7 @@ type Entry = readonly [name: string, type: FieldType, since?: Minor];
 
 export interface Shape<E extends readonly Entry[] = readonly Entry[]> {
   readonly fields: readonly Field[];
+  readonly byFoldedName: ReadonlyMap<string, Field>;
   /** Lists in which an entry of one excludes an entry of the same key in the others. */
   readonly rivals?: readonly string[];
   /** Never set; carries the members' types. */
@@ -73,16 +74,20 @@ type ValueOf<T> = T extends { readonly kind: "text" }
             : never;
 
 /** The type of a decoded object: required texts are always there, everything else may be absent. */
-type Decoded<S> =
+export type Decoded<S> =
   S extends Shape<infer E>
     ? { readonly [M in E[number] as M[1] extends { readonly required: true } ? M[0] : never]: ValueOf<M[1]> } & {
         readonly [M in E[number] as M[1] extends { readonly required: true } ? never : M[0]]?: ValueOf<M[1]>;
       }
     : never;
 
-const shape = <const E extends readonly Entry[]>(...entries: E): Shape<E> => ({
-  fields: entries.map(([name, type, since = 0]) => ({ name, type, since })),
-});
+function shape<const E extends readonly Entry[]>(...entries: E): Shape<E> {
+  const fields = entries.map(([name, type, since = 0]) => ({ name, type, since }));
+  return { fields, byFoldedName: new Map(fields.map((field) => [folded(field.name), field])) };
+}
+
+/** A member's name as Ignition compares it; two letters outside ASCII fold to ASCII ones. */
+export const folded = (name: string): string => name.toLowerCase().replace(/\u017f/g, "s");
 
 const text = { kind: "text", required: false } as const;
 const requiredText = { kind: "text", required: true } as const;
@@ -97,13 +102,15 @@ const keyed = <S extends Shape>(inner: S, member: string) => listed(inner, (entr
 
 const verification = object(shape(["hash", text]));
 
+export const header = shape(["name", requiredText], ["value", text]);
+
 const headers = {
-  ...keyed(shape(["name", requiredText], ["value", text]), "name"),
+  ...keyed(header, "name"),
   /** A header without a value takes its parent's away. */
   deletes: (entry: Fields) => entry.value === undefined,
 };
 
-const contents = shape(
+export const contents = shape(
   ["compression", text],
   ["httpHeaders", headers, 1],
   ["source", text],
@@ -111,7 +118,7 @@ const contents = shape(
 );
 
 /** Spec 3.0 knew compression for the contents of files only. */
-const reference = shape(
+export const reference = shape(
   ["compression", text, 1],
   ["httpHeaders", headers, 1],
   ["source", text],
@@ -127,16 +134,16 @@ const node = [
   ["user", owner],
 ] as const satisfies readonly Entry[];
 
-const file = shape(
+export const file = shape(
   ...node,
   ["append", { ...keyed(contents, "source"), appended: true }],
   ["contents", object(contents)],
   ["mode", integer],
 );
-const directory = shape(...node, ["mode", integer]);
-const link = shape(...node, ["hard", boolean], ["target", text]);
+export const directory = shape(...node, ["mode", integer]);
+export const link = shape(...node, ["hard", boolean], ["target", text]);
 
-const partition = shape(
+export const partition = shape(
   ["guid", text],
   ["label", text],
   // From 1 on; absent for the next free one, which may also be written as 0.
@@ -154,9 +161,13 @@ function partitionKey({ number, label }: Fields): string {
   return label === undefined ? "" : `label:${label}`;
 }
 
-const disk = shape(["device", requiredText], ["partitions", listed(partition, partitionKey)], ["wipeTable", boolean]);
+export const disk = shape(
+  ["device", requiredText],
+  ["partitions", listed(partition, partitionKey)],
+  ["wipeTable", boolean],
+);
 
-const filesystem = shape(
+export const filesystem = shape(
   ["device", requiredText],
   ["format", text],
   ["label", text],
@@ -167,18 +178,18 @@ const filesystem = shape(
   ["wipeFilesystem", boolean],
 );
 
-const tang = shape(["advertisement", text, 4], ["thumbprint", text], ["url", requiredText]);
+export const tang = shape(["advertisement", text, 4], ["thumbprint", text], ["url", requiredText]);
 
-const clevisCustom = shape(["config", text], ["needsNetwork", boolean], ["pin", text]);
+export const clevisCustom = shape(["config", text], ["needsNetwork", boolean], ["pin", text]);
 
-const clevis = shape(
+export const clevis = shape(
   ["custom", object(clevisCustom)],
   ["tang", keyed(tang, "url")],
   ["threshold", integer],
   ["tpm2", boolean],
 );
 
-const luks = shape(
+export const luks = shape(
   ["cex", object(shape(["enabled", boolean])), 5],
   ["clevis", object(clevis)],
   ["device", text],
@@ -192,7 +203,7 @@ const luks = shape(
   ["wipeVolume", boolean],
 );
 
-const raid = shape(
+export const raid = shape(
   ["devices", texts],
   ["level", text],
   ["name", requiredText],
@@ -200,7 +211,7 @@ const raid = shape(
   ["spares", integer],
 );
 
-const storage = {
+export const storage = {
   ...shape(
     ["directories", keyed(directory, "path")],
     ["disks", keyed(disk, "device")],
@@ -246,12 +257,15 @@ const unit = shape(
   ["name", requiredText],
 );
 
-const proxy = shape(["httpProxy", text], ["httpsProxy", text], ["noProxy", texts]);
+export const proxy = shape(["httpProxy", text], ["httpsProxy", text], ["noProxy", texts]);
+
+export const references = shape(["merge", keyed(reference, "source")], ["replace", object(reference)]);
+export const trust = shape(["certificateAuthorities", keyed(reference, "source")]);
 
 const ignition = shape(
-  ["config", object(shape(["merge", keyed(reference, "source")], ["replace", object(reference)]))],
+  ["config", object(references)],
   ["proxy", object(proxy), 1],
-  ["security", object(shape(["tls", object(shape(["certificateAuthorities", keyed(reference, "source")]))]))],
+  ["security", object(shape(["tls", object(trust)]))],
   ["timeouts", object(shape(["httpResponseHeaders", integer], ["httpTotal", integer]))],
   ["version", requiredText],
 );
@@ -283,12 +297,5 @@ export type DirectoryEntry = Decoded<typeof directory>;
 export type LinkEntry = Decoded<typeof link>;
 /** The common part of files, directories and links. */
 export type NodeEntry = Omit<LinkEntry, "hard" | "target">;
-export type Disk = Decoded<typeof disk>;
-export type Partition = Decoded<typeof partition>;
-export type Raid = Decoded<typeof raid>;
-export type Filesystem = Decoded<typeof filesystem>;
 export type Luks = Decoded<typeof luks>;
-export type Clevis = Decoded<typeof clevis>;
-export type ClevisCustom = Decoded<typeof clevisCustom>;
-export type Tang = Decoded<typeof tang>;
 export type Unit = Decoded<typeof unit>;

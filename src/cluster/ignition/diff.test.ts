@@ -62,6 +62,14 @@ test("diff names what is added, removed, of another kind or set differently", ()
   );
 });
 
+test("diff names the device of a volume, which is known by its name", () => {
+  const volume = (device: string) =>
+    parsed(JSON.stringify({ ignition: { version: "3.2.0" }, storage: { luks: [{ name: "data", device }] } }));
+  expect(showChanges(compare(volume("/dev/a"), volume("/dev/b")))).toContain(
+    "~ volume data\n    device: /dev/a -> /dev/b\n",
+  );
+});
+
 test("diff finds no difference in another spelling of the same config", () => {
   const text = payload.text();
   const other = JSON.stringify(

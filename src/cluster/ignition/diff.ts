@@ -1,18 +1,18 @@
 /** What differs between two payloads. */
 import { aroundChanges, type Line, lineDiff } from "../../base/line-diff.js";
 import { utf8Text } from "../../base/text.js";
-import type { Config, FileEntry, NodeEntry, Owner, Resource, Unit } from "./config.js";
-import { bytesOf } from "./preview/preview.js";
+import type { Config, Owner, Resource, Unit } from "./config.js";
+import { bytesOf, bytesText, oneLine } from "./preview/preview.js";
 import { secretIn, shownHeader, shownSource, withoutSecrets } from "./preview/secrets.js";
-import { bytesText, oneLine } from "./preview/show.js";
+import { isInline } from "./resource.js";
 
-export interface ConfigChange {
+interface ConfigChange {
   readonly subject: string;
   readonly change: "added" | "removed" | "changed";
   readonly aspects: readonly AspectChange[];
 }
 
-export interface AspectChange {
+interface AspectChange {
   readonly name: string;
   /** In a word each; absent where the aspect itself is, and for contents. */
   readonly before?: string;
@@ -37,20 +37,18 @@ export function compare(before: Config, after: Config): ConfigChange[] {
 
 function changedAspects(before: Aspects, after: Aspects): AspectChange[] {
   const names = [...new Set([...before.keys(), ...after.keys()])];
-  return names.flatMap((name) => {
-    const [was, is] = [before.get(name), after.get(name)];
-    return was?.exact === is?.exact && was !== undefined && is !== undefined ? [] : [changedAspect(name, was, is)];
-  });
+  return names
+    .filter((name) => before.get(name)?.exact !== after.get(name)?.exact)
+    .map((name) => changedAspect(name, before.get(name), after.get(name)));
 }
 
 function changedAspect(name: string, was: Aspect | undefined, is: Aspect | undefined): AspectChange {
   const hidden = was?.hidden ?? is?.hidden;
-  const sizes = was?.size === undefined && is?.size === undefined ? undefined : [was?.size ?? null, is?.size ?? null];
-  const shared = { name, ...(sizes && { sizes: sizes as [number | null, number | null] }) };
+  const hasSize = was?.size !== undefined || is?.size !== undefined;
+  const shared: AspectChange = { name, ...(hasSize && { sizes: [was?.size ?? null, is?.size ?? null] }) };
   if (hidden !== undefined) return { ...shared, hidden };
   // Contents on one side only are as good as their size.
-  const isText = was?.text !== undefined && is?.text !== undefined;
-  if (isText) return { ...shared, ...lineChange(was.text!, is.text!) };
+  if (was?.text !== undefined && is?.text !== undefined) return { ...shared, ...lineChange(was.text, is.text) };
   return {
     ...shared,
     ...(was?.shown !== undefined && { before: was.shown }),
@@ -66,7 +64,7 @@ function lineChange(before: string, after: string): Pick<AspectChange, "lines" |
 }
 
 /** One property of a subject: of a file, unit, user or setting. Two are equal when `exact` is; the rest is for showing. */
-export interface Aspect {
+interface Aspect {
   readonly exact: string;
   /** In a word; absent for contents. */
   readonly shown?: string;
@@ -77,51 +75,49 @@ export interface Aspect {
   readonly size?: number;
 }
 
-export type Aspects = ReadonlyMap<string, Aspect>;
+type Aspects = ReadonlyMap<string, Aspect>;
 
-/** By name, `file /etc/motd` say; files, directories and links share their names, as a path can only be one of them. */
-export function subjectsOf(config: Config): Map<string, Aspects> {
-  const { storage = {}, systemd, passwd, kernelArguments } = config;
+/** By name, `unit kubelet.service` say; files, directories and links share their names, as a path can only be one of them. */
+function subjectsOf({ ignition, kernelArguments, passwd, storage = {}, systemd }: Config): Map<string, Aspects> {
   const subjects = new Map<string, Aspects>();
-  for (const file of storage.files ?? []) subjects.set(file.path, fileAspects(file));
-  for (const directory of storage.directories ?? [])
-    subjects.set(directory.path, nodeAspects(directory, "directory", { mode: modeText(directory.mode) }));
-  for (const link of storage.links ?? []) {
-    const kind = link.hard === true ? "hard link" : "link";
-    subjects.set(link.path, nodeAspects(link, kind, { target: link.target }));
-  }
-  for (const unit of systemd?.units ?? []) subjects.set(`unit ${unit.name}`, unitAspects(unit));
-  if (kernelArguments) subjects.set("kernel arguments", plainAspects(kernelArguments));
-  const others: readonly (readonly [kind: string, entries: readonly Named[] | undefined, secret?: string[]])[] = [
-    ["user", passwd?.users, ["passwordHash"]],
-    ["group", passwd?.groups, ["passwordHash"]],
+  const { config, proxy, security, timeouts } = ignition;
+  const lists: readonly (readonly [kind: string, entries: readonly Entry[] | undefined])[] = [
+    ["file", storage.files],
+    ["directory", storage.directories],
+    ["link", storage.links],
+    ["unit", systemd?.units],
+    ["user", passwd?.users],
+    ["group", passwd?.groups],
     ["disk", storage.disks],
     ["array", storage.raid],
     ["file system", storage.filesystems],
-    ["volume", storage.luks, ["keyFile", "clevis"]],
+    ["volume", storage.luks],
   ];
-  for (const [kind, entries = [], secret] of others)
-    for (const entry of entries) subjects.set(`${kind} ${entry.name ?? entry.device}`, plainAspects(entry, secret));
-  addIgnition(config, subjects);
+  for (const [kind, entries = []] of lists)
+    for (const entry of entries)
+      subjects.set(PATH_KINDS.has(kind) ? entry.path! : `${kind} ${idOf(entry)}`, aspectsOf(entry, kind));
+  for (const [name, settings] of Object.entries({ "kernel arguments": kernelArguments, proxy, timeouts }))
+    if (settings) subjects.set(name, aspectsOf(settings as Entry));
+  if (config?.replace?.source)
+    subjects.set("replacement config", resourceAspects("contents", config.replace, "config"));
+  for (const resource of config?.merge ?? [])
+    subjects.set(unused(subjects, `merged config ${place(resource)}`), resourceAspects("contents", resource, "config"));
+  for (const resource of security?.tls?.certificateAuthorities ?? [])
+    subjects.set(unused(subjects, `authority ${place(resource)}`), resourceAspects("contents", resource, "authority"));
   return subjects;
 }
 
-/** Users, groups, arrays and volumes have names, disks and file systems devices. */
-interface Named {
+const PATH_KINDS = new Set(["file", "directory", "link"]);
+
+/** Files, directories and links are known by their path; file systems have one as well. */
+interface Entry {
+  readonly path?: string;
   readonly name?: string;
   readonly device?: string;
+  readonly hard?: boolean;
 }
 
-function addIgnition({ ignition }: Config, subjects: Map<string, Aspects>): void {
-  const { config, proxy, security, timeouts } = ignition;
-  if (config?.replace?.source) subjects.set("replacement config", resourceAspects(config.replace, "config"));
-  for (const resource of config?.merge ?? [])
-    subjects.set(unused(subjects, `merged config ${place(resource)}`), resourceAspects(resource, "config"));
-  for (const resource of security?.tls?.certificateAuthorities ?? [])
-    subjects.set(unused(subjects, `authority ${place(resource)}`), resourceAspects(resource, "authority"));
-  if (proxy) subjects.set("proxy", plainAspects(proxy));
-  if (timeouts) subjects.set("timeouts", plainAspects(timeouts));
-}
+const idOf = ({ name, device, path = "" }: Entry): string => name ?? device ?? path;
 
 /** Enough to distinguish two inline ones without showing their content. */
 function place({ source = "" }: Resource): string {
@@ -135,75 +131,66 @@ function unused(subjects: ReadonlyMap<string, Aspects>, name: string): string {
   return candidate;
 }
 
-function fileAspects(file: FileEntry): Aspects {
-  const aspects = new Map(nodeAspects(file, "file", { mode: modeText(file.mode) }));
-  if (file.contents) addResource(aspects, "contents", file.contents, file.path);
-  for (const [index, part] of (file.append ?? []).entries())
-    addResource(aspects, `appended contents ${index + 1}`, part, file.path);
-  return aspects;
-}
+const word = (exact: string): Aspect => ({ exact, shown: withoutSecrets(exact) });
 
-function nodeAspects(node: NodeEntry, kind: string, own: Readonly<Record<string, string | undefined>>): Aspects {
-  const { overwrite, user, group } = node;
-  return words({
-    kind,
-    ...own,
-    user: ownerText(user),
-    group: ownerText(group),
-    overwrite: overwrite === undefined ? undefined : String(overwrite),
-  });
-}
-
-const modeText = (mode: number | undefined): string | undefined => mode?.toString(8).padStart(4, "0");
-const ownerText = (owner: Owner | undefined): string | undefined => owner && (owner.name || owner.id?.toString());
-
-function words(values: Readonly<Record<string, string | undefined>>): Map<string, Aspect> {
-  const given = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  return new Map(given.map(([name, value]) => [name, { exact: value, shown: withoutSecrets(value) }]));
-}
-
-function plainAspects(subject: object, secret: readonly string[] = []): Aspects {
+/** All members but the one that names the entry. */
+function aspectsOf(entry: Entry, kind = ""): Aspects {
+  const id = idOf(entry);
   const aspects = new Map<string, Aspect>();
-  for (const [name, value] of Object.entries(subject)) {
-    if (name === "name" || name === "device") continue;
-    const exact = typeof value === "string" ? value : JSON.stringify(value);
-    aspects.set(name, secret.includes(name) ? { exact, hidden: "secret" } : { exact, shown: withoutSecrets(exact) });
+  if (PATH_KINDS.has(kind)) aspects.set("kind", word(entry.hard ? "hard link" : kind));
+  for (const [name, value] of Object.entries(entry) as [string, unknown][]) {
+    if (name === "hard" || (value === id && /^(name|device|path)$/.test(name))) continue;
+    for (const [part, aspect] of memberAspects(name, value, id)) aspects.set(part, aspect);
   }
   return aspects;
 }
 
-function unitAspects({ enabled, mask, contents, dropins = [], name }: Unit): Aspects {
-  const aspects = words({ enabled: enabled?.toString(), mask: mask?.toString() });
-  if (contents !== undefined) aspects.set("contents", contentAspect(Buffer.from(contents), name));
-  for (const dropin of dropins)
-    aspects.set(`drop-in ${dropin.name}`, contentAspect(Buffer.from(dropin.contents ?? ""), dropin.name));
-  return aspects;
+/** What one member of an entry of the payload comes to. */
+function memberAspects(name: string, value: unknown, id: string): Iterable<[name: string, aspect: Aspect]> {
+  switch (name) {
+    case "passwordHash":
+    case "keyFile":
+    case "clevis":
+      return [[name, { exact: JSON.stringify(value), hidden: "secret" }]];
+    case "contents":
+      if (typeof value === "string") return [[name, contentAspect(Buffer.from(value), id)]];
+      return resourceAspects(name, value as Resource, id);
+    case "append":
+      return (value as Resource[]).flatMap((part, at) => [...resourceAspects(`appended contents ${at + 1}`, part, id)]);
+    case "dropins":
+      return (value as NonNullable<Unit["dropins"]>).map(({ name: dropin, contents = "" }) => [
+        `drop-in ${dropin}`,
+        contentAspect(Buffer.from(contents), dropin),
+      ]);
+    case "mode":
+      return [[name, word((value as number).toString(8).padStart(4, "0"))]];
+    case "user":
+    case "group": {
+      const { id: number, name: owner } = value as Owner;
+      const text = owner || number?.toString();
+      return text === undefined ? [] : [[name, word(text)]];
+    }
+    default:
+      return [[name, word(typeof value === "string" ? value : JSON.stringify(value))]];
+  }
 }
 
-function resourceAspects(resource: Resource, name: string): Aspects {
+function resourceAspects(name: string, resource: Resource, path: string): Map<string, Aspect> {
   const aspects = new Map<string, Aspect>();
-  addResource(aspects, "contents", resource, name);
-  return aspects;
-}
-
-function addResource(aspects: Map<string, Aspect>, name: string, resource: Resource, path: string): void {
-  const { source = "", httpHeaders = [] } = resource;
+  const { source = "", httpHeaders = [], verification } = resource;
   for (const { name: header, value } of httpHeaders) {
     const shown = shownHeader(header, value);
     const isHidden = value !== undefined && shown !== value;
     aspects.set(`header ${header}`, { exact: value ?? "", ...(isHidden ? { hidden: "header" } : { shown }) });
   }
-  if (source !== "" && !source.startsWith("data:")) {
+  if (!isInline(resource)) {
     aspects.set(name, { exact: source, shown: `from ${shownSource(source)}` });
-    if (resource.verification?.hash)
-      aspects.set("hash", { exact: resource.verification.hash, shown: resource.verification.hash });
-    return;
+    if (verification?.hash) aspects.set("hash", { exact: verification.hash, shown: verification.hash });
+    return aspects;
   }
   const bytes = bytesOf(resource, path);
-  aspects.set(
-    name,
-    typeof bytes === "string" ? { exact: source, shown: `unreadable: ${bytes}` } : contentAspect(bytes, path),
-  );
+  const isBroken = typeof bytes === "string";
+  return aspects.set(name, isBroken ? { exact: source, shown: `unreadable: ${bytes}` } : contentAspect(bytes, path));
 }
 
 function contentAspect(bytes: Buffer, path: string): Aspect {

@@ -2,8 +2,7 @@
 import { expect, test } from "vitest";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { requireConfig } from "./parse.js";
-import { preview } from "./preview/preview.js";
-import { showPreview } from "./preview/show.js";
+import { preview, showPreview } from "./preview/preview.js";
 
 const many = <T>(count: number, entry: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, at) => entry(at));

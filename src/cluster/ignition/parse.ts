@@ -1,19 +1,15 @@
 /** A config's text into the model, with all its problems. */
-import { DrawbridgeError } from "../../base/errors/error.js";
+import { DrawbridgeError, wrapErrors } from "../../base/errors/error.js";
 import { JsonError, type JsonNode, readJson } from "../../base/located-json.js";
 import { utf8Text } from "../../base/text.js";
 import { type Config, configShape, type Minor, minorOf, minors, NEWEST, versionOf, versionShape } from "./config.js";
 import { decode, upTranslated } from "./decode.js";
-import { type ConfigProblem, findingText, isFatal, type LocatedProblem, located } from "./problems.js";
+import { ConfigPlace, type ConfigProblem, findingText, isFatal, type LocatedProblem, located } from "./problems.js";
 import { validate } from "./validate/validate.js";
 
+/** The config is translated to the newest spec; `minor` is the spec version that it was written in. */
 export type ConfigReading =
-  | {
-      readonly ok: true;
-      readonly config: Config /** As written. */;
-      readonly minor: Minor;
-      readonly findings: LocatedProblem[];
-    }
+  | { readonly ok: true; readonly config: Config; readonly minor: Minor; readonly findings: LocatedProblem[] }
   | { readonly ok: false; readonly findings: LocatedProblem[] };
 
 /** Rendered worker configs have about a megabyte. */
@@ -26,10 +22,10 @@ export function readConfig(content: Buffer | string): ConfigReading {
   const root = parsed(text);
   const { version, problems } = versionIn(root);
   if (version === undefined) return { ok: false, findings: located(problems, text, root) };
-  const { fields, problems: shapeProblems } = decode(root, configShape, version);
-  if (isFatal(shapeProblems)) return { ok: false, findings: located(shapeProblems, text, root) };
-  const config = fields as unknown as Config;
-  const findings = located([...shapeProblems, ...validate(config, version)], text, root);
+  const place = new ConfigPlace(version);
+  const config = decode(root, configShape, place) as unknown as Config;
+  if (!isFatal(place.problems)) validate(config, place);
+  const findings = located(place.problems, text, root);
   if (isFatal(findings)) return { ok: false, findings };
   return { ok: true, config: upTranslated(config, version), minor: version, findings };
 }
@@ -45,12 +41,7 @@ export function requireConfig(content: Buffer | string, what: string): Config {
 
 /** readConfig with the config's name in what it throws. */
 export function readConfigOf(content: Buffer | string, what: string): ConfigReading {
-  try {
-    return readConfig(content);
-  } catch (error) {
-    if (!(error instanceof DrawbridgeError)) throw error;
-    throw new DrawbridgeError(error.code, `${what} cannot be read as an Ignition config: ${error.message}`);
-  }
+  return wrapErrors("DB_IGNITION_CONFIG", `${what} cannot be read as an Ignition config`, () => readConfig(content));
 }
 
 function decoded(bytes: Buffer): string {
@@ -70,9 +61,10 @@ function parsed(text: string): JsonNode {
 }
 
 function versionIn(root: JsonNode): { version?: Minor; problems: readonly ConfigProblem[] } {
-  const { fields, problems } = decode(root, versionShape, NEWEST);
-  if (isFatal(problems)) return { problems: problems };
-  const spelling = (fields.ignition as { version: string } | undefined)?.version ?? "";
+  const place = new ConfigPlace(NEWEST);
+  const { ignition } = decode(root, versionShape, place) as { ignition?: { version: string } };
+  if (isFatal(place.problems)) return { problems: place.problems };
+  const spelling = ignition?.version ?? "";
   const version = minorOf(spelling);
   if (version !== undefined) return { version, problems: [] };
   const message = spelling === "" ? "the config names no spec version" : `the spec version is none of ${KNOWN}`;

@@ -1,5 +1,6 @@
 /** What parsing and validation say about a config, and the places in it as Ignition names them. */
 import { type JsonNode, type JsonObject, type Position, positionReader } from "../../base/located-json.js";
+import type { Minor } from "./config.js";
 
 export interface ConfigProblem {
   /** Errors make Ignition refuse the config, warnings do not. */
@@ -17,13 +18,15 @@ export interface LocatedProblem extends ConfigProblem {
 /** A config that is wrong in more places is wrong altogether. */
 const MOST_OF_A_KIND = 10_000;
 
-/** A place in a config that is being checked: problems are reported at it or below it. */
+/** A place in a config that is checked against a spec version: problems are reported at it or below it. */
 export class ConfigPlace {
+  readonly minor: Minor;
   readonly path: JsonPath;
   /** All places of one check share it. */
   readonly #found: { readonly list: ConfigProblem[]; error: number; warning: number };
 
-  constructor(path: JsonPath = [], above?: ConfigPlace) {
+  constructor(minor: Minor, path: JsonPath = [], above?: ConfigPlace) {
+    this.minor = minor;
     this.path = path;
     this.#found = above === undefined ? { list: [], error: 0, warning: 0 } : above.#found;
   }
@@ -34,7 +37,7 @@ export class ConfigPlace {
   }
 
   at(...below: JsonPath): ConfigPlace {
-    return new ConfigPlace([...this.path, ...below], this);
+    return new ConfigPlace(this.minor, [...this.path, ...below], this);
   }
 
   /** Each entry of the list of that name, with its place and its position. */
@@ -89,7 +92,7 @@ export function pathText(path: JsonPath): string {
  * Finds the value at the end of a path or the last one on the path that exists. Keeps what it learns of each
  * object, so that many questions about a long one cost no more than its length.
  */
-export function finder(root: JsonNode): (path: JsonPath) => JsonNode {
+function finder(root: JsonNode): (path: JsonPath) => JsonNode {
   const known = new Map<JsonObject, Map<string, JsonNode>>();
   const membersOf = (object: JsonObject): Map<string, JsonNode> => {
     const found = known.get(object) ?? new Map(object.members.map(({ name, value }) => [name.toLowerCase(), value]));

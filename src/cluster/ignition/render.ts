@@ -6,14 +6,13 @@ import {
   type Field,
   type Fields,
   type Minor,
-  NEWEST,
   type Resource,
   type Shape,
   versionOf,
 } from "./config.js";
 import { requireConfig } from "./parse.js";
 import { type JsonPath, pathText } from "./problems.js";
-import { keysOf, validate } from "./validate/validate.js";
+import { firstError, keysOf, requireValid } from "./validate/validate.js";
 
 /**
  * Brings a referenced config's bytes, unpacked and verified. `settings` is the config whose authorities, proxy and
@@ -29,54 +28,32 @@ const MOST_REFERENCES = 100;
  * gone from the result. Throws what fetching throws, DB_IGNITION_CONFIG and DB_IGNITION_INVALID.
  */
 export async function render(config: Config, fetch: FetchConfig): Promise<Config> {
-  const walk = new Walk(fetch);
-  const result = withoutReferences(await walk.rendered(config));
-  const first = validate(result, NEWEST).find(({ severity }) => severity === "error");
-  if (first !== undefined)
-    throw new DrawbridgeError(
-      "DB_IGNITION_INVALID",
-      `merging what the config refers to gives no valid config: ${pathText(first.path)}: ${first.message}`,
-    );
-  return result;
-}
-
-class Walk {
-  readonly #fetch: FetchConfig;
-  #followed = 0;
-
-  constructor(fetch: FetchConfig) {
-    this.#fetch = fetch;
-  }
-
-  async rendered(config: Config, settings: Config = config): Promise<Config> {
-    const { replace, merge: children = [] } = config.ignition.config ?? {};
-    if (replace?.source !== undefined) {
-      const replacement = await this.#referenced(replace, settings, "the config named in ignition.config.replace");
-      return this.rendered(replacement);
-    }
-    let result = config;
+  let followed = 0;
+  const referenced = async (resource: Resource, settings: Config, what: string): Promise<Config> => {
+    followed += 1;
+    if (followed > MOST_REFERENCES)
+      throw new DrawbridgeError("DB_IGNITION_RESOURCE", `more than ${MOST_REFERENCES} configs refer to each other`);
+    return requireConfig(await fetch(resource, settings, what), what);
+  };
+  const rendered = async (part: Config, settings: Config = part): Promise<Config> => {
+    const { replace, merge: children = [] } = part.ignition.config ?? {};
+    if (replace?.source !== undefined)
+      return rendered(await referenced(replace, settings, "the config named in ignition.config.replace"));
+    let result = part;
     let current = settings;
     for (const [index, child] of children.entries()) {
-      const what = `the config named in ignition.config.merge.${index}`;
-      const fetched = await this.#referenced(child, current, what);
+      const fetched = await referenced(child, current, `the config named in ignition.config.merge.${index}`);
       // A child's own authorities and proxy hold already when what it refers to is fetched.
       current = merge(result, fetched);
-      result = merge(result, await this.rendered(fetched, current));
+      result = merge(result, await rendered(fetched, current));
     }
     return result;
-  }
-
-  async #referenced(resource: Resource, settings: Config, what: string): Promise<Config> {
-    this.#followed += 1;
-    if (this.#followed > MOST_REFERENCES)
-      throw new DrawbridgeError("DB_IGNITION_RESOURCE", `more than ${MOST_REFERENCES} configs refer to each other`);
-    return requireConfig(await this.#fetch(resource, settings, what), what);
-  }
-}
-
-function withoutReferences(config: Config): Config {
-  const { config: _, ...ignition } = config.ignition;
-  return { ...config, ignition };
+  };
+  const whole = await rendered(config);
+  const { config: _, ...ignition } = whole.ignition;
+  const result = { ...whole, ignition };
+  requireValid(result, "merging what the config refers to gives no valid config");
+  return result;
 }
 
 /** Merges a child config over its parent by Ignition's rules. Both must be valid; the result need not be (a file below what is now a link, say). */
@@ -148,7 +125,7 @@ export const USUAL_MINOR: Minor = 2;
 export function emit(config: Config, minor: Minor = USUAL_MINOR): Fields {
   const versioned = { ...config, ignition: { ...config.ignition, version: versionOf(minor) } };
   const result = emitted(versioned as unknown as Fields, configShape, minor, []);
-  const refusal = validate(result as unknown as Config, minor).find(({ severity }) => severity === "error");
+  const refusal = firstError(result as unknown as Config, minor);
   // What is valid in 3.5 and not here is a value that came later, the source of another scheme say.
   if (refusal !== undefined) throw inexpressible(refusal.path, minor, refusal.message);
   return result;

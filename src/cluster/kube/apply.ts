@@ -4,9 +4,9 @@ import { isDeepStrictEqual } from "node:util";
 import { isRecord } from "../../base/at.js";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { isConflict, isNotFound, KubeApiError } from "./errors.js";
-import { find } from "./objects.js";
+import { deleteIfPresent, find } from "./objects.js";
 import { objectPath, titleOf } from "./paths.js";
-import type { KubeApi, KubeObject, ObjectMeta } from "./port.js";
+import type { ApplyOptions, KubeApi, KubeObject, ObjectMeta } from "./port.js";
 
 /** An object as it is sent to a cluster. */
 export interface KubeManifest extends KubeObject {
@@ -38,25 +38,11 @@ export interface FieldChange {
   readonly after: unknown;
 }
 
-export interface ApplyObjectOptions {
-  /** The name under which the API server records the fields as ours. */
-  readonly fieldManager: string;
-  /** Take over fields that another manager set. */
-  readonly force?: boolean;
-  readonly dryRun?: boolean;
-}
-
 /** Throws DB_OBJECT_REFUSED when the cluster refuses the object. */
-export async function applyObject(
-  api: KubeApi,
-  manifest: KubeObject,
-  options: ApplyObjectOptions,
-): Promise<ObjectOutcome> {
-  const [path, object] = [objectPath(manifest), titleOf(manifest)];
-  const before = await find(api, path);
-  const after = await api.apply(path, manifest, options).catch((reason: unknown) => {
-    throw refusalOf(manifest, reason);
-  });
+export async function applyObject(api: KubeApi, manifest: KubeObject, options: ApplyOptions): Promise<ObjectOutcome> {
+  const object = titleOf(manifest);
+  const before = await find(api, objectPath(manifest));
+  const after = await applied(api, manifest, options);
   if (before === undefined) return { object, action: "created" };
   const changes = differences(before, after, manifest.kind === "Secret");
   return changes.length === 0 ? { object, action: "unchanged" } : { object, action: "changed", changes };
@@ -67,11 +53,7 @@ export async function deleteObject(
   object: KubeObject,
   { dryRun }: { readonly dryRun: boolean },
 ): Promise<ObjectOutcome> {
-  try {
-    if (!dryRun) await api.delete(objectPath(object), { propagationPolicy: "Background" });
-  } catch (reason) {
-    if (!isNotFound(reason)) throw reason;
-  }
+  if (!dryRun) await deleteIfPresent(api, objectPath(object), { propagationPolicy: "Background" });
   return { object: titleOf(object), action: "deleted" };
 }
 
@@ -79,31 +61,31 @@ export async function deleteObject(
 export async function releaseObject(
   api: KubeApi,
   manifest: KubeManifest,
-  options: ApplyObjectOptions,
+  options: ApplyOptions,
 ): Promise<ObjectOutcome | undefined> {
-  const path = objectPath(manifest);
-  if ((await find(api, path)) === undefined) return undefined;
+  if ((await find(api, objectPath(manifest))) === undefined) return undefined;
   const { apiVersion, kind, metadata } = manifest;
   const { name, namespace } = metadata;
-  const bare = { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } };
-  await api.apply(path, bare, options).catch((reason: unknown) => {
-    throw refusalOf(manifest, reason);
-  });
+  await applied(api, { apiVersion, kind, metadata: { name, ...(namespace && { namespace }) } }, options);
   return { object: titleOf(manifest), action: "released" };
 }
 
-/** An error without an answer of the cluster is returned as it is. */
-function refusalOf(manifest: KubeObject, reason: unknown): unknown {
-  if (!(reason instanceof KubeApiError) || reason.status === 0) return reason;
-  const { namespace } = manifest.metadata ?? {};
-  const noNamespace = isNotFound(reason) && reason.detail.includes(`namespaces "${namespace}" not found`);
-  const advice = noNamespace
-    ? `; make it with kubectl create namespace ${namespace}`
-    : isConflict(reason)
-      ? "; --force-conflicts takes the fields over"
-      : "";
-  const sentence = `${titleOf(manifest)} was refused: ${reason.detail}${advice}.`;
-  return new DrawbridgeError("DB_OBJECT_REFUSED", sentence, { cause: reason });
+/** An error without an answer of the cluster is thrown as it is. */
+async function applied(api: KubeApi, manifest: KubeObject, options: ApplyOptions) {
+  try {
+    return await api.apply(objectPath(manifest), manifest, options);
+  } catch (reason) {
+    if (!(reason instanceof KubeApiError) || reason.status === 0) throw reason;
+    const { namespace } = manifest.metadata ?? {};
+    const noNamespace = isNotFound(reason) && reason.detail.includes(`namespaces "${namespace}" not found`);
+    const advice = noNamespace
+      ? `; make it with kubectl create namespace ${namespace}`
+      : isConflict(reason)
+        ? "; --force-conflicts takes the fields over"
+        : "";
+    const sentence = `${titleOf(manifest)} was refused: ${reason.detail}${advice}.`;
+    throw new DrawbridgeError("DB_OBJECT_REFUSED", sentence, { cause: reason });
+  }
 }
 
 /** What the API server writes for itself. */
@@ -118,10 +100,8 @@ const BOOKKEEPING = new Set([
 export function differences(before: unknown, after: unknown, isSecret: boolean): FieldChange[] {
   const shown = (path: string, value: unknown): unknown =>
     !isSecret || value === undefined || /^(type|immutable|metadata\.labels)\b/.test(path) ? value : hidden(value);
-  return [...compare("", before, after)].map(({ path, before: was, after: is }) => ({
-    path,
-    before: shown(path, was),
-    after: shown(path, is),
+  return [...compare("", before, after)].map(({ path, ...change }) => ({
+    ...{ path, before: shown(path, change.before), after: shown(path, change.after) },
   }));
 }
 

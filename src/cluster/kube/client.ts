@@ -27,7 +27,7 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
   const limit = new RateLimit(clock, options.qps ?? 0, options.burst ?? 0);
   const connection = new KubeConnection(endpoint, clock);
 
-  async function open(call: ApiCall, until: RequestDeadline): Promise<IncomingMessage> {
+  async function open(call: ApiCall, until: ReturnType<typeof deadline>): Promise<IncomingMessage> {
     const wait = limit.reserve(until.left());
     if (wait === undefined) {
       const sentence = `${describe(call)} was not sent: too many requests to the Kubernetes API are waiting already`;
@@ -38,7 +38,12 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
   }
 
   async function answer<T>(call: ApiCall, options: RequestOptions): Promise<T> {
-    return parse<T>(call, await answerText(call, options));
+    const body = await answerText(call, options);
+    try {
+      return JSON.parse(body) as T;
+    } catch (reason) {
+      throw unreachableError(describe(call), connection.server, "what came back is not JSON", reason);
+    }
   }
 
   async function answerText(
@@ -50,35 +55,21 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
       for (;;) {
         const response = await open(call, until);
         const status = response.statusCode ?? 0;
-        const body = await text(call, response, until.signal);
+        const body = await answerBody(response, LONGEST_ANSWER).catch((reason: unknown) => {
+          const why = messageOf(until.signal.aborted ? until.signal.reason : reason);
+          throw unreachableError(describe(call), connection.server, why, reason);
+        });
         const retryMs = Number(response.headers["retry-after"]) * 1000;
         // An overloaded API server names a time to wait; it is kept if the deadline allows.
         if (status === 429 && retryMs < until.left()) {
           await pause(clock, retryMs, until.signal);
           continue;
         }
-        if (status < 200 || status > 299) throw refusalError(describe(call), status, body);
-        return body;
+        if (status < 200 || status > 299) throw refusalError(describe(call), status, body.toString());
+        return body.toString();
       }
     } finally {
       until.clear();
-    }
-  }
-
-  async function text(call: ApiCall, response: IncomingMessage, signal: AbortSignal): Promise<string> {
-    try {
-      return (await answerBody(response, LONGEST_ANSWER)).toString();
-    } catch (reason) {
-      const why = messageOf(signal.aborted ? signal.reason : reason);
-      throw unreachableError(describe(call), connection.server, why, reason);
-    }
-  }
-
-  function parse<T>(call: ApiCall, body: string): T {
-    try {
-      return JSON.parse(body) as T;
-    } catch (reason) {
-      throw unreachableError(describe(call), connection.server, "what came back is not JSON", reason);
     }
   }
 
@@ -133,22 +124,17 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
     },
     async delete(path, options = {}) {
       const { resourceVersion, propagationPolicy } = options;
-      const body = JSON.stringify({
-        apiVersion: "v1",
-        kind: "DeleteOptions",
-        ...(resourceVersion === undefined ? {} : { preconditions: { resourceVersion } }),
-        ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
-      });
+      const preconditions = resourceVersion && { resourceVersion };
+      const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", preconditions, propagationPolicy });
       await answer({ method: "DELETE", path, body }, options);
     },
     close: () => connection.close(),
   };
 }
 
-function selection(options: { labelSelector?: string; fieldSelector?: string; resourceVersion?: string }) {
-  const { labelSelector, fieldSelector, resourceVersion } = options;
-  return { labelSelector, fieldSelector, resourceVersion };
-}
+const selection = ({ labelSelector, fieldSelector, resourceVersion }: ListOptions) => ({
+  ...{ labelSelector, fieldSelector, resourceVersion },
+});
 
 function withQuery(path: string, query: Readonly<Record<string, string | undefined>>): string {
   const parameters = new URLSearchParams();
@@ -158,15 +144,8 @@ function withQuery(path: string, query: Readonly<Record<string, string | undefin
   return text === "" ? path : `${path}?${text}`;
 }
 
-export interface RequestDeadline {
-  readonly signal: AbortSignal;
-  /** Milliseconds left. */
-  left(): number;
-  clear(): void;
-}
-
 /** A signal that fires after `ms` or with the caller's own; its reason is a sentence part for the error. */
-export function deadline(clock: Clock, ms: number, outer?: AbortSignal): RequestDeadline {
+function deadline(clock: Clock, ms: number, outer?: AbortSignal) {
   const controller = new AbortController();
   const end = clock.now() + ms;
   const cancel = clock.after(ms, () => controller.abort(new Error(`nothing came within ${ms / 1000} s`)));
@@ -175,8 +154,9 @@ export function deadline(clock: Clock, ms: number, outer?: AbortSignal): Request
   outer?.addEventListener("abort", callOff);
   return {
     signal: controller.signal,
+    /** Milliseconds left. */
     left: () => end - clock.now(),
-    clear() {
+    clear(): void {
       cancel();
       outer?.removeEventListener("abort", callOff);
     },

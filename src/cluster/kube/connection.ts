@@ -1,5 +1,7 @@
+import { once } from "node:events";
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { at } from "../../base/at.js";
 import type { Clock } from "../../base/clock.js";
 import { messageOf } from "../../base/errors/error.js";
 import type { KubeCredentials, KubeEndpoint } from "./endpoint.js";
@@ -73,61 +75,35 @@ export class KubeConnection {
     return this.#credentials;
   }
 
-  async #send(call: ApiCall, credentials: KubeCredentials, signal: AbortSignal): Promise<IncomingMessage> {
-    const agent = await this.#agentFor(credentials);
-    try {
-      return await this.#attempt(call, credentials, agent, signal);
-    } catch (reason) {
-      if (!(reason instanceof StaleConnection) || !repeatable(call)) {
-        const cause = reason instanceof StaleConnection ? reason.cause : reason;
-        throw unreachableError(
-          describe(call),
-          this.server,
-          signal.aborted ? messageOf(signal.reason) : messageOf(cause),
-          cause,
-        );
+  async #send(call: ApiCall, { headers, ...access }: KubeCredentials, signal: AbortSignal): Promise<IncomingMessage> {
+    const { accept = "application/json", body, contentType = "application/json", method } = call;
+    const content = body !== undefined && {
+      "content-type": contentType,
+      "content-length": Buffer.byteLength(body),
+    };
+    const options = {
+      ...{ method, signal, agent: await this.#agentFor(access) },
+      headers: { accept, "user-agent": "drawbridge", ...content, ...headers },
+    };
+    for (;;) {
+      const request = (this.#secure ? httpsRequest : httpRequest)(this.server + call.path, options);
+      // A connection may also break after the head of the answer; its reader learns of that.
+      request.on("error", () => {}).end(body);
+      try {
+        const [response] = (await once(request, "response")) as [IncomingMessage];
+        return response;
+      } catch (reason) {
+        // The server may have closed a kept-alive connection while the request was written.
+        const isStale = request.reusedSocket && /^(ECONNRESET|EPIPE)$/.test(String(at(reason, "code")));
+        if (isStale && repeatable(call)) continue;
+        const why = messageOf(signal.aborted ? signal.reason : reason);
+        throw unreachableError(describe(call), this.server, why, reason);
       }
-      return this.#send(call, credentials, signal);
     }
   }
 
-  #attempt(
-    call: ApiCall,
-    credentials: KubeCredentials,
-    agent: HttpAgent,
-    signal: AbortSignal,
-  ): Promise<IncomingMessage> {
-    return new Promise((resolve, reject) => {
-      const request = (this.#secure ? httpsRequest : httpRequest)(
-        this.server + call.path,
-        {
-          method: call.method,
-          agent,
-          signal,
-          headers: {
-            accept: call.accept ?? "application/json",
-            "user-agent": "drawbridge",
-            ...(call.body === undefined
-              ? {}
-              : {
-                  "content-type": call.contentType ?? "application/json",
-                  "content-length": Buffer.byteLength(call.body),
-                }),
-            ...credentials.headers,
-          },
-        },
-        resolve,
-      );
-      request.on("error", (reason: NodeJS.ErrnoException) => {
-        const stale = request.reusedSocket && (reason.code === "ECONNRESET" || reason.code === "EPIPE");
-        reject(stale ? new StaleConnection("stale", { cause: reason }) : reason);
-      });
-      request.end(call.body);
-    });
-  }
-
   /** Connections made with replaced certificates are not used for new calls; calls under way on them finish. */
-  async #agentFor({ proxy, tls }: KubeCredentials): Promise<HttpAgent> {
+  async #agentFor({ proxy, tls }: Omit<KubeCredentials, "headers">): Promise<HttpAgent> {
     const wanted = JSON.stringify([this.server, proxy, tls]);
     if (this.#agent !== undefined && wanted === this.#agentFits) return this.#agent;
     const options = {
@@ -149,9 +125,6 @@ export class KubeConnection {
 export function describe(call: ApiCall): string {
   return `${call.method} ${call.path.split("?")[0]}`;
 }
-
-/** The server closed a kept-alive connection while a request was written. */
-class StaleConnection extends Error {}
 
 /** Whether the call may be sent twice. Reviews store nothing, and the only patches are applies. */
 function repeatable(call: ApiCall): boolean {

@@ -17,16 +17,16 @@ export interface KubeEndpoint {
 export interface KubeCredentials {
   readonly headers: Readonly<Record<string, string | string[]>>;
   /** The URL of the proxy in between. */
-  readonly proxy?: string;
+  readonly proxy?: string | undefined;
   readonly tls: KubeTls;
 }
 
 export interface KubeTls {
-  readonly ca?: string;
-  readonly cert?: string;
-  readonly key?: string;
-  readonly servername?: string;
-  readonly rejectUnauthorized?: boolean;
+  readonly ca?: string | undefined;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+  readonly servername?: string | undefined;
+  readonly rejectUnauthorized?: boolean | undefined;
 }
 
 export function configError(sentence: string, cause?: unknown): DrawbridgeError {

@@ -1,3 +1,4 @@
+import { at } from "../../base/at.js";
 import { DrawbridgeError } from "../../base/errors/error.js";
 
 /** A request to the Kubernetes API that did not succeed. */
@@ -9,7 +10,10 @@ export class KubeApiError extends DrawbridgeError {
   /** The API's own words, which peers may match on; our sentence when there are none. */
   readonly detail: string;
 
-  constructor(sentence: string, answer: { status: number; reason?: string; detail?: string; cause?: unknown }) {
+  constructor(
+    sentence: string,
+    answer: { status: number; reason?: string | undefined; detail?: string | undefined; cause?: unknown },
+  ) {
     super("DB_API_REQUEST", sentence, { cause: answer.cause });
     this.status = answer.status;
     this.reason = answer.reason ?? "";
@@ -17,33 +21,27 @@ export class KubeApiError extends DrawbridgeError {
   }
 }
 
+/** `body` is the answer: a `Status` object that explains the failure, unless a proxy in between gave it. */
 export function refusalError(what: string, status: number, body: string): KubeApiError {
-  const { reason, message } = readStatus(body);
-  const why = message ?? (reason === undefined ? "it gave no reason" : reason);
-  return new KubeApiError(`The Kubernetes API refused ${what} with ${status}: ${why}`, {
-    status,
-    ...(reason === undefined ? {} : { reason }),
-    ...(message === undefined ? {} : { detail: message }),
-  });
+  const answer = parsed(body);
+  const text = (name: string): string | undefined => {
+    const value = at(answer, name);
+    return typeof value === "string" ? value : undefined;
+  };
+  const [reason, detail] = [text("reason"), text("message")];
+  const sentence = `The Kubernetes API refused ${what} with ${status}: ${detail ?? reason ?? "it gave no reason"}`;
+  return new KubeApiError(sentence, { status, reason, detail });
 }
 
 export function unreachableError(what: string, server: string, why: string, cause?: unknown): KubeApiError {
-  return new KubeApiError(`The Kubernetes API at ${server} did not answer ${what}: ${why}`, {
-    status: 0,
-    cause,
-  });
+  return new KubeApiError(`The Kubernetes API at ${server} did not answer ${what}: ${why}`, { status: 0, cause });
 }
 
-/** The parts of a `Status` object that explain a failure; proxies in between answer with other things. */
-export function readStatus(body: string): { reason?: string; message?: string } {
+function parsed(body: string): unknown {
   try {
-    const { reason, message } = JSON.parse(body) as { reason?: unknown; message?: unknown };
-    return {
-      ...(typeof reason === "string" ? { reason } : {}),
-      ...(typeof message === "string" ? { message } : {}),
-    };
+    return JSON.parse(body);
   } catch {
-    return {};
+    return undefined;
   }
 }
 

@@ -3,9 +3,8 @@
 import { type Clock, pause, systemClock } from "../../base/clock.js";
 import { messageOf } from "../../base/errors/error.js";
 import { isConflict, isNotFound } from "./errors.js";
-import { type Lease, leasePath, leasesPath, microTime } from "./lease.js";
-import { find } from "./objects.js";
-import { typed } from "./paths.js";
+import { type Lease, leasePath, renewedLease } from "./lease.js";
+import { change, createOrUpdate, find } from "./objects.js";
 import type { KubeApi } from "./port.js";
 
 export interface LeaderOptions {
@@ -25,11 +24,12 @@ export interface LeaderOptions {
 const LEASE_SECONDS = 15;
 const RENEW_DEADLINE_MS = 10_000;
 const RETRY_MS = 2000;
-const REQUEST_TIMEOUT_MS = 5000;
+const REQUEST = { timeoutMs: 5000 };
 
 export class LeaderElection {
   readonly #options: LeaderOptions;
   readonly #clock: Clock;
+  readonly #path: string;
   readonly #stopped = new AbortController();
   #running: Promise<void> | undefined;
   #leadsUntil = Number.NEGATIVE_INFINITY;
@@ -41,6 +41,7 @@ export class LeaderElection {
   constructor(options: LeaderOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#path = leasePath(options.namespace, options.name);
   }
 
   /** Ask right before every write: it ends by itself when renewals fail, before anybody else may take over. */
@@ -55,16 +56,19 @@ export class LeaderElection {
 
   /** Releases the Lease, so that another replica need not wait until it expires. */
   async stop(): Promise<void> {
+    const { api, identity, name, onError } = this.#options;
     this.#stopped.abort();
     await this.#running;
     if (!this.leading) return;
     this.#leadsUntil = Number.NEGATIVE_INFINITY;
+    const released = (lease: Lease): Lease | undefined =>
+      lease.spec?.holderIdentity === identity
+        ? { ...lease, spec: { ...lease.spec, holderIdentity: "", leaseDurationSeconds: 1 } }
+        : undefined;
     try {
-      const lease = await this.#get();
-      if (lease?.spec?.holderIdentity !== this.#options.identity) return;
-      await this.#put({ ...lease, spec: { ...lease.spec, holderIdentity: "", leaseDurationSeconds: 1 } });
+      await change(api, this.#path, 1, released, REQUEST);
     } catch (reason) {
-      this.#options.onError?.(`the lease ${this.#options.name} was not given back: ${messageOf(reason)}`);
+      onError?.(`the lease ${name} was not given back: ${messageOf(reason)}`);
     }
   }
 
@@ -72,8 +76,7 @@ export class LeaderElection {
     while (!this.#stopped.signal.aborted) {
       const began = this.#clock.now();
       try {
-        if (await this.#acquire()) this.#leadsUntil = began + RENEW_DEADLINE_MS;
-        else this.#leadsUntil = Number.NEGATIVE_INFINITY;
+        this.#leadsUntil = (await this.#acquire()) ? began + RENEW_DEADLINE_MS : Number.NEGATIVE_INFINITY;
       } catch (reason) {
         // Another replica wrote first.
         if (!isConflict(reason)) {
@@ -88,19 +91,18 @@ export class LeaderElection {
   /** Whether the Lease is ours now. */
   async #acquire(): Promise<boolean> {
     const { api, identity, name, namespace } = this.#options;
-    const lease = await this.#get();
-    if (lease === undefined) {
-      const made = this.#held({ metadata: { name, namespace } }, true);
-      await api.create(leasesPath(namespace), made, { timeoutMs: REQUEST_TIMEOUT_MS }).catch((reason: unknown) => {
-        // A collection is missing only together with all that is in its namespace.
-        if (!isNotFound(reason)) throw reason;
-        throw new Error(`there is no namespace ${namespace}; create it, or name another with --namespace`);
-      });
-      return true;
-    }
+    const found = await find<Lease>(api, this.#path, REQUEST);
+    const lease: Lease = { ...found, metadata: { ...found?.metadata, name, namespace } };
     const isOurs = lease.spec?.holderIdentity === identity;
     if (!isOurs && !this.#isFree(lease)) return false;
-    await this.#put(this.#held(lease, !isOurs));
+    const renewed = renewedLease(lease, identity, LEASE_SECONDS, this.#clock.date());
+    const { renewTime, leaseTransitions = -1 } = renewed.spec!;
+    const taken = { ...renewed.spec, acquireTime: renewTime!, leaseTransitions: leaseTransitions + 1 };
+    await createOrUpdate(api, "Lease", isOurs ? renewed : { ...renewed, spec: taken }, REQUEST).catch((reason) => {
+      // A collection is missing only together with all that is in its namespace.
+      if (found !== undefined || !isNotFound(reason)) throw reason;
+      throw new Error(`there is no namespace ${namespace}; create it, or name another with --namespace`);
+    });
     return true;
   }
 
@@ -112,30 +114,6 @@ export class LeaderElection {
     }
     if (!spec?.holderIdentity) return true;
     return this.#clock.now() - this.#seenAt > (spec.leaseDurationSeconds ?? LEASE_SECONDS) * 1000;
-  }
-
-  #held(base: Lease, isTaken: boolean): Lease {
-    const now = microTime(this.#clock.date());
-    return {
-      ...typed("Lease", base),
-      spec: {
-        ...base.spec,
-        holderIdentity: this.#options.identity,
-        leaseDurationSeconds: LEASE_SECONDS,
-        renewTime: now,
-        ...(isTaken ? { acquireTime: now, leaseTransitions: (base.spec?.leaseTransitions ?? -1) + 1 } : {}),
-      },
-    };
-  }
-
-  #get(): Promise<Lease | undefined> {
-    const { api, name, namespace } = this.#options;
-    return find(api, leasePath(namespace, name), { timeoutMs: REQUEST_TIMEOUT_MS });
-  }
-
-  #put(lease: Lease): Promise<Lease> {
-    const { api, name, namespace } = this.#options;
-    return api.update(leasePath(namespace, name), lease, { timeoutMs: REQUEST_TIMEOUT_MS });
   }
 
   #report(): void {

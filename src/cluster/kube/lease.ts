@@ -1,18 +1,15 @@
-import { collectionPath } from "./paths.js";
-import type { KubeObject, ObjectMeta } from "./port.js";
-
-export interface LeaseSpec {
-  readonly holderIdentity?: string;
-  readonly leaseDurationSeconds?: number;
-  readonly acquireTime?: string;
-  readonly renewTime?: string;
-  /** How often the holder changed. */
-  readonly leaseTransitions?: number;
-}
+import { collectionPath, typed } from "./paths.js";
+import type { KubeObject } from "./port.js";
 
 export interface Lease extends KubeObject {
-  readonly metadata?: ObjectMeta;
-  readonly spec?: LeaseSpec;
+  readonly spec?: {
+    readonly holderIdentity?: string;
+    readonly leaseDurationSeconds?: number;
+    readonly acquireTime?: string;
+    readonly renewTime?: string;
+    /** How often the holder changed. */
+    readonly leaseTransitions?: number;
+  };
 }
 
 export function leasesPath(namespace: string): string {
@@ -29,6 +26,12 @@ export function isLeaseValid({ spec }: Lease, now: number): boolean {
   const seconds = spec?.leaseDurationSeconds;
   if (Number.isNaN(since) || typeof seconds !== "number") return false;
   return since + seconds * 1000 > now;
+}
+
+/** The lease as its holder writes it to say that it holds the lease from now on for so many seconds. */
+export function renewedLease(lease: Lease, holderIdentity: string, leaseDurationSeconds: number, now: number): Lease {
+  const spec = { ...lease.spec, holderIdentity, leaseDurationSeconds, renewTime: microTime(now) };
+  return { ...typed("Lease", lease), spec };
 }
 
 /** The API's MicroTime: always six digits after the point. */

@@ -29,8 +29,7 @@ beforeEach(async () => {
     clock,
     labelSelector: "app=x",
     onError: (reason) => errors.push(reason),
-    onListed: (status, seconds, reason) => log.push(`list ${status} ${reason} ${seconds}`),
-    onWatched: (status, reason) => log.push(`watch ${status} ${reason}`),
+    onRequest: (verb, status, seconds, reason) => log.push(`${verb} ${status} ${reason} ${seconds}`),
   });
 });
 
@@ -74,7 +73,7 @@ describe("ListWatch", () => {
     await eventually(() => expect(names()).toEqual(["b"]));
     expect(stub.requests.every(({ query }) => query.get("labelSelector") === "app=x")).toBe(true);
     expect([query(0), query(1)]).toEqual(["list from 0", "watch from 102"]);
-    expect(log).toEqual(["list 200  0", "watch 200 "]);
+    expect(log).toEqual(["list 200  0", "watch 200  0"]);
   });
 
   test("goes on where an ended watch stopped, as far as bookmarks carried it", async () => {
@@ -130,8 +129,8 @@ describe("ListWatch", () => {
     await eventually(() => expect(names()).toEqual(["a", "b"]));
     expect(log.slice(0, 5)).toEqual([
       "list 200  0",
-      "watch 200 ",
-      "watch 500 InternalError",
+      "watch 200  0",
+      "watch 500 InternalError 0",
       "list 500 InternalError 0",
       "list 500 InternalError 0",
     ]);

@@ -2,8 +2,35 @@ import { type Clock, pause, systemClock } from "../../base/clock.js";
 import { isGone, KubeApiError } from "./errors.js";
 import type { KubeApi, KubeObject } from "./port.js";
 
+/** One request to a collection: HTTP status (0: no answer), how long it took, the API's reason for a failure. */
+export type RequestObserver = (
+  verb: "list" | "watch" | "delete",
+  status: number,
+  seconds: number,
+  reason: string,
+) => void;
+
+/** Makes the request and reports how it ended, unless the signal ended it. */
+export async function observed<T>(
+  verb: "list" | "delete",
+  { clock, signal, onRequest }: { clock: Clock; signal: AbortSignal; onRequest: RequestObserver | undefined },
+  call: () => Promise<T>,
+): Promise<T> {
+  const began = clock.now();
+  const report = (status: number, reason: string) => onRequest?.(verb, status, (clock.now() - began) / 1000, reason);
+  try {
+    const result = await call();
+    report(200, "");
+    return result;
+  } catch (reason) {
+    if (!signal.aborted && reason instanceof KubeApiError) report(reason.status, reason.reason);
+    throw reason;
+  }
+}
+
 export interface ListWatchOptions<T> {
-  readonly api: KubeApi;
+  /** One that still has to be opened is tried until that succeeds, and closed at the end. */
+  readonly api: KubeApi | (() => Promise<KubeApi>);
   readonly path: string;
   /** Applied by the API server: what does not match is never sent. */
   readonly labelSelector?: string;
@@ -14,10 +41,8 @@ export interface ListWatchOptions<T> {
   readonly onChange?: (items: ReadonlyMap<string, T>) => void;
   /** Called for every failure; the loop continues by itself. */
   readonly onError?: (reason: unknown) => void;
-  /** One list request: HTTP status (0: no answer), how long it took, the API's reason for a failure. */
-  readonly onListed?: (status: number, seconds: number, reason: string) => void;
-  /** One watch request, as soon as it was accepted or refused. */
-  readonly onWatched?: (status: number, reason: string) => void;
+  /** Called for each list, and for each watch as soon as it was accepted or refused. */
+  readonly onRequest?: RequestObserver;
 }
 
 const FIRST_DELAY_MS = 800;
@@ -31,6 +56,7 @@ export class ListWatch<T extends KubeObject> {
   readonly #clock: Clock;
   readonly #items = new Map<string, T>();
   readonly #stopped = new AbortController();
+  #opened: KubeApi | undefined;
   #running: Promise<void> | undefined;
   #synced = false;
   #version = "";
@@ -61,15 +87,17 @@ export class ListWatch<T extends KubeObject> {
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#running;
+    this.#opened?.close();
   }
 
   async #run(): Promise<void> {
     const { signal } = this.#stopped;
     while (!signal.aborted) {
       try {
-        await this.#list();
+        const api = await this.#open();
+        await this.#list(api);
         for (;;) {
-          const lasted = await this.#watch();
+          const lasted = await this.#watch(api);
           if (signal.aborted) return;
           if (lasted < SHORT_WATCH_MS) await this.#backOff();
         }
@@ -87,45 +115,40 @@ export class ListWatch<T extends KubeObject> {
     }
   }
 
-  async #list(): Promise<void> {
-    const { api, path, labelSelector } = this.#options;
-    const began = this.#clock.now();
-    const seconds = () => (this.#clock.now() - began) / 1000;
-    try {
-      const list = await api.list<T>(path, {
-        ...(labelSelector === undefined ? {} : { labelSelector }),
-        resourceVersion: this.#listVersion,
-        signal: this.#stopped.signal,
-      });
-      this.#options.onListed?.(200, seconds(), "");
-      this.#version = list.metadata?.resourceVersion ?? "";
-      this.#listVersion = "0";
-      this.#items.clear();
-      for (const item of list.items) this.#items.set(keyOf(item), item);
-      this.#synced = true;
-    } catch (reason) {
-      if (!this.#stopped.signal.aborted && reason instanceof KubeApiError) {
-        this.#options.onListed?.(reason.status, seconds(), reason.reason);
-      }
-      throw reason;
-    }
-    this.#options.onChange?.(this.#items);
+  async #open(): Promise<KubeApi> {
+    const { api } = this.#options;
+    if (typeof api !== "function") return api;
+    this.#opened ??= await api();
+    return this.#opened;
+  }
+
+  async #list(api: KubeApi): Promise<void> {
+    const { labelSelector = "", onChange, onRequest, path } = this.#options;
+    const { signal } = this.#stopped;
+    const list = await observed("list", { clock: this.#clock, signal, onRequest }, () =>
+      api.list<T>(path, { labelSelector, resourceVersion: this.#listVersion, signal }),
+    );
+    this.#version = list.metadata?.resourceVersion ?? "";
+    this.#listVersion = "0";
+    this.#items.clear();
+    for (const item of list.items) this.#items.set(keyOf(item), item);
+    this.#synced = true;
+    onChange?.(this.#items);
   }
 
   /** Returns how long the watch lasted, in milliseconds. */
-  async #watch(): Promise<number> {
-    const { api, path, labelSelector, silenceMs } = this.#options;
+  async #watch(api: KubeApi): Promise<number> {
+    const { labelSelector = "", onChange, onRequest, path, silenceMs } = this.#options;
+    const { signal } = this.#stopped;
     const began = this.#clock.now();
     let open = false;
     try {
       const events = api.watch<T>(path, {
-        ...(labelSelector === undefined ? {} : { labelSelector }),
+        ...{ labelSelector, resourceVersion: this.#version, signal },
         ...(silenceMs === undefined ? {} : { silenceMs }),
-        resourceVersion: this.#version,
-        signal: this.#stopped.signal,
         onOpen: () => {
           open = true;
-          this.#options.onWatched?.(200, "");
+          onRequest?.("watch", 200, 0, "");
         },
       });
       for await (const { type, object } of events) {
@@ -133,12 +156,11 @@ export class ListWatch<T extends KubeObject> {
         if (type === "BOOKMARK") continue;
         if (type === "DELETED") this.#items.delete(keyOf(object));
         else this.#items.set(keyOf(object), object);
-        this.#options.onChange?.(this.#items);
+        onChange?.(this.#items);
       }
     } catch (reason) {
-      if (!open && !this.#stopped.signal.aborted && reason instanceof KubeApiError) {
-        this.#options.onWatched?.(reason.status, reason.reason);
-      }
+      if (!open && !signal.aborted && reason instanceof KubeApiError)
+        onRequest?.("watch", reason.status, 0, reason.reason);
       throw reason;
     } finally {
       if (open && this.#clock.now() - began >= SHORT_WATCH_MS) this.#failures = 0;

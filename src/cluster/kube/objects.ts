@@ -27,13 +27,14 @@ export async function change<T extends KubeObject>(
   path: string,
   attempts: number,
   make: (object: T) => T | undefined,
+  options?: RequestOptions,
 ): Promise<Changed<T> | undefined> {
   try {
     return await againOnConflict(attempts, async () => {
-      const object = await api.get<T>(path);
+      const object = await api.get<T>(path, options);
       const wanted = make(object);
       if (wanted === undefined) return { object, isWritten: false };
-      return { object: await api.update(path, wanted), isWritten: true };
+      return { object: await api.update(path, wanted, options), isWritten: true };
     });
   } catch (reason) {
     if (isNotFound(reason)) return undefined;
@@ -46,11 +47,12 @@ export function createOrUpdate<T extends KubeObject>(
   api: Pick<KubeApi, "create" | "update">,
   kind: Kind,
   object: T,
+  options?: RequestOptions,
 ): Promise<T> {
   const whole = typed(kind, object);
   const { namespace, resourceVersion } = object.metadata ?? {};
-  if (resourceVersion === undefined) return api.create(collectionPath(kind, namespace), whole);
-  return api.update(objectPath(whole), whole);
+  if (resourceVersion === undefined) return api.create(collectionPath(kind, namespace), whole, options);
+  return api.update(objectPath(whole), whole, options);
 }
 
 /** The object, or undefined when the API says that there is none. Any other failure is thrown. */

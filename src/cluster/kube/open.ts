@@ -1,4 +1,3 @@
-import type { Clock } from "../../base/clock.js";
 import { createKubeApi } from "./client.js";
 import { configError, inClusterEndpoint } from "./endpoint.js";
 import type { KubeApi } from "./port.js";
@@ -13,8 +12,7 @@ export interface KubeAccess {
 }
 
 /** Opens the cluster of a kubeconfig or, if that is empty, the one that this process runs in. */
-export async function openKubeApi(access: KubeAccess, clock?: Clock): Promise<KubeApi> {
-  const { burst, context = "", kubeconfig, qps } = access;
+export async function openKubeApi({ burst, context = "", kubeconfig, qps }: KubeAccess): Promise<KubeApi> {
   if (kubeconfig === "" && context !== "") {
     throw configError(`There is no kubeconfig whose context ${JSON.stringify(context)} could be used.`);
   }
@@ -22,5 +20,5 @@ export async function openKubeApi(access: KubeAccess, clock?: Clock): Promise<Ku
     kubeconfig === ""
       ? inClusterEndpoint()
       : await (await import("./kubeconfig/endpoint.js")).kubeconfigEndpoint(kubeconfig, context);
-  return createKubeApi(endpoint, { qps, burst, ...(clock === undefined ? {} : { clock }) });
+  return createKubeApi(endpoint, { qps, burst });
 }

@@ -1,4 +1,5 @@
 /** Connections to an API server through the proxy that a kubeconfig names (proxy-url): HTTP CONNECT or SOCKS5. */
+import { once } from "node:events";
 import { Agent as HttpAgent } from "node:http";
 import { type AgentOptions, Agent as HttpsAgent } from "node:https";
 import net, { isIP, type Socket } from "node:net";
@@ -52,24 +53,23 @@ const PASSWORD = 2;
 
 async function throughSocks5(proxy: URL, { host, port }: Target): Promise<Socket> {
   const socket = net.connect({ host: proxy.hostname.replace(/^\[|\]$/g, ""), port: Number(proxy.port || 1080) });
-  const bytes = new ByteReader(socket);
+  const next = byteReader(socket);
   try {
     const method = proxy.username === "" ? NO_AUTHENTICATION : PASSWORD;
     socket.write(Buffer.of(5, 1, method));
-    const [version, chosen] = await bytes.next(2);
+    const [version, chosen] = await next(2);
     if (version !== 5) throw new Error("it does not speak SOCKS5");
     if (chosen !== method) throw new Error("it wants another kind of authentication");
     if (method === PASSWORD) {
       socket.write(Buffer.concat([Buffer.of(1), counted(proxy.username), counted(proxy.password)]));
-      if ((await bytes.next(2))[1] !== 0) throw new Error("it refused the user name and password of proxy-url");
+      if ((await next(2))[1] !== 0) throw new Error("it refused the user name and password of proxy-url");
     }
     const name = Buffer.from(host);
     socket.write(Buffer.concat([Buffer.of(5, 1, 0, 3, name.length), name, Buffer.of(port >> 8, port & 255)]));
-    const [, reply, , type] = await bytes.next(4);
+    const [, reply, , type] = await next(4);
     if (reply !== 0) throw new Error(`it refused the connection with SOCKS5 code ${reply}`);
-    const addressBytes = type === 1 ? 4 : type === 4 ? 16 : (await bytes.next(1))[0]!;
-    await bytes.next(addressBytes + 2);
-    bytes.release();
+    const addressBytes = type === 1 ? 4 : type === 4 ? 16 : (await next(1))[0]!;
+    await next(addressBytes + 2);
     return socket;
   } catch (reason) {
     socket.destroy();
@@ -82,39 +82,19 @@ function counted(text: string): Buffer {
   return Buffer.concat([Buffer.of(bytes.length), bytes]);
 }
 
-/** Reads an exact number of bytes at a time from a socket, and leaves the rest to its next owner. */
-class ByteReader {
-  readonly #socket: Socket;
-  #failure: Error | undefined;
-  #wake = (): void => {};
-
-  constructor(socket: Socket) {
-    this.#socket = socket;
-    socket.setTimeout(CONNECT_MS, this.#onTimeout);
-    socket.on("readable", this.#onEvent).on("end", this.#onEnd).on("error", this.#onError);
-  }
-
-  async next(count: number): Promise<Buffer> {
+/** Reads an exact number of bytes at a time from a socket, within one deadline, and leaves the rest to its next owner. */
+function byteReader(socket: Socket): (count: number) => Promise<Buffer> {
+  const late = AbortSignal.timeout(CONNECT_MS);
+  const ended = once(socket, "end").then(() => Promise.reject(new Error("it hung up")));
+  // Rejections are reported by the next read; a socket that was handed over has other listeners.
+  ended.catch(() => {});
+  return async (count) => {
     for (;;) {
-      if (this.#failure !== undefined) throw this.#failure;
-      const bytes = count === 0 ? Buffer.alloc(0) : (this.#socket.read(count) as Buffer | null);
+      const bytes = socket.read(count) as Buffer | null;
       if (bytes?.length === count) return bytes;
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
+      await Promise.race([once(socket, "readable", { signal: late }), ended]).catch((reason: unknown) => {
+        throw late.aborted ? new Error("it did not answer in time") : reason;
       });
     }
-  }
-
-  release(): void {
-    this.#socket.setTimeout(0, this.#onTimeout);
-    this.#socket.off("readable", this.#onEvent).off("end", this.#onEnd).off("error", this.#onError);
-  }
-
-  readonly #onEvent = (): void => this.#wake();
-  readonly #onEnd = (): void => this.#onError(new Error("it hung up"));
-  readonly #onTimeout = (): void => this.#onError(new Error("it did not answer in time"));
-  readonly #onError = (reason: Error): void => {
-    this.#failure ??= reason;
-    this.#wake();
   };
 }

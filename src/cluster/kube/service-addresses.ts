@@ -2,7 +2,8 @@
 
 import { isIP } from "node:net";
 import type { ServiceAddresses, ServiceName } from "../../tunnel/sidecar/routing/cluster-dns.js";
-import { isNotFound } from "./errors.js";
+import { find } from "./objects.js";
+import type { KubeAccess } from "./open.js";
 import { namedPath } from "./paths.js";
 import type { KubeApi, KubeObject } from "./port.js";
 
@@ -15,8 +16,8 @@ const API_WAIT_MS = 5_000;
 
 /** The API is loaded and opened at the first look-up; an attempt to open it that failed is not remembered. */
 export function openServiceAddresses(
-  access: { readonly kubeconfig: string; readonly qps: number; readonly burst: number },
-  open: typeof openApi = openApi,
+  access: KubeAccess,
+  open = async (wanted: KubeAccess): Promise<KubeApi> => (await import("./open.js")).openKubeApi(wanted),
 ): ServiceAddresses {
   let opening: Promise<KubeApi> | undefined;
   return {
@@ -36,23 +37,13 @@ export function openServiceAddresses(
   };
 }
 
-async function openApi(access: Parameters<typeof openServiceAddresses>[0]): Promise<KubeApi> {
-  const { openKubeApi } = await import("./open.js");
-  return await openKubeApi(access);
-}
-
 async function addressesOfService(
   kube: KubeApi,
   { name, namespace }: ServiceName,
   signal: AbortSignal,
 ): Promise<string[]> {
-  try {
-    const path = namedPath("Service", { namespace, name });
-    const { spec } = await kube.get<Service>(path, { signal, timeoutMs: API_WAIT_MS });
-    const all = spec?.clusterIPs ?? [spec?.clusterIP ?? ""];
-    return all.filter((address) => isIP(address) !== 0);
-  } catch (reason) {
-    if (isNotFound(reason)) return [];
-    throw reason;
-  }
+  const path = namedPath("Service", { namespace, name });
+  const { spec } = (await find<Service>(kube, path, { signal, timeoutMs: API_WAIT_MS })) ?? {};
+  const all = spec?.clusterIPs ?? [spec?.clusterIP ?? ""];
+  return all.filter((address) => isIP(address) !== 0);
 }

@@ -33,9 +33,7 @@ beforeEach(async () => {
     serverId: "s1",
     namespace: "kube-system",
     labels,
-    onListed: (status, seconds, reason) => log.push(`listed ${status} ${reason}${seconds}`),
-    onDeleted: (status, seconds, reason) => log.push(`deleted ${status} ${reason}${seconds}`),
-    onCulled: (count) => log.push(`culled ${count}`),
+    onRequest: (verb, status, seconds, reason) => log.push(`${verb} ${status} ${reason}${seconds}`),
     onError: (sentence) => errors.push(sentence),
   });
 });
@@ -126,21 +124,27 @@ describe("own lease", () => {
     expect(errors).toHaveLength(2);
   });
 
-  test("tries five times in a row, then looks again", async () => {
+  test("is read and written at once after a failure, and then after pauses", async () => {
     await started();
     let refusals = 0;
     leases.intercept = ({ method }, response) => {
-      if (method !== "PUT" || refusals === 5) return false;
+      if (method !== "PUT" || refusals === 3) return false;
       refusals++;
       replyStatus(response, 500, "InternalError", "etcd is away");
       return true;
     };
     clock.advance(15_600);
-    await eventually(() => expect(own()?.spec?.renewTime).toContain("T00:00:15"));
-    expect(errors).toHaveLength(5);
+    for (const [failures, pauseMs] of [
+      [2, 200],
+      [3, 400],
+    ] as const) {
+      await eventually(() => expect([errors.length, clock.waiting[0]]).toEqual([failures, pauseMs]));
+      clock.advance(pauseMs);
+    }
+    await eventually(() => expect(own()?.spec?.renewTime).toContain("T00:00:16"));
     expect(errors[0]).toMatch(/^the lease konnectivity-proxy-server-s1 could not be renewed: .*etcd is away$/);
     const ownCalls = stub.requests.filter((request) => request.path === `${path}/${name}`).map(({ method }) => method);
-    expect(ownCalls.slice(1)).toEqual(["PUT", "PUT", "PUT", "PUT", "PUT", "GET", "PUT"]);
+    expect(ownCalls.slice(1)).toEqual(["PUT", "GET", "PUT", "GET", "PUT", "GET", "PUT"]);
   });
 
   test("waits longer and longer while it cannot be made", async () => {
@@ -211,11 +215,11 @@ describe("collecting", () => {
     ["expired", {}],
     ["without a duration", { leaseDurationSeconds: undefined, renewTime: "2031-01-01T00:00:00Z" } as object],
     ["without a time", { renewTime: undefined } as object],
-  ])("removes a lease %s and counts it", async (_, spec) => {
+  ])("removes a lease %s and reports it", async (_, spec) => {
     leases.put(expired(labels, spec));
     await started();
     expect(leases.objects.has("old")).toBe(false);
-    expect(log).toEqual(["listed 200 0", "deleted 200 0", "culled 1"]);
+    expect(log).toEqual(["list 200 0", "delete 200 0"]);
     const list = stub.requests.find((request) => request.path === path && request.method === "GET");
     expect(list?.query.get("labelSelector")).toBe("a=b,k8s-app=konnectivity-server");
   });
@@ -225,7 +229,7 @@ describe("collecting", () => {
     leases.put(expired(labels, { leaseDurationSeconds: 60 }));
     await started();
     expect([...leases.objects.keys()].sort()).toEqual(["foreign", name, "old"]);
-    expect(log).toEqual(["listed 200 0"]);
+    expect(log).toEqual(["list 200 0"]);
   });
 
   test("does not delete a lease that was renewed after the list", async () => {
@@ -236,7 +240,7 @@ describe("collecting", () => {
     };
     await started();
     expect(leases.objects.has("old")).toBe(true);
-    expect(log).toEqual(["listed 200 0", "deleted 409 Conflict0"]);
+    expect(log).toEqual(["list 200 0", "delete 409 Conflict0"]);
     expect(errors).toEqual([expect.stringMatching(/expired lease old could not be deleted/)]);
   });
 
@@ -247,7 +251,7 @@ describe("collecting", () => {
       return false;
     };
     await started();
-    expect(log).toEqual(["listed 200 0", "deleted 404 NotFound0"]);
+    expect(log).toEqual(["list 200 0", "delete 404 NotFound0"]);
     expect(errors).toEqual([]);
   });
 
@@ -257,9 +261,9 @@ describe("collecting", () => {
       return method === "GET" && asked === path;
     };
     await started();
-    expect(log).toEqual(["listed 403 Forbidden0"]);
+    expect(log).toEqual(["list 403 Forbidden0"]);
     leases.intercept = () => false;
     clock.advance(15_000);
-    await eventually(() => expect(log).toEqual(["listed 403 Forbidden0", "listed 200 0"]));
+    await eventually(() => expect(log).toEqual(["list 403 Forbidden0", "list 200 0"]));
   });
 });

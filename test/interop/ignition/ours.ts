@@ -4,7 +4,7 @@ import { NEWEST } from "../../../src/cluster/ignition/config.js";
 import { readConfig, requireConfig } from "../../../src/cluster/ignition/parse.js";
 import { merge, render } from "../../../src/cluster/ignition/render.js";
 import { inlineContent } from "../../../src/cluster/ignition/resource.js";
-import { validate } from "../../../src/cluster/ignition/validate/validate.js";
+import { firstError } from "../../../src/cluster/ignition/validate/validate.js";
 import { meaningful } from "./judge.js";
 
 export interface Made {
@@ -17,7 +17,7 @@ export function mergedByUs({ parent, child }: { readonly parent: string; readonl
   const [above, below] = [readConfig(parent), readConfig(child)];
   if (!above.ok || !below.ok) return { ok: false };
   const config = merge(above.config, below.config);
-  const ok = !validate(config, NEWEST).some(({ severity }) => severity === "error");
+  const ok = firstError(config, NEWEST) === undefined;
   return { ok, config: meaningful(config) };
 }
 

@@ -1,8 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { requireConfig } from "../parse.js";
 import { makePayload, type Payload, SECRETS } from "../testing/payload.js";
-import { preview } from "./preview.js";
-import { showPreview } from "./show.js";
+import { preview, showPreview } from "./preview.js";
 
 const day = 24 * 60 * 60_000;
 const made = new Date("2026-01-01T00:00:00Z");

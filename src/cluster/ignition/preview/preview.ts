@@ -2,17 +2,18 @@
 
 import { X509Certificate } from "node:crypto";
 import { DrawbridgeError } from "../../../base/errors/error.js";
+import { roughDuration, table } from "../../../base/text.js";
 import { pemBlocks } from "../../../tunnel/pki/pem.js";
 import type { Config, FileEntry, LinkEntry, NodeEntry, Owner, Resource, Unit } from "../config.js";
 import { inlineContent, isInline } from "../resource.js";
 import { secretIn, shownHeader, shownSource, withoutSecrets } from "./secrets.js";
 
-export type Preview = ReturnType<typeof preview>;
-export type PreviewEntry = ReturnType<typeof entryOf>;
-export type PreviewUnit = ReturnType<typeof unitOf>;
-export type PreviewUser = Preview["users"][number];
+type Preview = ReturnType<typeof preview>;
+type PreviewEntry = ReturnType<typeof entryOf>;
+type PreviewUnit = ReturnType<typeof unitOf>;
+type PreviewUser = Preview["users"][number];
 /** Another config that this one names. */
-export type ConfigReference = ReturnType<typeof reference>;
+type ConfigReference = ReturnType<typeof reference>;
 
 export function preview(config: Config) {
   const { ignition, storage, systemd, passwd, kernelArguments } = config;
@@ -100,7 +101,7 @@ function unitOf({ name, enabled, mask, contents, dropins = [] }: Unit) {
 }
 
 /** What a file or an authority holds, as far as it may be shown. */
-export interface ShownContent {
+interface ShownContent {
   /** Bytes once unpacked; absent when they are elsewhere or cannot be read. */
   readonly size?: number;
   /** Where the bytes are when they are not in the config. */
@@ -112,12 +113,12 @@ export interface ShownContent {
   readonly certificates?: readonly Certificate[];
 }
 
-export interface Certificate {
+interface Certificate {
   readonly subject: string;
   readonly notAfter: Date;
 }
 
-export function shownContent(resource: Resource, path: string): ShownContent {
+function shownContent(resource: Resource, path: string): ShownContent {
   const { source = "" } = resource;
   if (!isInline(resource)) return { source: shownSource(source) };
   const bytes = bytesOf(resource, path);
@@ -160,4 +161,141 @@ function readable(pem: string): Certificate[] {
   } catch {
     return [];
   }
+}
+
+/** A preview as text. */
+export function showPreview(preview: Preview, now: Date): string {
+  const { references, authorities, proxy, entries, units, users, groups, kernelArguments, devices } = preview;
+  return [
+    section("Fetches", references, referenceText),
+    section("Proxy", Object.entries(proxy ?? {}), ([name, value]) => `${name} ${value}`),
+    section(
+      "Authorities",
+      authorities.flatMap((content) => authorityLines(content, now)),
+    ),
+    entries.length === 0 ? "" : `Files\n${treeText(entries, now)}\n`,
+    section("Units", table(units.map(unitRow)).split("\n").slice(0, -1)),
+    section("Users", users, userText),
+    section("Groups", groups),
+    section("Kernel arguments", kernelArguments),
+    section("Devices", devices),
+  ]
+    .filter((part) => part !== "")
+    .join("\n");
+}
+
+function section<T>(title: string, items: readonly T[], text: (item: T) => string = String): string {
+  return items.length === 0 ? "" : `${title}\n${items.map((item) => `  ${oneLine(text(item))}\n`).join("")}`;
+}
+
+/** Names and contents in a payload come from others; they must not steer a terminal. */
+export const oneLine = (text: string): string => text.replaceAll("\t", "    ").replace(/[\p{Cc}\p{Cf}]/gu, "?");
+
+function referenceText({ use, source, headers }: ConfigReference): string {
+  const names = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  return `${use} ${source}${names.length === 0 ? "" : ` with ${names.join(", ")}`}`;
+}
+
+function authorityLines(content: ShownContent, now: Date): string[] {
+  const { certificates = [] } = content;
+  return certificates.length === 0 ? [contentText(content)] : certificates.map((one) => certificateText(one, now));
+}
+
+function treeText(entries: readonly PreviewEntry[], now: Date): string {
+  const lines = treeLines(entries);
+  // A payload can hold more lines than a call takes arguments.
+  const width = Math.min(
+    60,
+    lines.reduce((widest, { name }) => Math.max(widest, name.length), 0),
+  );
+  return lines.flatMap((line) => lineText(line, width, now)).join("\n");
+}
+
+function lineText({ name, entry, below }: TreeLine, width: number, now: Date): string[] {
+  if (entry === undefined) return [`  ${oneLine(name)}`];
+  const slash = entry.kind === "directory" && entry.path !== "/" ? "/" : "";
+  const first = `  ${oneLine(name + slash).padEnd(width + 1)}  ${oneLine(properties(entry))}`.trimEnd();
+  const certificates = entry.content?.certificates ?? [];
+  const shown = certificates.slice(0, 3).map((certificate) => certificateText(certificate, now));
+  if (certificates.length > 3) shown.push(`and ${certificates.length - 3} certificates that end later`);
+  return [first, ...shown.map((text) => `  ${below}  ${oneLine(text)}`)];
+}
+
+function properties({ kind, mode = "", owner, target, content, appended = [] }: PreviewEntry): string {
+  if (kind === "link") return `-> ${target} ${owner === "root:root" ? "" : owner}`;
+  const parts = [mode, owner];
+  if (kind === "file") parts.push(content === undefined ? "no contents" : contentText(content));
+  for (const part of appended) parts.push(`+ ${contentText(part)}`);
+  return parts.join("  ");
+}
+
+function contentText({ size, source, broken, secret }: ShownContent): string {
+  if (source !== undefined) return `from ${source}`;
+  if (broken !== undefined) return `UNREADABLE: ${broken}`;
+  return `${bytesText(size ?? 0)}${secret === undefined ? "" : `  (${secret}, hidden)`}`;
+}
+
+export function bytesText(size: number): string {
+  if (size < 1000) return `${size} B`;
+  return size < 1_000_000 ? `${(size / 1000).toFixed(1)} kB` : `${(size / 1_000_000).toFixed(1)} MB`;
+}
+
+function certificateText({ subject, notAfter }: Certificate, now: Date): string {
+  const left = notAfter.getTime() - now.getTime();
+  const state = left <= 0 ? `EXPIRED ${roughDuration(-left)} ago` : `ends in ${roughDuration(left)}`;
+  return `certificate ${subject || "without subject"}, ${state} (${notAfter.toISOString().slice(0, 10)})`;
+}
+
+function unitRow({ name, state, size, dropins }: PreviewUnit): string[] {
+  const parts = dropins.length === 0 ? "" : `drop-ins: ${dropins.join(", ")}`;
+  return [name, state, size === undefined ? "" : bytesText(size), parts];
+}
+
+function userText({ name, keys, groups, hasPassword }: PreviewUser): string {
+  const facts = [`${keys} ssh keys`, ...(hasPassword ? ["password set (hidden)"] : [])];
+  if (groups.length > 0) facts.push(`groups ${groups.join(", ")}`);
+  return `${name}: ${facts.join("; ")}`;
+}
+
+/** Folders that only lead to something have no entry. */
+interface Branch {
+  readonly children: Map<string, Branch>;
+  entry?: PreviewEntry;
+}
+
+interface TreeLine {
+  /** With the strokes that lead to it. */
+  readonly name: string;
+  readonly entry: PreviewEntry | undefined;
+  /** What the strokes are on lines that belong to this one. */
+  readonly below: string;
+}
+
+/** A path of a thousand steps is no tree anyone reads. */
+const DEEPEST = 100;
+
+function treeLines(entries: readonly PreviewEntry[]): TreeLine[] {
+  const root: Branch = { children: new Map() };
+  for (const entry of entries) {
+    const steps = entry.path.split("/").filter((step) => step !== "");
+    const kept = steps.length > DEEPEST ? [...steps.slice(0, DEEPEST), steps.slice(DEEPEST).join("/")] : steps;
+    let branch = root;
+    for (const step of kept) {
+      const next = branch.children.get(step) ?? { children: new Map() };
+      branch.children.set(step, next);
+      branch = next;
+    }
+    branch.entry = entry;
+  }
+  return [{ name: "/", entry: root.entry, below: "  " }, ...linesBelow(root, "")];
+}
+
+function linesBelow({ children }: Branch, stem: string): TreeLine[] {
+  const list = [...children].sort(([a], [b]) => (a < b ? -1 : 1));
+  return list.flatMap(([name, branch], index) => {
+    const isLast = index === list.length - 1;
+    const below = `${stem}${isLast ? "    " : "│   "}`;
+    const line = { name: `${stem}${isLast ? "└── " : "├── "}${name}`, entry: branch.entry, below };
+    return [line, ...linesBelow(branch, below)];
+  });
 }

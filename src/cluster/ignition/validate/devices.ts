@@ -1,25 +1,15 @@
-/** Disks, RAID arrays and file systems. */
+/** Disks, RAID arrays, file systems and encrypted volumes. */
 
-import type { Clevis, ClevisCustom, Disk, Filesystem, Luks, Minor, Partition, Raid, Storage, Tang } from "../config.js";
+import { clevis, clevisCustom, type Decoded, disk, filesystem, luks, partition, raid, tang } from "../config.js";
 import type { ConfigPlace } from "../problems.js";
 import { pathObjection } from "./nodes.js";
-import { checkResource, takeApart } from "./resources.js";
-
-export function checkDisks(storage: Storage, place: ConfigPlace, minor: Minor): void {
-  for (const [disk, one] of place.entries("disks", storage.disks)) checkDisk(disk, one);
-  for (const [raid, one] of place.entries("raid", storage.raid)) checkRaid(raid, one);
-  const disks = new Map(storage.disks?.map((disk) => [disk.device, disk]));
-  for (const [filesystem, one] of place.entries("filesystems", storage.filesystems)) {
-    checkFilesystem(filesystem, one, minor);
-    checkAgainstDisk(filesystem, disks.get(filesystem.device), one);
-  }
-}
+import { takeApart } from "./resources.js";
+import { rule } from "./rule.js";
 
 /** A partition table holds 128 entries unless someone insists. */
 const MOST_PARTITIONS = 1000;
 
-function checkDisk({ device, partitions = [] }: Disk, place: ConfigPlace): void {
-  for (const [partition, one] of place.entries("partitions", partitions)) checkPartition(partition, one);
+function checkDisk({ device, partitions = [] }: Decoded<typeof disk>, place: ConfigPlace): void {
   place.error(device === "" ? "a disk needs a device" : pathObjection(device), "device");
   if (device === "") return;
   if (partitions.length > MOST_PARTITIONS) {
@@ -45,7 +35,7 @@ function repeated<T>(values: readonly T[], any: T): number | undefined {
   return index === -1 ? undefined : index;
 }
 
-function overlapping(partitions: readonly Partition[]): number | undefined {
+function overlapping(partitions: readonly Decoded<typeof partition>[]): number | undefined {
   const placed = partitions.flatMap(({ startMiB: start, sizeMiB: size }, index) =>
     start === undefined || size === undefined || start === 0
       ? []
@@ -66,8 +56,8 @@ function overlapping(partitions: readonly Partition[]): number | undefined {
 
 const GUID = /^(?:|[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12})$/;
 
-function checkPartition(partition: Partition, place: ConfigPlace): void {
-  const { guid, label, number = 0, shouldExist, sizeMiB, startMiB, typeGuid } = partition;
+function checkPartition(entry: Decoded<typeof partition>, place: ConfigPlace): void {
+  const { guid, label, number = 0, shouldExist, sizeMiB, startMiB, typeGuid } = entry;
   const described = label !== undefined || typeGuid || guid || startMiB !== undefined || sizeMiB !== undefined;
   if (shouldExist === false && described) place.error("a partition that should not exist cannot be described further");
   if (number === 0 && label === undefined) place.error("a partition needs a number from 1 on or a label");
@@ -75,13 +65,13 @@ function checkPartition(partition: Partition, place: ConfigPlace): void {
     place.error("a partition's label has at most 36 bytes", "label");
   else if (label?.includes(":")) place.error("a partition's label cannot hold a colon", "label");
   for (const member of ["guid", "typeGuid"] as const)
-    if (!GUID.test(partition[member] ?? "")) place.error("the GUID is not written as one", member);
+    if (!GUID.test(entry[member] ?? "")) place.error("the GUID is not written as one", member);
 }
 
 const WITHOUT_SPARES = new Set(["linear", "raid0", "0", "stripe"]);
 const WITH_SPARES = new Set(["raid1", "1", "mirror", "raid4", "4", "raid5", "5", "raid6", "6", "raid10", "10"]);
 
-function checkRaid({ level = "", devices, spares = 0 }: Raid, place: ConfigPlace): void {
+function checkRaid({ level = "", devices, spares = 0 }: Decoded<typeof raid>, place: ConfigPlace): void {
   if (level === "") place.error("an array needs a level", "level");
   else if (WITHOUT_SPARES.has(level)) {
     if (spares !== 0) place.error("an array of this level has no spares", "level");
@@ -99,16 +89,16 @@ const LABEL_LENGTHS = new Map([
   ["vfat", 11],
 ]);
 
-function checkFilesystem(filesystem: Filesystem, place: ConfigPlace, minor: Minor): void {
-  const { device, path, format = "", label = "" } = filesystem;
+function checkFilesystem(entry: Decoded<typeof filesystem>, place: ConfigPlace): void {
+  const { device, path, format = "", label = "" } = entry;
   if (path) place.error(pathObjection(path), "path");
   place.error(pathObjection(device), "device");
   if (format === "") {
-    const { uuid, wipeFilesystem, options, mountOptions } = filesystem;
+    const { uuid, wipeFilesystem, options, mountOptions } = entry;
     if (path || label || uuid || wipeFilesystem || options || mountOptions)
       place.error("a file system that is described needs a format", "format");
-  } else if (!LABEL_LENGTHS.has(format) && !(format === "none" && minor >= 3)) {
-    place.error(`the format is none that spec 3.${minor}.0 knows`, "format");
+  } else if (!LABEL_LENGTHS.has(format) && !(format === "none" && place.minor >= 3)) {
+    place.error(`the format is none that spec 3.${place.minor}.0 knows`, "format");
   }
   if (label === "") return;
   const longest = LABEL_LENGTHS.get(format);
@@ -117,52 +107,35 @@ function checkFilesystem(filesystem: Filesystem, place: ConfigPlace, minor: Mino
     place.error(`a label of ${format} has at most ${longest} bytes`, "label");
 }
 
-function checkAgainstDisk({ wipeFilesystem }: Filesystem, disk: Disk | undefined, place: ConfigPlace): void {
-  if (disk?.partitions !== undefined) place.warning("the file system overwrites a disk with partitions", "device");
-  else if (disk?.wipeTable === true && wipeFilesystem !== true)
-    place.warning("the disk's table is wiped, and the file system with it", "device");
-}
-
-/** Encrypted volumes. */
-export function checkVolumes({ luks }: Storage, place: ConfigPlace, minor: Minor): void {
-  for (const [volume, one] of place.entries("luks", luks)) checkLuks(volume, one, minor);
-}
-
-function checkLuks(
-  { name, label = "", device = "", clevis, keyFile, cex }: Luks,
-  place: ConfigPlace,
-  minor: Minor,
-): void {
+function checkLuks(entry: Decoded<typeof luks>, place: ConfigPlace): void {
+  const { name, label = "", device = "", clevis: pins, keyFile, cex } = entry;
   if (name.includes("/")) place.error("a volume's name cannot hold a slash", "name");
   if (Buffer.byteLength(label) > 47) place.error("a volume's label has at most 47 bytes", "label");
   place.error(device === "" ? "a volume needs a device" : pathObjection(device), "device");
-  if (clevis) checkClevis(clevis, place.at("clevis"), minor);
-  if (keyFile) checkResource(keyFile, place.at("keyFile"), minor);
   if (cex?.enabled !== true) return;
-  if (clevis && (clevis.custom?.pin || hasPins(clevis))) place.error("cex and clevis exclude each other", "cex");
+  if (pins && (pins.custom?.pin || hasPins(pins))) place.error("cex and clevis exclude each other", "cex");
   if (keyFile?.source) place.error("cex and a key file exclude each other", "cex");
 }
 
-const hasPins = ({ tang, tpm2, threshold = 0 }: Clevis): boolean =>
+const hasPins = ({ tang, tpm2, threshold = 0 }: Decoded<typeof clevis>): boolean =>
   tang !== undefined || tpm2 === true || threshold !== 0;
 
-function checkClevis(clevis: Clevis, place: ConfigPlace, minor: Minor): void {
-  const { custom, tang } = clevis;
+function checkClevis(pins: Decoded<typeof clevis>, place: ConfigPlace): void {
+  const { custom } = pins;
   // Before 3.3 an empty custom object counted as one.
-  const isCustom = minor >= 3 ? !!custom?.pin : custom !== undefined;
-  if (isCustom && hasPins(clevis)) place.error("a custom pin excludes tang, tpm2 and threshold");
-  if (custom) checkCustom(custom, place.at("custom"), minor);
-  for (const [server, one] of place.entries("tang", tang)) checkTang(server, one);
+  const isCustom = place.minor >= 3 ? !!custom?.pin : custom !== undefined;
+  if (isCustom && hasPins(pins)) place.error("a custom pin excludes tang, tpm2 and threshold");
 }
 
-function checkCustom({ pin = "", config = "", needsNetwork }: ClevisCustom, place: ConfigPlace, minor: Minor): void {
-  if (pin === "" && config === "" && (minor < 3 || needsNetwork !== true)) return;
+function checkCustom(entry: Decoded<typeof clevisCustom>, place: ConfigPlace): void {
+  const { pin = "", config = "", needsNetwork } = entry;
+  if (pin === "" && config === "" && (place.minor < 3 || needsNetwork !== true)) return;
   if (pin === "") place.error("a custom configuration needs a pin", "pin");
   else if (!["tpm2", "tang", "sss"].includes(pin)) place.error("the pin is not known", "pin");
   if (config === "") place.error("a custom pin needs a configuration", "config");
 }
 
-function checkTang({ url, thumbprint, advertisement }: Tang, place: ConfigPlace): void {
+function checkTang({ url, thumbprint, advertisement }: Decoded<typeof tang>, place: ConfigPlace): void {
   const scheme = takeApart(url)?.scheme;
   if (scheme !== "http" && scheme !== "https") place.error("a Tang server has an http or https URL", "url");
   if (!thumbprint) place.error("a Tang server needs its thumbprint", "thumbprint");
@@ -177,3 +150,14 @@ function isJson(text: string): boolean {
     return false;
   }
 }
+
+export const deviceRules = [
+  rule(disk, checkDisk),
+  rule(partition, checkPartition),
+  rule(raid, checkRaid),
+  rule(filesystem, checkFilesystem),
+  rule(luks, checkLuks),
+  rule(clevis, checkClevis),
+  rule(clevisCustom, checkCustom),
+  rule(tang, checkTang),
+];

@@ -1,41 +1,38 @@
-/** Files, directories and links, and what they must not do to each other. */
+/** Files, directories, links and units, and what they must not do to each other. */
 
 import { posix } from "node:path";
-import type { Config, FileEntry, LinkEntry, Minor, NodeEntry, Storage, Unit } from "../config.js";
+import {
+  type Config,
+  configShape,
+  directory,
+  type FileEntry,
+  file,
+  type LinkEntry,
+  link,
+  type NodeEntry,
+  type Storage,
+  storage,
+  type Unit,
+} from "../config.js";
 import type { ConfigPlace } from "../problems.js";
-import { checkResource } from "./resources.js";
+import { rule } from "./rule.js";
 import { parseUnit, type UnitReading } from "./unit-file.js";
-
-export function checkNodes(storage: Storage, place: ConfigPlace, minor: Minor): void {
-  for (const [file, one] of place.entries("files", storage.files)) checkFile(file, one, minor);
-  for (const [directory, one] of place.entries("directories", storage.directories)) {
-    checkNode(directory, one);
-    checkMode(directory.mode, one);
-  }
-  for (const [link, one] of place.entries("links", storage.links)) {
-    checkNode(link, one);
-    checkLink(link, one, minor, storage);
-  }
-  checkBelowLinks(storage, place);
-}
 
 const OWNERS = ["user", "group"] as const;
 
-function checkNode(node: NodeEntry, place: ConfigPlace): void {
+function checkNode(node: NodeEntry & { readonly mode?: number }, place: ConfigPlace): void {
   place.error(pathObjection(node.path), "path");
   for (const owner of OWNERS) {
     const { id, name = "" } = node[owner] ?? {};
     if (id !== undefined && name !== "") place.error("id and name exclude each other", owner);
   }
+  checkMode(node.mode, place);
 }
 
-function checkFile(file: FileEntry, place: ConfigPlace, minor: Minor): void {
-  checkNode(file, place);
-  checkMode(file.mode, place);
-  if (file.overwrite === true && file.contents?.source === undefined)
+function checkFile(entry: FileEntry, place: ConfigPlace): void {
+  checkNode(entry, place);
+  if (entry.overwrite === true && entry.contents?.source === undefined)
     place.error("a file can only be overwritten by contents with a source", "overwrite");
-  if (file.contents) checkResource(file.contents, place.at("contents"), minor);
-  for (const [part, one] of place.entries("append", file.append)) checkResource(part, one, minor);
 }
 
 function checkMode(mode: number | undefined, place: ConfigPlace): void {
@@ -46,19 +43,34 @@ function checkMode(mode: number | undefined, place: ConfigPlace): void {
   if ((mode & 0o7000) !== 0) place.warning("set-uid, set-gid and sticky bits have no effect before spec 3.6.0", "mode");
 }
 
-function checkLink(link: LinkEntry, place: ConfigPlace, minor: Minor, storage: Storage): void {
-  const { target = "" } = link;
-  const lacksTarget = target === "" && minor >= 3;
+function checkLink(entry: LinkEntry, place: ConfigPlace): void {
+  checkNode(entry, place);
+  const { target = "", hard } = entry;
+  const lacksTarget = target === "" && place.minor >= 3;
   if (lacksTarget) place.error("a link needs a target", "target");
-  if (lacksTarget || link.hard !== true) return;
-  const pointee = target.startsWith("/") ? cleaned(target) : cleaned(`${link.path}/${target}`);
-  if (storage.directories?.some((directory) => directory.path === pointee))
-    place.error("a hard link cannot point to a directory");
+  if (lacksTarget || hard !== true) return;
   for (const owner of OWNERS) {
     for (const name of ["id", "name"] as const) {
-      if (link[owner]?.[name] !== undefined)
+      if (entry[owner]?.[name] !== undefined)
         place.warning("a hard link has the owner of what it points to", owner, name);
     }
+  }
+}
+
+function checkStorage(entry: Storage, place: ConfigPlace): void {
+  checkBelowLinks(entry, place);
+  const directories = new Set(entry.directories?.map(({ path }) => path));
+  for (const [{ path, target = "", hard }, one] of place.entries("links", entry.links)) {
+    const pointee = target.startsWith("/") ? cleaned(target) : cleaned(`${path}/${target}`);
+    const lacksTarget = target === "" && place.minor >= 3;
+    if (hard === true && !lacksTarget && directories.has(pointee)) one.error("a hard link cannot point to a directory");
+  }
+  const disks = new Map(entry.disks?.map((disk) => [disk.device, disk]));
+  for (const [{ device, wipeFilesystem }, one] of place.entries("filesystems", entry.filesystems)) {
+    const disk = disks.get(device);
+    if (disk?.partitions !== undefined) one.warning("the file system overwrites a disk with partitions", "device");
+    else if (disk?.wipeTable === true && wipeFilesystem !== true)
+      one.warning("the disk's table is wiped, and the file system with it", "device");
   }
 }
 
@@ -105,7 +117,7 @@ const ENDINGS = new Set(
 );
 
 /** Checks systemd units, their drop-ins, and the paths they take. */
-export function checkUnits({ systemd, storage }: Config, top: ConfigPlace): void {
+function checkUnits({ systemd, storage }: Config, top: ConfigPlace): void {
   const units = systemd?.units ?? [];
   const readings = units.map(({ contents = "" }) => parseUnit(contents));
   const place = top.at("systemd");
@@ -157,3 +169,11 @@ function templateOf(name: string): string | undefined {
   const isInstance = at !== -1 && name.endsWith(".service") && at + 1 < name.length - ".service".length;
   return isInstance && !name.includes("\n") ? `${name.slice(0, at)}@.service` : undefined;
 }
+
+export const nodeRules = [
+  rule(file, checkFile),
+  rule(directory, checkNode),
+  rule(link, checkLink),
+  rule(storage, checkStorage),
+  rule(configShape, (config, place) => checkUnits(config as Config, place)),
+];

@@ -2,35 +2,51 @@
 
 import { isIPv6 } from "node:net";
 import { readDataUrl } from "../../../base/data-url.js";
-import type { Minor, ProxySettings, Resource } from "../config.js";
+import {
+  contents,
+  type Decoded,
+  header,
+  type Minor,
+  type ProxySettings,
+  proxy,
+  type Resource,
+  reference,
+  references,
+  trust,
+} from "../config.js";
 import type { ConfigPlace } from "../problems.js";
 import { digestLengths } from "../resource.js";
+import { rule } from "./rule.js";
 
 /** File contents, keys and, from 3.1 on, everything else that is fetched. */
-export function checkResource(resource: Resource, place: ConfigPlace, minor: Minor): void {
-  const { compression, source, verification } = resource;
+function checkResource(resource: Resource, place: ConfigPlace): void {
+  const { compression, httpHeaders, source, verification } = resource;
   if (compression !== undefined && compression !== "" && compression !== "gzip")
     place.error("the only compression is gzip", "compression");
   if (verification?.hash !== undefined && source === undefined)
     place.error("a hash needs a source to verify", "verification", "hash");
-  checkReference(resource, place, minor);
-  checkHeaders(resource, place);
-}
-
-/** What spec 3.0 asked of references to configs and authorities. */
-export function checkReference({ source, verification }: Resource, place: ConfigPlace, minor: Minor): void {
-  if (source !== undefined && source !== "") place.error(sourceObjection(source, minor), "source");
-  if (verification?.hash !== undefined) place.error(hashObjection(verification.hash, minor), "verification", "hash");
-}
-
-function checkHeaders({ httpHeaders, source }: Resource, place: ConfigPlace): void {
+  checkReference(resource, place);
   if (httpHeaders === undefined) return;
   const scheme = source === undefined || source === "" ? undefined : takeApart(source)?.scheme;
   if (scheme === undefined) place.error("headers need a source that is a URL", "httpHeaders");
   else if (scheme !== "http" && scheme !== "https") place.error("headers need an http or https source", "httpHeaders");
-  for (const [{ name, value }, header] of place.entries("httpHeaders", httpHeaders)) {
-    if (name === "") header.error("a header needs a name", "name");
-    if (value === "") header.error("a header's value is empty", "value");
+}
+
+/** What spec 3.0 asked of references to configs and authorities. */
+function checkReference({ source, verification }: Resource, place: ConfigPlace): void {
+  if (source !== undefined && source !== "") place.error(sourceObjection(source, place.minor), "source");
+  if (verification?.hash !== undefined)
+    place.error(hashObjection(verification.hash, place.minor), "verification", "hash");
+}
+
+function checkHeader({ name, value }: Decoded<typeof header>, place: ConfigPlace): void {
+  if (name === "") place.error("a header needs a name", "name");
+  if (value === "") place.error("a header's value is empty", "value");
+}
+
+function requireSources(name: string, resources: readonly Resource[] | undefined, place: ConfigPlace): void {
+  for (const [{ source }, one] of place.entries(name, resources)) {
+    if (!source) one.error("a source is needed", ...(place.minor === 0 ? ["source"] : []));
   }
 }
 
@@ -81,9 +97,9 @@ function hashObjection(hash: string, minor: Minor): string | undefined {
   return length === digits ? undefined : `the digest has ${length} digits where ${digits} are needed`;
 }
 
-export function checkProxy(proxy: ProxySettings, place: ConfigPlace): void {
+function checkProxy(settings: ProxySettings, place: ConfigPlace): void {
   for (const member of ["httpProxy", "httpsProxy"] as const) {
-    const text = proxy[member];
+    const text = settings[member];
     if (text === undefined) continue;
     const scheme = takeApart(text)?.scheme;
     if (scheme !== "http" && scheme !== "https") place.error("a proxy must be an http or https URL", member);
@@ -93,7 +109,7 @@ export function checkProxy(proxy: ProxySettings, place: ConfigPlace): void {
 }
 
 /** A URL as Go's net/url splits it, which decides whether Ignition accepts a source. */
-export interface TakenApart {
+interface TakenApart {
   /** Lower case, empty for relative references. */
   readonly scheme: string;
   /** What follows the scheme when it does not begin with a slash. */
@@ -136,7 +152,7 @@ function schemeLength(url: string): number {
 }
 
 /** The first value of a query's parameter; undefined when it is not there in a readable form. */
-export function queryValue(query: string, name: string): string | undefined {
+function queryValue(query: string, name: string): string | undefined {
   for (const pair of query.split("&")) {
     const [key = "", ...value] = pair.split("=");
     if (pair === "" || pair.includes(";") || !wellEscaped(pair)) continue;
@@ -182,3 +198,14 @@ const isPort = (text: string): boolean => text === "" || (text.startsWith(":") &
 /** Percent escapes are for bytes outside ASCII only, or for the percent sign. */
 const isHost = (host: string): boolean =>
   !/[^A-Za-z0-9\-._~!$&'()*+,;=:[\]<>"%\u0080-\uffff]/.test(host) && !/%(?!25|[89A-Fa-f][0-9A-Fa-f])/.test(host);
+
+export const resourceRules = [
+  rule(contents, checkResource),
+  rule(reference, (resource, place) => (place.minor === 0 ? checkReference : checkResource)(resource, place)),
+  rule(header, checkHeader),
+  rule(references, ({ merge }, place) => place.minor > 0 && requireSources("merge", merge, place)),
+  rule(trust, ({ certificateAuthorities }, place) =>
+    requireSources("certificateAuthorities", certificateAuthorities, place),
+  ),
+  rule(proxy, checkProxy),
+];

@@ -46,52 +46,32 @@ class UnitReader {
 
   sections(): Set<string> {
     const found = new Set<string>();
-    let section = this.#skipToSection();
-    while (section !== undefined) {
-      this.#restOfHeading();
-      section = this.#options(section, found);
-    }
-    return found;
-  }
-
-  /** To the first bracket, whatever is before it; undefined at the end. */
-  #skipToSection(): string | undefined {
-    for (;;) {
-      this.#checkLine();
-      const code = this.#next();
-      if (code === undefined) return undefined;
-      if (code === OPENING) return this.#name();
-      if (isComment(code)) this.#comment();
-    }
-  }
-
-  #name(): string {
-    this.#checkLine();
-    const end = this.#bytes.indexOf("]", this.#at);
-    if (end === -1) throw new Refusal("a section's name has no closing bracket");
-    return this.#take(end + 1).slice(0, -1);
-  }
-
-  #restOfHeading(): void {
-    this.#checkLine();
-    if (!isBlank(this.#line())) throw new Refusal("there is text behind a section's name");
-  }
-
-  /** To the next section, whose name it returns; undefined at the end. */
-  #options(section: string, found: Set<string>): string | undefined {
+    /** Undefined before the first section, where any text is passed over. */
+    let section: string | undefined;
     for (;;) {
       this.#checkLine();
       const before = this.#at;
       const code = this.#next();
-      if (code === undefined) return undefined;
-      if (code === OPENING) return this.#name();
-      if (isComment(code)) this.#comment();
-      else if (!isSpace(code)) {
+      if (code === undefined) return found;
+      if (code === OPENING) section = this.#heading();
+      else if (isComment(code)) this.#comment();
+      else if (section !== undefined && !isSpace(code)) {
         this.#at = before;
         this.#option();
         found.add(section);
       }
     }
+  }
+
+  /** The name of the section that begins here. */
+  #heading(): string {
+    this.#checkLine();
+    const end = this.#bytes.indexOf("]", this.#at);
+    if (end === -1) throw new Refusal("a section's name has no closing bracket");
+    const name = this.#take(end + 1).slice(0, -1);
+    this.#checkLine();
+    if (!isBlank(this.#line())) throw new Refusal("there is text behind a section's name");
+    return name;
   }
 
   #option(): void {

@@ -2,7 +2,7 @@
 import { statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { parse } from "yaml";
-import { isRecord } from "../../../base/at.js";
+import { at, isRecord } from "../../../base/at.js";
 import { messageOf } from "../../../base/errors/error.js";
 import { configError, readAccessFile } from "../endpoint.js";
 
@@ -44,58 +44,37 @@ export interface ExecConfig {
   readonly provideClusterInfo?: boolean;
 }
 
-interface KubeconfigContext {
-  readonly cluster?: string;
-  readonly user?: string;
-}
-
-interface Kubeconfig {
-  readonly clusters: ReadonlyMap<string, KubeconfigCluster>;
-  readonly contexts: ReadonlyMap<string, KubeconfigContext>;
-  readonly currentContext: string;
-  readonly users: ReadonlyMap<string, KubeconfigUser>;
-}
-
 type Fields = Readonly<Record<string, unknown>>;
 
-interface EntryKind {
-  readonly kind: string;
-  /** Fields that must be strings. */
-  readonly strings: readonly string[];
-  /** Fields that are paths from the folder of the kubeconfig. */
-  readonly paths: readonly string[];
+const PATHS = {
+  cluster: ["certificate-authority"],
+  context: [],
+  user: ["client-certificate", "client-key", "tokenFile"],
+} as const;
+
+type EntryKind = keyof typeof PATHS;
+
+/** Fields that must be strings, besides those that are paths. */
+const STRINGS: Readonly<Record<EntryKind, readonly string[]>> = {
+  cluster: ["server", "certificate-authority-data", "proxy-url", "tls-server-name"],
+  context: ["cluster", "namespace", "user"],
+  user: ["as", "as-uid", "client-certificate-data", "client-key-data", "password", "token", "username"],
+};
+
+/** The entries of all files by kind and name. */
+interface Kubeconfig extends Record<EntryKind, Map<string, object>> {
+  current: string;
 }
 
-const CLUSTER_PATHS = ["certificate-authority"];
-const USER_PATHS = ["client-certificate", "client-key", "tokenFile"];
-
-const CLUSTERS: EntryKind = {
-  kind: "cluster",
-  strings: [...CLUSTER_PATHS, "server", "certificate-authority-data", "proxy-url", "tls-server-name"],
-  paths: CLUSTER_PATHS,
-};
-const CONTEXTS: EntryKind = { kind: "context", strings: ["cluster", "namespace", "user"], paths: [] };
-const USERS: EntryKind = {
-  kind: "user",
-  strings: [
-    ...USER_PATHS,
-    ...["as", "as-uid", "client-certificate-data", "client-key-data", "password", "token", "username"],
-  ],
-  paths: USER_PATHS,
-};
-
-/** Throws DB_KUBECONFIG. */
-function readKubeconfig(file: string): Kubeconfig {
+/** Of entries with the same name, and of current contexts, the first file's counts as a whole. Throws DB_KUBECONFIG. */
+function addFile(config: Kubeconfig, file: string): void {
   const document = parseDocument(file, readAccessFile("kubeconfig", file));
   try {
-    const currentContext = document["current-context"] ?? "";
-    if (typeof currentContext !== "string") throw new Error("current-context is not a string");
-    return {
-      clusters: entries<KubeconfigCluster>(file, document, CLUSTERS),
-      contexts: entries<KubeconfigContext>(file, document, CONTEXTS),
-      currentContext,
-      users: entries<KubeconfigUser>(file, document, USERS),
-    };
+    const current = document["current-context"] ?? "";
+    if (typeof current !== "string") throw new Error("current-context is not a string");
+    config.current ||= current;
+    for (const kind of Object.keys(PATHS) as EntryKind[])
+      config[kind] = new Map([...entriesOf(document, kind, dirname(file)), ...config[kind]]);
   } catch (reason) {
     throw configError(`The kubeconfig ${file} cannot be used: ${messageOf(reason)}.`, reason);
   }
@@ -112,30 +91,31 @@ function parseDocument(file: string, text: string): Fields {
   }
 }
 
-function entries<T>(file: string, document: Fields, { kind, strings, paths }: EntryKind): Map<string, T> {
-  const found = new Map<string, T>();
-  const list = `${kind}s`;
-  const items = document[list] ?? [];
-  if (!Array.isArray(items)) throw new Error(`${list} is not a list`);
+/** Paths in them are made absolute: they are relative to the file's folder. */
+function entriesOf(document: Fields, kind: EntryKind, folder: string): Map<string, object> {
+  const found = new Map<string, object>();
+  const items = document[`${kind}s`] ?? [];
+  if (!Array.isArray(items)) throw new Error(`${kind}s is not a list`);
   for (const item of items as unknown[]) {
-    const name = isRecord(item) ? item.name : undefined;
-    if (!isRecord(item) || typeof name !== "string") throw new Error(`${list} has an entry without a name`);
-    if (found.has(name)) throw new Error(`${list} has ${JSON.stringify(name)} twice`);
+    const name = at(item, "name");
+    if (!isRecord(item) || typeof name !== "string") throw new Error(`${kind}s has an entry without a name`);
+    if (found.has(name)) throw new Error(`${kind}s has ${JSON.stringify(name)} twice`);
     const entry = item[kind] ?? {};
     if (!isRecord(entry)) throw new Error(`${kind} ${JSON.stringify(name)} is not a mapping`);
-    const other = strings.find((field) => entry[field] != null && typeof entry[field] !== "string");
+    const isText = (field: string) => entry[field] == null || typeof entry[field] === "string";
+    const other = [...PATHS[kind], ...STRINGS[kind]].find((field) => !isText(field));
     if (other !== undefined)
       throw new Error(`${other} of ${kind} ${JSON.stringify(name)} is not a string; put it into quotes`);
-    const folder = dirname(file);
-    const resolved = paths.filter((path) => entry[path]).map((path) => [path, resolve(folder, String(entry[path]))]);
+    const given = PATHS[kind].filter((path) => entry[path]);
+    const paths = Object.fromEntries(given.map((path) => [path, resolve(folder, String(entry[path]))]));
     const exec = kind === "user" && entry.exec != null ? { exec: readExec(folder, entry.exec) } : {};
-    found.set(name, { ...entry, ...Object.fromEntries(resolved), ...exec } as T);
+    found.set(name, { ...entry, ...paths, ...exec });
   }
   return found;
 }
 
 function readExec(folder: string, exec: unknown): ExecConfig {
-  const command = isRecord(exec) ? exec.command : undefined;
+  const command = at(exec, "command");
   if (!isRecord(exec) || typeof command !== "string" || command === "")
     throw new Error("an exec plugin has no command");
   // As in clientcmd: a bare name is looked up in PATH, anything else is relative to the file.
@@ -153,35 +133,20 @@ export function loadSelection(files: readonly string[], contextName: string): Se
   const found = files.length > 1 ? files.filter(exists) : files;
   const what = files.join(":");
   if (found.length === 0) throw configError(`None of the kubeconfig files ${what} exists.`);
-  return select(what, merge(found.map(readKubeconfig)), contextName);
-}
-
-/** Of entries with the same name, and of current contexts, the first file's counts as a whole. */
-function merge(files: readonly Kubeconfig[]): Kubeconfig {
-  const latest = [...files].reverse();
-  return {
-    clusters: new Map(latest.flatMap(({ clusters }) => [...clusters])),
-    contexts: new Map(latest.flatMap(({ contexts }) => [...contexts])),
-    currentContext: files.find(({ currentContext }) => currentContext !== "")?.currentContext ?? "",
-    users: new Map(latest.flatMap(({ users }) => [...users])),
-  };
-}
-
-function select(what: string, config: Kubeconfig, contextName: string): Selection {
+  const config: Kubeconfig = { current: "", cluster: new Map(), context: new Map(), user: new Map() };
+  for (const file of found) addFile(config, file);
   const bad = (why: string) => configError(`The kubeconfig ${what} cannot be used: ${why}.`);
-  const name = contextName || config.currentContext;
-  const context = config.contexts.get(name);
-  if (context === undefined) {
-    const which = contextName === "" ? "its current-context" : "context";
-    const known = config.contexts.size === 0 ? "" : ` (${[...config.contexts.keys()].join(", ")})`;
-    throw bad(`${which} ${JSON.stringify(name)} is not among its contexts${known}`);
-  }
-  const { cluster: clusterName = "", user: userName = "" } = context;
-  const cluster = config.clusters.get(clusterName);
-  if (cluster === undefined) throw bad(`its cluster ${JSON.stringify(clusterName)} is not among its clusters`);
+  const entry = (kind: EntryKind, name: string, title: string = `its ${kind}`): object => {
+    const known = kind === "context" && config[kind].size > 0 ? ` (${[...config[kind].keys()].join(", ")})` : "";
+    const one = config[kind].get(name);
+    if (one === undefined) throw bad(`${title} ${JSON.stringify(name)} is not among its ${kind}s${known}`);
+    return one;
+  };
+  const context = entry("context", contextName || config.current, contextName ? "context" : "its current-context");
+  const { cluster: clusterName = "", user: userName = "" } = context as { cluster?: string; user?: string };
+  const cluster: KubeconfigCluster = entry("cluster", clusterName);
   if (!cluster.server) throw bad(`its cluster ${JSON.stringify(clusterName)} has no server`);
-  const user = userName === "" ? {} : config.users.get(userName);
-  if (user === undefined) throw bad(`its user ${JSON.stringify(userName)} is not among its users`);
+  const user: KubeconfigUser = userName === "" ? {} : entry("user", userName);
   const contradiction = contradictionIn(cluster, user);
   if (contradiction !== undefined) throw bad(contradiction);
   return { cluster: { ...cluster, server: cluster.server.replace(/\/+$/, "") }, user };

@@ -1,6 +1,6 @@
 /** Access to the cluster of a kubeconfig's context. Loaded only when there is a kubeconfig. */
 import { FollowedFiles } from "../../../tunnel/pki/followed-files.js";
-import type { KubeCredentials, KubeEndpoint, KubeTls } from "../endpoint.js";
+import type { KubeCredentials, KubeEndpoint } from "../endpoint.js";
 import { configError, readAccessFile, readTokenFile } from "../endpoint.js";
 import { type KubeconfigUser, loadSelection, type Selection } from "./document.js";
 import { execCredentials } from "./exec.js";
@@ -39,20 +39,13 @@ function accessTo({ cluster, user }: Selection) {
       const key = inline(user["client-key-data"], user["client-key"], "client key");
       const fromExec = await exec?.current();
       const authorization = staticAuthorization(user) ?? fromExec?.authorization;
-      const tls: KubeTls = {
-        ...(ca === undefined ? {} : { ca }),
-        ...(cert === undefined ? {} : { cert }),
-        ...(key === undefined ? {} : { key }),
-        ...fromExec?.tls,
-        ...(cluster["tls-server-name"] ? { servername: cluster["tls-server-name"] } : {}),
-        ...(cluster["insecure-skip-tls-verify"] ? { rejectUnauthorized: false } : {}),
+      const tls = {
+        ...{ ca, cert, key, ...fromExec?.tls },
+        servername: cluster["tls-server-name"] || undefined,
+        rejectUnauthorized: cluster["insecure-skip-tls-verify"] ? false : undefined,
       };
-      const proxy = cluster["proxy-url"];
-      return {
-        headers: { ...(authorization === undefined ? {} : { authorization }), ...impersonation(user) },
-        tls,
-        ...(proxy ? { proxy } : {}),
-      };
+      const proxy = cluster["proxy-url"] || undefined;
+      return { headers: { ...(authorization && { authorization }), ...impersonation(user) }, tls, proxy };
     },
   };
 }

@@ -1,13 +1,13 @@
 /** Credentials from the program that a kubeconfig names (client.authentication.k8s.io). */
 import { spawn } from "node:child_process";
-import { isRecord } from "../../../base/at.js";
+import { at, isRecord } from "../../../base/at.js";
 import { type Clock, systemClock } from "../../../base/clock.js";
 import { messageOf } from "../../../base/errors/error.js";
 import { configError, type KubeTls } from "../endpoint.js";
 import type { ExecConfig, KubeconfigCluster } from "./document.js";
 
-export interface ExecCredentials {
-  readonly authorization?: string;
+interface ExecCredentials {
+  readonly authorization?: string | undefined;
   readonly tls: KubeTls;
 }
 
@@ -47,7 +47,7 @@ function run(exec: ExecConfig, cluster: KubeconfigCluster): Promise<string> {
       stdio: [interactive ? "inherit" : "ignore", "pipe", "pipe"],
       env: {
         ...process.env,
-        ...variables(exec),
+        ...Object.fromEntries((exec.env ?? []).map(({ name, value }) => [name, value])),
         KUBERNETES_EXEC_INFO: JSON.stringify(execInfo(exec, cluster, interactive)),
       },
       timeout: LONGEST_MS,
@@ -64,15 +64,11 @@ function run(exec: ExecConfig, cluster: KubeconfigCluster): Promise<string> {
     });
     child.once("error", (reason) => reject(failed(exec, messageOf(reason), reason)));
     child.once("close", (code, signal) => {
+      const end = code === null ? `it was ended by ${signal}` : `exit code ${code}`;
       if (code === 0) resolve(answer);
-      else
-        reject(failed(exec, complaint.trim() || (code === null ? `it was ended by ${signal}` : `exit code ${code}`)));
+      else reject(failed(exec, complaint.trim() || end));
     });
   });
-}
-
-function variables(exec: ExecConfig): Record<string, string> {
-  return Object.fromEntries((exec.env ?? []).map(({ name, value }) => [name, value]));
 }
 
 function execInfo(exec: ExecConfig, cluster: KubeconfigCluster, interactive: boolean): object {
@@ -94,22 +90,22 @@ function execInfo(exec: ExecConfig, cluster: KubeconfigCluster, interactive: boo
 
 function readAnswer(exec: ExecConfig, text: string): { credentials: ExecCredentials; until: number } {
   const status = readStatus(exec, text);
-  const field = (name: string) => (typeof status[name] === "string" && status[name] !== "" ? status[name] : undefined);
+  const field = (name: string) => {
+    const value = at(status, name);
+    return typeof value === "string" && value !== "" ? value : undefined;
+  };
   const [token, cert, key] = [field("token"), field("clientCertificateData"), field("clientKeyData")];
   if ((cert === undefined) !== (key === undefined))
     throw failed(exec, "it gave a certificate or a key without the other");
   if (token === undefined && cert === undefined) throw failed(exec, "it gave neither a token nor a certificate");
   const end = field("expirationTimestamp");
   return {
-    credentials: {
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      tls: cert === undefined || key === undefined ? {} : { cert, key },
-    },
+    credentials: { authorization: token && `Bearer ${token}`, tls: cert === undefined ? {} : { cert, key } },
     until: end === undefined ? Number.POSITIVE_INFINITY : Date.parse(end) || 0,
   };
 }
 
-function readStatus(exec: ExecConfig, text: string): Readonly<Record<string, unknown>> {
+function readStatus(exec: ExecConfig, text: string): unknown {
   let answer: unknown;
   try {
     answer = JSON.parse(text);
@@ -117,14 +113,10 @@ function readStatus(exec: ExecConfig, text: string): Readonly<Record<string, unk
     // The parser's words would quote the answer, which holds credentials.
     throw failed(exec, "what it printed is not JSON");
   }
-  if (!isRecord(answer) || answer.kind !== "ExecCredential")
-    throw failed(exec, "what it printed is not an ExecCredential");
-  if (answer.apiVersion !== exec.apiVersion) {
-    throw failed(
-      exec,
-      `it answered in ${JSON.stringify(answer.apiVersion)}, not in ${JSON.stringify(exec.apiVersion)}`,
-    );
-  }
-  if (!isRecord(answer.status)) throw failed(exec, "its answer has no status");
-  return answer.status;
+  const [kind, version, status] = [at(answer, "kind"), at(answer, "apiVersion"), at(answer, "status")];
+  if (kind !== "ExecCredential") throw failed(exec, "what it printed is not an ExecCredential");
+  if (version !== exec.apiVersion)
+    throw failed(exec, `it answered in ${JSON.stringify(version)}, not in ${JSON.stringify(exec.apiVersion)}`);
+  if (!isRecord(status)) throw failed(exec, "its answer has no status");
+  return status;
 }

@@ -1,10 +1,9 @@
 /** Composes a pool's payload. Its parts are checked as a machine would check them, and written as spec 3.2. */
 import { at } from "../../../base/at.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import { type Config, NEWEST, versionOf } from "../../ignition/config.js";
-import { pathText } from "../../ignition/problems.js";
+import { type Config, versionOf } from "../../ignition/config.js";
 import { emit, merge, USUAL_MINOR } from "../../ignition/render.js";
-import { validate } from "../../ignition/validate/validate.js";
+import { requireValid } from "../../ignition/validate/validate.js";
 import { encoded } from "../objects.js";
 import { parseKubernetesYaml } from "../yaml.js";
 import { apiProxyConfig, BOOTSTRAP_KUBECONFIG, configOf, file, kubeletConfig } from "./parts.js";
@@ -47,7 +46,7 @@ export function composePayload(recipe: PayloadRecipe, inputs: PayloadInputs): Co
     ...(recipe.profile === "rhcos" ? [firstBoot(recipe, own)] : []),
   ];
   const merged = configs.reduce(merge);
-  requireValid(merged);
+  requireValid(merged, "together the parts of the payload are not valid");
   const written = emit(merged) as unknown as Config;
   return { text: JSON.stringify(written), named: aroundName(written) };
 }
@@ -110,15 +109,6 @@ function authorityOf(kubeconfig: string): string {
   if (typeof data !== "string" || data === "")
     throw unusable("the bootstrap kubeconfig has no certificate-authority-data, so a machine could trust nobody");
   return Buffer.from(data, "base64").toString("utf8");
-}
-
-function requireValid(config: Config): void {
-  const first = validate(config, NEWEST).find(({ severity }) => severity === "error");
-  if (first === undefined) return;
-  throw new DrawbridgeError(
-    "DB_IGNITION_INVALID",
-    `together the parts of the payload are not valid: ${pathText(first.path)}: ${first.message}`,
-  );
 }
 
 function unusable(sentence: string): DrawbridgeError {
