@@ -24,6 +24,7 @@ export const remedies = {
     "Give --admin the address that the process logs for its admin port, and run this on the same host or through ssh -L; beyond loopback it speaks TLS.",
   DB_ADMIN_REFUSED: "Give --token-file the file that the process was started with as --admin-token-file.",
   DB_ADMIN_ANSWER: "Check --admin: upstream's programs have no such API, and health ports do not serve it.",
+  DB_OUTPUT: "Make room where standard output leads and run the command again; what is there is only a part.",
   DB_SUPPORT: "Give --out a path in a directory that exists, may be written to and has space.",
   DB_KUBECONFIG:
     "Check the file with kubectl --kubeconfig, or leave the flag out inside a pod to use its service account.",

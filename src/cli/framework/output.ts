@@ -1,10 +1,18 @@
 /** The only places where results are written and where the process ends. */
+import { fstatSync, writeSync } from "node:fs";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { printable } from "../../base/text.js";
 
-/** Results of commands, on standard output. */
-export function print(text: string): void {
+/** Why the first part of a result that was not written was not, if there is one. */
+let failure: NodeJS.ErrnoException | undefined;
+
+let write = (text: string): void => {
   process.stdout.write(text);
+};
+
+/** Results of commands, on standard output. `main` reports a failure. */
+export function print(text: string): void {
+  write(text);
 }
 
 /** Progress, warnings and hints, on standard error. */
@@ -19,9 +27,49 @@ export function complain(error: unknown): void {
   note(`Error: ${printable(messageOf(error))}${advice}\n`);
 }
 
-/** Ends the process for good: sockets or timers that are still open must not keep it. */
+/** Ends the process for good once everything is written: sockets or timers that are still open must not keep it. */
 export async function main(command: (argv: readonly string[]) => Promise<number>): Promise<void> {
   // Without a listener, Node answers SIGUSR1 with a debugger on a local port, open to every user of the host.
   process.on("SIGUSR1", () => {});
-  process.exit(await command(process.argv.slice(2)));
+  if (fstatSync(STDOUT).isFile()) write = writeToFile;
+  process.stdout.on("error", noteFailure);
+  // Nobody can be told that standard error is closed.
+  process.stderr.on("error", () => {});
+  const code = await command(process.argv.slice(2));
+  await flushed(process.stdout);
+  const failed = reportFailure();
+  await flushed(process.stderr);
+  process.exit(code === 0 && failed ? 1 : code);
+}
+
+const STDOUT = 1;
+
+/** Node's own stream drops the rest of a text of which the disk took a part. */
+function writeToFile(text: string): void {
+  let rest = Buffer.from(text);
+  try {
+    while (rest.length > 0) rest = rest.subarray(writeSync(STDOUT, rest));
+  } catch (error) {
+    noteFailure(error as NodeJS.ErrnoException);
+  }
+}
+
+function noteFailure(error: NodeJS.ErrnoException): void {
+  failure ??= error;
+}
+
+/** Resolves when the reader has taken everything, or has gone away. */
+function flushed(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => {
+    if (stream.destroyed) resolve();
+    else stream.write("", () => resolve());
+  });
+}
+
+/** Whether the result is not complete. A reader that went away has read what it wanted, as head does. */
+function reportFailure(): boolean {
+  if (failure === undefined || failure.code === "EPIPE") return false;
+  const why = messageOf(failure);
+  complain(new DrawbridgeError("DB_OUTPUT", `the result cannot be written to standard output: ${why}`));
+  return true;
 }
