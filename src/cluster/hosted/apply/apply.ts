@@ -4,14 +4,13 @@ import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { PemPair } from "../../../tunnel/pki/issue.js";
 import type { KeptSigner, RotationStep, UpToDatePki } from "../../../tunnel/pki/keep.js";
 import { hostedProfile } from "../../../tunnel/pki/profiles.js";
-import type { ObjectOutcome } from "../../kube/apply.js";
+import type { KubeManifest, ObjectOutcome } from "../../kube/apply.js";
 import { find } from "../../kube/objects.js";
 import { namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject, ObjectMeta } from "../../kube/port.js";
 import type { HostedConfig, Publishing } from "../config/config.js";
 import { type DialAddress, type HostedModel, hostedModel, pkiOptions } from "../model/model.js";
 import { FIELD_MANAGER, names } from "../model/names.js";
-import type { Certificates } from "../render/certificates.js";
 import type { RenderedObject } from "../render/manifest.js";
 import { publishedObjects, renderHosted } from "../render/render.js";
 import { apiServerPatch } from "../render/server.js";
@@ -24,16 +23,15 @@ export interface HostedReport {
   readonly issued: readonly { readonly name: string; readonly why: string }[];
 }
 
-export interface HostedApplyOptions {
+interface HostedApplyOptions extends CertificateOptions {
+  /** The version of drawbridge. */
   readonly version: string;
   readonly dryRun: boolean;
   readonly force: boolean;
-  readonly rotation?: RotationStep | undefined;
   /** Whether the server is added to the kube-apiserver's Deployment, as fields of it that are ours. */
   readonly patchApiServer: boolean;
   /** How long to wait for an address that the cluster has to assign. */
   readonly waitMs: number;
-  readonly now?: Date;
 }
 
 export async function applyHosted(
@@ -44,10 +42,16 @@ export async function applyHosted(
   const model = await modelIn(clusters, config, options);
   const certificates = await currentCertificates(clusters.management, model, options);
   const { objects } = renderHosted(model, certificates);
-  const patch = options.patchApiServer
-    ? [await patchOf(clusters, model, certificates)]
-    : await patchesOf(clusters, model, certificates);
-  const outcomes = await applyAll(clusters, [...objects, ...patch], options);
+  const deployment = await apiServerDeployment(clusters, model);
+  if (options.patchApiServer && deployment === undefined) {
+    throw new DrawbridgeError(
+      "DB_HOSTED_CONFIG",
+      `There is no Deployment ${model.namespace}/${names.apiServer} that the server could be brought into; leave --patch-kube-apiserver out and put it beside your kube-apiservers yourself.`,
+    );
+  }
+  const isPatched = options.patchApiServer || isOurs(deployment);
+  const patches = isPatched ? [borrowed(apiServerPatch(model, certificates))] : [];
+  const outcomes = await applyAll(clusters, [...objects, ...patches], options);
   const pruned = await prune(clusters, model.namespace, objects, options);
   return { objects: [...outcomes, ...pruned], issued: certificates.issued };
 }
@@ -56,18 +60,12 @@ export async function applyHosted(
 const ANY_HOST = "unknown.invalid";
 
 /** The model with the address that agents dial, which the cluster assigns to published objects where the config has none. */
-async function modelIn(
-  clusters: HostedClusters,
-  config: HostedConfig,
-  options: HostedApplyOptions,
-): Promise<HostedModel> {
+async function modelIn(clusters: HostedClusters, config: HostedConfig, options: HostedApplyOptions) {
   const { publishing, controlPlaneNamespace: namespace } = config;
   const { version } = options;
   if (publishing.host !== undefined) return hostedModel(config, { version });
-  if (!options.dryRun) {
-    const published = publishedObjects(hostedModel(config, { version, host: ANY_HOST }));
-    await applyAll(clusters, published, options);
-  }
+  if (!options.dryRun)
+    await applyAll(clusters, publishedObjects(hostedModel(config, { version, host: ANY_HOST })), options);
   const deadline = Date.now() + (options.dryRun ? 0 : options.waitMs);
   for (;;) {
     const { host } = await publishedAddress(clusters.management, namespace, publishing);
@@ -76,51 +74,19 @@ async function modelIn(
   }
 }
 
-export interface HostedDeleteOptions {
-  readonly version: string;
-  /** Whether to delete although a kube-apiserver still has the server. */
-  readonly force: boolean;
-}
-
+/** With `force`, deletes although a kube-apiserver still has the server. */
 export async function deleteHosted(
   clusters: HostedClusters,
   config: HostedConfig,
-  options: HostedDeleteOptions,
+  { force, version }: { readonly force: boolean; readonly version: string },
 ): Promise<HostedReport> {
-  const model = hostedModel(config, { version: options.version, host: config.publishing.host ?? ANY_HOST });
-  const given = await release(clusters, await patchesOf(clusters, model, undefined));
-  if (!options.force) await refuseWhileInUse(clusters, model);
-  const borrowed = renderHosted(model).objects.filter(({ isBorrowed }) => isBorrowed);
+  const model = hostedModel(config, { version, host: config.publishing.host ?? ANY_HOST });
+  const deployment = await apiServerDeployment(clusters, model);
+  const given = await release(clusters, isOurs(deployment) ? [borrowed(apiServerPatch(model, undefined))] : []);
+  if (!force) await refuseWhileInUse(clusters, model);
+  const others = renderHosted(model).objects.filter(({ isBorrowed }) => isBorrowed);
   const gone = await prune(clusters, model.namespace, [], { dryRun: false });
-  return { objects: [...given, ...gone, ...(await release(clusters, borrowed))], issued: [] };
-}
-
-const deploymentPath = ({ namespace }: HostedModel): string =>
-  namedPath("Deployment", { namespace, name: names.apiServer });
-
-async function patchOf(
-  { management }: HostedClusters,
-  model: HostedModel,
-  certificates: Certificates | undefined,
-): Promise<RenderedObject> {
-  if ((await find(management, deploymentPath(model))) === undefined) {
-    throw new DrawbridgeError(
-      "DB_HOSTED_CONFIG",
-      `There is no Deployment ${model.namespace}/${names.apiServer} that the server could be brought into; leave --patch-kube-apiserver out and put it beside your kube-apiservers yourself.`,
-    );
-  }
-  return { side: "control-plane", manifest: apiServerPatch(model, certificates), isBorrowed: true };
-}
-
-/** The kube-apiserver's Deployment, if an apply changed it before; what others put there stays theirs. */
-async function patchesOf(
-  clusters: HostedClusters,
-  model: HostedModel,
-  certificates: Certificates | undefined,
-): Promise<RenderedObject[]> {
-  const deployment = await find<Deployment>(clusters.management, deploymentPath(model));
-  const isOurs = deployment?.metadata?.managedFields?.some(({ manager }) => manager === FIELD_MANAGER);
-  return isOurs ? [await patchOf(clusters, model, certificates)] : [];
+  return { objects: [...given, ...gone, ...(await release(clusters, others))], issued: [] };
 }
 
 interface Deployment extends KubeObject {
@@ -130,8 +96,17 @@ interface Deployment extends KubeObject {
   };
 }
 
-async function refuseWhileInUse({ management }: HostedClusters, model: HostedModel): Promise<void> {
-  const deployment = await find<Deployment>(management, deploymentPath(model));
+const apiServerDeployment = ({ management }: HostedClusters, { namespace }: HostedModel) =>
+  find<Deployment>(management, namedPath("Deployment", { namespace, name: names.apiServer }));
+
+/** Whether an apply changed it before; what others put there stays theirs. */
+const isOurs = (deployment: Deployment | undefined): boolean =>
+  deployment?.metadata?.managedFields?.some(({ manager }) => manager === FIELD_MANAGER) ?? false;
+
+const borrowed = (manifest: KubeManifest): RenderedObject => ({ side: "control-plane", manifest, isBorrowed: true });
+
+async function refuseWhileInUse(clusters: HostedClusters, model: HostedModel): Promise<void> {
+  const deployment = await apiServerDeployment(clusters, model);
   if (!deployment?.spec?.template?.spec?.containers?.some(({ name }) => name === names.server)) return;
   throw new DrawbridgeError(
     "DB_HOSTED_IN_USE",
@@ -145,7 +120,7 @@ interface Secret extends KubeObject {
 
 const DAY_MS = 24 * 60 * 60_000;
 
-export interface CertificateOptions {
+interface CertificateOptions {
   readonly rotation?: RotationStep | undefined;
   readonly now?: Date;
 }
@@ -157,31 +132,28 @@ export async function currentCertificates(
   { rotation, now = new Date() }: CertificateOptions = {},
 ): Promise<UpToDatePki> {
   const set = hostedProfile(pkiOptions(model));
+  const { namespace } = model;
+  const pairsIn = async (name: string, ...keys: readonly string[]): Promise<(PemPair | undefined)[]> => {
+    const { data = {} } = (await find<Secret>(api, namedPath("Secret", { namespace, name }))) ?? {};
+    const text = (key: string) => Buffer.from(data[key] ?? "", "base64").toString();
+    return keys.map((key) => {
+      const pair = { certificatePem: text(`${key}.crt`), privateKeyPem: text(`${key}.key`) };
+      return pair.certificatePem === "" || pair.privateKeyPem === "" ? undefined : pair;
+    });
+  };
   const signers = new Map<string, KeptSigner>();
   for (const { name } of set.signers) {
-    const data = await secretData(api, model.namespace, name);
-    const pair = pairIn(data, "ca.crt", "ca.key");
-    if (pair !== undefined) signers.set(name, { ...pair, next: pairIn(data, "next.crt", "next.key") });
+    const [pair, next] = await pairsIn(name, "ca", "next");
+    if (pair !== undefined) signers.set(name, { ...pair, next });
   }
   const leaves = new Map<string, PemPair>();
   for (const { name } of set.leaves) {
-    const pair = pairIn(await secretData(api, model.namespace, name), "tls.crt", "tls.key");
+    const [pair] = await pairsIn(name, "tls");
     if (pair !== undefined) leaves.set(name, pair);
   }
   const { keepOrIssue } = await import("../../../tunnel/pki/keep.js");
   const renewBeforeMs = model.certificates.renewDays * DAY_MS;
   return keepOrIssue(set, { signers, leaves }, { renewBeforeMs, rotation, now });
-}
-
-async function secretData(api: KubeApi, namespace: string, name: string): Promise<Secret["data"]> {
-  return (await find<Secret>(api, namedPath("Secret", { namespace, name })))?.data;
-}
-
-function pairIn(data: Secret["data"], cert: string, key: string): PemPair | undefined {
-  const [certificate, privateKey] = [data?.[cert], data?.[key]];
-  if (certificate === undefined || privateKey === undefined) return undefined;
-  const text = (base64: string): string => Buffer.from(base64, "base64").toString();
-  return { certificatePem: text(certificate), privateKeyPem: text(privateKey) };
 }
 
 interface Service extends KubeObject {
@@ -204,7 +176,7 @@ export async function publishedAddress(
   if (type === "Route") {
     const path = namedPath("Route", { namespace, name: names.server });
     const route = await find<Route>(api, path);
-    return endpoint(host ?? route?.spec?.host, route === undefined ? undefined : port);
+    return endpoint(host ?? route?.spec?.host, route && port);
   }
   const service = await find<Service>(api, namedPath("Service", { namespace, name: names.server }));
   if (service === undefined) return {};
@@ -213,9 +185,7 @@ export async function publishedAddress(
   return endpoint(host ?? first?.hostname ?? first?.ip, port);
 }
 
-function endpoint(host: string | undefined, port: number | undefined): Partial<DialAddress> {
-  return {
-    ...(host === undefined || host === "" ? {} : { host }),
-    ...(port === undefined || port === 0 ? {} : { port }),
-  };
-}
+const endpoint = (host: string | undefined, port: number | undefined): Partial<DialAddress> => ({
+  ...(host && { host }),
+  ...(port && { port }),
+});

@@ -2,9 +2,10 @@
 import { isIP } from "node:net";
 import { isRecord } from "../../../base/at.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
+import { parsePrefix } from "../../../tunnel/wire/prefix.js";
 
 /** Which texts a field accepts, what any other text is, and what to do about it. */
-export type TextRule = readonly [isGood: (text: string) => boolean, otherwise: string, remedy: string];
+type TextRule = readonly [isGood: (text: string) => boolean, otherwise: string, remedy: string];
 
 export class DocumentFields {
   readonly #values: Readonly<Record<string, unknown>>;
@@ -140,11 +141,7 @@ export const isDnsName = (text: string): boolean =>
 
 export const isIpAddress = (text: string): boolean => isIP(text) !== 0 && !text.includes("%");
 
-export function isPrefix(text: string): boolean {
-  const [address = "", bits, ...rest] = text.split("/");
-  if (rest.length > 0 || bits === undefined || !/^\d{1,3}$/.test(bits) || !isIpAddress(address)) return false;
-  return Number(bits) <= (isIP(address) === 4 ? 32 : 128);
-}
+export const isPrefix = (text: string): boolean => /^[^%]+\/[^%]+$/.test(text) && parsePrefix(text) !== undefined;
 
 /** Whether the text can be the name of a container image, with its registry, tag or digest. */
 export const isPullSpec = (text: string): boolean => /^[\w][\w.:/@-]*$/.test(text);

@@ -55,7 +55,7 @@ export function hostedAgentArguments(model: HostedModel): string[] {
 
 export function controlPlaneAgentArguments(model: HostedModel): string[] {
   return [
-    ...commonAgentArguments(model, model.localEndpoint),
+    ...commonAgentArguments(model, { host: names.server, port: hostedPorts.agent }),
     `--agent-identifiers=${controlPlaneIdentifiers(model)}`,
     "--v=3",
   ];
@@ -83,10 +83,9 @@ function commonAgentArguments({ images }: HostedModel, { host, port }: DialAddre
 export const egressFlag = `--egress-selector-config-file=${mounts.egress}/config.yaml`;
 
 /** HyperShift writes ipv4= whatever the address is, which only works because its server compares texts. */
-function identifier(entry: string): { readonly key: string; readonly value: string } {
-  if (entry.includes("/")) return { key: "cidr", value: entry };
-  const kind = isIP(entry);
-  return { key: kind === 4 ? "ipv4" : kind === 6 ? "ipv6" : "host", value: entry };
+function identifierKey(entry: string): string {
+  if (entry.includes("/")) return "cidr";
+  return { 4: "ipv4", 6: "ipv6" }[isIP(entry)] ?? "host";
 }
 
 /** The addresses of the aggregated APIs, each once: two APIs may share one. */
@@ -95,34 +94,23 @@ const addressesOf = ({ aggregatedApis }: HostedModel): string[] => [
 ];
 
 /** The value of --agent-identifiers. */
-export function controlPlaneIdentifiers(model: HostedModel): string {
-  return addressesOf(model)
-    .map(identifier)
-    .map(({ key, value }) => `${key}=${encodeURIComponent(value)}`)
+const controlPlaneIdentifiers = (model: HostedModel): string =>
+  addressesOf(model)
+    .map((entry) => `${identifierKey(entry)}=${encodeURIComponent(entry)}`)
     .join("&");
-}
 
 /** The value of --proxy-strategies: exact names first, so that no connection to the control plane goes to a worker. */
-export function strategies(model: HostedModel): string {
+function strategies(model: HostedModel): string {
   const hasPrefix = addressesOf(model).some((entry) => entry.includes("/"));
   return ["destHost", ...(hasPrefix ? ["destCIDR"] : []), "defaultRoute"].join(",");
-}
-
-interface ClaimRule {
-  readonly match: Readonly<Record<string, string>>;
-  readonly mayClaim: readonly string[];
-  /** While its agents are not connected, their addresses are served by no other agent, least of all by a worker. */
-  readonly exclusive?: true;
 }
 
 /**
  * For the server's --agent-claims-file. The signer tells control-plane agents from workers; with one signer for all only
  * the certificates' own names are left, which at least keeps callers of the tunnel from becoming agents.
  */
-export function hostedClaimRules(model: HostedModel): { readonly rules: readonly ClaimRule[] } {
-  const served = addressesOf(model)
-    .map(identifier)
-    .map(({ key, value }) => `${key}=${value}`);
+export function hostedClaimRules(model: HostedModel) {
+  const served = addressesOf(model).map((entry) => `${identifierKey(entry)}=${entry}`);
   const byIssuer = (leaf: string) => ({ issuer: `CN=${leaf}-signer,OU=kubernetes` });
   if (model.signers === "shared") {
     const match = { subject: `CN=${names.agent},O=kubernetes` };
@@ -131,6 +119,7 @@ export function hostedClaimRules(model: HostedModel): { readonly rules: readonly
   return {
     rules: [
       { match: byIssuer(names.agent), mayClaim: ["default-route"] },
+      // While these agents are not connected, their addresses are served by no other agent, least of all by a worker.
       { match: byIssuer(names.controlPlaneAgent), mayClaim: served, exclusive: true },
     ],
   };

@@ -4,7 +4,7 @@ import { isIP } from "node:net";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { HostedOptions } from "../../../tunnel/pki/profiles.js";
 import type { HostedConfig, HostedPlatform, Publishing } from "../config/config.js";
-import { type HostedImages, hostedImages } from "./images.js";
+import { hostedImages } from "./images.js";
 import { names } from "./names.js";
 
 export interface DialAddress {
@@ -12,44 +12,28 @@ export interface DialAddress {
   readonly port: number;
 }
 
-export interface HostedModel extends Omit<HostedConfig, "image" | "controlPlaneNamespace"> {
-  /** The namespace of the control plane in the management cluster. */
-  readonly namespace: string;
-  readonly images: HostedImages;
-  /** Where agents of the hosted cluster dial. */
-  readonly endpoint: DialAddress;
-  /** Where agents of the control plane dial. */
-  readonly localEndpoint: DialAddress;
-  readonly controlPlaneAgents: {
-    readonly replicas: number;
-    /** The Secret with their certificate. */
-    readonly secret: string;
-  };
-  /** What the server checks agents and callers against: ConfigMaps with ca.crt. */
-  readonly bundles: { readonly agents: string; readonly clients: string };
-}
+export type HostedModel = ReturnType<typeof hostedModel>;
 
-export interface HostedModelOptions {
-  /** The version of drawbridge. */
-  readonly version: string;
-  /** The host that the cluster assigned, where the config has none. */
-  readonly host?: string | undefined;
-}
-
-export function hostedModel(config: HostedConfig, { version, host }: HostedModelOptions): HostedModel {
+/** `version` is drawbridge's own; `host` is the one that the cluster assigned, where the config has none. */
+export function hostedModel(config: HostedConfig, { version, host }: { version: string; host?: string | undefined }) {
   const { controlPlaneNamespace: namespace, image, ...rest } = config;
-  const isShared = config.signers === "shared";
+  const { aggregatedApis, publishing, replicas, signers } = rest;
+  const isShared = signers === "shared";
+  const endpoint: DialAddress = { host: publishing.host ?? host ?? unknownHost(publishing), port: publishing.port };
   return {
     ...rest,
+    /** The namespace of the control plane in the management cluster. */
     namespace,
     images: hostedImages(image, version),
-    endpoint: { host: config.publishing.host ?? host ?? unknownHost(config.publishing), port: config.publishing.port },
-    localEndpoint: { host: names.server, port: 8091 },
+    /** Where agents of the hosted cluster dial. */
+    endpoint,
     controlPlaneAgents: {
       // As many as HyperShift has: the second is for the first one's node.
-      replicas: config.aggregatedApis.length === 0 ? 0 : Math.min(config.replicas, 2),
+      replicas: aggregatedApis.length === 0 ? 0 : Math.min(replicas, 2),
+      /** The Secret with their certificate. */
       secret: isShared ? names.agent : names.controlPlaneAgent,
     },
+    /** What the server checks agents and callers against: ConfigMaps with ca.crt. */
     bundles: isShared
       ? { agents: names.caBundle, clients: names.caBundle }
       : { agents: names.agentCaBundle, clients: names.clientCaBundle },

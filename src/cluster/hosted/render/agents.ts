@@ -6,7 +6,7 @@ import { controlPlaneAgentArguments, hostedAgentArguments } from "../model/argum
 import { type HostedModel, noProxy } from "../model/model.js";
 import { AGENT_NAMESPACE, hostedPorts, hypershift, mounts, names } from "../model/names.js";
 import { type Certificates, hashAnnotation } from "./certificates.js";
-import { own, type RenderedObject, type Side } from "./manifest.js";
+import { container, own, type RenderedObject, type Side } from "./manifest.js";
 
 interface AgentPod {
   readonly args: readonly string[];
@@ -23,7 +23,6 @@ interface AgentPod {
 
 /** The pod template of an agent on either side. */
 function agentTemplate(model: HostedModel, certificates: Certificates | undefined, pod: AgentPod) {
-  const { image, command, resources } = model.images.agent;
   const { args, env, labels, secret } = pod;
   const files: FileVolume[] = [
     { name: "agent-certs", secret, path: mounts.agent, mode: 0o640 },
@@ -35,21 +34,15 @@ function agentTemplate(model: HostedModel, certificates: Certificates | undefine
     timeoutSeconds: 5,
     failureThreshold,
   });
-  const container = {
-    name: names.agent,
-    image,
-    imagePullPolicy: "IfNotPresent",
-    command,
+  const agent = container(names.agent, model.images.agent, {
     args,
     env,
-    resources,
     startupProbe: probe("/healthz", 5, 60),
     livenessProbe: probe("/healthz", 30, 6),
     readinessProbe: probe("/readyz", 30, 1),
     securityContext: { ...UNPRIVILEGED, runAsNonRoot: true },
-    terminationMessagePolicy: "FallbackToLogsOnError",
     volumeMounts: mountsOf(files),
-  };
+  });
   return {
     metadata: { labels, annotations: hashAnnotation(model, certificates, [secret]) },
     spec: {
@@ -57,7 +50,7 @@ function agentTemplate(model: HostedModel, certificates: Certificates | undefine
       automountServiceAccountToken: false,
       enableServiceLinks: false,
       ...pod.spec,
-      containers: [container],
+      containers: [agent],
       volumes: volumesOf(files),
     },
   };

@@ -3,7 +3,7 @@
 import { bindingOf, UNPRIVILEGED } from "../../kube/builders.js";
 import type { HostedModel } from "../model/model.js";
 import { AGENT_NAMESPACE, names } from "../model/names.js";
-import { own, type RenderedObject } from "./manifest.js";
+import { container, own, type RenderedObject } from "./manifest.js";
 
 const name = names.connectionChecker;
 
@@ -23,20 +23,16 @@ export function connectionCheckerObjects(model: HostedModel): RenderedObject[] {
 
 function deployment(model: HostedModel): RenderedObject {
   const labels = { app: name };
-  const container = {
-    name,
+  const program = {
     image: model.images.agent.image,
-    imagePullPolicy: "IfNotPresent",
     command: ["/usr/bin/drawbridge", "hosted", "check-connection"],
     resources: { requests: { cpu: "5m", memory: "64Mi" } },
-    securityContext: UNPRIVILEGED,
-    terminationMessagePolicy: "FallbackToLogsOnError",
   };
   const pod = {
     serviceAccountName: name,
     tolerations: [{ operator: "Exists" }],
     securityContext: { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: "RuntimeDefault" } },
-    containers: [container],
+    containers: [container(name, program, { securityContext: UNPRIVILEGED })],
   };
   const spec = { replicas: 3, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: pod } };
   return own(model, "hosted", "Deployment", { name, labels }, { spec });

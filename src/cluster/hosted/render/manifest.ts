@@ -28,3 +28,15 @@ export function own(
   const all = { ...rest, ...place, labels: { ...labels, [HOSTED_LABEL]: model.namespace } };
   return { side, manifest: kubeManifest(kind, all, body), isBorrowed: false };
 }
+
+interface Program {
+  readonly image: string;
+  readonly command: readonly string[];
+  readonly resources: object;
+}
+
+/** A container of one of the programs. */
+export const container = <T extends object>(name: string, { image, command, resources }: Program, more: T) => ({
+  ...{ name, image, imagePullPolicy: "IfNotPresent", command, ...more, resources },
+  terminationMessagePolicy: "FallbackToLogsOnError",
+});

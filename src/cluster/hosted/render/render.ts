@@ -2,19 +2,18 @@
 
 import { hidden, type KubeManifest } from "../../kube/apply.js";
 import { yamlText } from "../../kube/builders.js";
-import { hasClaims } from "../model/arguments.js";
 import type { HostedModel } from "../model/model.js";
 import { names } from "../model/names.js";
 import { controlPlaneAgentObjects, hostedAgentObjects } from "./agents.js";
 import { type Certificates, controlPlaneCertificates, hostedCertificateObjects } from "./certificates.js";
 import { connectionCheckerObjects } from "./connection-checker.js";
 import type { RenderedObject, Side } from "./manifest.js";
-import { apiServerComment, apiServerPatch, claimsConfigMap, egressConfigMap, serverFragment } from "./server.js";
+import { apiServerComment, apiServerPatch, serverConfigMaps, serverFragment } from "./server.js";
 import { agentRoute, agentService, aggregatedApiObjects, localService, networkPolicies } from "./services.js";
 import { sidecarPatches } from "./sidecars.js";
 
 /** For somebody else's Deployment in the control plane's namespace; never applied by us. */
-export interface RenderedPatch {
+interface RenderedPatch {
   /** The Deployment. */
   readonly component: string;
   readonly file: string;
@@ -38,8 +37,7 @@ export function renderHosted(model: HostedModel, certificates?: Certificates): R
   return {
     objects: [
       ...(certificates === undefined ? [] : controlPlaneCertificates(model, certificates)),
-      egressConfigMap(model),
-      ...(hasClaims(model) ? [claimsConfigMap(model)] : []),
+      ...serverConfigMaps(model),
       localService(model),
       ...publishedObjects(model),
       ...networkPolicies(model),
@@ -50,33 +48,24 @@ export function renderHosted(model: HostedModel, certificates?: Certificates): R
       ...aggregatedApiObjects(model),
     ],
     patches: [
-      {
-        component: names.apiServer,
-        file: `patches/${names.apiServer}.yaml`,
-        comment: apiServerComment,
-        document: apiServerPatch(model, certificates),
-      },
-      {
-        component: names.apiServer,
-        file: `patches/${names.server}-container.yaml`,
-        comment: "The same container with its volumes, for a pod that you write yourself.",
-        document: serverFragment(model),
-      },
-      ...sidecarPatches(model).map(([component, document]) => ({
-        component,
-        file: `patches/${component}.yaml`,
-        comment: `For: kubectl patch deployment ${component} --type strategic --patch-file THIS_FILE`,
-        document,
-      })),
+      patch(names.apiServer, names.apiServer, apiServerComment, apiServerPatch(model, certificates)),
+      patch(
+        names.apiServer,
+        `${names.server}-container`,
+        "The same container with its volumes, for a pod that you write yourself.",
+        serverFragment(model),
+      ),
+      ...sidecarPatches(model).map(([component, document]) => {
+        const comment = `For: kubectl patch deployment ${component} --type strategic --patch-file THIS_FILE`;
+        return patch(component, component, comment, document);
+      }),
     ],
   };
 }
 
-export interface HostedFile {
-  readonly name: string;
-  readonly text: string;
-  readonly mode: number;
-}
+const patch = (component: string, file: string, comment: string, document: object): RenderedPatch => ({
+  ...{ component, file: `patches/${file}.yaml`, comment, document },
+});
 
 /** The manifest without the values of a Secret, which are shown only when a flag asks for them. */
 export function withHiddenValues(manifest: KubeManifest): KubeManifest {
@@ -85,7 +74,7 @@ export function withHiddenValues(manifest: KubeManifest): KubeManifest {
   return { ...manifest, data: Object.fromEntries(data.map(([key, value]) => [key, hidden(value)])) };
 }
 
-export function hostedFiles({ objects, patches }: Rendering): HostedFile[] {
+export function hostedFiles({ objects, patches }: Rendering) {
   return [
     ...objects.map(({ side, manifest }) => ({
       name: `${side}/${manifest.kind.toLowerCase()}-${manifest.metadata.name}.yaml`,

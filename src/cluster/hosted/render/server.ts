@@ -12,7 +12,7 @@ import {
 import type { HostedModel } from "../model/model.js";
 import { hostedPorts, mounts, names } from "../model/names.js";
 import { type Certificates, hashAnnotation } from "./certificates.js";
-import { own, type RenderedObject } from "./manifest.js";
+import { container, own, type RenderedObject } from "./manifest.js";
 
 function serverVolumes(model: HostedModel): FileVolume[] {
   const { bundles, signers } = model;
@@ -49,34 +49,28 @@ export function guestSecurity({ managementChoosesUsers }: HostedModel) {
   };
 }
 
-export function serverContainer(model: HostedModel) {
-  const { image, command, resources } = model.images.server;
+function serverContainer(model: HostedModel) {
+  const { kind, server } = model.images;
   const health = { httpGet: { path: "/healthz", port: hostedPorts.health, scheme: "HTTP" }, failureThreshold: 3 };
-  return {
-    name: names.server,
-    image,
-    imagePullPolicy: "IfNotPresent",
-    command,
+  return container(names.server, server, {
     args: hostedServerArguments(model),
     ports: [
       { name: "server", containerPort: hostedPorts.frontend, protocol: "TCP" },
       { name: "agents", containerPort: hostedPorts.agent, protocol: "TCP" },
     ],
-    resources,
     livenessProbe: { ...health, initialDelaySeconds: 120, periodSeconds: 60, timeoutSeconds: 30 },
     // Not readyz: a kube-apiserver without agents must still be reached, or no worker could ever join.
     readinessProbe: { ...health, periodSeconds: 10, timeoutSeconds: 5 },
     // Agents find the new server meanwhile. Only the payload's image has a program that sleeps.
     lifecycle: {
       preStop:
-        model.images.kind === "payload"
+        kind === "payload"
           ? { exec: { command: ["/bin/sleep", String(PRE_STOP_SECONDS)] } }
           : { sleep: { seconds: PRE_STOP_SECONDS } },
     },
     securityContext: guestSecurity(model),
-    terminationMessagePolicy: "FallbackToLogsOnError",
     volumeMounts: mountsOf(serverVolumes(model)),
-  };
+  });
 }
 
 /** The container and its volumes, for a pod that the user writes. */
@@ -108,7 +102,7 @@ Then add to the kube-apiserver's own flags: ${egressFlag}`;
 const direct = { proxyProtocol: "Direct" } as const;
 
 /** Sends the kube-apiserver's calls into the hosted cluster to any of the servers, and nothing else. */
-export function egressConfiguration() {
+function egressConfiguration() {
   const tlsConfig = {
     caBundle: `${mounts.apiServerCa}/ca.crt`,
     clientCert: `${mounts.apiServerClient}/tls.crt`,
@@ -126,12 +120,10 @@ export function egressConfiguration() {
   };
 }
 
-export function egressConfigMap(model: HostedModel): RenderedObject {
-  const data = { "config.yaml": yamlText(egressConfiguration()) };
-  return own(model, "control-plane", "ConfigMap", { name: names.egress }, { data });
-}
-
-export function claimsConfigMap(model: HostedModel): RenderedObject {
-  const data = { "claims.yaml": yamlText(hostedClaimRules(model)) };
-  return own(model, "control-plane", "ConfigMap", { name: names.claims }, { data });
+/** The files of the kube-apiserver and of the server; only drawbridge's own server checks claims. */
+export function serverConfigMaps(model: HostedModel): RenderedObject[] {
+  const configMap = (name: string, file: string, content: object) =>
+    own(model, "control-plane", "ConfigMap", { name }, { data: { [file]: yamlText(content) } });
+  const claims = hasClaims(model) ? [configMap(names.claims, "claims.yaml", hostedClaimRules(model))] : [];
+  return [configMap(names.egress, "config.yaml", egressConfiguration()), ...claims];
 }

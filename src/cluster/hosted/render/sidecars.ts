@@ -5,6 +5,7 @@ import { type ComponentProxy, type ProxiedComponent, proxiedComponents } from ".
 import { type HostedModel, isIpv4Only, noProxy } from "../model/model.js";
 import { hostedPorts, mounts, names } from "../model/names.js";
 import { fromSecret, proxyVariables } from "./agents.js";
+import { container } from "./manifest.js";
 import { guestSecurity } from "./server.js";
 
 const volumes: readonly FileVolume[] = [
@@ -41,39 +42,23 @@ const nameOf = ({ name }: ProxiedComponent, { mode }: ComponentProxy): string =>
   name === "ovnkube-control-plane" ? "socks-proxy" : `konnectivity-proxy-${mode}`;
 
 function sidecarContainer(sidecar: ComponentProxy, component: ProxiedComponent, model: HostedModel) {
-  const { image, command, resources } = model.images.sidecar[sidecar.mode];
-  const trust =
-    trustVolume(model).length === 0
-      ? []
-      : [
-          {
-            name: TRUST_BUNDLE,
-            mountPath: `${mounts.trustedCerts}/${TRUST_FILE}`,
-            subPath: TRUST_FILE,
-            readOnly: true,
-          },
-        ];
-  return {
-    name: nameOf(component, sidecar),
-    image,
-    imagePullPolicy: "IfNotPresent",
-    command,
+  const mountPath = `${mounts.trustedCerts}/${TRUST_FILE}`;
+  const trust = trustVolume(model).map(({ name }) => ({ name, mountPath, subPath: TRUST_FILE, readOnly: true }));
+  return container(nameOf(component, sidecar), model.images.sidecar[sidecar.mode], {
     args: argumentsOf(sidecar, model),
     env: [
       { name: "KUBECONFIG", value: `${mounts.kubeconfig}/kubeconfig` },
       ...chainOf(sidecar, model).env,
       ...(sidecar.cloudBypass ? managementVariables(model) : []),
     ],
-    resources,
     securityContext: guestSecurity(model),
-    terminationMessagePolicy: "FallbackToLogsOnError",
     volumeMounts: [
       { name: component.kubeconfigVolume, mountPath: mounts.kubeconfig, readOnly: true },
       ...mountsOf([...volumes, ...proxyFiles(sidecar, model)]),
       { name: "tmp-dir", mountPath: "/tmp" },
       ...(sidecar.mode === "https" ? trust : []),
     ],
-  };
+  });
 }
 
 function argumentsOf(sidecar: ComponentProxy, model: HostedModel): string[] {
@@ -99,8 +84,7 @@ function chainOf({ mode }: ComponentProxy, model: HostedModel): { readonly args:
   if (mode !== "https" || proxy === undefined) return { args: [], env: [] };
   const { http, https, secret } = proxy;
   const args = (httpUrl: string, httpsUrl: string) => [
-    ...["--http-proxy", httpUrl, "--https-proxy", httpsUrl],
-    ...["--no-proxy", noProxy(model)],
+    ...["--http-proxy", httpUrl, "--https-proxy", httpsUrl, "--no-proxy", noProxy(model)],
   ];
   if (secret === undefined) return { args: args(http, https), env: [] };
   if (images.kind !== "payload") {
