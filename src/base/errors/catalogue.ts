@@ -90,8 +90,6 @@ export const remedies = {
   DB_ADDRESS_LOOKUP: "Install iproute2, or give the address with the flag on a host that has it.",
   DB_ADDRESS_CHANGED:
     "Give the earlier address with the flag if it still leads here; otherwise take the bridge down and bring it up again.",
-  DB_ADDRESS_RECORD:
-    "Make the directory of the certificates readable and writable, or remove the record together with the certificates.",
   DB_FIREWALL_MANIFEST:
     "Run openshift-install create manifests first and give that directory, or open the port with the commands of drawbridge firewall plan.",
 

@@ -1,6 +1,4 @@
 /** The bridge to verify: as flags describe it, completed from the files and processes of this host. */
-import { dirname } from "node:path";
-import { findAddressRecord } from "../../cluster/bootstrap/address/record.js";
 import { type BridgeModel, bridgeModel } from "../../cluster/bootstrap/model/model.js";
 import type { Topology } from "../../cluster/bootstrap/model/names.js";
 import { type EgressReading, readEgress } from "../../cluster/bootstrap/settings/egress-config.js";
@@ -52,7 +50,8 @@ export async function describeBridge(
   const server = await serverSettings(model, named, given.uds !== "", processes);
   const apiServer = await apiServerSettings(model, processes, api, signal);
   const directory = given.pki || paths.pki.host;
-  const address: string | undefined = given.address || (await recordedAddress(given, directory, egressConfig));
+  const address: string | undefined =
+    given.address || (given.recorded?.serverAddresses[0] ?? (await certifiedAddress(directory)));
   return {
     ...{ model, egress, server, apiServer, address },
     /** Of the agents. */
@@ -91,15 +90,6 @@ function frontendOf(
   }
   const known = cluster?.uds === undefined || cluster.uds === paths.socket.apiServer;
   return { mode, uds: known ? paths.socket.host : cluster.uds! };
-}
-
-async function recordedAddress(
-  { recorded }: BridgeDescription,
-  pki: string,
-  egressConfig: string,
-): Promise<string | undefined> {
-  const record = await findAddressRecord([pki, dirname(egressConfig)]);
-  return record?.target ?? recorded?.serverAddresses[0] ?? (await certifiedAddress(pki));
 }
 
 /** On an OpenShift bootstrap host agents dial the first address that the certificates were made for. */

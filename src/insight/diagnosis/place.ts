@@ -1,7 +1,5 @@
 /** The place that doctor diagnoses: the values of flags, completed by the processes and files of this host. */
 import { existsSync } from "node:fs";
-import { dirname } from "node:path";
-import { findAddressRecord } from "../../cluster/bootstrap/address/record.js";
 import { type BridgeRecord, recordedHere } from "../../cluster/bootstrap/host/record.js";
 import { type BridgeCluster, chosenCluster } from "../../cluster/bootstrap/host/step.js";
 import { openInstallDirectory } from "../../cluster/bootstrap/install-dir.js";
@@ -47,12 +45,11 @@ export async function findPlace(settings: DoctorSettings): Promise<DoctorPlace> 
   const model = bridgeModel(record?.options ?? { for: topology });
   const pki = settings.pki || (role === "agent" ? "/etc/konnectivity" : model.paths.pki.host);
   const egressConfig = settings.egressConfig || model.paths.egressConfig.host;
-  const isBridges = role === "server" || role === "bootstrap" || role === "workstation";
-  const recorded = isBridges ? await findAddressRecord([pki, dirname(egressConfig)]) : undefined;
   const port = running?.flags.get(role === "agent" ? "proxy-server-port" : "agent-port");
   return {
     ...{ ...settings, role, model, host, pki, egressConfig, env: process.env, now: () => new Date() },
-    address: settings.address || running?.flags.get("proxy-server-host") || recorded?.target || "",
+    address:
+      settings.address || running?.flags.get("proxy-server-host") || (record?.options.serverAddresses?.[0] ?? ""),
     agentPort: settings.agentPort || Number(port ?? ports.agent),
     // A path inside another container is not on this host.
     socket: settings.socket || existing(running?.flags.get("uds-name")) || model.paths.socket.host,

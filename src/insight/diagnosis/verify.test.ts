@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
-import { keepAddress } from "../../cluster/bootstrap/address/record.js";
 import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
 import { ClusterStub } from "../../cluster/kube/testing/cluster-stub.js";
 import { certificatesFor, writePki } from "../../tunnel/pki/write-pki.js";
@@ -145,15 +144,5 @@ describe("a bridge is found on a host", () => {
     const pki = join(folder, "issued");
     await writePki(pki, await certificatesFor("bootstrap", { ipAddresses: ["192.0.2.9", "2001:db8::9"] }, new Date()));
     expect((await found({ pki })).address).toBe("192.0.2.9");
-  });
-
-  test("with the address that is recorded beside the certificates", async () => {
-    const pki = join(folder, "recorded");
-    await keepAddress(pki, { target: "192.0.2.7", sans: ["192.0.2.7"], source: "flag" });
-    expect((await found({ pki })).address).toBe("192.0.2.7");
-    // `up` keeps it with the egress configuration.
-    expect((await found({ egressConfig: join(pki, "egress.yaml") })).address).toBe("192.0.2.7");
-    writeFileSync(join(pki, "bridge-address.json"), "broken");
-    expect((await found({ pki })).address).toBeUndefined();
   });
 });

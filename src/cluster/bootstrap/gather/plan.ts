@@ -24,7 +24,7 @@ export const nothingFurther: HostPlan = { logs: [], pki: [] };
 /** Beside the units named here the installer's own records show which one failed. */
 const UNITS = ["bootkube.service", "kubelet.service", "crio.service", "release-image.service", SERVER_UNIT];
 /** Certificates, and records that drawbridge writes beside them; never keys. */
-const PUBLIC_FILES = ["*.crt", "pki.json", "bridge-address.json"];
+const PUBLIC_FILES = ["*.crt", "pki.json"];
 
 export function bootstrapCalls(plan: HostPlan = nothingFurther): Call[] {
   const { healthPort = ports.health, adminPort = ports.admin } = plan;

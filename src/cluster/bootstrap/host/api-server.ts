@@ -7,9 +7,9 @@ import type { BridgeModel } from "../model/model.js";
 import { apiServerVolumes, renderedFiles, toYaml } from "../render/render.js";
 import { isApiServer } from "../settings/programs.js";
 import { egressFileIn, withEgress, withoutEgress } from "./api-server/manifest.js";
-import { type Host, hasFlag, waitFor } from "./host.js";
+import { type Host, hasFlag } from "./host.js";
 import type { RecordKeeper, SettingMethod } from "./record.js";
-import type { BridgeStep, Site } from "./step.js";
+import { type BridgeStep, lackAfter, type Site } from "./step.js";
 
 /** Whether the manifest names this bridge's egress configuration; undefined without a manifest to look into. */
 export async function isInManifest(
@@ -59,7 +59,7 @@ async function editManifest(host: Host, model: BridgeModel, keeper: RecordKeeper
   const { mode } = status;
   await files.write(backup, original, 0o600);
   const edit = { backup, mode, originalSha256: sha256(original), editedSha256: sha256(edited) };
-  await keeper.willChange({ ...setting, edit });
+  await keeper.change({ setting: { ...setting, edit } });
   await files.write(setting.manifest, edited, mode);
 }
 
@@ -184,10 +184,9 @@ export function apiServerStep(site: Site, apply: boolean): BridgeStep {
     },
     async do() {
       if ((await isInManifest(host, model, setting)) !== true) await makeChange(host, model, keeper);
-      const isDone = async () => (await step.check()).state === "done";
-      if (await waitFor(host, host.now() + timeoutMs, isDone, 500)) return;
-      const { detail } = await step.check();
-      const sentence = `The kube-apiserver did not take up the bridge within ${timeoutMs / 1000} s: ${detail}.`;
+      const lack = await lackAfter(site, step.check);
+      if (lack === undefined) return;
+      const sentence = `The kube-apiserver did not take up the bridge within ${timeoutMs / 1000} s: ${lack}.`;
       throw new DrawbridgeError("DB_API_SERVER_WAIT", sentence);
     },
   };

@@ -70,6 +70,14 @@ export class HostFiles {
     return missing;
   }
 
+  /** Makes the directories above the path. Throws DB_BRIDGE_EXISTS when something else than this kind is in its place. */
+  async preparePlace(path: string, kind: "file" | "directory"): Promise<void> {
+    const status = await this.status(path);
+    if (status !== undefined && status.kind !== kind)
+      throw new DrawbridgeError("DB_BRIDGE_EXISTS", `${path} is there already and is not a ${kind}.`);
+    for (const parent of await this.missingAbove(path)) await this.makeDirectory(parent, 0o755);
+  }
+
   /** The one directory, not those above it. Neither mode nor group is the umask's business. */
   makeDirectory(path: string, mode: number, group?: number): Promise<void> {
     return attempt(path, "made", async () => {

@@ -5,6 +5,8 @@
 
 import { posix } from "node:path";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import type { AddressChoice } from "../address/choose.js";
+import { familyOf } from "../address/ip.js";
 import { type BridgeThing, createdObjects } from "../model/created.js";
 import { type BridgeModel, type BridgeOptions, bridgeModel } from "../model/model.js";
 import { KUBEADM_MANIFEST } from "../model/names.js";
@@ -21,17 +23,11 @@ export type SettingMethod =
   | { readonly by: "command"; readonly apply: string; readonly restore: string | undefined };
 
 /** Enough to put the very same bytes back. */
-export interface ManifestEdit {
+interface ManifestEdit {
   readonly backup: string;
   readonly mode: number;
   readonly originalSha256: string;
   readonly editedSha256: string;
-}
-
-export interface RecordEntry {
-  readonly thing: BridgeThing;
-  /** When it was about to be made, ISO 8601. */
-  readonly at: string;
 }
 
 export interface BridgeRecord {
@@ -41,20 +37,21 @@ export interface BridgeRecord {
   readonly kubeconfig: string;
   /** Of the kubeconfig; missing or empty: its current one. */
   readonly context?: string;
+  /** The address as it was chosen before the certificates were made. */
+  readonly address?: Pick<AddressChoice, "target" | "sans" | "source">;
   readonly setting: SettingMethod;
   readonly madeAt: string;
-  readonly opened: readonly RecordEntry[];
+  /** Things, and when each was about to be made, ISO 8601. */
+  readonly opened: readonly { readonly thing: BridgeThing; readonly at: string }[];
 }
 
 export class RecordKeeper {
   readonly directory: string;
-  readonly #files: HostFiles;
-  readonly #now: () => number;
+  readonly #host: Host;
   #record: BridgeRecord;
 
   private constructor(host: Host, directory: string, record: BridgeRecord) {
-    this.#files = host.files;
-    this.#now = () => host.now();
+    this.#host = host;
     this.directory = directory;
     this.#record = record;
   }
@@ -89,8 +86,8 @@ export class RecordKeeper {
       if ((await host.files.status(directory)) !== undefined) await host.files.requireTrustedDirectory(directory);
       await host.files.makeDirectory(directory, 0o700);
       await host.files.requireTrustedDirectory(directory);
-      await keeper.#write();
     });
+    await keeper.change({});
     return keeper;
   }
 
@@ -99,22 +96,14 @@ export class RecordKeeper {
     const known = new Set(this.#record.opened.map(({ thing }) => thingName(thing)));
     const added = things.filter((thing) => !known.has(thingName(thing)) && known.add(thingName(thing)));
     if (added.length === 0) return;
-    const at = new Date(this.#now()).toISOString();
-    await this.#change({ opened: [...this.#record.opened, ...added.map((thing) => ({ thing, at }))] });
+    const at = new Date(this.#host.now()).toISOString();
+    await this.change({ opened: [...this.#record.opened, ...added.map((thing) => ({ thing, at }))] });
   }
 
-  async willChange(setting: SettingMethod): Promise<void> {
-    await this.#change({ setting });
-  }
-
-  async #change(part: Partial<BridgeRecord>): Promise<void> {
+  async change(part: Partial<BridgeRecord>): Promise<void> {
     this.#record = { ...this.#record, ...part };
-    await asRecordError(() => this.#write());
-  }
-
-  async #write(): Promise<void> {
     const text = `${JSON.stringify(this.#record, undefined, 2)}\n`;
-    await this.#files.write(recordFile(this.directory), text, 0o600);
+    await asRecordError(() => this.#host.files.write(recordFile(this.directory), text, 0o600));
   }
 }
 
@@ -137,12 +126,13 @@ export async function readBridgeRecord(files: HostFiles, directory: string): Pro
   try {
     const record = JSON.parse(text) as Partial<BridgeRecord> | null;
     if (record?.version !== 1) throw new Error(`its version is ${JSON.stringify(record?.version)}, not 1`);
-    const { options, setting, opened, kubeconfig } = record;
+    const { options, setting, opened, kubeconfig, address } = record;
     if (!options || !setting || typeof kubeconfig !== "string" || !Array.isArray(opened))
       throw new Error("parts of it are missing");
+    if (address !== undefined && ![address.target, ...(address.sans ?? [""])].every((each) => familyOf(each)))
+      throw new Error("its address is none");
     // What it names gets removed, so it has to describe a bridge that could be made.
-    const model = bridgeModel(options);
-    requireOwnThings(record as BridgeRecord, { model, path, directory });
+    requireOwnThings(record as BridgeRecord, bridgeModel(options), directory);
     return record as BridgeRecord;
   } catch (reason) {
     if (isUntrusted(reason)) throw reason;
@@ -187,40 +177,34 @@ export function thingName(thing: BridgeThing): string {
   }
 }
 
-interface Origin {
-  readonly model: BridgeModel;
-  /** The record's file and its directory. */
-  readonly path: string;
-  readonly directory: string;
-}
-
 /**
  * A record may name nothing but what `up` makes of the same options. Throws DB_RECORD_UNTRUSTED: one with anything else
  * in it was not written by `up`.
  */
-function requireOwnThings({ opened, setting }: BridgeRecord, { model, path, directory }: Origin): void {
+function requireOwnThings({ opened, setting }: BridgeRecord, model: BridgeModel, directory: string): void {
+  const foreign = (name: string): DrawbridgeError => {
+    const sentence = `${recordFile(directory)} is not believed: it names ${name.slice(0, 200)}, which up does not make.`;
+    return new DrawbridgeError("DB_RECORD_UNTRUSTED", sentence);
+  };
   const own = ownNames(model);
   for (const { thing } of opened) {
     const name = typeof thing === "object" && thing !== null ? thingName(thing) : String(thing);
-    if (!own.has(name)) throw foreign(path, name);
+    if (!own.has(name)) throw foreign(name);
   }
   if (setting.by !== "manifest") return;
-  const manifest = posix.join(posix.dirname(model.paths.staticPod), KUBEADM_MANIFEST);
-  if (setting.manifest !== manifest) throw foreign(path, `the manifest ${setting.manifest}`);
-  const { edit } = setting;
-  if (edit !== undefined && edit.backup !== `${directory}/${KUBEADM_MANIFEST}`)
-    throw foreign(path, `the backup ${edit.backup}`);
-  if (edit !== undefined && !isMode(edit.mode)) throw foreign(path, `the mode ${edit.mode}`);
+  const { manifest, edit } = setting;
+  if (manifest !== posix.join(posix.dirname(model.paths.staticPod), KUBEADM_MANIFEST))
+    throw foreign(`the manifest ${manifest}`);
+  if (edit === undefined) return;
+  const { backup, mode } = edit;
+  if (backup !== `${directory}/${KUBEADM_MANIFEST}`) throw foreign(`the backup ${backup}`);
+  if (!Number.isInteger(mode) || mode < 0 || mode > 0o777) throw foreign(`the mode ${mode}`);
 }
 
 function ownNames(model: BridgeModel): Set<string> {
   const made = createdObjects(model);
   const parents = made.flatMap((thing) => ("path" in thing ? directoriesAbove(thing.path) : []));
-  const things: BridgeThing[] = [
-    ...made,
-    { type: "process", socket: model.paths.socket.server },
-    ...parents.map((path): BridgeThing => ({ type: "parent", path })),
-  ];
+  const things = [...made, ...parents.map((path): BridgeThing => ({ type: "parent", path }))];
   return new Set(things.map(thingName));
 }
 
@@ -228,17 +212,6 @@ function ownNames(model: BridgeModel): Set<string> {
 function directoriesAbove(path: string): string[] {
   const above = posix.dirname(path);
   return above === "/" || above === "." ? [] : [...directoriesAbove(above), above];
-}
-
-function isMode(mode: unknown): boolean {
-  return Number.isInteger(mode) && (mode as number) >= 0 && (mode as number) <= 0o777;
-}
-
-function foreign(path: string, name: string): DrawbridgeError {
-  return new DrawbridgeError(
-    "DB_RECORD_UNTRUSTED",
-    `${path} is not believed: it names ${name.slice(0, 200)}, which up does not make.`,
-  );
 }
 
 /** What `up` wrote down on this host, for commands that only look. `given`: somebody named the directory, so a record must be there; otherwise it may as well be unreadable. */

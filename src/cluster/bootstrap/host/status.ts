@@ -36,7 +36,7 @@ export async function bridgeStatus(host: Host, options: StatusOptions, openApi: 
   const api = new ApiAccess(host, openApi, chosenCluster(options, record), record.setting);
   try {
     const site: Site = { host, keeper, model, api, timeoutMs: 0 };
-    const choose = () => addressNow(host, { address: undefined, env: options.env }, model);
+    const choose = () => addressNow(host, { address: undefined, env: options.env }, record);
     const lines: StatusLine[] = [];
     for (const { name, title, check } of stepsOf(site, { apply: false, isApiReady: true, choose })) {
       const { state, detail } = await check().catch(wrongBecause);

@@ -4,7 +4,7 @@ import type { KubeApi } from "../../kube/port.js";
 import type { BridgeThing } from "../model/created.js";
 import type { BridgeModel } from "../model/model.js";
 import { flagValue } from "./api-server/manifest.js";
-import type { Host } from "./host.js";
+import { type Host, waitFor } from "./host.js";
 import type { RecordKeeper, SettingMethod } from "./record.js";
 
 export interface StepState {
@@ -28,12 +28,10 @@ export interface BridgeStep {
   readonly byHand?: string;
 }
 
-export type StepOutcome = "already so" | "done" | "left to you";
-
 export interface StepResult {
   readonly name: string;
   readonly title: string;
-  readonly outcome: StepOutcome;
+  readonly outcome: "already so" | "done" | "left to you";
   readonly detail: string;
   readonly tookMs: number;
   /** What somebody has to do, when it is left to them. */
@@ -48,38 +46,45 @@ export interface StepProgress {
 /** Throws what a step throws; everything up to there stays, and the next run goes on from it. */
 export async function runSteps(
   steps: readonly BridgeStep[],
-  keeper: RecordKeeper,
-  now: () => number,
+  { keeper, host }: Site,
   progress: StepProgress,
 ): Promise<StepResult[]> {
   const results: StepResult[] = [];
   for (const step of steps) {
-    const start = now();
-    const before = await step.check();
-    const outcome = await carryOut(step, before, keeper, progress);
-    const { detail } = outcome === "done" ? await step.check() : before;
-    const { name, title } = step;
-    const byHand = outcome === "left to you" && step.byHand !== undefined ? { byHand: step.byHand } : {};
-    const result = { name, title, outcome, detail, tookMs: now() - start, ...byHand };
+    const { name, title, byHand } = step;
+    const start = host.now();
+    let { state, detail } = await step.check();
+    let outcome: StepResult["outcome"] = "already so";
+    if (state !== "done") {
+      // Also what others do for the bridge has to be undone.
+      await keeper.willOpen(await step.makes());
+      outcome = byHand === undefined ? "done" : "left to you";
+      if (byHand === undefined) {
+        progress.starts(step);
+        await step.do();
+        ({ state, detail } = await step.check());
+      }
+    }
+    const left = outcome === "left to you" && byHand !== undefined ? { byHand } : {};
+    const result = { name, title, outcome, detail, tookMs: host.now() - start, ...left };
     results.push(result);
     progress.ends(result);
   }
   return results;
 }
 
-async function carryOut(
-  step: BridgeStep,
-  { state }: StepState,
-  keeper: RecordKeeper,
-  progress: StepProgress,
-): Promise<StepOutcome> {
-  if (state === "done") return "already so";
-  // Also what others do for the bridge has to be undone.
-  await keeper.willOpen(await step.makes());
-  if (step.byHand !== undefined) return "left to you";
-  progress.starts(step);
-  await step.do();
-  return "done";
+/** Waits until the check says done. Returns what it said last when that takes too long, undefined otherwise. */
+export async function lackAfter(
+  { host, timeoutMs }: Site,
+  check: () => Promise<StepState>,
+): Promise<string | undefined> {
+  let last = "";
+  const isDone = async (): Promise<boolean> => {
+    const { state, detail } = await check();
+    last = detail;
+    return state === "done";
+  };
+  return (await waitFor(host, host.now() + timeoutMs, isDone, 500)) ? undefined : last;
 }
 
 /** The cluster that a bridge belongs to. */

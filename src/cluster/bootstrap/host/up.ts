@@ -21,7 +21,14 @@ import {
   type StepProgress,
 } from "./step.js";
 import { agentsStep, connectedStep } from "./steps/agents.js";
-import { addressNow, addressStep, certificatesEnd, certificatesStep, directoriesStep, fileStep } from "./steps/host.js";
+import {
+  addressNow,
+  addressStep,
+  certificatesEnd,
+  certificatesStep,
+  directoriesStep,
+  placedFile,
+} from "./steps/host.js";
 import { serverStep } from "./steps/server.js";
 
 /** Options of `up`. Undefined or empty: as before, or the default. */
@@ -47,7 +54,7 @@ export type BridgeUpResult = Awaited<ReturnType<typeof bringBridgeUp>>;
 
 export async function bringBridgeUp(host: Host, wanted: UpOptions, openApi: OpenApi, progress: StepProgress) {
   const earlier = await RecordKeeper.find(host, wanted.stateDirectory);
-  const choose = () => addressNow(host, wanted, earlier?.model);
+  const choose = () => addressNow(host, wanted, earlier?.record);
   const draft = earlier === undefined ? await newDraft(host, wanted, await choose()) : draftAgain(earlier, wanted);
   const { options, kubeconfig, context, setting } = draft;
   const api = new ApiAccess(host, openApi, { kubeconfig, context }, setting);
@@ -57,12 +64,12 @@ export async function bringBridgeUp(host: Host, wanted: UpOptions, openApi: Open
       refuseSeveral(await announcedApiServers(await api.cluster()));
     const keeper = earlier ?? (await RecordKeeper.begin(host, wanted.stateDirectory, draft));
     // The method may change from one run to the next, as long as nothing was changed yet.
-    if (earlier !== undefined && setting.by === "command") await earlier.willChange(setting);
+    if (earlier !== undefined && setting.by === "command") await earlier.change({ setting });
     const { model } = keeper;
     const { warnings } = await choose();
     const site: Site = { host, keeper, model, api, timeoutMs: wanted.timeoutMs };
     const apply = wanted.apply || keeper.record.setting.by === "command";
-    const steps = await runSteps(stepsOf(site, { apply, isApiReady, choose }), keeper, () => host.now(), progress);
+    const steps = await runSteps(stepsOf(site, { apply, isApiReady, choose }), site, progress);
     const isLeft = steps.some(({ outcome }) => outcome === "left to you");
     return {
       for: model.for,
@@ -95,8 +102,10 @@ export function stepsOf(site: Site, { apply, isApiReady, choose }: Circumstances
     directoriesStep(site),
     addressStep(site, choose),
     certificatesStep(site),
-    fileStep(site, "egress-config", "Egress configuration", egressConfig.host),
-    ...(tmpfiles === undefined ? [] : [fileStep(site, "tmpfiles", "Socket directory after a reboot", tmpfiles)]),
+    { name: "egress-config", title: "Egress configuration", ...placedFile(site, egressConfig.host) },
+    ...(tmpfiles === undefined
+      ? []
+      : [{ name: "tmpfiles", title: "Socket directory after a reboot", ...placedFile(site, tmpfiles) }]),
     serverStep(site),
     // From the moment of the change on all calls into the cluster need agents, so these come first where they can.
     ...(isApiReady ? [agents, setting] : [setting, agents]),

@@ -47,7 +47,7 @@ export const egressVolumes = { socket: "drawbridge-bootstrap-socket", config: "d
  * elsewhere that comes first, because every other order breaks the webhooks it calls.
  */
 export function createdObjects(model: BridgeModel): BridgeThing[] {
-  return [...settings(model), ...clusterObjects(model), ...server(model), ...hostPaths(model)];
+  return [...settings(model), ...clusterObjects(model), serverThing(model), ...hostPaths(model)];
 }
 
 /** The objects in the cluster: the part that can be removed from a workstation. */
@@ -79,10 +79,10 @@ function settings(model: BridgeModel): BridgeThing[] {
   return [{ type: "setting", of: "kube-apiserver", flag: name, value, volumes: Object.values(egressVolumes) }];
 }
 
-function server({ server: { form }, paths }: BridgeModel): BridgeThing[] {
-  if (form === "static-pod")
-    return [{ type: "static-pod", path: paths.staticPod, namespace: SERVER_NAMESPACE, name: SERVER_NAME }];
-  return form === "systemd" ? [{ type: "unit", path: paths.unit, name: SERVER_UNIT }] : [];
+export function serverThing({ server: { form }, paths }: BridgeModel): BridgeThing {
+  if (form === "process") return { type: "process", socket: paths.socket.server };
+  if (form === "systemd") return { type: "unit", path: paths.unit, name: SERVER_UNIT };
+  return { type: "static-pod", path: paths.staticPod, namespace: SERVER_NAMESPACE, name: SERVER_NAME };
 }
 
 function hostPaths({ for: topology, paths }: BridgeModel): BridgeThing[] {

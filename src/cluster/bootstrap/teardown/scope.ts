@@ -59,7 +59,6 @@ export function recordedScope({ record, model, directory }: RecordKeeper): Teard
     setting: record.setting,
     objects: distinct([...clusterObjects(model), ...olderLayout]),
     hostThings: distinct([
-      ...recorded.filter(isServer),
       ...onHost(createdObjects(model)),
       ...recorded.filter((thing) => !isParent(thing)),
       ...parents,

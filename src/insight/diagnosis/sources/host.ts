@@ -1,5 +1,6 @@
 /** The facts of the host that doctor runs on, and of the cluster that it can ask. */
 import { existsSync } from "node:fs";
+import { isIP } from "node:net";
 import { dirname, join } from "node:path";
 import { splitHostPort } from "../../../base/address.js";
 import { systemClock } from "../../../base/clock.js";
@@ -8,7 +9,6 @@ import { CheckFailure } from "../../../base/finding.js";
 import { httpGet } from "../../../base/http-get.js";
 import { chooseAddress } from "../../../cluster/bootstrap/address/choose.js";
 import { parsePrefix } from "../../../cluster/bootstrap/address/ip.js";
-import { findAddressRecord } from "../../../cluster/bootstrap/address/record.js";
 import { ports } from "../../../cluster/bootstrap/model/names.js";
 import { readEgress } from "../../../cluster/bootstrap/settings/egress-config.js";
 import { serverSettings } from "../../../cluster/bootstrap/settings/programs.js";
@@ -79,8 +79,8 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
       try {
         const { machine: machineNetworks, service: serviceNetworks } = await facts.get("networks");
         const choice = await chooseAddress({ env, host: host.network, machineNetworks, serviceNetworks });
-        const record = await findAddressRecord([pki, dirname(egressConfig)]);
-        return { ...choice, recorded: record?.target };
+        const [recorded] = model.serverAddresses;
+        return { ...choice, recorded: isIP(recorded) === 0 ? undefined : recorded };
       } catch (reason) {
         throw reason instanceof DrawbridgeError ? new CheckFailure(reason.message, reason.remedy) : reason;
       }

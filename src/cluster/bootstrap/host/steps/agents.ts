@@ -4,13 +4,14 @@ import { applyObject, type KubeManifest } from "../../../kube/apply.js";
 import { isTransient } from "../../../kube/errors.js";
 import { find } from "../../../kube/objects.js";
 import { collectionPath, namedPath, objectPath } from "../../../kube/paths.js";
-import type { KubeApi, KubeObject } from "../../../kube/port.js";
+import { isReady, type Pod } from "../../../kube/pods.js";
+import type { KubeApi } from "../../../kube/port.js";
 import { clusterObjects } from "../../model/created.js";
 import type { BridgeModel } from "../../model/model.js";
 import { AGENT_NAME, BOOTSTRAP_ONLY_SELECTOR } from "../../model/names.js";
 import { agentDaemonSet, agentNamespace, agentSecret } from "../../render/objects.js";
 import { waitFor } from "../host.js";
-import type { BridgeStep, Site, StepState } from "../step.js";
+import { type BridgeStep, lackAfter, type Site, type StepState } from "../step.js";
 import { readAgentCertificates } from "./host.js";
 import { healthUrl } from "./server.js";
 
@@ -100,13 +101,7 @@ export interface NodeConnection {
   readonly isConnected: boolean;
 }
 
-interface Conditioned extends KubeObject {
-  readonly spec?: { readonly nodeName?: string };
-  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
-}
-
 export function connectedStep(site: Site): BridgeStep {
-  const { host, timeoutMs } = site;
   const check = (): Promise<StepState> => checkConnections(site);
   return {
     name: "connected",
@@ -114,13 +109,10 @@ export function connectedStep(site: Site): BridgeStep {
     makes: async () => [],
     check,
     async do() {
-      const isSo = async () => (await check()).state === "done";
-      if (await waitFor(host, host.now() + timeoutMs, isSo, 500)) return;
-      const { detail } = await check();
-      throw new DrawbridgeError(
-        "DB_AGENTS_WAIT",
-        `Not every agent is connected after ${timeoutMs / 1000} s: ${detail}.`,
-      );
+      const lack = await lackAfter(site, check);
+      if (lack === undefined) return;
+      const sentence = `Not every agent is connected after ${site.timeoutMs / 1000} s: ${lack}.`;
+      throw new DrawbridgeError("DB_AGENTS_WAIT", sentence);
     },
   };
 }
@@ -150,23 +142,19 @@ async function checkConnections({ host, model, api }: Site): Promise<StepState> 
 
 export async function nodeConnections(kube: KubeApi, { namespace }: BridgeModel): Promise<NodeConnection[]> {
   const [nodes, pods] = await Promise.all([
-    kube.list<Conditioned>(collectionPath("Node"), { timeoutMs: 10_000 }),
-    kube.list<Conditioned>(collectionPath("Pod", namespace), {
+    kube.list(collectionPath("Node"), { timeoutMs: 10_000 }),
+    kube.list<Pod>(collectionPath("Pod", namespace), {
       labelSelector: `app=${AGENT_NAME}`,
       timeoutMs: 10_000,
     }),
   ]);
   const connected = new Set(
-    pods.items.filter((pod) => isTrue(pod) && !pod.metadata?.deletionTimestamp).map(({ spec }) => spec?.nodeName),
+    pods.items.filter((pod) => isReady(pod) && !pod.metadata?.deletionTimestamp).map(({ spec }) => spec?.nodeName),
   );
   return nodes.items.map((node) => {
     const name = node.metadata?.name ?? "";
-    return { node: name, isReady: isTrue(node), isConnected: connected.has(name) };
+    return { node: name, isReady: isReady(node), isConnected: connected.has(name) };
   });
-}
-
-function isTrue({ status }: Conditioned): boolean {
-  return status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false;
 }
 
 /** Whether an object has everything that is wanted, whatever else an API server has added to it. */

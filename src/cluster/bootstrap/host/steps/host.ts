@@ -1,18 +1,15 @@
-/** Where agents dial: kept beside the certificates, and the same at every run. */
-import { dirname } from "node:path";
+/** What the bridge needs on its host: directories, the address that agents dial, certificates and files. */
 import { DrawbridgeError } from "../../../../base/errors/error.js";
 import { roughDuration } from "../../../../base/text.js";
 import type { PkiManifest } from "../../../../tunnel/pki/manifest.js";
-import type { BootstrapOptions } from "../../../../tunnel/pki/profiles.js";
 import { ADDRESS_VARIABLES, type AddressChoice, chooseAddress } from "../../address/choose.js";
-import { keepAddress, readAddressRecord } from "../../address/record.js";
 import type { BridgeThing } from "../../model/created.js";
-import type { BridgeModel } from "../../model/model.js";
 import { pkiFile } from "../../model/names.js";
 import type { AgentCertificates } from "../../render/objects.js";
-import { type RenderedFile, renderedFiles } from "../../render/render.js";
+import { renderedFiles } from "../../render/render.js";
 import type { Host } from "../host.js";
-import type { BridgeStep, Site, StepState } from "../step.js";
+import type { BridgeRecord } from "../record.js";
+import type { BridgeStep, Site } from "../step.js";
 
 export interface GivenAddress {
   /** From the command line. */
@@ -24,66 +21,53 @@ export interface GivenAddress {
  * Where agents can dial this host as it is now. What was given the first time need not be given again, and an address that
  * still leads here is still good, also when the host has others by now.
  */
-export async function addressNow(host: Host, given: GivenAddress, model?: BridgeModel): Promise<AddressChoice> {
+export async function addressNow(host: Host, given: GivenAddress, record?: BridgeRecord): Promise<AddressChoice> {
   const { address, env } = given;
   const isGiven = address !== undefined || ADDRESS_VARIABLES.some((name) => env[name]);
-  const earlier = isGiven || model === undefined ? undefined : await earlierAddress(host, model);
-  const value = address ?? earlier;
+  const value = isGiven || record === undefined ? address : await earlierAddress(host, record);
   const flag = value === undefined ? undefined : { name: "--address", value };
   return chooseAddress({ flag, env, host: host.network });
 }
 
-async function earlierAddress(host: Host, model: BridgeModel): Promise<string | undefined> {
-  const [address] = model.serverAddresses;
-  const kept = await readAddressRecord(host.files.real(addressDirectory(model)));
+async function earlierAddress(host: Host, { address: kept, options }: BridgeRecord): Promise<string | undefined> {
+  const [address] = options.serverAddresses ?? [];
   const wasGiven = kept?.source === "flag" || kept?.source === "environment";
   const isOwn = (await host.network.globalAddresses()).some((own) => own.address === address);
   return wasGiven || isOwn ? address : undefined;
 }
 
-/** `choose` looks at the host as it is now. */
-export function addressStep({ host, model }: Site, choose: () => Promise<AddressChoice>): BridgeStep {
+/** The address is recorded, and the same at every run. `choose` looks at the host as it is now. */
+export function addressStep({ model, keeper }: Site, choose: () => Promise<AddressChoice>): BridgeStep {
+  const [given] = model.serverAddresses;
+  const changeOf = ({ target, source }: AddressChoice): string | undefined =>
+    target === given
+      ? undefined
+      : `The bridge was made for ${given}, but the address of this host is now ${target} (from ${source})`;
   return {
     name: "address",
     title: "Address that agents dial",
     makes: async () => [],
     async check() {
       const choice = await choose();
-      const changed = changeOf(model, choice);
+      const changed = changeOf(choice);
       if (changed !== undefined) return { state: "wrong", detail: changed };
       const detail = `${choice.target} (from ${choice.source})`;
-      const kept = await readAddressRecord(host.files.real(addressDirectory(model)));
-      return { state: kept === undefined ? "missing" : "done", detail };
+      return { state: keeper.record.address === undefined ? "missing" : "done", detail };
     },
     async do() {
       const choice = await choose();
-      const changed = changeOf(model, choice);
+      const changed = changeOf(choice);
       if (changed !== undefined) throw new DrawbridgeError("DB_ADDRESS_CHANGED", `${changed}.`);
-      await keepAddress(host.files.real(addressDirectory(model)), choice);
+      const { target, sans, source } = choice;
+      await keeper.change({ address: { target, sans, source } });
     },
   };
 }
 
-function changeOf({ serverAddresses: [given] }: BridgeModel, { target, source }: AddressChoice): string | undefined {
-  if (target === given) return undefined;
-  return `The bridge was made for ${given}, but the address of this host is now ${target} (from ${source})`;
-}
-
-export function addressDirectory({ paths }: BridgeModel): string {
-  return dirname(paths.egressConfig.host);
-}
-
-/** The names of the server's certificate as they were chosen the first time. */
-export async function keptNames(host: Host, model: BridgeModel): Promise<readonly string[]> {
-  const kept = await readAddressRecord(host.files.real(addressDirectory(model)));
-  return kept?.sans ?? model.serverAddresses;
-}
-
 /** Makes the directories that are the bridge's alone. */
-export function directoriesStep({ host, model }: Site): BridgeStep {
+export function directoriesStep({ host: { files }, model }: Site): BridgeStep {
   // The certificates' directory appears together with what is in it.
   const own = model.paths.ownDirectories.filter(({ path }) => path !== model.paths.pki.host);
-  const { files } = host;
   return {
     name: "directories",
     title: "Directories",
@@ -106,11 +90,7 @@ export function directoriesStep({ host, model }: Site): BridgeStep {
     },
     async do() {
       for (const { path, mode } of own) {
-        const status = await files.status(path);
-        if (status !== undefined && status.kind !== "directory") {
-          throw new DrawbridgeError("DB_BRIDGE_EXISTS", `${path} is there already and is not a directory.`);
-        }
-        for (const parent of await files.missingAbove(path)) await files.makeDirectory(parent, 0o755);
+        await files.preparePlace(path, "directory");
         const isSockets = path === model.paths.socketDirectory.host;
         await files.makeDirectory(path, mode, isSockets ? model.server.socketGroup : undefined);
       }
@@ -122,56 +102,41 @@ function octal(mode: number): string {
   return mode.toString(8).padStart(4, "0");
 }
 
-/** A rendered file in its place on the host. */
-export function fileStep(site: Site, name: string, title: string, path: string): BridgeStep {
-  const { host } = site;
-  const file = placedFile(site, path);
+/** A rendered file in its place on the host; `thing` names it in the record. */
+export function placedFile(
+  { host: { files }, model }: Site,
+  path: string,
+  thing: BridgeThing = { type: "file", path },
+): Pick<BridgeStep, "makes" | "check" | "do"> {
+  const file = renderedFiles(model).find((candidate) => candidate.path === path);
+  if (file === undefined) throw new Error(`nothing is rendered for ${path}`);
+  const { text, mode } = file;
   return {
-    name,
-    title,
-    makes: async () => [...(await parentsOf(host, file)), { type: "file", path }],
-    check: () => checkFile(host, file),
-    do: () => putFile(host, file),
+    async makes() {
+      const parents = await files.missingAbove(path);
+      return [...parents.map((parent): BridgeThing => ({ type: "parent", path: parent })), thing];
+    },
+    async check() {
+      const status = await files.status(path);
+      if (status === undefined) return { state: "missing", detail: `${path} is not there` };
+      if (status.kind !== "file") return { state: "wrong", detail: `${path} is not a file` };
+      const same = status.mode === mode && (await files.read(path)) === text;
+      return same ? { state: "done", detail: path } : { state: "wrong", detail: `${path} is not as it should be` };
+    },
+    async do() {
+      await files.preparePlace(path, "file");
+      await files.write(path, text, mode);
+    },
   };
 }
 
-type PlacedFile = RenderedFile & { readonly path: string };
-
-/** The rendered file that belongs at that path of the host. */
-export function placedFile({ model }: Site, path: string): PlacedFile {
-  const file = renderedFiles(model).find((candidate) => candidate.path === path);
-  if (file === undefined) throw new Error(`nothing is rendered for ${path}`);
-  return { ...file, path };
-}
-
-export async function parentsOf(host: Host, { path }: PlacedFile): Promise<BridgeThing[]> {
-  return (await host.files.missingAbove(path)).map((parent) => ({ type: "parent", path: parent }));
-}
-
-export async function checkFile(host: Host, { path, text, mode }: PlacedFile): Promise<StepState> {
-  const status = await host.files.status(path);
-  if (status === undefined) return { state: "missing", detail: `${path} is not there` };
-  if (status.kind !== "file") return { state: "wrong", detail: `${path} is not a file` };
-  const same = status.mode === mode && (await host.files.read(path)) === text;
-  return same ? { state: "done", detail: path } : { state: "wrong", detail: `${path} is not as it should be` };
-}
-
-export async function putFile(host: Host, { path, text, mode }: PlacedFile): Promise<void> {
-  const status = await host.files.status(path);
-  if (status !== undefined && status.kind !== "file") {
-    throw new DrawbridgeError("DB_BRIDGE_EXISTS", `${path} is there already and is not a file.`);
-  }
-  for (const parent of await host.files.missingAbove(path)) await host.files.makeDirectory(parent, 0o755);
-  await host.files.write(path, text, mode);
-}
-
 /** Makes the certificates of signer, server and agents once, for the whole life of the bridge. */
-export function certificatesStep(site: Site): BridgeStep {
-  const { host, model } = site;
+export function certificatesStep({ host, model, keeper }: Site): BridgeStep {
   const directory = model.paths.pki.host;
   const real = host.files.real(directory);
-  const options = async (): Promise<BootstrapOptions> => ({
-    ipAddresses: await keptNames(host, model),
+  /** The names of the server's certificate as they were chosen the first time. */
+  const options = () => ({
+    ipAddresses: keeper.record.address?.sans ?? model.serverAddresses,
     validForMs: model.validForMs,
   });
   return {
@@ -179,16 +144,17 @@ export function certificatesStep(site: Site): BridgeStep {
     title: "Certificates",
     makes: async () => [{ type: "directory", path: directory }],
     async check() {
-      const { pkiDifferences, readPkiManifest: readManifest } = await import("../../../../tunnel/pki/manifest.js");
-      const manifest = await readManifest(real);
+      const { pkiDifferences, readPkiManifest } = await import("../../../../tunnel/pki/manifest.js");
+      const manifest = await readPkiManifest(real);
       if (manifest === undefined) return { state: "missing", detail: `none in ${directory}` };
       // As of the day they were made: whether their time is over is asked for apart.
       const asMade = new Date(manifest.madeAt);
-      const differences = await pkiDifferences(real, manifest, "bootstrap", await options(), asMade);
+      const differences = await pkiDifferences(real, manifest, "bootstrap", options(), asMade);
       if (differences.length > 0) return { state: "wrong", detail: differences.join("; ") };
-      const leftMs = endOf(manifest) - host.now();
-      if (leftMs <= 0) return { state: "wrong", detail: `they ended ${endText(manifest)}` };
-      return { state: "done", detail: `valid until ${endText(manifest)}, ${roughDuration(leftMs)} left` };
+      const leftMs = endOf(manifest).getTime() - host.now();
+      const end = endOf(manifest).toISOString();
+      if (leftMs <= 0) return { state: "wrong", detail: `they ended ${end}` };
+      return { state: "done", detail: `valid until ${end}, ${roughDuration(leftMs)} left` };
     },
     async do() {
       const { state, detail } = await this.check();
@@ -197,16 +163,16 @@ export function certificatesStep(site: Site): BridgeStep {
         throw new DrawbridgeError(code, `The certificates in ${directory} cannot be used: ${detail}.`);
       }
       const { certificatesFor, writePki } = await import("../../../../tunnel/pki/write-pki.js");
-      await writePki(real, await certificatesFor("bootstrap", await options(), new Date(host.now())));
+      await writePki(real, await certificatesFor("bootstrap", options(), new Date(host.now())));
     },
   };
 }
 
 /** When the first of them ends, ISO 8601; undefined without certificates. */
 export async function certificatesEnd({ host, model }: Pick<Site, "host" | "model">): Promise<string | undefined> {
-  const { readPkiManifest: readManifest } = await import("../../../../tunnel/pki/manifest.js");
-  const manifest = await readManifest(host.files.real(model.paths.pki.host));
-  return manifest && endText(manifest);
+  const { readPkiManifest } = await import("../../../../tunnel/pki/manifest.js");
+  const manifest = await readPkiManifest(host.files.real(model.paths.pki.host));
+  return manifest && endOf(manifest).toISOString();
 }
 
 /** The agents' part of a PKI directory; the pair is checked before it is used anywhere. */
@@ -220,10 +186,6 @@ export async function readAgentCertificates(directory: string): Promise<AgentCer
   return { cert: cert!, key: key!, ca: ca! };
 }
 
-function endOf({ signers, leaves }: PkiManifest): number {
-  return Math.min(...[...signers, ...leaves].map(({ notAfter }) => Date.parse(notAfter)));
-}
-
-function endText(manifest: PkiManifest): string {
-  return new Date(endOf(manifest)).toISOString();
+function endOf({ signers, leaves }: PkiManifest): Date {
+  return new Date(Math.min(...[...signers, ...leaves].map(({ notAfter }) => Date.parse(notAfter))));
 }
