@@ -171,7 +171,7 @@ const addressCertified = bundleCheck(
     const isCertified = (host: string) => servers.some(({ certificate }) => isFor(certificate, host));
     const likelihood = bundle.failing("san").length > 0 ? "certain" : "likely";
     const remedy =
-      "The address of the host changed after the certificates were made, or the manifests come from another host: make both again for one address (bridge-address.json beside the certificates names the first one).";
+      "The address of the host changed after the certificates were made, or the manifests come from another host: make both again for one address.";
     return dialledHosts(bundle)
       .filter(({ host }) => servers.length > 0 && !isCertified(host))
       .map(({ host, seen }) => {

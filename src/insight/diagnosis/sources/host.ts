@@ -1,7 +1,7 @@
 /** The facts of the host that doctor runs on, and of the cluster that it can ask. */
 import { existsSync } from "node:fs";
 import { isIP } from "node:net";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { splitHostPort } from "../../../base/address.js";
 import { systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf, reasonOf } from "../../../base/errors/error.js";
