@@ -44,11 +44,6 @@ export interface ListenerReading {
   readonly closed: Readonly<Partial<Record<CloseReason, number>>>;
 }
 
-export interface ConnectionsOptions {
-  readonly clock?: Clock;
-  readonly descriptors?: Descriptors;
-}
-
 export class Connections {
   /** Sockets that listeners accepted and that are open. */
   held = 0;
@@ -68,7 +63,10 @@ export class Connections {
   #fullAt = Number.NEGATIVE_INFINITY;
   #fullBecause = "";
 
-  constructor({ clock = systemClock, descriptors = processDescriptors }: ConnectionsOptions = {}) {
+  constructor({
+    clock = systemClock,
+    descriptors = processDescriptors,
+  }: { clock?: Clock; descriptors?: Descriptors } = {}) {
     this.#clock = clock;
     this.#descriptors = descriptors;
     this.#reserve = Math.min(64, Math.max(16, Math.floor(descriptors.limit / 8)));
@@ -94,12 +92,13 @@ export class Connections {
   readings(): readonly ListenerReading[] {
     const sums = new Map<string, ListenerReading>();
     for (const { name, open, pending, known, closed } of this.#listeners) {
-      const { open: others = 0, pending: othersPending = 0, closed: othersClosed = {} } = sums.get(name) ?? {};
-      const sum: Partial<Record<CloseReason, number>> = { ...othersClosed };
+      const others = sums.get(name) ?? { open: 0, pending: 0, closed: {} };
+      const sum: Partial<Record<CloseReason, number>> = { ...others.closed };
       for (const [reason, count] of Object.entries(closed) as [CloseReason, number][]) {
         sum[reason] = (sum[reason] ?? 0) + count;
       }
-      sums.set(name, { name, open: open + others, pending: pending.size + known.size + othersPending, closed: sum });
+      const waiting = pending.size + known.size + others.pending;
+      sums.set(name, { name, open: open + others.open, pending: waiting, closed: sum });
     }
     return [...sums.values()];
   }
@@ -151,7 +150,7 @@ export class Connections {
     const { maxPending, maxConnections, isEssential } = listener.limits;
     if (pending.size > maxPending) pending.first?.close("pending-limit");
     if (listener.open > maxConnections) this.#dispensable(listener, newcomer).close("connection-limit");
-    if (!isEssential && this.#pendingInAll() > this.#maxPendingInAll()) this.#oldest()?.close("pending-limit");
+    if (!isEssential && this.#hasTooManyPending()) this.#oldest()?.close("pending-limit");
     if (!newcomer.isOpen || this.#free() >= (isEssential ? this.#reserve / 4 : this.#reserve)) return;
     const isOwn = isEssential && pending.first !== newcomer;
     ((isOwn ? pending.first : this.#oldest()) ?? newcomer).close("descriptor-limit");
@@ -163,17 +162,15 @@ export class Connections {
     return (limits.isEssential ? busy.first : undefined) ?? newcomer;
   }
 
-  #pendingInAll(): number {
-    let sum = 0;
-    for (const { limits, pending } of this.#listeners) if (!limits.isEssential) sum += pending.size;
-    return sum;
-  }
-
-  /** Twice what one listener may have. */
-  #maxPendingInAll(): number {
-    let largest = 0;
-    for (const { limits } of this.#listeners) if (!limits.isEssential) largest = Math.max(largest, limits.maxPending);
-    return 2 * largest;
+  /** All listeners together may have twice as many as one. */
+  #hasTooManyPending(): boolean {
+    let [sum, most] = [0, 0];
+    for (const { limits, pending } of this.#listeners) {
+      if (limits.isEssential) continue;
+      sum += pending.size;
+      most = Math.max(most, limits.maxPending);
+    }
+    return sum > 2 * most;
   }
 
   #oldest(): Connection | undefined {

@@ -58,7 +58,10 @@ async function hold<T>(path: string, run: () => Promise<T>, waitMs: number): Pro
   } finally {
     await rm(mine, { force: true });
   }
-  const renewal = setInterval(() => void renew(path), RENEW_MS).unref();
+  const renewal = setInterval(() => {
+    const now = systemClock.date() / 1000;
+    utimes(path, now, now).catch(() => undefined);
+  }, RENEW_MS).unref();
   try {
     return await run();
   } finally {
@@ -67,14 +70,9 @@ async function hold<T>(path: string, run: () => Promise<T>, waitMs: number): Pro
   }
 }
 
-async function renew(path: string): Promise<void> {
-  const now = systemClock.date() / 1000;
-  await utimes(path, now, now).catch(() => undefined);
-}
-
 async function acquire(mine: string, path: string): Promise<boolean> {
-  if (await isTaken(mine, path)) await discardOfNobody(path, `${mine}.old`);
-  else return true;
+  if (!(await isTaken(mine, path))) return true;
+  await discardOfNobody(path, `${mine}.old`);
   return !(await isTaken(mine, path));
 }
 

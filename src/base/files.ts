@@ -16,41 +16,34 @@ export interface FileContent {
   readonly path: string;
   readonly content: string | Uint8Array;
   readonly mode: number;
-}
-
-export interface ReplaceOptions {
   /** The temporary file's path, for a caller that has to find it again after a crash; a file at that path is removed. */
   readonly temporary?: string;
-  /** Tests pass operations that fail. */
-  readonly fs?: Pick<typeof nodeFs, "open" | "rename" | "rm">;
 }
 
+/** Operations that can fail; tests pass their own. */
+type FileOperations = Pick<typeof nodeFs, "open" | "rename" | "rm">;
+
 /** Creates the file, or replaces the one at its path. */
-export async function replaceFile(
+export function replaceFile(
   path: string,
   content: string | Uint8Array,
   mode: number,
-  { temporary = temporaryPathFor(path), fs = nodeFs }: ReplaceOptions = {},
+  { fs, ...options }: { readonly temporary?: string; readonly fs?: FileOperations } = {},
 ): Promise<void> {
-  try {
-    await fs.rm(temporary, { force: true });
-    await createFile(temporary, content, mode, fs);
-    await fs.rename(temporary, path);
-  } catch (reason) {
-    await fs.rm(temporary, { force: true }).catch(() => undefined);
-    throw reason;
-  }
-  await syncDirectory(dirname(path));
+  return replaceFiles([{ path, content, mode, ...options }], fs);
 }
 
 /** Replaces several files in the given order; none takes its name before all of them are complete on disk. */
-export async function replaceFiles(files: readonly FileContent[]): Promise<void> {
-  const staged = files.map((file) => ({ ...file, temporary: temporaryPathFor(file.path) }));
+export async function replaceFiles(files: readonly FileContent[], fs: FileOperations = nodeFs): Promise<void> {
+  const staged = files.map((file) => ({ temporary: temporaryPathFor(file.path), ...file }));
   try {
-    for (const { temporary, content, mode } of staged) await createFile(temporary, content, mode);
-    for (const { temporary, path } of staged) await nodeFs.rename(temporary, path);
+    for (const { temporary, content, mode } of staged) {
+      await fs.rm(temporary, { force: true });
+      await createFile(temporary, content, mode, fs);
+    }
+    for (const { temporary, path } of staged) await fs.rename(temporary, path);
   } catch (reason) {
-    for (const { temporary } of staged) await nodeFs.rm(temporary, { force: true }).catch(() => undefined);
+    for (const { temporary } of staged) await fs.rm(temporary, { force: true }).catch(() => undefined);
     throw reason;
   }
   for (const directory of new Set(files.map(({ path }) => dirname(path)))) await syncDirectory(directory);

@@ -24,7 +24,8 @@ export function listenOn(
   return new Promise((resolve, reject) => {
     const onError = (reason: Error): void => reject(listenError(what, nameOf(where), reason));
     server.once("error", onError);
-    server.listen({ ...placeOf(where), backlog: BACKLOG }, () => {
+    const place = "path" in where || where.host !== "" ? where : { port: where.port };
+    server.listen({ ...place, backlog: BACKLOG }, () => {
       server.off("error", onError);
       // Accept errors (no descriptors left, say) are that peer's loss, not the process's.
       server.on("error", () => {});
@@ -32,10 +33,6 @@ export function listenOn(
       resolve();
     });
   });
-}
-
-function placeOf(where: Where): Where {
-  return "path" in where || where.host !== "" ? where : { port: where.port };
 }
 
 function nameOf(where: Where): string {

@@ -130,7 +130,10 @@ export async function* tarEntries(
   let override: Override = {};
   try {
     for (let members = 0; ; members++) {
-      const header = await nextHeader(source);
+      const block = await source.take(BLOCK);
+      // An archive without an end marker was still being written.
+      if (block.length < BLOCK) throw cutShort();
+      const header = readHeader(block);
       if (header === undefined) {
         // Read to the end of the stream, where a checksum of gzip may still fail.
         await source.skip(limits.bytes - source.taken);
@@ -149,19 +152,12 @@ export async function* tarEntries(
           yield entryOf(source, override.path ?? header.name, size, header);
         override = {};
       }
-      const left = end - source.taken;
-      if ((await source.skip(left)) < left) throw cutShort();
+      await source.skip(end - source.taken);
+      if (source.taken < end) throw cutShort();
     }
   } finally {
     await source.close();
   }
-}
-
-async function nextHeader(source: ByteSource): Promise<TarHeader | undefined> {
-  const block = await source.take(BLOCK);
-  // An archive without an end marker was still being written.
-  if (block.length < BLOCK) throw cutShort();
-  return readHeader(block);
 }
 
 function entryOf(source: ByteSource, name: string, size: number, { modifiedAt }: TarHeader): TarEntry {
@@ -170,12 +166,9 @@ function entryOf(source: ByteSource, name: string, size: number, { modifiedAt }:
     size,
     modifiedAt,
     async *content() {
-      let length = 0;
-      for await (const piece of source.pieces(size)) {
-        length += piece.length;
-        yield piece;
-      }
-      if (length < size) throw cutShort();
+      const end = source.taken + size;
+      yield* source.pieces(size);
+      if (source.taken < end) throw cutShort();
     },
   };
 }
@@ -297,10 +290,8 @@ class ByteSource {
     }
   }
 
-  async skip(length: number): Promise<number> {
-    let skipped = 0;
-    for await (const piece of this.pieces(length)) skipped += piece.length;
-    return skipped;
+  async skip(length: number): Promise<void> {
+    for await (const _ of this.pieces(length));
   }
 
   async close(): Promise<void> {

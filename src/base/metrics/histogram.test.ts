@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { goFloat } from "./histogram.js";
-import { MetricsRegistry } from "./registry.js";
+import { goFloat, MetricsRegistry } from "./registry.js";
 
 describe("goFloat", () => {
   test.each([
@@ -39,9 +38,9 @@ describe("DurationHistogram", () => {
   test("keeps one series per set of labels", async () => {
     const registry = new MetricsRegistry();
     const histogram = registry.histogram("walk_seconds", "A walk.", [1]);
-    histogram.observeWith({ dog: "Rex" }, 0.5);
-    histogram.observeWith({ dog: "Rex" }, 2);
-    histogram.observeWith({ dog: "Bello" }, 0.5);
+    histogram.observe(0.5, { dog: "Rex" });
+    histogram.observe(2, { dog: "Rex" });
+    histogram.observe(0.5, { dog: "Bello" });
     const text = registry.text();
     expect(text).toContain('walk_seconds_bucket{dog="Rex",le="1"} 1\n');
     expect(text).toContain('walk_seconds_count{dog="Rex"} 2\n');

@@ -4,8 +4,9 @@
  */
 import { readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
+import { Subscriptions } from "../channel.js";
 import { type Connections, processConnections, processDescriptors } from "../connections.js";
-import type { MetricsRegistry, Sample } from "./registry.js";
+import { MetricsRegistry, type Sample } from "./registry.js";
 
 export function processMetrics(registry: MetricsRegistry): void {
   const gauge = (name: string, help: string, read: () => number) => registry.gauge(name, help, () => orNotKnown(read));
@@ -21,7 +22,10 @@ export function processMetrics(registry: MetricsRegistry): void {
   );
   gauge("process_resident_memory_bytes", "Resident memory size in bytes.", () => process.memoryUsage.rss());
   if (process.platform === "linux") {
-    gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.", virtualMemory);
+    gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.", () => {
+      const kilobytes = /^VmSize:\s+(\d+) kB/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
+      return Number(kilobytes) * 1024;
+    });
     gauge("process_open_fds", "Number of open file descriptors.", () => processDescriptors.count() ?? Number.NaN);
     gauge("process_max_fds", "Maximum number of open file descriptors.", () => processDescriptors.limit);
   }
@@ -56,11 +60,6 @@ function orNotKnown(read: () => number): number {
   }
 }
 
-function virtualMemory(): number {
-  const kilobytes = /^VmSize:\s+(\d+) kB/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
-  return Number(kilobytes) * 1024;
-}
-
 /** The connections that the process's listeners hold, in every role. */
 export function connectionMetrics(registry: MetricsRegistry, connections: Connections = processConnections): void {
   registry.gauge("drawbridge_connections_open", "Connections that a listener accepted and that are open.", () =>
@@ -80,4 +79,14 @@ export function connectionMetrics(registry: MetricsRegistry, connections: Connec
       }
     },
   );
+}
+
+/** The metrics of one server, agent or sidecar, with the subscriptions that count its events. */
+export class EventMetrics extends Subscriptions {
+  readonly registry = new MetricsRegistry();
+
+  constructor(source: object) {
+    super(source);
+    processMetrics(this.registry);
+  }
 }

@@ -3,8 +3,6 @@
  * memory; and because Go's output is the contract: families by name, none before its first sample.
  */
 
-import { DurationHistogram } from "./histogram.js";
-
 export type Labels = Readonly<Record<string, string>>;
 
 export type Sample = readonly [labels: Labels, value: number, suffix?: string];
@@ -82,11 +80,30 @@ function numberText(value: number): string {
   return value === Number.NEGATIVE_INFINITY ? "-Inf" : String(value);
 }
 
+/** Values of one family, one for each set of labels. */
+class Series<Value> {
+  readonly #byKey = new Map<string, readonly [labels: Labels, value: Value]>();
+
+  of(labels: Labels, first: () => Value): Value {
+    const key = seriesKey(labels);
+    let series = this.#byKey.get(key);
+    if (series === undefined) {
+      series = [labels, first()];
+      this.#byKey.set(key, series);
+    }
+    return series[1];
+  }
+
+  all(): (readonly [labels: Labels, value: Value])[] {
+    return [...this.#byKey.values()];
+  }
+}
+
 export class EventCounter implements Family {
   readonly type = "counter";
   readonly name: string;
   readonly help: string;
-  readonly #series = new Map<string, { readonly labels: Labels; value: number }>();
+  readonly #series = new Series<{ count: number }>();
 
   constructor(name: string, help: string) {
     this.name = name;
@@ -94,13 +111,30 @@ export class EventCounter implements Family {
   }
 
   inc(labels: Labels = {}, by = 1): void {
-    const key = seriesKey(labels);
-    const series = this.#series.get(key);
-    if (series === undefined) this.#series.set(key, { labels, value: by });
-    else series.value += by;
+    this.#series.of(labels, () => ({ count: 0 })).count += by;
   }
 
-  readonly samples = (): Iterable<Sample> => [...this.#series.values()].map(({ labels, value }) => [labels, value]);
+  readonly samples = (): Iterable<Sample> => this.#series.all().map(([labels, { count }]) => [labels, count]);
+}
+
+export class DurationHistogram implements Family {
+  readonly type = "histogram";
+  readonly name: string;
+  readonly help: string;
+  readonly #bounds: readonly number[];
+  readonly #series = new Series<DurationCounts>();
+
+  constructor(name: string, help: string, bounds: readonly number[]) {
+    this.name = name;
+    this.help = help;
+    this.#bounds = bounds;
+  }
+
+  observe(seconds: number, labels: Labels = {}): void {
+    this.#series.of(labels, () => new DurationCounts(this.#bounds)).observe(seconds);
+  }
+
+  readonly samples = (): Iterable<Sample> => this.#series.all().flatMap((series) => histogramSamples(...series));
 }
 
 function addedUp(samples: Iterable<Sample>): Iterable<Sample> {
@@ -114,4 +148,46 @@ function addedUp(samples: Iterable<Sample>): Iterable<Sample> {
 
 function seriesKey(labels: Labels): string {
   return Object.values(labels).join("\0");
+}
+
+/** Observations by bucket: plain numbers, cheap enough to be counted for every flush. */
+export class DurationCounts {
+  readonly bounds: readonly number[];
+  /** Observations per bucket, not cumulated; the last one is above all bounds. */
+  readonly counts: Float64Array;
+  sum = 0;
+
+  /** `bounds`: the buckets' upper bounds in seconds, ascending. */
+  constructor(bounds: readonly number[]) {
+    this.bounds = bounds;
+    this.counts = new Float64Array(bounds.length + 1);
+  }
+
+  observe(seconds: number): void {
+    let bucket = 0;
+    while (bucket < this.bounds.length && seconds > this.bounds[bucket]!) bucket++;
+    this.counts[bucket]! += 1;
+    this.sum += seconds;
+  }
+}
+
+/** The samples of a histogram family for one set of labels; none before the first observation. */
+export function histogramSamples(labels: Labels, { bounds, counts, sum }: DurationCounts): Sample[] {
+  if (!counts.some((count) => count > 0)) return [];
+  const samples: Sample[] = [];
+  let total = 0;
+  for (const [bucket, count] of counts.entries()) {
+    total += count;
+    const bound = bounds[bucket];
+    const le = bound === undefined ? "+Inf" : goFloat(bound);
+    samples.push([{ ...labels, le }, total, "_bucket"]);
+  }
+  samples.push([labels, sum, "_sum"], [labels, total, "_count"]);
+  return samples;
+}
+
+/** A bucket bound as Go spells it, for Prometheus 2 compares `le` as text: exponents below 1e-4, with two digits. */
+export function goFloat(value: number): string {
+  if (value === 0 || value >= 1e-4) return String(value);
+  return value.toExponential().replace(/e-(\d)$/, "e-0$1");
 }

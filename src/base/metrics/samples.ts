@@ -13,11 +13,9 @@ export function samplesOf(page: string, metric: string): MetricSample[] {
   return page.split("\n").flatMap((text) => {
     const [, found, labels = "", value = ""] = LINE.exec(text) ?? [];
     if (found !== metric) return [];
-    const pairs = [...labels.matchAll(LABEL)].map(([, key = "", raw = ""]) => [key, unescaped(raw)] as const);
+    const pairs = [...labels.matchAll(LABEL)].map(([, key = "", raw = ""]) => {
+      return [key, raw.replace(/\\(.)/g, (_, letter: string) => (letter === "n" ? "\n" : letter))] as const;
+    });
     return [{ labels: new Map(pairs), value: Number(value) }];
   });
-}
-
-function unescaped(raw: string): string {
-  return raw.replace(/\\(.)/g, (_, letter: string) => (letter === "n" ? "\n" : letter));
 }

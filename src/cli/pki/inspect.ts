@@ -40,25 +40,23 @@ function reportText({ path, set, certificates, findings }: InspectionReport, now
 }
 
 function certificateText(certificate: InspectedCertificate, now: Date): string {
-  const { file, use, subject, chain, issuer, names, usages, mode, fipsObjection } = certificate;
+  const { file, use, subject, chain, issuer, names, usages, mode, fipsObjection, isAuthority, pathLength } =
+    certificate;
+  const limit = pathLength === undefined ? "" : `, path length ${pathLength}`;
   const rows: [string, string][] = [
     ["subject", subject],
     ["chain", chain === undefined ? `does not verify; issuer is ${issuer}` : chain.join(" < ")],
     ["for", names.join(", ") || "no address"],
-    ["usage", usages?.join(", ") ?? (certificate.isAuthority ? authority(certificate) : "any")],
+    ["usage", usages?.join(", ") ?? (isAuthority ? `signs certificates${limit}` : "any")],
     ["valid", validity(certificate, now)],
     ["key", keyText(certificate)],
     ["FIPS", fipsObjection === undefined ? "acceptable" : `refused: ${fipsObjection}`],
   ];
   const shown = rows.filter(([name, text]) => name !== "for" || text !== "no address" || use === "server");
   return [
-    `\n  ${basename(file)} (${use ?? (certificate.isAuthority ? "signer" : "unknown use")}, mode ${mode})\n`,
+    `\n  ${basename(file)} (${use ?? (isAuthority ? "signer" : "unknown use")}, mode ${mode})\n`,
     ...shown.map(([name, text]) => `    ${name.padEnd(8)}${text}\n`),
   ].join("");
-}
-
-function authority({ pathLength }: InspectedCertificate): string {
-  return `signs certificates${pathLength === undefined ? "" : `, path length ${pathLength}`}`;
 }
 
 function validity({ notBefore, notAfter }: InspectedCertificate, now: Date): string {

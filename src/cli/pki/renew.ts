@@ -1,8 +1,7 @@
 /** `drawbridge pki renew`: issue again what is about to expire, and change signers without a gap. */
 
-import * as signers from "../../tunnel/pki/renew.js";
-import { renewPki } from "../../tunnel/pki/renew.js";
-import { type Values, yesNo } from "../flags/flag.js";
+import { dropFormerSigners, type Renewal, renewPki, replaceSigners } from "../../tunnel/pki/renew.js";
+import { yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { dirFlag, listed } from "./shared.js";
@@ -21,38 +20,18 @@ export default defineCommand({
     "Issues again what is about to expire, damaged or of a former signer, in a directory whose signer's key was kept.",
   examples: ["drawbridge pki renew --dir tls"],
   flags,
-  async run(flags) {
-    const steps = [
-      flags.all && "all",
-      flags.newSigners && "new-signers",
-      flags.dropFormerSigners && "drop-former-signers",
-    ];
+  async run({ dir, all, newSigners, dropFormerSigners: drop }) {
+    const steps = [all && "all", newSigners && "new-signers", drop && "drop-former-signers"];
     const [one, other] = steps.filter((step) => step !== false);
     if (other !== undefined) throw refused(`--${one} and --${other} are steps of their own; give one of them`);
-    return renewal(flags);
+    const done = newSigners ? replaceSigners(dir) : drop ? dropFormerSigners(dir) : renewPki(dir, { all });
+    return { dir, ...(await done) };
   },
   show: renewalText,
 });
 
-const NONE: readonly string[] = [];
-
-async function renewal({ dir, all, newSigners, dropFormerSigners }: Values<typeof flags>) {
-  if (newSigners || dropFormerSigners) {
-    const change = await (newSigners ? signers.replaceSigners(dir) : signers.dropFormerSigners(dir));
-    return { dir, renewed: NONE, extended: NONE, ...change };
-  }
-  return { dir, replaced: NONE, dropped: NONE, ...(await renewPki(dir, { all })) };
-}
-
-function renewalText({
-  dir,
-  renewed,
-  extended,
-  replaced,
-  dropped,
-  former,
-  manifest,
-}: Awaited<ReturnType<typeof renewal>>) {
+function renewalText({ dir, ...renewal }: Renewal & { readonly dir: string }) {
+  const { renewed, extended, replaced, dropped, former, manifest } = renewal;
   const list = (names: readonly string[]) => listed(manifest, names);
   if (replaced.length > 0) {
     return `New signers in ${dir}, beside the former ones in the bundles:\n${list(replaced)}${NEXT.replaced}`;

@@ -120,7 +120,7 @@ export class ProxyAgent {
           observer: this.flights?.open(number, serverId),
         }),
       onClosed: (end) => {
-        endTimeBox();
+        endTimeBox?.();
         this.#links.delete(link);
         this.flights?.close(number);
         this.#servers.forget(link);
@@ -132,7 +132,8 @@ export class ProxyAgent {
         agentServerDisconnected.publish({ source: this, serverId, address, reason: end.reason });
       },
     });
-    const endTimeBox = this.#timeBox(link);
+    const end = this.config.timeBoxed ? certificateEnd(this.config.tls.certFile) : undefined;
+    const endTimeBox = end && untilDate(this.clock, end, () => link.cancel("this agent's certificate has ended"));
     this.#links.add(link);
     stream.resume();
     keepAlive(session, pingInterval(this.config.keepaliveMs, extended), () =>
@@ -152,12 +153,6 @@ export class ProxyAgent {
       if (link.idle && !link.flushing) link.cancel("the server is shutting down");
     });
     return link;
-  }
-
-  #timeBox(link: ServerLink): () => void {
-    const end = this.config.timeBoxed ? certificateEnd(this.config.tls.certFile) : undefined;
-    if (end === undefined) return () => {};
-    return untilDate(this.clock, end, () => link.cancel("this agent's certificate has ended"));
   }
 
   readings(): AgentReadings {

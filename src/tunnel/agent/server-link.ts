@@ -129,9 +129,13 @@ export class ServerLink implements StreamOwner {
       case "DIAL_CLS":
         this.#dials.get(packet.random)?.dial.cancel();
         break;
-      case "CLOSE_REQ":
-        this.#close(packet.connectId);
+      case "CLOSE_REQ": {
+        const { connectId } = packet;
+        const tunnel = this.tunnels.get(connectId);
+        tunnel?.onFarClosed("the server closed the connection");
+        this.stream.control({ type: "CLOSE_RSP", connectId, error: tunnel === undefined ? "Unknown connectID" : "" });
         break;
+      }
       default:
         // Answers and DRAIN travel the other way only.
         this.tunnels.onControl(packet);
@@ -203,12 +207,6 @@ export class ServerLink implements StreamOwner {
     const now = clock.now();
     const asked = { id: connectId, address: ECHO_ADDRESS, askedAt: now, dialledAt: now };
     this.tunnels.add(connectId, new EchoPort(), { ...asked, openedAt: now, isProbe: true }).start();
-  }
-
-  #close(connectId: ConnectId): void {
-    const tunnel = this.tunnels.get(connectId);
-    tunnel?.onFarClosed("the server closed the connection");
-    this.stream.control({ type: "CLOSE_RSP", connectId, error: tunnel === undefined ? "Unknown connectID" : "" });
   }
 
   onSettle(): void {

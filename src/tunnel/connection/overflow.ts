@@ -64,7 +64,9 @@ export class Overflow {
     const overfull = this.#table.budget.overfull();
     for (const tunnel of [...this.#slow]) {
       const queued = tunnel.port.queuedBytes;
-      if (this.#caughtUp(queued, overfull)) this.remove(tunnel);
+      // While the whole process holds too much, only an empty queue counts.
+      const isLow = queued <= this.#table.budget.limits.tunnelQueueBytes / 2 && !overfull;
+      if (queued === 0 || isLow) this.remove(tunnel);
       else if (this.#spend(tunnel, now)) {
         this.remove(tunnel);
         this.#table.cut(tunnel, queued);
@@ -72,11 +74,6 @@ export class Overflow {
     }
     if (this.#slow.size > 0) this.#cancelTick ??= this.#table.clock.after(TICK_MS, this.#tick);
   };
-
-  /** While the whole process holds too much, only an empty queue counts. */
-  #caughtUp(queued: number, overfull: boolean): boolean {
-    return queued === 0 || (queued <= this.#table.budget.limits.tunnelQueueBytes / 2 && !overfull);
-  }
 
   /** True when the tunnel has used up its allowance. */
   #spend(tunnel: Tunnel, now: number): boolean {

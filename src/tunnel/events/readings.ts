@@ -1,5 +1,5 @@
 /** Values that a scrape reads from a running server or agent. None of them is maintained for metrics alone. */
-import type { DurationCounts } from "../../base/metrics/histogram.js";
+import type { DurationCounts } from "../../base/metrics/registry.js";
 import type { SegmentCounters } from "../link/packet-meter.js";
 
 /** Upper bounds in seconds, as upstream has them. */

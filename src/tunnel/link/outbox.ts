@@ -96,15 +96,12 @@ export class Outbox {
       const bytes = encodePacket(packet);
       this.#copy(bytes, 0, bytes.length);
     }
-    this.#countControl(this.queuedBytes - before);
-    this.#meter.control(packet);
-    this.#schedule();
-  }
-
-  #countControl(bytes: number): void {
+    const bytes = this.queuedBytes - before;
     this.#current!.control += bytes;
     this.#controlBytes += bytes;
     if (this.#controlBytes > MAX_CONTROL_BYTES) this.#onFull();
+    this.#meter.control(packet);
+    this.#schedule();
   }
 
   /** Forgets everything; nothing is written any more. */

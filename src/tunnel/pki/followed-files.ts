@@ -37,9 +37,8 @@ export class FollowedFiles<Content> {
     // Taken before reading: a change in between is then noticed by the first check.
     this.#seen = fingerprint(this.#paths);
     this.#content = read();
-    this.#stop = (options.every ?? unrefInterval)(CHECK_INTERVAL_MS, () => {
-      this.check();
-    });
+    const { every = unrefInterval } = options;
+    this.#stop = every(CHECK_INTERVAL_MS, () => void this.check());
   }
 
   /** The newest content that can be used. */
@@ -79,8 +78,7 @@ export class FollowedFiles<Content> {
 }
 
 function unrefInterval(intervalMs: number, tick: () => void): () => void {
-  const timer = setInterval(tick, intervalMs);
-  timer.unref();
+  const timer = setInterval(tick, intervalMs).unref();
   return () => clearInterval(timer);
 }
 

@@ -96,6 +96,11 @@ export async function issueCertificate(authority: Authority, request: Certificat
   validateSubject(request);
   validateRequest(request);
   const keys = await generateKeys(request.key);
+  const { digitalSignature, keyEncipherment } = x509.KeyUsageFlags;
+  // keyEncipherment is meaningful for RSA key exchange only.
+  const keyUsages = request.key === "rsa2048" ? digitalSignature | keyEncipherment : digitalSignature;
+  // Verifiers match this against the authority's own identifier, however that one was computed.
+  const keyId = authority.certificate.getExtension(x509.SubjectKeyIdentifierExtension)?.keyId;
   const certificate = await x509.X509CertificateGenerator.create({
     serialNumber: randomSerial(),
     subject: distinguishedName(request),
@@ -107,11 +112,12 @@ export async function issueCertificate(authority: Authority, request: Certificat
     signingKey: authority.signingKey,
     extensions: [
       new x509.BasicConstraintsExtension(false, undefined, true),
-      new x509.KeyUsagesExtension(leafUsages(request), true),
+      new x509.KeyUsagesExtension(keyUsages, true),
       new x509.ExtendedKeyUsageExtension([...extendedKeyUsages[request.use]]),
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
-      authorityKeyIdentifier(authority.certificate) ??
-        (await x509.AuthorityKeyIdentifierExtension.create(authority.certificate.publicKey)),
+      keyId === undefined
+        ? await x509.AuthorityKeyIdentifierExtension.create(authority.certificate.publicKey)
+        : new x509.AuthorityKeyIdentifierExtension(keyId),
       ...subjectAlternativeNames(request),
     ],
   });
@@ -156,24 +162,12 @@ function validity(
   return { notBefore: new Date(notBefore), notAfter };
 }
 
-function leafUsages(request: CertificateRequest): number {
-  const usages = x509.KeyUsageFlags;
-  // keyEncipherment is meaningful for RSA key exchange only.
-  return request.key === "rsa2048" ? usages.digitalSignature | usages.keyEncipherment : usages.digitalSignature;
-}
-
 function subjectAlternativeNames({ dnsNames = [], ipAddresses = [] }: Partial<CertificateRequest>): x509.Extension[] {
   const names = [
     ...dnsNames.map((value) => ({ type: "dns" as const, value })),
     ...ipAddresses.map((value) => ({ type: "ip" as const, value })),
   ];
   return names.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension(names)];
-}
-
-/** Verifiers match this against the authority's own identifier, however that one was computed. */
-function authorityKeyIdentifier(authority: x509.X509Certificate): x509.Extension | undefined {
-  const keyId = authority.getExtension(x509.SubjectKeyIdentifierExtension)?.keyId;
-  return keyId === undefined ? undefined : new x509.AuthorityKeyIdentifierExtension(keyId);
 }
 
 function signingAlgorithm(key: webcrypto.CryptoKey): { name: string; hash: string } {

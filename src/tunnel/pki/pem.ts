@@ -75,9 +75,9 @@ function blockBetween(
   if (headers.length > 0 && end < at) return trailer < at ? "nothing further" : undefined;
   const endLine = label + DASHES;
   if (!text.startsWith(endLine, trailer) || lineAt(text, trailer + endLine.length).line !== "") return undefined;
-  const der = end > at ? decoded(text.slice(at, end)) : Buffer.alloc(0);
-  if (der === undefined) return undefined;
-  return { label, der, headers, behind: lineAt(text, end + END_MARK.length - 1).next };
+  const body = text.slice(at, Math.max(at, end)).replace(/[ \t\r\n]/g, "");
+  if (!QUADS.test(body)) return undefined;
+  return { label, der: Buffer.from(body, "base64"), headers, behind: lineAt(text, end + END_MARK.length - 1).next };
 }
 
 /** The line at an offset, without white space at its end. */
@@ -92,11 +92,6 @@ function lineAt(text: string, at: number): { readonly line: string; readonly nex
 
 const QUADS = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-function decoded(body: string): Buffer | undefined {
-  const plain = body.replace(/[ \t\r\n]/g, "");
-  return QUADS.test(plain) ? Buffer.from(plain, "base64") : undefined;
-}
-
 export interface PemCertificate {
   readonly pem: string;
   readonly certificate: X509Certificate;
@@ -109,7 +104,12 @@ export function certificateBlocks(text: string): PemBlock[] {
 
 /** Every certificate in the text. Throws when a certificate block holds something else. */
 export function certificatesIn(text: string): PemCertificate[] {
-  return certificateBlocks(text).map(({ der, text: pem }) => ({ pem, certificate: certificateOf(der) }));
+  return certificateBlocks(text).map(({ der, text: pem }) => {
+    const certificate = new X509Certificate(der);
+    // OpenSSL would take PEM inside PEM, and stop reading where the certificate ends.
+    if (!certificate.raw.equals(der)) throw new Error("the block holds more than a certificate");
+    return { pem, certificate };
+  });
 }
 
 /** Every certificate in the text; none when a block is damaged, since there is nothing in it to keep. */
@@ -126,13 +126,6 @@ export function leafIn(text: string): X509Certificate {
   const [leaf] = certificatesIn(text);
   if (leaf === undefined) throw new Error("it holds no certificate");
   return leaf.certificate;
-}
-
-function certificateOf(der: Buffer): X509Certificate {
-  const certificate = new X509Certificate(der);
-  // OpenSSL would take PEM inside PEM, and stop reading where the certificate ends.
-  if (!certificate.raw.equals(der)) throw new Error("the block holds more than a certificate");
-  return certificate;
 }
 
 export interface PemKey {

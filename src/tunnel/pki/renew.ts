@@ -41,8 +41,25 @@ export interface RenewOptions {
   readonly now?: Date;
 }
 
+/** What a step changed, by name. */
+export interface Renewal {
+  /** Certificates that were issued again, with new keys. */
+  readonly renewed: readonly string[];
+  /** Signers with the same key and a longer life; whoever trusts them needs the new certificate before the old one ends. */
+  readonly extended: readonly string[];
+  /** Signers with a new key. */
+  readonly replaced: readonly string[];
+  /** Former signers that the bundles still hold. */
+  readonly former: readonly string[];
+  /** Former signers that the bundles held until now. */
+  readonly dropped: readonly string[];
+  readonly manifest: PkiManifest;
+}
+
+const NOTHING = { renewed: [], extended: [], replaced: [], former: [], dropped: [] } as const;
+
 /** Issues again what is due, with the signers' kept keys. */
-export async function renewPki(dir: string, { all = false, now = new Date() }: RenewOptions = {}) {
+export async function renewPki(dir: string, { all = false, now = new Date() }: RenewOptions = {}): Promise<Renewal> {
   const manifest = await requireManifest(dir);
   const strays = formerlySigned(dir, manifest);
   // A pair that was half replaced, lost or damaged is due whatever its dates say.
@@ -71,19 +88,11 @@ export async function renewPki(dir: string, { all = false, now = new Date() }: R
   const { bundles, former } = trustIn(dir, manifest, { signers: extended, now });
   const isChanged = leaves.size + extended.size + bundles.size > 0;
   const next = isChanged ? await replaceInside(dir, manifest, { signers: extended, bundles, leaves }) : manifest;
-  return {
-    /** Names of the certificates that were issued again, with new keys. */
-    renewed: due.map(({ name }) => name),
-    /** Signers with the same key and a longer life; whoever trusts them needs the new certificate before the old one ends. */
-    extended: [...extended.keys()],
-    /** Former signers that the bundles still hold. */
-    former,
-    manifest: next,
-  };
+  const renewed = due.map(({ name }) => name);
+  return { ...NOTHING, renewed, extended: [...extended.keys()], former, manifest: next };
 }
 
-/** `replaced` are signers with a new key, `former` those that the bundles hold besides. */
-export async function replaceSigners(dir: string, now = new Date()) {
+export async function replaceSigners(dir: string, now = new Date()): Promise<Renewal> {
   const manifest = await requireManifest(dir);
   if (manifest.bundles.length === 0) {
     throw rotationError(
@@ -96,16 +105,15 @@ export async function replaceSigners(dir: string, now = new Date()) {
   for (const entry of manifest.signers) signers.set(entry.name, await createAuthority(requestOf(manifest, entry, now)));
   const { bundles, former } = trustIn(dir, manifest, { signers, now });
   const next = await replaceInside(dir, manifest, { signers, signerKeys: true, bundles });
-  return { replaced: [...signers.keys()], former, dropped: [], manifest: next };
+  return { ...NOTHING, replaced: [...signers.keys()], former, manifest: next };
 }
 
-/** `dropped` are the former signers that the bundles held until now. */
-export async function dropFormerSigners(dir: string, now = new Date()) {
+export async function dropFormerSigners(dir: string, now = new Date()): Promise<Renewal> {
   const manifest = await requireManifest(dir);
   refuseStrays(dir, manifest, "drop former signers");
   const { bundles, former } = trustIn(dir, manifest, { drop: true, now });
   if (bundles.size > 0) await replaceInside(dir, manifest, { bundles });
-  return { replaced: [], former: [], dropped: former, manifest };
+  return { ...NOTHING, dropped: former, manifest };
 }
 
 function refuseStrays(dir: string, manifest: PkiManifest, purpose: string): void {
@@ -266,12 +274,9 @@ function planOf(manifest: PkiManifest, request: AdditionRequest): LeafPlan {
   if (!/^[a-z0-9][a-z0-9.-]*$/.test(name)) {
     throw issueError(`"${name}" cannot name a file here; use lower-case letters, digits, - and .`);
   }
-  return { name, signer: signerOf(manifest, request.signer), use, commonName, dnsNames, ipAddresses, ...common };
-}
-
-function signerOf({ signers }: PkiManifest, wanted: string | undefined): string {
-  const names = signers.map(({ name }) => name);
-  const chosen = wanted ?? (names.length === 1 ? names[0] : undefined);
-  if (chosen !== undefined && names.includes(chosen)) return chosen;
-  throw issueError(`say which signer shall sign: ${names.join(", ")}`);
+  const signers = manifest.signers.map((each) => each.name);
+  const signer = request.signer ?? (signers.length === 1 ? signers[0] : undefined);
+  if (signer === undefined || !signers.includes(signer))
+    throw issueError(`say which signer shall sign: ${signers.join(", ")}`);
+  return { name, signer, use, commonName, dnsNames, ipAddresses, ...common };
 }

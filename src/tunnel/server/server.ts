@@ -7,7 +7,7 @@ import { DrawbridgeError } from "../../base/errors/error.js";
 import { listenOn } from "../../base/listen.js";
 import { Budget } from "../connection/budget.js";
 import { claimRulesRefused, claimRulesReloaded, listening } from "../events/channels.js";
-import type { AgentLoad, ServerReadings } from "../events/readings.js";
+import type { ServerReadings } from "../events/readings.js";
 import { FlightHistory } from "../link/flight-recorder.js";
 import { GrpcStatus } from "../link/grpc-status.js";
 import { createGrpcListener, type GrpcListener } from "../link/listener.js";
@@ -19,7 +19,7 @@ import type { ClaimRules, ClaimRulesFile } from "./agents/claims.js";
 import { AgentRegistry } from "./agents/registry.js";
 import type { TokenAuthenticator } from "./agents/token-auth.js";
 import { WatchedCertificates } from "./certificates.js";
-import type { FrontendMode, ServerConfig, TlsFiles, WatchdogConfig } from "./config.js";
+import type { FrontendMode, ServerConfig, TlsFiles } from "./config.js";
 import { createFrontend, type FrontendListener, openFrontend } from "./frontends/frontend.js";
 import { Switchboard } from "./switchboard.js";
 import { Watchdog } from "./watchdog/watchdog.js";
@@ -85,7 +85,9 @@ export class ProxyServer {
       dialTimeoutMs: config.dialTimeoutMs,
       flights: config.flightRecorder === false ? undefined : new FlightHistory(this.#clock),
     });
-    this.watchdog = config.watchdog && this.#watchdog(config.watchdog);
+    const { registry } = this.board;
+    this.watchdog =
+      config.watchdog && new Watchdog({ source: this, registry, clock: this.#clock, config: config.watchdog });
     this.#agents = new AgentListener({
       board: this.board,
       serverId: config.serverId,
@@ -96,10 +98,6 @@ export class ProxyServer {
       claims,
       timeBoxed: config.agents.timeBoxed,
     });
-  }
-
-  #watchdog(config: WatchdogConfig): Watchdog {
-    return new Watchdog({ source: this, registry: this.board.registry, clock: this.#clock, config });
   }
 
   /** Not while it drains: whoever balances between servers should choose another. */
@@ -222,8 +220,9 @@ export class ProxyServer {
 
   /** The values that metrics read at a scrape. */
   readings(): ServerReadings {
-    const { board } = this;
+    const { board, watchdog } = this;
     const { listeners } = this.config;
+    const links = () => [...board.registry.links()];
     const open = (mode: FrontendMode) =>
       this.#frontends.reduce((sum, frontend) => (frontend.config.mode === mode ? sum + frontend.open : sum), 0);
     return {
@@ -236,29 +235,16 @@ export class ProxyServer {
       establishedTunnels: () => board.establishedTunnels,
       readyBackends: () => board.registry.readyBackends(),
       readyBackendConnections: () => board.registry.lastReadyBackends,
-      fullReceiveChannels: () => ({ Connect: this.#pausedLinks() }),
+      fullReceiveChannels: () => ({ Connect: links().filter(({ tunnels }) => tunnels.readingPaused).length }),
       frontendWrites: board.frontendWrites,
       segments: () => Object.entries(this.#counters),
-      agents: () => this.#agentLoads(),
+      agents: () =>
+        links().map(({ identity: { agentId }, tunnels, stream: { queuedBytes } }) => ({
+          ...{ agentId, tunnels: tunnels.size, queuedBytes },
+        })),
       queuedBytes: () => board.budget.queuedBytes,
-      ...(this.watchdog === undefined ? {} : { paths: () => this.#paths(this.watchdog!) }),
+      ...(watchdog && { paths: () => links().map((link) => watchdog.pathOf(link).state) }),
     };
-  }
-
-  *#paths(watchdog: Watchdog): Iterable<string> {
-    for (const link of this.board.registry.links()) yield watchdog.pathOf(link).state;
-  }
-
-  #pausedLinks(): number {
-    let paused = 0;
-    for (const link of this.board.registry.links()) if (link.tunnels.readingPaused) paused++;
-    return paused;
-  }
-
-  *#agentLoads(): Iterable<AgentLoad> {
-    for (const link of this.board.registry.links()) {
-      yield { agentId: link.identity.agentId, tunnels: link.tunnels.size, queuedBytes: link.stream.queuedBytes };
-    }
   }
 
   /** Payload that crossed the links to agents since the start. */

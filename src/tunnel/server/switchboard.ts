@@ -1,7 +1,7 @@
 /** Connects callers with agents: both kinds of frontend start dials here, and every agent stream reports here. */
 import { randomBytes } from "node:crypto";
 import type { Clock } from "../../base/clock.js";
-import { DurationCounts } from "../../base/metrics/histogram.js";
+import { DurationCounts } from "../../base/metrics/registry.js";
 import type { Budget } from "../connection/budget.js";
 import type { Tunnel } from "../connection/tunnel.js";
 import {

@@ -1,6 +1,6 @@
 /** The sidecar's /metrics. */
 
-import { EventMetrics } from "../../base/metrics/event-metrics.js";
+import { EventMetrics } from "../../base/metrics/process-metrics.js";
 import type { Sample } from "../../base/metrics/registry.js";
 import { fallbackChanged, probeEnded, requestDecided, routeTaken } from "./channels.js";
 import type { Sidecar } from "./sidecar.js";
@@ -51,7 +51,7 @@ function requestMetrics(metrics: EventMetrics): void {
   );
   metrics.on(requestDecided, ({ listener, kind, outcome, dialMs }) => {
     (kind === "forward" ? requests : connections).inc({ listener, outcome });
-    if (dialMs !== undefined) dials.observeWith({ listener }, dialMs / 1000);
+    if (dialMs !== undefined) dials.observe(dialMs / 1000, { listener });
   });
 }
 

@@ -1,5 +1,5 @@
 /** Tunnels and queues per agent, with a bound on how many agents get a series of their own. */
-import type { EventMetrics } from "../../../base/metrics/event-metrics.js";
+import type { EventMetrics } from "../../../base/metrics/process-metrics.js";
 import type { Sample } from "../../../base/metrics/registry.js";
 import type { AgentLoad, ServerReadings } from "../../../tunnel/events/readings.js";
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { EventMetrics } from "../../../base/metrics/event-metrics.js";
+import type { EventMetrics } from "../../../base/metrics/process-metrics.js";
 import type { ServerLink } from "../../../tunnel/agent/server-link.js";
 import * as channels from "../../../tunnel/events/channels.js";
 import { SegmentCounters } from "../../../tunnel/link/packet-meter.js";

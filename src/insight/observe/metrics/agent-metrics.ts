@@ -1,6 +1,6 @@
 /** The proxy-agent's /metrics: upstream's families under their names, labels, buckets and texts, then our own. */
 
-import { EventMetrics } from "../../../base/metrics/event-metrics.js";
+import { EventMetrics } from "../../../base/metrics/process-metrics.js";
 import { agentDialEnded, leaseListed, leaseWatched, streamError } from "../../../tunnel/events/channels.js";
 import type { AgentReadings } from "../../../tunnel/events/readings.js";
 import { countLeaseRequests, segmentMetrics } from "./common-metrics.js";

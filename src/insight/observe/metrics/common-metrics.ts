@@ -1,8 +1,7 @@
 /** What server and agent count alike: packets and errors per segment, lease requests (upstream's); bytes, queues, cuts (ours). */
 
-import type { EventMetrics } from "../../../base/metrics/event-metrics.js";
-import type { DurationHistogram } from "../../../base/metrics/histogram.js";
-import type { EventCounter, Sample } from "../../../base/metrics/registry.js";
+import type { EventMetrics } from "../../../base/metrics/process-metrics.js";
+import type { DurationHistogram, EventCounter, Sample } from "../../../base/metrics/registry.js";
 import {
   certificatesRefused,
   certificatesReloaded,
@@ -65,6 +64,6 @@ export function countLeaseRequests(statusLabel: string, total: EventCounter, lat
   return ({ status, reason, durationMs }: LeaseRequest): void => {
     if (status === 0) return;
     total.inc({ [statusLabel]: String(status), reason });
-    latency?.observeWith({ [statusLabel]: String(status) }, durationMs / 1000);
+    latency?.observe(durationMs / 1000, { [statusLabel]: String(status) });
   };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { EventMetrics } from "../../../base/metrics/event-metrics.js";
+import { EventMetrics } from "../../../base/metrics/process-metrics.js";
 import { serverLinkRecycled, serverPathChecked } from "../../../tunnel/events/channels.js";
 import { pathMetrics } from "./path-metrics.js";
 

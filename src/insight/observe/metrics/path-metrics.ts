@@ -1,6 +1,6 @@
 /** What the watchdog finds out, for those that have one. Ours alone: its probes are in none of upstream's families. */
 
-import type { EventMetrics } from "../../../base/metrics/event-metrics.js";
+import type { EventMetrics } from "../../../base/metrics/process-metrics.js";
 import type { Sample } from "../../../base/metrics/registry.js";
 import { serverLinkRecycled, serverPathChecked } from "../../../tunnel/events/channels.js";
 

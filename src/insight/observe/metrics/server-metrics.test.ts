@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { EventMetrics } from "../../../base/metrics/event-metrics.js";
-import { DurationCounts } from "../../../base/metrics/histogram.js";
+import type { EventMetrics } from "../../../base/metrics/process-metrics.js";
+import { DurationCounts } from "../../../base/metrics/registry.js";
 import type { Tunnel } from "../../../tunnel/connection/tunnel.js";
 import * as channels from "../../../tunnel/events/channels.js";
 import { type AgentLoad, LATENCY_BUCKETS, type ServerReadings } from "../../../tunnel/events/readings.js";

@@ -1,8 +1,7 @@
 /** The proxy-server's /metrics: upstream's families under their names, labels, buckets and texts, then our own. */
 
-import { EventMetrics } from "../../../base/metrics/event-metrics.js";
-import { histogramSamples } from "../../../base/metrics/histogram.js";
-import type { Sample } from "../../../base/metrics/registry.js";
+import { EventMetrics } from "../../../base/metrics/process-metrics.js";
+import { histogramSamples, type Sample } from "../../../base/metrics/registry.js";
 import * as channels from "../../../tunnel/events/channels.js";
 import { LATENCY_BUCKETS, type PerServiceMethod, type ServerReadings } from "../../../tunnel/events/readings.js";
 import { agentLoads } from "./agent-loads.js";

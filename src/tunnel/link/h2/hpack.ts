@@ -47,7 +47,7 @@ export class HeaderDecoder {
     while (this.#at < block.length) {
       const header = this.#field(block[this.#at]!);
       if (header === undefined) continue;
-      total += header[0].length + header[1].length + ENTRY_OVERHEAD;
+      total += sizeOf(header);
       if (total > MAX_LIST_BYTES) throw new SessionError(ErrorCode.ENHANCE_YOUR_CALM, "the header list is too long");
       headers.push(header);
     }
@@ -59,7 +59,9 @@ export class HeaderDecoder {
     if (first & 0x80) return this.#entry(this.#integer(7));
     if (first & 0x40) {
       const header = this.#literal(6);
-      this.#remember(header);
+      this.#dynamic.unshift(header);
+      this.#size += sizeOf(header);
+      this.#evict();
       return header;
     }
     if (first & 0x20) {
@@ -81,12 +83,6 @@ export class HeaderDecoder {
   #entry(index: number): Header {
     const entry = index <= STATIC.length ? STATIC[index - 1] : this.#dynamic[index - STATIC.length - 1];
     return entry ?? bad("no such header table entry");
-  }
-
-  #remember(header: Header): void {
-    this.#dynamic.unshift(header);
-    this.#size += sizeOf(header);
-    this.#evict();
   }
 
   #evict(): void {

@@ -237,7 +237,10 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
       if (!(error instanceof SessionError)) throw error;
       this.#fail(error);
     }
-    if (this.#windowsGrew) this.#pumpAll();
+    // Once for a read, however often it changed the windows.
+    if (!this.#windowsGrew) return;
+    this.#windowsGrew = false;
+    for (const stream of [...this.#streams.values()]) stream.pump();
   };
 
   #fail(error: SessionError): void {
@@ -261,16 +264,14 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     // Bytes for a stream that has ended here were under way; they only count for the session's window.
     const stream = this.#streams.get(streamId);
     this.#dataStream = stream;
-    if (stream === undefined && this.#neverOpened(streamId)) {
-      throw new SessionError(ErrorCode.PROTOCOL_ERROR, "DATA of a stream that was never opened");
+    if (stream === undefined) {
+      const isOpened = this.isServer ? streamId <= this.#lastPeerStream : streamId < this.#nextStreamId;
+      if (streamId % 2 === 0 || !isOpened)
+        throw new SessionError(ErrorCode.PROTOCOL_ERROR, "DATA of a stream that was never opened");
     }
     if (length < LEAST_DATA_BYTES) this.#countIdle();
     else if (stream !== undefined) this.#guard.carriers++;
     stream?.expect(length);
-  }
-
-  #neverOpened(streamId: number): boolean {
-    return streamId % 2 === 0 || (this.isServer ? streamId > this.#lastPeerStream : streamId >= this.#nextStreamId);
   }
 
   passData(chunk: Buffer): void {
@@ -400,22 +401,13 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     for (let at = 0; at < payload.length; at += 6) {
       const value = payload.readUInt32BE(at + 2);
       const id = payload.readUInt16BE(at);
-      if (id === Setting.INITIAL_WINDOW_SIZE) this.#setStreamWindow(value);
-      else if (id === Setting.MAX_CONCURRENT_STREAMS) this.peerMaxStreams = value;
+      if (id === Setting.MAX_CONCURRENT_STREAMS) this.peerMaxStreams = value;
+      if (id !== Setting.INITIAL_WINDOW_SIZE) continue;
+      if (value > MAX_WINDOW_BYTES) throw new SessionError(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large");
+      if (value > this.peerStreamWindow) this.#windowsGrew = true;
+      this.peerStreamWindow = value;
     }
     this.send(frame(FrameType.SETTINGS, Flag.ACK, 0, EMPTY));
-  }
-
-  #setStreamWindow(bytes: number): void {
-    if (bytes > MAX_WINDOW_BYTES) throw new SessionError(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large");
-    if (bytes > this.peerStreamWindow) this.#windowsGrew = true;
-    this.peerStreamWindow = bytes;
-  }
-
-  /** Once for a read, however often it changed the windows. */
-  #pumpAll(): void {
-    this.#windowsGrew = false;
-    for (const stream of [...this.#streams.values()]) stream.pump();
   }
 
   #onPing(payload: Buffer, flags: number): void {

@@ -31,7 +31,9 @@ export function factsOf(certificate: X509Certificate): CertificateFacts {
   const parsed = new x509.X509Certificate(certificate.raw);
   const constraints = parsed.getExtension(x509.BasicConstraintsExtension);
   const key = keyName(certificate.publicKey);
-  const signatureHash = hashName(parsed);
+  const names = parsed.getExtension(x509.SubjectAlternativeNameExtension)?.names.toJSON() ?? [];
+  const { name, hash } = parsed.signatureAlgorithm as { name?: string; hash?: { name?: string } };
+  const signatureHash = hash?.name ?? name ?? "unknown";
   return {
     subject: oneLine(certificate.subject),
     issuer: oneLine(certificate.issuer),
@@ -39,7 +41,7 @@ export function factsOf(certificate: X509Certificate): CertificateFacts {
     fingerprint256: certificate.fingerprint256,
     isAuthority: constraints?.ca ?? false,
     pathLength: constraints?.pathLength,
-    names: namesOf(parsed),
+    names: names.map(({ type, value }) => `${type.toUpperCase()}:${value}`),
     usages: parsed
       .getExtension(x509.ExtendedKeyUsageExtension)
       ?.usages.map((oid) => usageNames.get(String(oid)) ?? String(oid)),
@@ -62,11 +64,6 @@ function oneLine(name: string): string {
   return name.split("\n").reverse().join(",");
 }
 
-function namesOf(parsed: x509.X509Certificate): string[] {
-  const names = parsed.getExtension(x509.SubjectAlternativeNameExtension)?.names.toJSON() ?? [];
-  return names.map(({ type, value }) => `${type.toUpperCase()}:${value}`);
-}
-
 function keyUsagesOf(parsed: x509.X509Certificate): string[] | undefined {
   const flags = parsed.getExtension(x509.KeyUsagesExtension)?.usages;
   if (flags === undefined) return undefined;
@@ -85,11 +82,6 @@ export function keyName({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject):
   if (asymmetricKeyType === "rsa") return `RSA-${asymmetricKeyDetails?.modulusLength}`;
   const curve = asymmetricKeyDetails?.namedCurve;
   return curve === undefined ? String(asymmetricKeyType) : (curves.get(curve) ?? curve);
-}
-
-function hashName(parsed: x509.X509Certificate): string {
-  const { name, hash } = parsed.signatureAlgorithm as { name?: string; hash?: { name?: string } };
-  return hash?.name ?? name ?? "unknown";
 }
 
 /** What the validated modules of RHEL 8 and 9 accept; they do not support Ed25519. */

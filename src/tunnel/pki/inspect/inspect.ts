@@ -28,8 +28,7 @@ export async function inspectPath(path: string, options: InspectOptions = {}): P
   const surroundings: Surroundings = {
     now,
     address,
-    makeAgain: makeAgainCommand(path, manifest),
-    makeForAddress: makeForAddressCommand(path, manifest, address),
+    ...remediesFor(path, manifest, address),
     signerKeysKept: manifest?.signerKeysKept ?? false,
   };
   const findings = [
@@ -114,17 +113,18 @@ function useByName(stem: string): InspectedCertificate["use"] {
   return /^server$|^konnectivity-(server|cluster)$/.test(stem) ? "server" : undefined;
 }
 
-function makeAgainCommand(path: string, manifest: PkiManifest | undefined): string {
-  if (manifest === undefined) return "Issue it again and install certificate and key together.";
+function remediesFor(path: string, manifest: PkiManifest | undefined, address = "") {
+  if (manifest === undefined) {
+    const makeAgain = "Issue it again and install certificate and key together.";
+    return { makeAgain, makeForAddress: `Issue it again with ${address} among its names` };
+  }
   const command = manifest.signerKeysKept ? "renew --all" : "init --replace";
-  return `Run drawbridge pki ${command} --dir ${path} and hand out the new files.`;
-}
-
-/** Renewing keeps the addresses, so a new set is needed. */
-function makeForAddressCommand(path: string, manifest: PkiManifest | undefined, address = ""): string {
-  if (manifest === undefined) return `Issue it again with ${address} among its names`;
   const flag = isIP(address) === 0 ? "--dns" : "--ip";
-  return `Run drawbridge pki init --replace --dir ${path} ${flag} ${address}, with its other addresses if it needs them`;
+  return {
+    makeAgain: `Run drawbridge pki ${command} --dir ${path} and hand out the new files.`,
+    // Renewing keeps the addresses, so a new set is needed.
+    makeForAddress: `Run drawbridge pki init --replace --dir ${path} ${flag} ${address}, with its other addresses if it needs them`,
+  };
 }
 
 export interface InspectedCertificate extends CertificateFacts {

@@ -47,11 +47,15 @@ export class AgentListener {
 
   async #admit(call: IncomingCall): Promise<void> {
     const { board, serverId, serverCount, received, sent, tokens, claims } = this.#options;
-    const agentId = readAgentId(call);
+    const [agentId, ...otherIds] = call.metadata("agentid");
+    if (agentId === undefined || otherIds.length > 0)
+      throw new Error(`expected one agent ID in the context, got [${call.metadata("agentid").join(" ")}]`);
     const identifierText = readIdentifierText(call);
     const identifiers = identifierText === "" ? NO_IDENTIFIERS : readIdentifiers(identifierText);
+    const certificate: PeerCertificate | undefined = call.tlsSocket?.getPeerCertificate();
     const principal: Principal = {
-      ...certificateNames(call),
+      subject: distinguishedName(certificate?.subject),
+      issuer: distinguishedName(certificate?.issuer),
       serviceAccount: (await tokens?.authenticate(call.metadata("authorization"), senderOf(call))) ?? "",
     };
     const refusal = claims?.current.refusal(principal, identifiers);
@@ -143,12 +147,6 @@ function groupKey({ issuer, subject, serviceAccount }: Principal, agentId?: stri
   return JSON.stringify([issuer, subject, serviceAccount, agentId ?? null]);
 }
 
-function readAgentId(call: IncomingCall): string {
-  const ids = call.metadata("agentid");
-  if (ids.length !== 1) throw new Error(`expected one agent ID in the context, got [${ids.join(" ")}]`);
-  return ids[0]!;
-}
-
 function readIdentifierText(call: IncomingCall): string {
   const texts = call.metadata("agentidentifiers");
   if (texts.length > 1) {
@@ -165,18 +163,9 @@ function readIdentifiers(text: string): Identifiers {
   }
 }
 
-function certificateNames(call: IncomingCall): Pick<Principal, "subject" | "issuer"> {
-  const certificate: PeerCertificate | undefined = call.tlsSocket?.getPeerCertificate();
-  return { subject: distinguishedName(certificate?.subject), issuer: distinguishedName(certificate?.issuer) };
-}
-
-/** A value must not be able to look like two parts. */
-function escaped(value: string): string {
-  return value.replace(/[\\,=]/g, "\\$&");
-}
-
-function distinguishedName(name: object | undefined): string {
-  if (name === undefined) return "";
+function distinguishedName(name: object = {}): string {
+  // A value must not be able to look like two parts.
+  const escaped = (value: string) => value.replace(/[\\,=]/g, "\\$&");
   return Object.entries(name)
     .flatMap(([key, value]: [string, string | string[]]) => [value].flat().map((each) => `${key}=${escaped(each)}`))
     .sort()

@@ -10,7 +10,9 @@ const KEYS_OF: Readonly<Record<StrategyName, (link: AgentLink) => readonly strin
   default: ({ identity }) => [identity.agentId],
   defaultRoute: ({ identity }) => (identity.identifiers.defaultRoute ? [identity.agentId] : []),
   destHost({ identity: { identifiers } }) {
-    return [...identifiers.ipv4, ...identifiers.ipv6, ...identifiers.host].map(canonicalHost);
+    const hosts = [...identifiers.ipv4, ...identifiers.ipv6, ...identifiers.host];
+    // Destinations come in their one form, so identifiers are brought into it, too; what is no host stays.
+    return hosts.map((host) => judgedHost(parseHost(host)?.text ?? host));
   },
   destCIDR: (link) => prefixesOf(link).map(({ address, length }) => prefixKey(address, length)),
 };
@@ -46,7 +48,11 @@ export class Strategy {
       }
       list.add(link);
     }
-    if (this.name === "destCIDR") for (const prefix of prefixesOf(link)) this.#noteLength(prefix);
+    for (const { address, length } of this.name === "destCIDR" ? prefixesOf(link) : []) {
+      const lengths = this.#lengths[address.kind()];
+      if (!lengths.includes(length)) lengths.push(length);
+      lengths.sort((a, b) => b - a);
+    }
   }
 
   remove(link: AgentLink): void {
@@ -69,12 +75,6 @@ export class Strategy {
       if (found !== undefined) return found.candidates;
     }
     return NOBODY;
-  }
-
-  #noteLength({ address, length }: Prefix): void {
-    const lengths = this.#lengths[address.kind()];
-    if (!lengths.includes(length)) lengths.push(length);
-    lengths.sort((a, b) => b - a);
   }
 }
 
@@ -111,11 +111,6 @@ class CandidateList {
     this.candidates[entry.at] = last;
     last.at = entry.at;
   }
-}
-
-/** Destinations come in their one form, so an agent's identifiers are brought into it, too; what is no host stays. */
-function canonicalHost(identifier: string): string {
-  return judgedHost(parseHost(identifier)?.text ?? identifier);
 }
 
 function prefixKey(address: Address, length: number): string {

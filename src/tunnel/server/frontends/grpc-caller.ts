@@ -7,6 +7,8 @@ import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
 import type { Caller, Dial, DialRefusal } from "../dial.js";
 import type { Switchboard } from "../switchboard.js";
 
+const DIALLED_ALREADY = "this stream has dialled already; open another for a second connection";
+
 /** waiting -> dialing -> open -> done; packets of a caller that is done are read and ignored, as upstream does. */
 type State = "waiting" | "dialing" | "open" | "done";
 
@@ -58,7 +60,8 @@ export class GrpcCaller implements Caller, StreamOwner {
     switch (packet.type) {
       case "DIAL_REQ":
         if (this.#state === "waiting") this.#startDial(packet);
-        else this.#refuseSecondDial(packet.random);
+        // One stream carries one connection; upstream would mix two up.
+        else this.stream.control({ type: "DIAL_RSP", error: DIALLED_ALREADY, connectId: 0, random: packet.random });
         break;
       case "DIAL_CLS":
         if (packet.random === this.dialId && this.#state === "dialing") {
@@ -84,12 +87,6 @@ export class GrpcCaller implements Caller, StreamOwner {
     this.address = packet.address;
     this.dialId = packet.random;
     this.#dial = this.#board.dial(this);
-  }
-
-  /** One stream carries one connection; upstream would mix two up. */
-  #refuseSecondDial(random: DialId): void {
-    const error = "this stream has dialled already; open another for a second connection";
-    this.stream.control({ type: "DIAL_RSP", error, connectId: 0, random });
   }
 
   #onCloseRequest(connectId: ConnectId): void {
