@@ -132,7 +132,7 @@ describe.skipIf(!ready)("workers", () => {
     expect(found.code).toBe(1);
     const verdict = JSON.parse(found.stdout) as VerifyResult;
     expect(verdict.workers.map(({ ready }) => ready)).toEqual([true, false]);
-    expect(verdict.workers[1]?.problem?.what).toBe(
+    expect(verdict.workers[1]?.problem?.message).toBe(
       "its node is not Ready: KubeletNotReady: cni plugin not initialized",
     );
     expect(verdict.workers[1]?.problem?.remedy).toContain("drawbridge workers doctor");

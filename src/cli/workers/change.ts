@@ -159,7 +159,7 @@ export function verdictText(verdict: VerifyResult): string {
   ];
   return [
     table([["WORKER", "FETCHED", "NODE", "LABELS", "POD", "CONFIGURATION"], ...rows]),
-    ...problems.map(({ remedy, what, who }) => `${who}: ${what}\n  -> ${remedy}\n`),
+    ...problems.map(({ message, remedy, who }) => `${who}: ${message}\n  -> ${remedy}\n`),
     ok ? `All ${workers.length} workers of ${pool.name} are at work.\n` : `${counted(problems.length)} missing.\n`,
   ].join("");
 }

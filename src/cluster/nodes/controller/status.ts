@@ -14,29 +14,7 @@ import {
 import type { Condition, NodePool } from "../pool/node-pool.js";
 import { isTokenSecret, readTokenSecret } from "../token/token-secret.js";
 
-export interface PoolStatus {
-  readonly name: string;
-  readonly cluster: string;
-  readonly replicas: number | undefined;
-  readonly version: string;
-  readonly hash: string;
-  /** Whether machines can be given user data now. */
-  readonly ready: boolean;
-  readonly userDataSecret: string;
-  readonly conditions: readonly Condition[];
-  readonly tokens: readonly TokenStatus[];
-}
-
-interface TokenStatus {
-  readonly secret: string;
-  readonly current: boolean;
-  readonly generated: string;
-  /** Empty: not while the pool wants it. */
-  readonly expires: string;
-  readonly reached: boolean;
-  /** The outcome of making the payload. */
-  readonly payload: string;
-}
+export type PoolStatus = ReturnType<typeof poolStatus>;
 
 export async function poolStatuses(api: KubeApi, namespace: string): Promise<PoolStatus[]> {
   const [{ items: pools }, { items: secrets }] = await Promise.all([
@@ -46,7 +24,7 @@ export async function poolStatuses(api: KubeApi, namespace: string): Promise<Poo
   return pools.map((pool) => poolStatus(pool, secrets)).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function poolStatus(pool: NodePool, secrets: readonly Secret[]): PoolStatus {
+function poolStatus(pool: NodePool, secrets: readonly Secret[]) {
   const { name } = nameOf(pool);
   const key = pathOf(nameOf(pool));
   const hash = pool.metadata?.annotations?.[annotation.currentConfigVersion] ?? "";
@@ -58,6 +36,7 @@ function poolStatus(pool: NodePool, secrets: readonly Secret[]): PoolStatus {
     replicas: pool.spec?.replicas,
     version: pool.status?.version ?? "",
     hash,
+    /** Whether machines can be given user data now. */
     ready: hash !== "" && own.some(({ metadata }) => metadata?.name === userDataSecret),
     userDataSecret: hash === "" ? "" : userDataSecret,
     conditions: pool.status?.conditions ?? [],
@@ -65,7 +44,7 @@ function poolStatus(pool: NodePool, secrets: readonly Secret[]): PoolStatus {
   };
 }
 
-function tokenStatus(secret: Secret, current: string): TokenStatus {
+function tokenStatus(secret: Secret, current: string) {
   const { expiresAt, generatedAt, outcome, reached } = readTokenSecret(secret);
   const time = (at: number | undefined) => (at === undefined ? "" : Number.isNaN(at) ? "unreadable" : secondTime(at));
   const name = secret.metadata?.name ?? "";
@@ -73,8 +52,10 @@ function tokenStatus(secret: Secret, current: string): TokenStatus {
     secret: name,
     current: name === current,
     generated: time(generatedAt),
+    /** Empty: not while the pool wants it. */
     expires: time(expiresAt),
     reached,
+    /** The outcome of making the payload. */
     payload: outcome?.reason ?? "",
   };
 }

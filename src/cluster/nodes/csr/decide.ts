@@ -24,36 +24,16 @@ import {
   kindOf,
   outcomeOf,
   REQUESTS_PATH,
-  type RequestKind,
   requestName,
   requestPath,
   requestUid,
   type SigningRequest,
 } from "./signing-request.js";
 
-export interface Decision {
-  readonly action: "approve" | "leave" | "deny";
-  /** The first that is broken; `all` when none is. */
-  readonly rule: string;
-  readonly explanation: string;
-  readonly request: string;
-  readonly kind: RequestKind;
-  readonly node: string;
-  readonly pool: string | undefined;
-  /** All rules that were applied; the objection is undefined when the rule is kept. */
-  readonly findings: readonly (Omit<ReturnType<typeof apply>[number], "objection"> & {
-    objection: string | undefined;
-  })[];
-  /** What must be remembered when it is approved. */
-  readonly remember: NodeRecord;
-}
+export type Decision = NonNullable<ReturnType<typeof decide>>;
 
 /** Undefined for requests that are not ours to decide: another signer's, and those that somebody decided. */
-export function decide(
-  request: SigningRequest,
-  state: ClusterState,
-  despite: ReadonlySet<string> = new Set(),
-): Decision | undefined {
+export function decide(request: SigningRequest, state: ClusterState, despite: ReadonlySet<string> = new Set()) {
   const kind = kindOf(request);
   if (kind === undefined || outcomeOf(request) !== "pending") return undefined;
   const of = requestContext(request, kind, state);
@@ -65,15 +45,20 @@ export function decide(
   const mayDeny = state.policy.deniesForgery && first?.rule !== BRAKE_RULE;
   const forgery = mayDeny ? broken.find(({ objection }) => objection?.forgery === true) : undefined;
   const worst = forgery ?? first;
+  const action: "approve" | "leave" | "deny" =
+    worst === undefined ? "approve" : forgery === undefined ? "leave" : "deny";
   return {
-    action: worst === undefined ? "approve" : forgery === undefined ? "leave" : "deny",
+    action,
+    /** The first that is broken; `all` when none is. */
     rule: worst?.rule ?? "all",
     explanation: worst?.objection?.why ?? approvalText(of),
     request: requestName(request),
     kind,
     node: of.nodeName,
     pool: of.poolName,
+    /** All rules that were applied; the objection is undefined when the rule is kept. */
     findings: results.map(({ objection, ...result }) => ({ ...result, objection: objection?.why })),
+    /** What must be remembered when it is approved. */
     remember: remember(of),
   };
 }

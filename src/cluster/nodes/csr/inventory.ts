@@ -9,20 +9,7 @@ import { type ConfigMap, parseTime } from "../objects.js";
 import { fieldsOf, itemsOf, readYaml, splitDocuments, textsOf } from "../yaml.js";
 import { canonicalAddress, isNodeName } from "./names.js";
 
-export interface ExpectedWorker {
-  readonly name: string;
-  /** `namespace/name`. */
-  readonly pool: string;
-  /** DNS names beside its own. */
-  readonly dnsNames: readonly string[];
-  /** Addresses in canonical spelling. */
-  readonly ips: readonly string[];
-  readonly notBefore: number;
-  /** No first certificate after this. */
-  readonly deadline: number;
-  /** It is a node already and was approved by somebody else. */
-  readonly joined: boolean;
-}
+export type ExpectedWorker = ReturnType<typeof readWorker>;
 
 export interface ExpectedPool {
   /** Most nodes; undefined: as many as there are workers. */
@@ -37,11 +24,7 @@ export interface Claim {
   readonly at: number;
 }
 
-export interface Inventory {
-  readonly workers: ReadonlyMap<string, ExpectedWorker>;
-  readonly pools: ReadonlyMap<string, ExpectedPool>;
-  readonly claims: readonly Claim[];
-}
+export type Inventory = ReturnType<typeof readInventory>;
 
 interface InventoryText {
   /** `/etc/inventory/a.yaml`, `ConfigMap ns/a key b`. */
@@ -54,7 +37,7 @@ const DOCUMENT_KEYS = ["pool", "replicas", "workers", "claims"];
 const WORKER_KEYS = ["name", "dnsNames", "ips", "notBefore", "deadline", "joined"];
 
 /** Throws for the first mistake: half an inventory would approve some of the wrong machines. */
-export function readInventory(texts: readonly InventoryText[]): Inventory {
+export function readInventory(texts: readonly InventoryText[]) {
   const workers = new Map<string, ExpectedWorker>();
   const pools = new Map<string, ExpectedPool>();
   const claims: Claim[] = [];
@@ -75,7 +58,7 @@ export function readInventory(texts: readonly InventoryText[]): Inventory {
       });
     }
   }
-  return { workers, pools, claims };
+  return { workers, pools, claims: claims as readonly Claim[] };
 }
 
 function readDocument(text: string) {
@@ -94,7 +77,7 @@ function readDocument(text: string) {
   };
 }
 
-function readWorker(entry: unknown, pool: string): ExpectedWorker {
+function readWorker(entry: unknown, pool: string) {
   const worker = fieldsOf(entry, "a worker", WORKER_KEYS);
   const { name } = worker;
   if (typeof name !== "string" || !isNodeName(name))
@@ -114,7 +97,8 @@ function readWorker(entry: unknown, pool: string): ExpectedWorker {
     if (address === undefined) throw new Error(`ips ${of}: "${text}" is not an address`);
     return address;
   });
-  return { name, pool, dnsNames, ips, notBefore, deadline, joined };
+  // DNS names beside its own; no first certificate after the deadline; joined: a node that somebody else approved.
+  return { name, pool, dnsNames, ips, notBefore, deadline, joined } as const;
 }
 
 function readClaim(entry: unknown, pool: string): Claim {

@@ -17,23 +17,14 @@ import {
   updateOf,
 } from "../objects.js";
 
-export type UpgradeType = "InPlace" | "Replace";
+const upgradeTypes = ["InPlace", "Replace"] as const;
+export type UpgradeType = (typeof upgradeTypes)[number];
 
-export interface TokenSecretContent {
-  /** The namespace of the control plane. */
-  readonly namespace: string;
-  readonly pool: ObjectName;
-  readonly hash: string;
-  readonly upgradeType: UpgradeType;
-  readonly token: string;
-  readonly releaseImage: string;
-  readonly releaseVersion: string;
-  readonly rawConfig: string;
-  readonly pullSecretHash: string;
-  readonly trustBundleHash: string;
-  readonly configurationHash: string;
-  readonly stream: string;
-}
+/** `namespace` is the control plane's. */
+export type TokenSecretContent = Readonly<
+  Record<"namespace" | "hash" | "token" | "releaseImage" | "releaseVersion" | "rawConfig" | "stream", string> &
+    Record<"pullSecretHash" | "trustBundleHash" | "configurationHash", string>
+> & { readonly pool: ObjectName; readonly upgradeType: UpgradeType };
 
 /** The API refuses Secrets above this. */
 const LONGEST_SECRET = 1024 * 1024;
@@ -96,40 +87,28 @@ export function refreshTokenSecret(secret: Secret, configurationHash: string): S
   };
 }
 
-export interface TokenSecretView {
-  readonly pool: ObjectName | undefined;
-  /** Undefined rather than empty: an empty token would admit everybody. */
-  readonly token: string | undefined;
-  readonly oldToken: string | undefined;
-  readonly pullSecretHash: string;
-  readonly trustBundleHash: string;
-  readonly upgradeType: UpgradeType | undefined;
-  readonly generatedAt: number | undefined;
-  /** Undefined: never. NaN: the annotation is unreadable, which counts as expired. */
-  readonly expiresAt: number | undefined;
-  readonly reached: boolean;
-  /** The outcome of making the payload; undefined before the server tried. */
-  readonly outcome: { readonly reason: string; readonly message: string } | undefined;
-  /** Unpacked on demand; throws when it cannot be read. */
-  rawConfig(): string;
-}
+export type TokenSecretView = ReturnType<typeof readTokenSecret>;
 
-export function readTokenSecret(secret: Secret): TokenSecretView {
+export function readTokenSecret(secret: Secret) {
   const annotations = secret.metadata?.annotations ?? {};
   const text = (key: string) => secretText(secret, key) ?? "";
   const expires = annotations[annotation.tokenExpires];
   const reason = secretText(secret, "reason");
   return {
     pool: readPath(annotations[annotation.nodePool]),
+    // Undefined rather than empty: an empty token would admit everybody.
     token: text("token") || undefined,
     oldToken: text("old_token") || undefined,
     pullSecretHash: text("pull-secret-hash"),
     trustBundleHash: text("additional-trust-bundle-hash"),
-    upgradeType: readUpgradeType(annotations[annotation.upgradeType]),
+    upgradeType: upgradeTypes.find((type) => type === annotations[annotation.upgradeType]),
     generatedAt: parseTime(annotations[annotation.tokenGenerated]),
+    // Undefined: never. NaN: the annotation is unreadable, which counts as expired.
     expiresAt: expires === undefined ? undefined : (parseTime(expires) ?? Number.NaN),
     reached: annotations[annotation.ignitionReached] === "True",
+    // The outcome of making the payload; undefined before the server tried.
     outcome: reason === undefined ? undefined : { reason, message: text("message") },
+    /** Unpacked on demand; throws when it cannot be read. */
     rawConfig: () => unpack(text("config")),
   };
 }
@@ -142,10 +121,6 @@ export function isTokenSecret(secret: Secret): boolean {
 export function usableToken(token: string): string {
   if (token.trim() === "") throw new DrawbridgeError("DB_TOKEN_SECRET", "an empty token would admit everybody");
   return token;
-}
-
-function readUpgradeType(text: string | undefined): UpgradeType | undefined {
-  return text === "InPlace" || text === "Replace" ? text : undefined;
 }
 
 /** No configuration is as large; this bounds what a small packed text may grow to. */

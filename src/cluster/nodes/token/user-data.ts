@@ -24,15 +24,11 @@ import { WORKER_TOKENS_ANNOTATION } from "../serving/worker-tokens.js";
 import { poolOfWorker, type Worker } from "../workers/worker.js";
 import { usableToken } from "./token-secret.js";
 
-interface UserDataContent {
+/** `ignitionEndpoint` is `host` or `host:port`, as published. */
+type UserDataContent = Readonly<Record<"hash" | "token" | "ignitionEndpoint" | "ignitionCaPem", string>> & {
   readonly pool: ObjectName;
-  readonly hash: string;
-  readonly token: string;
-  /** `host` or `host:port`, as published. */
-  readonly ignitionEndpoint: string;
-  readonly ignitionCaPem: string;
   readonly proxy?: EffectiveProxy | undefined;
-}
+};
 
 /** The pointer config. Members in HyperShift's order. */
 export function userData(content: UserDataContent): string {

@@ -141,7 +141,7 @@ async function awaitUserData({ clusters: { pools }, deadline, pool }: WorkersCon
     }
     const { hash, object } = await poolHash(pools, pool);
     const { problems } = poolReport(pool.name, { pool: object, hash });
-    deadline.progress.status(`${what}: ${problems[0]?.what ?? "its Secret is missing"}`);
+    deadline.progress.status(`${what}: ${problems[0]?.message ?? "its Secret is missing"}`);
     return undefined;
   });
 }

@@ -83,7 +83,7 @@ describe("the problem of a worker", () => {
     ["bare", {}, withNode({ ...good, metadata: { name: "w-0" } }), "its node lacks label tier=front", "workers up"],
   ])("%s", (_, change, seen, what, remedy) => {
     const { problem } = workerStatus({ ...worker, ...change }, { ...snapshot, ...seen });
-    expect(problem?.what).toContain(what);
+    expect(problem?.message).toContain(what);
     expect(problem?.remedy).toContain(remedy);
   });
 
@@ -100,7 +100,7 @@ describe("a pool", () => {
     ...{ type, status, message, reason: "Why", lastTransitionTime: "" },
   });
   const report = (hash: string, ...conditions: ReturnType<typeof condition>[]) =>
-    poolReport("c/p", { hash, pool: { ...pool, status: { conditions } } }).problems.map(({ what }) => what);
+    poolReport("c/p", { hash, pool: { ...pool, status: { conditions } } }).problems.map(({ message }) => message);
 
   test("complains of what is wrong, and not of what is always so without machines", () => {
     const usual = ["AutoscalingEnabled", "AllMachinesReady", "AllNodesHealthy", "UpdatingConfig"];

@@ -1,6 +1,7 @@
 /** The status of each worker: how far it has come, and what its next step waits for. */
 
 import { DrawbridgeError } from "../../../base/errors/error.js";
+import { failed, type Judgement } from "../../../base/finding.js";
 import { inspectRequest } from "../../../tunnel/pki/inspect-request.js";
 import { KubeApiError } from "../../kube/errors.js";
 import { collectionPath } from "../../kube/paths.js";
@@ -23,30 +24,8 @@ import { poolHash } from "../token/user-data.js";
 import { hashOfNode, missingSettings, nodeSettingsOf, whyNotReady } from "./node.js";
 import type { Worker } from "./worker.js";
 
-export interface WorkerProblem {
-  readonly what: string;
-  readonly remedy: string;
-}
-
-export interface WorkerStatus {
-  readonly name: string;
-  readonly made: boolean;
-  /** Whether its configuration was fetched: by it, by some machine of the pool, or by nobody that was seen. */
-  readonly fetched: "yes" | "by the pool" | "unseen";
-  readonly registered: boolean;
-  readonly ready: boolean;
-  /** Whether the pool's labels and taints are on its node. */
-  readonly labelled: boolean;
-  readonly configuration: "current" | "behind" | "unknown";
-  /** The first thing that is not as it should be. */
-  readonly problem: WorkerProblem | undefined;
-}
-
-export interface PoolReport {
-  readonly name: string;
-  readonly hash: string;
-  readonly problems: readonly WorkerProblem[];
-}
+export type WorkerStatus = ReturnType<typeof workerStatus>;
+export type PoolReport = ReturnType<typeof poolReport>;
 
 /** Conditions that are always False on platform None, or that are not about workers. */
 const IGNORED_CONDITIONS = [
@@ -55,110 +34,94 @@ const IGNORED_CONDITIONS = [
 ];
 
 /** Conditions about the endpoint are ignored: nodes that joined are better evidence. */
-export function poolReport(name: string, { hash, pool }: Pick<PoolSnapshot, "hash" | "pool">): PoolReport {
+export function poolReport(name: string, { hash, pool }: Pick<PoolSnapshot, "hash" | "pool">) {
   const status = `drawbridge nodepool status ${pool.metadata?.name} shows everything about it`;
   const isWrong = (one: Condition) => one.status === "False" && !IGNORED_CONDITIONS.includes(one.type);
-  const wrong = (pool.status?.conditions ?? []).filter(isWrong).map((one) => ({
-    what: `${one.type} is False: ${one.message || one.reason}`,
-    remedy: status,
-  }));
-  if (hash !== "") return { name, hash, problems: wrong };
-  const nothing = { what: "it has no configuration yet", remedy: `see that its controller runs; ${status}` };
-  return { name, hash, problems: wrong.length > 0 ? wrong : [nothing] };
+  const wrong = (pool.status?.conditions ?? [])
+    .filter(isWrong)
+    .map((one) => failed(`${one.type} is False: ${one.message || one.reason}`, status));
+  const nothing = failed("it has no configuration yet", `see that its controller runs; ${status}`);
+  return { name, hash, problems: hash === "" && wrong.length === 0 ? [nothing] : wrong };
 }
 
-function isReached(pool: NodePool): boolean {
-  return (
-    pool.status?.conditions?.some(({ status, type }) => type === "ReachedIgnitionEndpoint" && status === "True") ===
-    true
-  );
-}
-
-export function workerStatus(worker: Worker, snapshot: PoolSnapshot): WorkerStatus {
+export function workerStatus(worker: Worker, snapshot: PoolSnapshot) {
   const node = snapshot.nodes.get(worker.name);
-  const labelled = node !== undefined && missingSettings(node, nodeSettingsOf(snapshot.pool)).length === 0;
+  const missing = node === undefined ? [] : missingSettings(node, nodeSettingsOf(snapshot.pool));
   const fetched = fetchOf(worker, snapshot);
   return {
-    ...{ name: worker.name, made: worker.made, fetched, registered: node !== undefined },
-    ...{ ready: isReady(node), labelled, configuration: configurationOf(worker, node, snapshot.hash) },
-    problem: problemOf(worker, node, fetched, snapshot),
+    ...{ name: worker.name, made: worker.made, fetched, registered: node !== undefined, ready: isReady(node) },
+    /** Whether the pool's labels and taints are on its node. */
+    labelled: node !== undefined && missing.length === 0,
+    configuration: configurationOf(worker, node, snapshot.hash),
+    /** The first thing that is not as it should be. */
+    problem:
+      leavingProblem(worker) ??
+      (node === undefined ? joiningProblem(worker, fetched, snapshot) : nodeProblem(node, missing)),
   };
 }
 
-export function configurationOf(
-  worker: Worker,
-  node: Node | undefined,
-  hash: string | undefined,
-): WorkerStatus["configuration"] {
+export function configurationOf(worker: Worker, node: Node | undefined, hash: string | undefined) {
   if (hash === undefined || hash === "") return "unknown";
   // What the node reports counts more than what it was meant to get.
   return ((node && hashOfNode(node)) ?? worker.hash) === hash ? "current" : "behind";
 }
 
-function fetchOf(worker: Worker, { claims, nodes, pool }: PoolSnapshot): WorkerStatus["fetched"] {
-  const since = Date.parse(worker.notBefore) - 10_000;
-  const recent = claims.filter(({ at }) => at >= since);
+/** Whether its configuration was fetched: by it, by some machine of the pool, or by nobody that was seen. */
+function fetchOf(worker: Worker, { claims, nodes, pool }: PoolSnapshot) {
+  const recent = claims.filter(({ at }) => at >= Date.parse(worker.notBefore) - SKEW_MS);
   if (nodes.has(worker.name) || recent.some((claim) => claim.worker === worker.name)) return "yes";
+  const isReached = pool.status?.conditions?.some(
+    ({ status, type }) => type === "ReachedIgnitionEndpoint" && status === "True",
+  );
   const isNameless = recent.some((claim) => claim.worker === undefined);
-  return !worker.ownToken && (isNameless || isReached(pool)) ? "by the pool" : "unseen";
+  return !worker.ownToken && (isNameless || isReached) ? "by the pool" : "unseen";
 }
 
-function problemOf(
-  worker: Worker,
-  node: Node | undefined,
-  fetched: WorkerStatus["fetched"],
-  snapshot: PoolSnapshot,
-): WorkerProblem | undefined {
-  const { name } = worker;
-  if (worker.leaving === "replaced")
-    return { what: "it is being replaced", remedy: `go on with drawbridge workers replace ${name}` };
-  if (worker.leaving === "removed")
-    return { what: "it is being removed", remedy: "go on with drawbridge workers scale" };
-  if (!worker.made && node === undefined) {
-    return { what: "its machine was not made", remedy: "run drawbridge workers create or up again" };
-  }
-  if (node === undefined) return joiningProblem(worker, fetched, snapshot);
+function leavingProblem({ leaving, name }: Worker): Judgement | undefined {
+  if (leaving === undefined) return undefined;
+  return failed(
+    `it is being ${leaving}`,
+    `go on with drawbridge workers ${leaving === "replaced" ? `replace ${name}` : "scale"}`,
+  );
+}
+
+function nodeProblem(node: Node, missing: readonly string[]): Judgement | undefined {
+  const { name = "" } = node.metadata ?? {};
   const why = whyNotReady(node);
-  if (why !== "") return { what: `its node is not Ready: ${why}`, remedy: doctorHint(name) };
+  if (why !== "") return failed(`its node is not Ready: ${why}`, doctorHint(name));
   if (node.spec?.unschedulable === true) {
-    return { what: "its node is cordoned", remedy: `kubectl uncordon ${name}, unless somebody is at work on it` };
+    return failed("its node is cordoned", `kubectl uncordon ${name}, unless somebody is at work on it`);
   }
-  const missing = missingSettings(node, nodeSettingsOf(snapshot.pool));
   if (missing.length === 0) return undefined;
-  return { what: `its node lacks ${missing.join(", ")}`, remedy: "drawbridge workers up puts them there" };
+  return failed(`its node lacks ${missing.join(", ")}`, "drawbridge workers up puts them there");
 }
 
-function joiningProblem(
-  worker: Worker,
-  fetched: WorkerStatus["fetched"],
-  { now, requests }: PoolSnapshot,
-): WorkerProblem {
+function joiningProblem(worker: Worker, fetched: ReturnType<typeof fetchOf>, snapshot: PoolSnapshot): Judgement {
   const { deadline, name } = worker;
-  const request = requests?.get(name);
-  if (request?.outcome === "pending") {
-    const remedy = `drawbridge csr explain ${request.name} says why; is an approver running that knows the inventory?`;
-    return { what: `its certificate request ${request.name} is pending`, remedy };
+  if (!worker.made) return failed("its machine was not made", "run drawbridge workers create or up again");
+  const request = snapshot.requests?.get(name);
+  if (request !== undefined) {
+    const explain = `drawbridge csr explain ${request.name} says why`;
+    if (request.outcome === "approved") {
+      return failed(`it got its certificate (${request.name}), and no node has registered yet`, doctorHint(name));
+    }
+    return request.outcome === "pending"
+      ? failed(
+          `its certificate request ${request.name} is pending`,
+          `${explain}; is an approver running that knows the inventory?`,
+        )
+      : failed(`its certificate request ${request.name} was ${request.outcome}`, `${explain}; ${doctorHint(name)}`);
   }
-  if (request?.outcome === "denied" || request?.outcome === "failed") {
-    const remedy = `drawbridge csr explain ${request.name} says why; ${doctorHint(name)}`;
-    return { what: `its certificate request ${request.name} was ${request.outcome}`, remedy };
-  }
-  if (request?.outcome === "approved") {
-    return {
-      what: `it got its certificate (${request.name}), and no node has registered yet`,
-      remedy: doctorHint(name),
-    };
-  }
-  if (now > Date.parse(deadline)) {
+  if (snapshot.now > Date.parse(deadline)) {
     const remedy = `drawbridge workers userdata ${name} --renew opens it again; then boot the machine with that user data`;
-    return { what: `no node, and the time for its first certificate ended at ${deadline}`, remedy };
+    return failed(`no node, and the time for its first certificate ended at ${deadline}`, remedy);
   }
   const what = {
     yes: "it fetched its configuration, and has asked for no certificate yet",
     "by the pool": `no node and no certificate request yet; ${worker.pool} was fetched by some machine`,
     unseen: "nobody has seen it fetch its configuration",
   }[fetched];
-  return { what, remedy: doctorHint(name) };
+  return failed(what, doctorHint(name));
 }
 
 function doctorHint(name: string): string {
@@ -171,31 +134,10 @@ export interface Clusters {
   readonly nodes: KubeApi;
 }
 
-/** A worker's newest request for its first certificate. */
-interface FirstCertificateRequest {
-  readonly name: string;
-  readonly outcome: ReturnType<typeof outcomeOf>;
-}
+export type PoolSnapshot = Awaited<ReturnType<typeof readPool>>;
 
-/** A pool, its nodes and their certificate requests at one moment. */
-export interface PoolSnapshot {
-  readonly pool: NodePool;
-  readonly hash: string;
-  /** Nodes by name. */
-  readonly nodes: ReadonlyMap<string, Node>;
-  /** First certificate requests by node name; undefined when requests may not be listed. */
-  readonly requests: ReadonlyMap<string, FirstCertificateRequest> | undefined;
-  /** Claims of machines that fetched the pool's configuration. */
-  readonly claims: readonly Claim[];
-  readonly now: number;
-}
-
-export async function readPool(
-  clusters: Clusters,
-  pool: ObjectName,
-  workers: readonly Worker[],
-  now: number,
-): Promise<PoolSnapshot> {
+/** A pool, its nodes, their certificate requests, and the claims of machines that fetched its configuration, at one moment. */
+export async function readPool(clusters: Clusters, pool: ObjectName, workers: readonly Worker[], now: number) {
   const [{ hash, object }, nodes, claims] = await Promise.all([
     poolHash(clusters.pools, pool),
     listNodes(clusters.nodes),
@@ -203,7 +145,7 @@ export async function readPool(
   ]);
   requireHostedAccess(clusters, object);
   const missing = workers.filter(({ name }) => !nodes.has(name));
-  const requests = missing.length === 0 ? new Map() : await firstRequests(clusters.nodes, missing);
+  const requests = missing.length === 0 ? undefined : await firstRequests(clusters.nodes, missing);
   return { pool: object, hash, nodes, requests, claims, now };
 }
 
@@ -234,10 +176,8 @@ async function claimsOf(api: KubeApi, pool: ObjectName): Promise<readonly Claim[
   }
 }
 
-async function firstRequests(
-  api: KubeApi,
-  workers: readonly Worker[],
-): Promise<ReadonlyMap<string, FirstCertificateRequest> | undefined> {
+/** The workers' newest requests for their first certificates, by node name; undefined when requests may not be listed. */
+async function firstRequests(api: KubeApi, workers: readonly Worker[]) {
   let items: readonly SigningRequest[];
   try {
     ({ items } = await api.list<SigningRequest>(REQUESTS_PATH));
@@ -245,12 +185,9 @@ async function firstRequests(
     if (reason instanceof KubeApiError && reason.status === 403) return undefined;
     throw reason;
   }
-  const found = new Map<string, FirstCertificateRequest>();
-  const oldestFirst = items
-    .filter((request) => kindOf(request) === "client")
-    .sort((a, b) => createdAt(a) - createdAt(b));
-  for (const request of oldestFirst) {
-    const name = requestedNode(request);
+  const found = new Map<string, { readonly name: string; readonly outcome: ReturnType<typeof outcomeOf> }>();
+  for (const request of [...items].sort((a, b) => createdAt(a) - createdAt(b))) {
+    const name = kindOf(request) === "client" ? requestedNode(request) : "";
     const worker = workers.find((one) => one.name === name);
     // What was asked before this worker was recorded was asked by another machine of its name.
     if (worker === undefined || createdAt(request) < Date.parse(worker.notBefore) - SKEW_MS) continue;

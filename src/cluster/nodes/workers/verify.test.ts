@@ -120,14 +120,14 @@ describe("verifying", () => {
     const deadline = testDeadline(progress, { clock, timeoutMs: 5000 });
     const verdict = await verifyWorkers(options({ pod, deadline, workers: [worker("w-0")] }));
     expect(verdict.ok).toBe(false);
-    expect(verdict.workers[0]?.problem?.what).toBe(what);
+    expect(verdict.workers[0]?.problem?.message).toBe(what);
     expect(podKeys()).toEqual([]);
   });
 
   test("labels no node unless it is asked to", async () => {
     for (const name of ["w-0", "w-1"]) cluster.putNode(name);
     const verdict = await verifyWorkers(options({ labelsNodes: false }));
-    expect(verdict.workers[1]?.problem?.what).toBe("its node lacks label tier=front, taint dedicated:NoSchedule");
+    expect(verdict.workers[1]?.problem?.message).toBe("its node lacks label tier=front, taint dedicated:NoSchedule");
     expect(cluster.writes).toEqual([]);
   });
 
@@ -141,7 +141,7 @@ describe("verifying", () => {
       };
     });
     const verdict = await verifyWorkers(options({ deadline: testDeadline(progress, { clock, timeoutMs: 5000 }) }));
-    expect(verdict.pool.problems[0]?.what).toBe("the API did not answer");
+    expect(verdict.pool.problems[0]?.message).toBe("the API did not answer");
     cluster.before = () => {
       throw new KubeApiError("the API did not answer", { status: 0 });
     };

@@ -1,44 +1,26 @@
 /** Waits until a pool's workers are nodes that run pods, and says what is missing where. */
+
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { failed, type Judgement } from "../../../base/finding.js";
 import { isConflict, isTransient } from "../../kube/errors.js";
 import { deleteIfPresent, find } from "../../kube/objects.js";
 import type { KubeApi } from "../../kube/port.js";
-import { type ObjectName, pathOf, type Taint } from "../objects.js";
-import type { Deadline } from "./deadline.js";
+import { pathOf, type Taint } from "../objects.js";
+import type { WorkersContext } from "./change.js";
 import { labelNode, type NodePod, nodeSettingsOf, podPath, podsPath } from "./node.js";
-import {
-  type Clusters,
-  type PoolReport,
-  type PoolSnapshot,
-  poolReport,
-  readPool,
-  type WorkerProblem,
-  type WorkerStatus,
-  workerStatus,
-} from "./status.js";
+import { type PoolSnapshot, poolReport, readPool, workerStatus } from "./status.js";
 import type { Worker } from "./worker.js";
 
-export interface VerifyOptions {
-  readonly clusters: Clusters;
-  readonly pool: ObjectName;
+export interface VerifyOptions extends Pick<WorkersContext, "clusters" | "pool" | "deadline"> {
   readonly workers: readonly Worker[];
-  readonly deadline: Deadline;
   /** If undefined, no pod is started. `one`: on the first worker that can have it. */
   readonly pod: { readonly namespace: string; readonly image: string; readonly on: "one" | "all" } | undefined;
   /** Whether the pool's labels and taints are put on nodes. */
   readonly labelsNodes: boolean;
 }
 
-export interface VerifiedWorker extends WorkerStatus {
-  /** Undefined when none was tried. */
-  readonly pod: "started" | "not started" | undefined;
-}
-
-export interface VerifyResult {
-  readonly ok: boolean;
-  readonly pool: PoolReport;
-  readonly workers: readonly VerifiedWorker[];
-}
+export type VerifiedWorker = VerifyResult["workers"][number];
+export type VerifyResult = Awaited<ReturnType<typeof look>>;
 
 /** Waits until nothing is missing, or until `isEnough` accepts the result. */
 export async function verifyWorkers(
@@ -72,28 +54,32 @@ export async function verifyWorkers(
 function outdated(verdict: VerifyResult | undefined, failure: unknown): VerifyResult {
   if (verdict === undefined) throw failure;
   const remedy = "bring the API back and verify again; below is what was seen before";
-  const problem: WorkerProblem = { what: messageOf(failure), remedy };
+  const problem = failed(messageOf(failure), remedy);
   return { ...verdict, ok: false, pool: { ...verdict.pool, problems: [problem, ...verdict.pool.problems] } };
 }
 
 /** The test pods by their nodes' names; one whose name is taken waits to be made. */
 type TestPods = Map<string, { readonly pod: NodePod; readonly state: "waiting" | "made" | "started" }>;
 
-async function look(options: VerifyOptions, pods: TestPods): Promise<VerifyResult> {
+async function look(options: VerifyOptions, pods: TestPods) {
   const { clusters, deadline, labelsNodes, pod: wanted, pool, workers } = options;
   const read = () => readPool(clusters, pool, workers, deadline.clock.date());
   let snapshot = await read();
   if (labelsNodes && (await labelNodes(options, snapshot))) snapshot = await read();
   const { taints } = nodeSettingsOf(snapshot.pool);
-  const verified: VerifiedWorker[] = [];
+  const verified = [];
   for (const worker of workers) {
     const { name } = worker;
     const status = workerStatus(worker, snapshot);
     const isNext = wanted?.on === "all" || pods.size === 0 || pods.has(name);
     if (wanted === undefined || status.problem !== undefined || !isNext) verified.push({ ...status, pod: undefined });
     else {
-      const problem = await runTestPod(clusters.nodes, name, testPod(name, { ...wanted, taints }), pods);
-      verified.push({ ...status, pod: problem === undefined ? "started" : "not started", problem });
+      const problem = await runTestPod(clusters.nodes, name, testPod(name, wanted, taints), pods);
+      verified.push({
+        ...status,
+        pod: problem === undefined ? ("started" as const) : ("not started" as const),
+        problem,
+      });
     }
   }
   const report = poolReport(pathOf(pool), snapshot);
@@ -113,17 +99,11 @@ async function labelNodes({ clusters, deadline, workers }: VerifyOptions, snapsh
 }
 
 /** Undefined once the pod has started on the node; otherwise why it has not. */
-async function runTestPod(
-  api: KubeApi,
-  node: string,
-  pod: NodePod,
-  pods: TestPods,
-): Promise<WorkerProblem | undefined> {
+async function runTestPod(api: KubeApi, node: string, pod: NodePod, pods: TestPods): Promise<Judgement | undefined> {
   const what = await podProblem(api, node, pod, pods);
-  if (what === undefined) return undefined;
   const { name, namespace } = pod.metadata ?? {};
   const describe = `kubectl describe pod ${name} -n ${namespace} while this waits`;
-  return { what, remedy: `${describe}, or drawbridge workers doctor` };
+  return what === undefined ? undefined : failed(what, `${describe}, or drawbridge workers doctor`);
 }
 
 async function podProblem(api: KubeApi, node: string, pod: NodePod, pods: TestPods): Promise<string | undefined> {
@@ -162,7 +142,7 @@ async function removeTestPods({ clusters, deadline }: VerifyOptions, pods: TestP
 function summary({ pool, workers }: VerifyResult): string {
   const ready = workers.filter((worker) => worker.ready).length;
   const first = workers.find(({ problem }) => problem !== undefined);
-  const what = pool.problems[0]?.what ?? (first && `${first.name}: ${first.problem?.what}`);
+  const what = pool.problems[0]?.message ?? (first && `${first.name}: ${first.problem?.message}`);
   return `${ready} of ${workers.length} workers are Ready${what === undefined ? "" : `; ${what}`}`;
 }
 
@@ -175,23 +155,20 @@ export async function awaitWorkers(options: Omit<VerifyOptions, "pod" | "labelsN
   );
   const late = lackOf(verdict);
   if (late === undefined) return;
-  const sentence = `${late.name} is not Ready after ${options.deadline.timeout}: ${late.problem?.what}; ${late.problem?.remedy}`;
+  const sentence = `${late.name} is not Ready after ${options.deadline.timeout}: ${late.problem?.message}; ${late.problem?.remedy}`;
   throw new DrawbridgeError("DB_WORKERS_WAIT", sentence);
-}
-
-interface TestPodOptions {
-  readonly namespace: string;
-  readonly image: string;
-  /** The pool's own must not keep it away. */
-  readonly taints: readonly Taint[];
 }
 
 const PREFIX = "drawbridge-verify-";
 /** A test pod ends after this long even if it is not removed. */
 const LONGEST_SECONDS = 900;
 
-/** A small pod that the scheduler puts on one node, like every other pod, to see that the node runs pods. */
-function testPod(node: string, { image, namespace, taints }: TestPodOptions): NodePod {
+/** A small pod that the scheduler puts on one node, whose pool's taints must not keep it away, to see that the node runs pods. */
+function testPod(
+  node: string,
+  { image, namespace }: NonNullable<VerifyOptions["pod"]>,
+  taints: readonly Taint[],
+): NodePod {
   const only = { matchFields: [{ key: "metadata.name", operator: "In", values: [node] }] };
   const spec = {
     affinity: {

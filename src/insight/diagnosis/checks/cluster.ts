@@ -58,7 +58,7 @@ export const pools = defineCheck({
       // Its conditions also say whether it has a configuration.
       const { problems } = poolReport(subject, { hash: "any", pool });
       const remedy = `Ask drawbridge workers doctor --namespace ${namespace} --pool ${name.name} for the cause.`;
-      return problems.map(({ what }) => ({ ...warning(`pool ${subject}: ${what}`, remedy), subject }));
+      return problems.map(({ message }) => ({ ...warning(`pool ${subject}: ${message}`, remedy), subject }));
     });
     return found.length > 0 ? found : [ok(`the conditions of ${items.length} pools are in order`)];
   },

@@ -20,9 +20,9 @@ export const payload = defineCheck({
     const subject = pathOf(pool);
     const code = "DB_NODE_PAYLOAD" as const;
     const complaints = poolReport(subject, { hash, pool: object })
-      .problems.map(({ what }) => what)
+      .problems.map(({ message }) => message)
       // Reported below, with more detail.
-      .filter((what) => !what.startsWith("ValidGeneratedPayload"));
+      .filter((message) => !message.startsWith("ValidGeneratedPayload"));
     if (hash === "" || tokenSecret === undefined) {
       const message =
         hash === ""
