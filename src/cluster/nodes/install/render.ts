@@ -1,6 +1,15 @@
 /** Everything that pools need in a cluster, as objects: the resource, and what runs for it with no more rights than it needs. */
 import { applyObject, type KubeManifest, type ObjectOutcome } from "../../kube/apply.js";
-import { bindingOf, type FileVolume, kubeManifest, mountsOf, volumesOf, tcpPort, UNPRIVILEGED, yamlText } from "../../kube/builders.js";
+import {
+  bindingOf,
+  type FileVolume,
+  kubeManifest,
+  mountsOf,
+  tcpPort,
+  UNPRIVILEGED,
+  volumesOf,
+  yamlText,
+} from "../../kube/builders.js";
 import { find } from "../../kube/objects.js";
 import { objectPath, titleOf } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
