@@ -1,6 +1,7 @@
 /** `tsx peers/build.ts [--check] [names...]`: fills the cache with the real peers, or says what is missing in it. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { messageOf } from "../src/base/errors/error.js";
 import { cacheFolder, isBuilt, pinnedVersion } from "./cache.js";
 import { type BuiltPeer, builtPeers } from "./catalogue.js";
 import { compile, goProblem } from "./compile.js";
@@ -9,6 +10,7 @@ import { withLock } from "./lock.js";
 const HEARTBEAT_MS = 15_000;
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
+const complain = (line: string) => process.stderr.write(`${line}\n`);
 
 function choose(names: readonly string[]): readonly BuiltPeer[] {
   const unknown = names.find((name) => !builtPeers.some((peer) => peer.name === name));
@@ -25,17 +27,27 @@ function check(peers: readonly BuiltPeer[]): boolean {
   return peers.every(isBuilt);
 }
 
-async function build(peers: readonly BuiltPeer[]): Promise<void> {
+/** Whether all are there; a peer that cannot be built does not stop the others. */
+async function build(peers: readonly BuiltPeer[]): Promise<boolean> {
   const missing = peers.filter((peer) => !isBuilt(peer));
   if (missing.length > 0) {
     const problem = goProblem();
     if (problem !== undefined) throw new Error(problem);
     mkdirSync(join(cacheFolder(), ".locks"), { recursive: true });
   }
+  const failures: string[] = [];
   for (const [index, peer] of missing.entries()) {
-    await buildOne(peer, `[${index + 1}/${missing.length}] ${peer.name} ${pinnedVersion(peer)}`);
+    const label = `[${index + 1}/${missing.length}] ${peer.name} ${pinnedVersion(peer)}`;
+    try {
+      await buildOne(peer, label);
+    } catch (error) {
+      say(`${label}: failed`);
+      failures.push(`peers: ${peer.name} is missing: ${messageOf(error)}`);
+    }
   }
-  say(`peers: ${peers.length} of ${peers.length} ready`);
+  say(`peers: ${peers.length - failures.length} of ${peers.length} ready`);
+  for (const failure of failures) complain(failure);
+  return failures.length === 0;
 }
 
 async function buildOne(peer: BuiltPeer, label: string): Promise<void> {
@@ -62,13 +74,12 @@ async function main(args: readonly string[]): Promise<number> {
   const peers = choose(args.filter((arg) => arg !== "--check"));
   say(`peers: cache ${cacheFolder()}`);
   if (args.includes("--check")) return check(peers) ? 0 : 1;
-  await build(peers);
-  return 0;
+  return (await build(peers)) ? 0 : 1;
 }
 
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  complain(messageOf(error));
   process.exitCode = 1;
 }

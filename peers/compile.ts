@@ -51,7 +51,7 @@ async function runGo(peer: BuiltPeer, output: string): Promise<void> {
     complaint = (complaint + text).slice(-8_000);
   });
   const [code, signal] = await once(go, "close");
-  const advice = peer.headers === undefined ? "" : `; it needs gcc and the Debian package ${peer.headers}`;
-  if (code !== 0)
-    throw new Error(`go could not build ${peer.name} (${signal ?? `exit ${code}`}${advice}):\n${complaint.trim()}`);
+  if (code === 0) return;
+  const advice = peer.headers === undefined ? "" : `; install gcc and ${peer.headers}, then run this again`;
+  throw new Error(`go could not build it (${signal ?? `exit ${code}`})${advice}\n${complaint.trim()}`);
 }

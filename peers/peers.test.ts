@@ -15,7 +15,7 @@ const FAKE_GO = `#!/bin/sh
 if [ "$1" = env ]; then echo "\${FAKE_GO_VERSION:-go1.26.2}"; exit 0; fi
 echo "$@" >> "$(dirname "$0")/calls"
 while [ "$1" != -o ]; do shift; done
-[ -z "$FAKE_GO_FAILS" ] || { echo half > "$2"; echo "cannot find module" >&2; exit 1; }
+case "$2" in *"\${FAKE_GO_FAILS:-/none/}"*)  echo half > "$2"; echo "cannot find module" >&2; exit 1;; esac
 sleep 0.3
 printf '#!/bin/sh\\necho built\\n' > "$2" && chmod +x "$2"
 `;
@@ -80,10 +80,19 @@ test("Kubernetes programs are told their version", async () => {
 });
 
 test("a failing compiler leaves nothing behind and is quoted", async () => {
-  const answer = await build(["proxy-agent"], { FAKE_GO_FAILS: "1" });
+  const answer = await build(["proxy-agent"], { FAKE_GO_FAILS: "proxy-agent" });
   expect(answer.code).toBe(1);
   expect(answer.stderr).toContain("cannot find module");
   expect(await readdir(peers)).toEqual([".locks"]);
+});
+
+test("a peer that cannot be built does not stop the others, and the end says what brings it", async () => {
+  const answer = await build(["ignition", "proxy-agent", "kubelet"], { FAKE_GO_FAILS: "/.ignition." });
+  expect(answer.code).toBe(1);
+  expect((await readdir(peers)).sort()).toEqual([".locks", ".stamps", "kubelet", "proxy-agent"]);
+  expect(answer.stdout).toContain("peers: 2 of 3 ready\n");
+  expect(answer.stderr).toMatch(/^peers: ignition is missing: .*; install gcc and libblkid-dev, then run this again\n/);
+  expect(answer.stderr).toContain("cannot find module");
 });
 
 test.each([
