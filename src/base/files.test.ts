@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, stat, symlink, writeFile } from "node:fs/pr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { createFile, moveIntoPlace, replaceFile, replaceFiles, temporaryPathFor } from "./files.js";
+import { createFile, makeDirectory, moveIntoPlace, replaceFile, replaceFiles, temporaryPathFor } from "./files.js";
 
 let dir: string;
 const at = (name: string): string => join(dir, name);
@@ -78,4 +78,22 @@ test("moveIntoPlace gives a streamed temporary file its name", async () => {
   await moveIntoPlace(temporary, at("a"));
 
   expect(await readdir(dir)).toEqual(["a"]);
+});
+
+test("makeDirectory makes what is missing with its mode and leaves what exists as it is", async () => {
+  await makeDirectory(at("a/b/c"), 0o700);
+  await makeDirectory(at("a/b"), 0o755);
+
+  expect(await Promise.all([modeOf("a"), modeOf("a/b"), modeOf("a/b/c")])).toEqual([0o700, 0o700, 0o700]);
+});
+
+test("makeDirectory refuses a path where the system makes no directory", async () => {
+  await expect(makeDirectory("/proc/drawbridge/pki")).rejects.toThrow("ENOENT");
+});
+
+test("makeDirectory refuses a path at or below a file", async () => {
+  await writeFile(at("file"), "");
+
+  await expect(makeDirectory(at("file"))).rejects.toThrow("EEXIST");
+  await expect(makeDirectory(at("file/below"))).rejects.toThrow("ENOTDIR");
 });

@@ -66,6 +66,29 @@ export async function createFile(
   }
 }
 
+/**
+ * Makes a directory and those above it that are missing; one that exists stays as it is. Node's own `recursive` never
+ * returns where the system refuses a directory below one that exists, as /proc does.
+ */
+export async function makeDirectory(path: string, mode = 0o777): Promise<void> {
+  const make = async (): Promise<void> => {
+    try {
+      await nodeFs.mkdir(path, { mode });
+    } catch (reason) {
+      if (codeOf(reason) !== "EEXIST" || !(await nodeFs.stat(path)).isDirectory()) throw reason;
+    }
+  };
+  try {
+    await make();
+  } catch (reason) {
+    if (codeOf(reason) !== "ENOENT" || dirname(path) === path) throw reason;
+    await makeDirectory(dirname(path), mode);
+    await make();
+  }
+}
+
+const codeOf = (reason: unknown): string | undefined => (reason as NodeJS.ErrnoException).code;
+
 /** Where a replacement of that file is written first. */
 export function temporaryPathFor(path: string): string {
   return join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);

@@ -1,10 +1,10 @@
 /** Files that commands read and write. */
 import { readFileSync } from "node:fs";
-import { mkdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
-import { replaceFile } from "../../base/files.js";
+import { makeDirectory, replaceFile } from "../../base/files.js";
 
 /** Name of a file in messages; `-` is standard input. */
 export const inputName = (file: string): string => (file === "-" ? "standard input" : file);
@@ -31,7 +31,7 @@ export async function writeRendering(directory: string, files: readonly Rendered
   for (const { name, text, mode } of files) {
     const target = join(directory, name);
     try {
-      await mkdir(dirname(target), { recursive: true });
+      await makeDirectory(dirname(target));
       await replaceFile(target, text, mode);
     } catch (reason) {
       throw new DrawbridgeError("DB_RENDER_WRITE", `${target} cannot be written: ${messageOf(reason)}`, {
