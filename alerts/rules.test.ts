@@ -6,8 +6,7 @@ import { approverMetrics } from "../src/cluster/nodes/csr/approver.js";
 import { servingMetrics } from "../src/cluster/nodes/serving/metrics.js";
 import { doctorMetrics } from "../src/insight/diagnosis/workers/watch.js";
 import { agentMetrics } from "../src/insight/observe/metrics/agent-metrics.js";
-import { serverMetrics } from "../src/insight/observe/metrics/server-metrics.js";
-import type { AgentReadings, ServerReadings } from "../src/tunnel/events/readings.js";
+import { type ServerReadings, serverMetrics } from "../src/insight/observe/metrics/server-metrics.js";
 import { sidecarMetrics } from "../src/tunnel/sidecar/metrics.js";
 import type { Sidecar } from "../src/tunnel/sidecar/sidecar.js";
 import { metricsIn, readRules, readTestNames } from "./rules.js";
@@ -26,7 +25,7 @@ function exported(): Set<string> {
   };
   const source = {};
   serverMetrics(source, { paths: never } as unknown as ServerReadings).end();
-  agentMetrics(source, {} as AgentReadings).end();
+  agentMetrics(source, {} as Parameters<typeof agentMetrics>[1]).end();
   sidecarMetrics({} as Sidecar).end();
   approverMetrics(never, never);
   controllerMetrics(never, never);

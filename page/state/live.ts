@@ -1,9 +1,7 @@
 /** The page's one source: follows the stream, keeps the state of the process, redraws at most a few times a second. */
-import type { ChangeEvent, SnapshotEvent, TunnelsEvent } from "../../src/insight/observe/admin/contract.js";
 import { type FlowMap, FlowMeter } from "../../src/insight/watch/view/flows.js";
-import { History } from "../../src/insight/watch/view/history.js";
 import { isSilent, retryAfterMs } from "../../src/insight/watch/view/patience.js";
-import { ProcessView } from "../../src/insight/watch/view/process-view.js";
+import { FollowedProcess } from "../../src/insight/watch/view/process-view.js";
 import { EVENTS, hasSession, logIn, Refused } from "./api.js";
 
 /** `asking` whether there is a session · `locked` a token is wanted · `waiting` for the process to answer again. */
@@ -15,14 +13,11 @@ const wasOpened = (): boolean => localStorage.getItem(OPENED) !== null;
 
 const SAMPLE_MS = 1000;
 
-export class Live {
+export class Live extends FollowedProcess {
   phase: Phase = "asking";
-  view: ProcessView | undefined;
   flows: FlowMap | undefined;
   /** Grows with every change, so that views know what is new. */
   version = 0;
-  history = new History();
-  #instance = "";
   #meter = new FlowMeter();
   #source: EventSource | undefined;
   /** In memory only: a process that was started again has forgotten its sessions, and the page should not ask again. */
@@ -34,6 +29,7 @@ export class Live {
   #scheduled = false;
 
   constructor() {
+    super();
     setInterval(() => this.#sample(), SAMPLE_MS);
     void this.#begin();
   }
@@ -84,15 +80,14 @@ export class Live {
     const source = new EventSource(EVENTS);
     this.#source = source;
     this.#heardAt = Date.now();
-    const on = <Data>(name: string, take: (data: Data) => void) =>
+    for (const name of ["snapshot", "change"]) {
       source.addEventListener(name, (event) => {
         this.#heardAt = Date.now();
-        take(JSON.parse((event as MessageEvent<string>).data) as Data);
+        this.take(name, (event as MessageEvent<string>).data);
+        if (name === "snapshot") this.#restart();
         this.#changed();
       });
-    on<SnapshotEvent>("snapshot", (snapshot) => this.#restart(snapshot));
-    on<TunnelsEvent>("tunnels", (portion) => this.view?.add(portion));
-    on<ChangeEvent>("change", (change) => this.view?.apply(change));
+    }
     source.addEventListener("alive", () => {
       this.#heardAt = Date.now();
     });
@@ -107,14 +102,9 @@ export class Live {
     this.#beginLater();
   }
 
-  #restart(snapshot: SnapshotEvent): void {
-    this.view = new ProcessView(snapshot, Date.now());
+  #restart(): void {
     this.phase = "live";
     this.#failures = 0;
-    if (this.#instance === snapshot.process.instance) return;
-    this.#instance = snapshot.process.instance;
-    this.#meter = new FlowMeter();
-    this.history.begin(snapshot.totals, Date.now());
   }
 
   #sample(): void {
@@ -122,7 +112,7 @@ export class Live {
     if (this.#source !== undefined && isSilent(this.#heardAt, Date.now())) this.#lose();
     if (this.view === undefined || this.phase !== "live" || document.hidden) return;
     const now = Date.now();
-    this.history.sample(this.view.facts.totals, now);
+    this.sample(now);
     this.flows = this.#meter.measure(this.view, now);
     this.#changed();
   }

@@ -41,8 +41,8 @@ Keys: q ends it, / searches, s sorts by another column, r turns the order round,
 
 async function pictureOf(dump: Dump): Promise<string> {
   const { tunnels, ...facts } = dump;
-  const view = new ProcessView({ ...facts, tunnelCount: tunnels.length }, Date.now());
-  view.add({ tunnels, more: false });
+  const view = new ProcessView(facts, Date.now());
+  view.apply({ totals: dump.totals, tunnels: { changed: tunnels, gone: [] } });
   const size = { columns: process.stdout.columns ?? 120, rows: tunnels.length + 60 };
   const lines = screen({ view, history: new History(), problem: "" }, FIRST_CHOICES, size, dump.process.now);
   const text = `${lines.slice(0, -1).join("\n")}\n`;

@@ -18,7 +18,6 @@ import {
 import type { MetricsRegistry } from "../../base/metrics/registry.js";
 import { certificatesRefused, certificatesReloaded } from "../../tunnel/events/channels.js";
 import { AdminApi, orFailure } from "./admin/api.js";
-import { CertificateReader } from "./admin/certificates.js";
 import { API_PREFIX } from "./admin/contract.js";
 import { Guard } from "./admin/guard.js";
 import { AdminModel, type AdminModelOptions } from "./admin/model.js";
@@ -82,7 +81,6 @@ function published(
   { source }: AdminOptions,
   model: AdminModel,
 ): HttpTls {
-  const reader = new CertificateReader();
   const files = [certFile];
   return ({ onChange }) => {
     const followed = follow({
@@ -92,8 +90,7 @@ function published(
       },
       onProblem: (error) => certificatesRefused.publish({ source, files, error: error.message }),
     });
-    model.ownCertificates = () =>
-      reader.describe({ file: certFile, use: "admin", kind: "own" }, String(followed.current.cert));
+    model.ownCertificate = () => ({ use: "admin", certFile, cert: String(followed.current.cert) });
     return followed;
   };
 }

@@ -4,62 +4,40 @@ import { plainJson } from "../../base/plain-json.js";
 import { shown } from "../../base/redact/redact.js";
 import { serverRefused } from "../../tunnel/events/channels.js";
 import type { ChoiceExplanation, ExplainedRefusal, Refusal } from "./admin/contract.js";
-
-interface KeptRefusal {
-  readonly refusal: Refusal;
-  /** JSON, so that what is kept has a size that can be bounded. */
-  readonly explanation: string | undefined;
-}
+import { Recent } from "./recent.js";
 
 const MAX_REFUSALS = 256;
 const MAX_EXPLANATION_CHARS = 64 * 1024;
 
-export class RefusalLog {
-  /** In order of arrival. */
-  readonly #kept = new Map<string, KeptRefusal>();
-  readonly #now: () => number;
-  #count = 0;
+export class RefusalLog extends Recent<Refusal> {
+  /** JSON, so that what is kept has a size that can be bounded. */
+  readonly #explanations = new WeakMap<Refusal, string>();
 
-  constructor(now: () => number = Date.now) {
-    this.#now = now;
-  }
-
-  /** How many there ever were. */
-  get count(): number {
-    return this.#count;
+  constructor() {
+    super(MAX_REFUSALS);
   }
 
   /** The answer is its id. */
-  add(refusal: Omit<Refusal, "at" | "id"> & { readonly id?: string }, explanation?: object): string {
-    const { id = `n${this.#count + 1}`, target, why, ...more } = refusal;
-    this.#count++;
-    const json = explanation === undefined ? undefined : plainJson(explanation);
-    this.#kept.set(id, {
-      refusal: { id, at: this.#now(), target: shown(target), why: shown(why), ...more },
-      // Half an explanation would be no JSON; the sentence has to do.
-      explanation: json !== undefined && json.length > MAX_EXPLANATION_CHARS ? undefined : json,
-    });
-    if (this.#kept.size > MAX_REFUSALS) this.#kept.delete(this.#kept.keys().next().value!);
+  add(refused: Omit<Refusal, "at" | "id"> & { readonly id?: string }, explanation?: object): string {
+    const { id = `n${this.count + 1}`, target, why, ...more } = refused;
+    const refusal = { id, at: Date.now(), target: shown(target), why: shown(why), ...more };
+    this.keep(refusal);
+    const json = explanation === undefined ? "" : plainJson(explanation);
+    // Half an explanation would be no JSON; the sentence has to do.
+    if (json !== "" && json.length <= MAX_EXPLANATION_CHARS) this.#explanations.set(refusal, json);
     return id;
   }
 
-  /** Newest first, without the explanations. */
-  list(limit = MAX_REFUSALS): Refusal[] {
-    const kept = [...this.#kept.values()];
-    return kept
-      .slice(Math.max(0, kept.length - limit))
-      .reverse()
-      .map(({ refusal }) => refusal);
-  }
-
+  /** Newest first. */
   explained(): ExplainedRefusal[] {
-    return this.list().map(({ id }) => this.find(id)!);
+    return this.since(0).map(({ id }) => this.find(id)!);
   }
 
-  find(id: string): ExplainedRefusal | undefined {
-    const kept = this.#kept.get(id);
-    if (kept?.explanation === undefined) return kept?.refusal;
-    return { ...kept.refusal, explanation: JSON.parse(kept.explanation) as ChoiceExplanation };
+  override find(id: string): ExplainedRefusal | undefined {
+    const refusal = super.find(id);
+    const explanation = refusal && this.#explanations.get(refusal);
+    if (refusal === undefined || explanation === undefined) return refusal;
+    return { ...refusal, explanation: JSON.parse(explanation) as ChoiceExplanation };
   }
 }
 

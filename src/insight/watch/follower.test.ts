@@ -9,7 +9,7 @@ import { PlayedRole } from "../observe/admin/testing/role.js";
 import { startAdmin } from "../observe/admin.js";
 import { AdminPort } from "./admin-port.js";
 import { Follower } from "./follower.js";
-import { snapshot, totals, tunnel } from "./testing/samples.js";
+import { snapshot, totals, tunnel, tunnelChange } from "./testing/samples.js";
 
 const TOKEN = "a-token-of-this-test";
 const wait = { timeout: 10_000 };
@@ -80,7 +80,7 @@ describe("a follower of a process", () => {
 
 describe("the history of a follower", () => {
   const nobody = new AdminPort({ url: new URL("http://127.0.0.1:1"), token: "x" });
-  const tell = (follower: Follower, name: string, data: object) => follower.take({ name, data: JSON.stringify(data) });
+  const tell = (follower: Follower, name: string, data: object) => follower.take(name, JSON.stringify(data));
   const at = (bytes: number, more = {}) => totals({ bytesToTarget: bytes, dialsEstablished: 1, ...more });
   const process = (instance: string) => ({ ...snapshot().process, instance });
 
@@ -110,10 +110,9 @@ describe("the history of a follower", () => {
   test("continues from the new snapshot after a loss", () => {
     const follower = new Follower(nobody);
     tell(follower, "snapshot", snapshot());
-    tell(follower, "tunnels", { tunnels: [tunnel(1), tunnel(2)], more: false });
-    tell(follower, "lost", { skipped: 4 });
+    tell(follower, "change", tunnelChange(tunnel(1), tunnel(2)));
     tell(follower, "snapshot", snapshot());
-    tell(follower, "tunnels", { tunnels: [tunnel(2)], more: false });
+    tell(follower, "change", tunnelChange(tunnel(2)));
     expect([...follower.view!.tunnels.keys()]).toEqual([2]);
   });
 

@@ -1,23 +1,17 @@
 /** Keeps the view of a process up to date from its event stream, across restarts of the process. */
 import { pause, systemClock } from "../../base/clock.js";
-import type { ChangeEvent, SnapshotEvent, TunnelsEvent } from "../observe/admin/contract.js";
 import type { AdminPort } from "./admin-port.js";
-import type { ServerSentEvent } from "./event-stream.js";
-import { History } from "./view/history.js";
-import { ProcessView } from "./view/process-view.js";
+import { FollowedProcess } from "./view/process-view.js";
 
 const RETRY_MS = 1000;
 
-export class Follower {
-  view: ProcessView | undefined;
-  readonly history = new History();
+export class Follower extends FollowedProcess {
   /** Why there is nothing new at present. */
   problem = "";
   readonly #port: AdminPort;
-  /** Whose totals the history was made of last. */
-  #instance = "";
 
   constructor(port: AdminPort) {
+    super();
     this.#port = port;
   }
 
@@ -25,7 +19,7 @@ export class Follower {
   async run(stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
       try {
-        await this.#port.follow((event) => this.take(event), stop);
+        await this.#port.follow(({ name, data }) => this.take(name, data), stop);
         if (!stop.aborted) this.problem = `${this.#port.address} hung up`;
       } catch (error) {
         this.problem = (error as Error).message;
@@ -34,23 +28,13 @@ export class Follower {
     }
   }
 
-  take({ name, data }: ServerSentEvent): void {
-    if (name === "snapshot") this.view = new ProcessView(JSON.parse(data) as SnapshotEvent, Date.now());
-    else if (name === "tunnels") this.view?.add(JSON.parse(data) as TunnelsEvent);
-    else if (name === "change") this.view?.apply(JSON.parse(data) as ChangeEvent);
+  override take(name: string, data: string): void {
+    super.take(name, data);
     this.problem = "";
   }
 
-  /**
-   * Called once a second: a rate needs two samples. None while nothing is received: the rate would be zero first, and
-   * all of it one second's work afterwards.
-   */
-  sample(now: number): void {
-    const { view, problem } = this;
-    if (view === undefined || problem !== "") return;
-    const { process, totals } = view.facts;
-    if (process.instance === this.#instance) this.history.sample(totals, now);
-    else this.history.begin(totals, now);
-    this.#instance = process.instance;
+  /** Not while nothing is received: the rate would be zero first, and all of it one second's work afterwards. */
+  override sample(now: number): void {
+    if (this.problem === "") super.sample(now);
   }
 }

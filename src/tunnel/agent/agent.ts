@@ -4,7 +4,6 @@ import { type Clock, systemClock } from "../../base/clock.js";
 import { Budget } from "../connection/budget.js";
 import { untilDate } from "../connection/until-date.js";
 import { agentDraining, agentServerDisconnected, note, streamError } from "../events/channels.js";
-import type { AgentReadings } from "../events/readings.js";
 import { FlightHistory } from "../link/flight-recorder.js";
 import { goCodeName } from "../link/grpc-status.js";
 import { SegmentCounters } from "../link/packet-meter.js";
@@ -155,12 +154,13 @@ export class ProxyAgent {
     return link;
   }
 
-  readings(): AgentReadings {
+  /** The values that metrics read at a scrape. */
+  readings() {
     return {
       openServerConnections: () => this.#servers.size,
       knownServerCount: () => this.#servers.wanted,
       openEndpointConnections: () => [...this.#links].reduce((sum, link) => sum + link.tunnels.size, 0),
-      segments: () => [
+      segments: (): [string, SegmentCounters][] => [
         ["to_agent", this.#received],
         ["from_agent", this.#sent],
       ],

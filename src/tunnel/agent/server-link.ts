@@ -5,8 +5,7 @@ import type { Budget } from "../connection/budget.js";
 import { SocketPort } from "../connection/socket-port.js";
 import { TunnelTable } from "../connection/table.js";
 import type { DialFacts, Tunnel } from "../connection/tunnel.js";
-import { agentDialEnded, agentTunnelClosed, tunnelCut } from "../events/channels.js";
-import type { AgentDialEnded } from "../events/events.js";
+import { type AgentDialOutcome, agentDialEnded, agentTunnelClosed, tunnelCut } from "../events/channels.js";
 import type { PacketStream, StreamEnd, StreamOwner } from "../link/packet-stream.js";
 import { ECHO_ADDRESS } from "../wire/destination.js";
 import type { ConnectId, ControlPacket, DialId } from "../wire/packet.js";
@@ -154,7 +153,7 @@ export class ServerLink implements StreamOwner {
       return;
     }
     let port: SocketPort | undefined;
-    const ended = (outcome: AgentDialEnded["outcome"], error: string): void => {
+    const ended = (outcome: AgentDialOutcome, error: string): void => {
       this.#dials.delete(random);
       this.#dialEnded(asked, outcome, error);
     };
@@ -176,7 +175,7 @@ export class ServerLink implements StreamOwner {
     if (!dial.over) this.#dials.set(random, { dial, asked });
   }
 
-  #dialEnded(asked: DialFacts, outcome: AgentDialEnded["outcome"], error: string): void {
+  #dialEnded(asked: DialFacts, outcome: AgentDialOutcome, error: string): void {
     const { source, clock } = this.#options;
     const { id: connectId, address, askedAt } = asked;
     const durationMs = clock.now() - askedAt;

@@ -6,7 +6,7 @@
 import { randomFillSync } from "node:crypto";
 import { plainText } from "../../base/text.js";
 import type { DialFacts, Port } from "../connection/tunnel.js";
-import type { ServerDialEnded } from "../events/events.js";
+import type { ServerDialEnded } from "../events/channels.js";
 import { ECHO_HOST, ECHO_REFUSAL, judgedHost, parseDestination } from "../wire/destination.js";
 import { isAgentsOwnFault } from "../wire/dial-error.js";
 import type { ConnectId, DialId } from "../wire/packet.js";

@@ -7,7 +7,6 @@ import { DrawbridgeError } from "../../base/errors/error.js";
 import { listenOn } from "../../base/listen.js";
 import { Budget } from "../connection/budget.js";
 import { claimRulesRefused, claimRulesReloaded, listening } from "../events/channels.js";
-import type { ServerReadings } from "../events/readings.js";
 import { FlightHistory } from "../link/flight-recorder.js";
 import { GrpcStatus } from "../link/grpc-status.js";
 import { createGrpcListener, type GrpcListener } from "../link/listener.js";
@@ -218,32 +217,38 @@ export class ProxyServer {
     this.#claims?.close();
   }
 
-  /** The values that metrics read at a scrape. */
-  readings(): ServerReadings {
+  /** The values that metrics read at a scrape. None of them is maintained for metrics alone. */
+  readings() {
     const { board, watchdog } = this;
     const { listeners } = this.config;
     const links = () => [...board.registry.links()];
     const open = (mode: FrontendMode) =>
       this.#frontends.reduce((sum, frontend) => (frontend.config.mode === mode ? sum + frontend.open : sum), 0);
     return {
-      grpcConnections: () => ({
+      /** Open RPCs. Upstream does not export a service method that the process cannot serve either. */
+      grpcConnections: (): { Proxy?: number; Connect: number } => ({
         ...(listeners.some(({ mode }) => mode === "grpc") ? { Proxy: open("grpc") } : {}),
         Connect: this.#agents.openCalls,
       }),
+      /** CONNECT requests in progress, established tunnels included. */
       httpConnections: () => open("http-connect"),
       pendingDials: () => board.pendingDials,
       establishedTunnels: () => board.establishedTunnels,
       readyBackends: () => board.registry.readyBackends(),
       readyBackendConnections: () => board.registry.lastReadyBackends,
+      /** Streams that are paused because what they sent has not been handled yet. */
       fullReceiveChannels: () => ({ Connect: links().filter(({ tunnels }) => tunnels.readingPaused).length }),
       frontendWrites: board.frontendWrites,
+      /** The same segment may come up several times; the counts are added. */
       segments: () => Object.entries(this.#counters),
+      /** One entry per agent stream; streams of the same agent are added up. */
       agents: () =>
         links().map(({ identity: { agentId }, tunnels, stream: { queuedBytes } }) => ({
           ...{ agentId, tunnels: tunnels.size, queuedBytes },
         })),
       queuedBytes: () => board.budget.queuedBytes,
-      ...(watchdog && { paths: () => links().map((link) => watchdog.pathOf(link).state) }),
+      /** The state of every agent's path; undefined without a watchdog. */
+      paths: watchdog && (() => links().map((link) => watchdog.pathOf(link).state)),
     };
   }
 

@@ -13,7 +13,6 @@ import {
   streamError,
 } from "../events/channels.js";
 import type { ChoiceExplanation } from "../events/facts.js";
-import { LATENCY_BUCKETS } from "../events/readings.js";
 import type { FlightHistory } from "../link/flight-recorder.js";
 import { goCodeName } from "../link/grpc-status.js";
 import type { PacketStream, StreamEnd } from "../link/packet-stream.js";
@@ -24,6 +23,9 @@ import { type Caller, Dial, type DialEnd } from "./dial.js";
 
 /** More would make a log line nobody reads. */
 const EXPLAINED_AGENTS = 20;
+
+/** Upper bounds in seconds, as upstream has them. */
+export const LATENCY_BUCKETS: readonly number[] = [1e-6, 1e-5, 1e-4, 0.005, 0.025, 0.1, 0.5, 2.5, 12.5];
 
 export class Switchboard {
   /** Identity of the server in events. */

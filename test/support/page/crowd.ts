@@ -63,6 +63,7 @@ function subjectOf({
     },
     queuedBytes: 0,
     describe: () => tunnel(id),
+    close: () => false,
   });
   const peer = (key: number): AgentPeer => ({
     key,

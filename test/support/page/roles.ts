@@ -64,7 +64,7 @@ function subjectOf(role: PlayedRole, tunnels: readonly TunnelRow[]): ObservedRol
   const live = () =>
     tunnels.map((tunnel) => {
       const bytesToTarget = moved(tunnel);
-      return { ...tunnel, bytesToTarget, describe: () => ({ ...tunnel, bytesToTarget }) };
+      return { ...tunnel, bytesToTarget, describe: () => ({ ...tunnel, bytesToTarget }), close: () => false };
     });
   return { process, totals, certificates, servers, tunnels: live };
 }

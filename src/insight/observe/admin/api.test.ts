@@ -137,7 +137,7 @@ describe("refusals", () => {
     const list = await page<Refusal>("refusals?limit=1000");
     expect(list.items).toHaveLength(256);
     const why = "No agent of 2 takes this destination (matches by strategy: default: 0).";
-    expect(list.items[0]).toEqual({ id: "r-299", at: 0, target: "10.0.0.1:443", why });
+    expect(list.items[0]).toEqual({ id: "r-299", at: expect.any(Number), target: "10.0.0.1:443", why });
     expect(list.items.at(-1)!.id).toBe("r-44");
     expect((await ask("refusals/r-299")).json<ExplainedRefusal>().explanation).toEqual(explanation);
     expect((await ask("refusals/r-43")).status).toBe(404);
@@ -190,7 +190,7 @@ describe("an admin API with 10,000 tunnels", () => {
     });
     expect(new Set(dump!.tunnels.map(({ id }) => id)).size).toBe(10_000);
     expect(dump).toMatchObject({ ended: [], refusals: [], process: { role: "server" } });
-    expect(most).toBe(200);
+    expect(most).toBeLessThanOrEqual(200);
   });
 
   test("describes only the tunnels of the page that is asked for", async () => {

@@ -3,12 +3,12 @@ import type { ServerResponse } from "node:http";
 import { type HttpRequest, readBody, sendText } from "../../../base/http.js";
 import { safeJson } from "../../../base/text.js";
 import { flightText } from "../recorder/flight-text.js";
-import { API_PREFIX, type Done, type FlightRecord, type SessionInfo } from "./contract.js";
+import { API_PREFIX, type FlightRecord } from "./contract.js";
 import { sendDump } from "./dump.js";
 import { ApiFailure } from "./failure.js";
 import type { Guard } from "./guard.js";
 import type { AdminModel } from "./model.js";
-import type { ObservedRole } from "./observed-role.js";
+import type { LiveTunnel, ObservedRole } from "./observed-role.js";
 import { endedPage, pageOf, tunnelPage } from "./pages.js";
 import type { Readers } from "./readers.js";
 import type { PageSession } from "./sessions.js";
@@ -33,7 +33,7 @@ const LISTS = new Map<string, (model: AdminModel, query: URLSearchParams) => obj
   ["agents", ({ subject }, query) => subject.agents && pageOf([...subject.agents()], query)],
   ["tunnels", ({ subject }, query) => subject.tunnels && tunnelPage(subject.tunnels(), query)],
   ["ended", ({ subject, ended }, query) => subject.tunnels && endedPage(ended.since(0), query)],
-  ["refusals", ({ refusals }, query) => pageOf(refusals.list(), query)],
+  ["refusals", ({ refusals }, query) => pageOf(refusals.since(0), query)],
   ["certificates", (model, query) => pageOf(model.certificates(), query)],
   ["listeners", ({ listeners }, query) => pageOf(listeners, query)],
   ["flight", ({ subject }, query) => subject.flights && pageOf(subject.flights.list(), query)],
@@ -50,7 +50,7 @@ const ITEMS = new Map<string, (model: AdminModel, number: number) => object | un
 
 /** POST NAME/NUMBER/VERB or POST NAME; undefined where the role cannot do that, false where there is no such thing. */
 const ACTIONS = new Map<string, (subject: ObservedRole, number: number) => boolean | undefined>([
-  ["tunnels/*/close", (subject, number) => subject.closeTunnel?.(number)],
+  ["tunnels/*/close", (subject, number) => subject.tunnels && closeTunnel(subject.tunnels(), number)],
   ["agents/*/drain", (subject, number) => subject.drainAgent?.(number)],
   ["drain", (subject) => subject.drain?.()],
 ]);
@@ -88,7 +88,7 @@ export class AdminApi {
     if (id === undefined && name === "dump") return await sendDump(this.#model, response);
     if (id === undefined && name === "session") {
       if (session === undefined) throw new ApiFailure(404, "not-found", "the request came with the token itself");
-      return sendJson(response, { expiresAt: session.expiresAt } satisfies SessionInfo);
+      return sendJson(response, { expiresAt: session.expiresAt });
     }
     const found = id === undefined ? await LISTS.get(name)?.(this.#model, query) : this.#find(name, id);
     if (found === undefined) throw notFound(path);
@@ -133,7 +133,7 @@ export class AdminApi {
     const done = action(this.#model.subject, isNumber(id) ? Number(id) : -1);
     if (done === undefined) throw new ApiFailure(409, "not-possible", "this role cannot do that");
     if (!done) throw notFound(path);
-    sendJson(response, { done: true } satisfies Done);
+    sendJson(response, { done: true });
   }
 }
 
@@ -146,6 +146,9 @@ function first<Item>(items: Iterable<Item> | undefined, fits: (item: Item) => bo
   for (const item of items ?? []) if (fits(item)) return item;
   return undefined;
 }
+
+const closeTunnel = (tunnels: Iterable<LiveTunnel>, number: number): boolean =>
+  first(tunnels, ({ id }) => id === number)?.close("closed by an operator") ?? false;
 
 function wrongMethod(allow: string): ApiFailure {
   return new ApiFailure(405, "method", `this route takes ${allow}`, { headers: { Allow: allow } });

@@ -1,166 +1,106 @@
 /** Finds what has changed since the last comparison: once for all readers of the stream, and only while there are readers. */
 import { isDeepStrictEqual } from "node:util";
-import type { AgentPeer, ChangeEvent, Changes, ServerPeer, TunnelChanges, TunnelPatch, TunnelRow } from "./contract.js";
+import type { ChangeEvent, Changes, Overview, SnapshotEvent, TunnelRow } from "./contract.js";
 import type { AdminModel } from "./model.js";
 import type { LiveTunnel } from "./observed-role.js";
 
-/** Rows made in one comparison; when more tunnels have changed, the next comparison takes the others. */
-const MAX_ROWS = 1_000;
+/** Known tunnels in one comparison; when more of them have changed, the next comparison takes the others. */
+const MAX_CHANGED = 1_000;
 /** Tunnels that are compared in one turn of the event loop: a millisecond or two (bench/admin-look.ts). */
 const STEP = 1_000;
+/** So many tunnels are made into text in one turn: some tenths of a millisecond. */
+const PORTION = 200;
 const MAX_ENDED = 100;
 const MAX_REFUSALS = 50;
 
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
-
-interface Known {
-  row: TunnelRow;
-  /** The number of the comparison that saw it last. */
-  seen: number;
-}
-
 export class Differ {
   readonly #model: AdminModel;
-  readonly #tunnels = new Map<number, Known>();
-  /** Rows made between two comparisons for one reader's snapshot; the other readers do not have them yet. */
-  #learnt: TunnelRow[] = [];
+  /** The tunnels as readers know them, each with the number of the comparison that saw it last. */
+  readonly #tunnels = new Map<number, { row: TunnelRow; seen: number }>();
   #look = 0;
-  /** How many of the changed tunnels earlier comparisons have covered. */
-  #turn = 0;
-  readonly #agents = new PeerChanges<AgentPeer>();
-  readonly #servers = new PeerChanges<ServerPeer>();
-  readonly #last = new Map<string, string>();
+  /** Everything else as readers know it. */
+  #overview: Overview;
   #ended: number;
   #refusals: number;
+  /** How many of the changed tunnels earlier comparisons have covered. */
+  #turn = 0;
 
   constructor(model: AdminModel) {
     this.#model = model;
+    this.#overview = model.overview();
     this.#ended = model.ended.count;
     this.#refusals = model.refusals.count;
-    this.#rest();
-    const { subject } = model;
-    this.#agents.next(subject.agents?.() ?? []);
-    this.#servers.next(subject.servers?.() ?? []);
   }
 
-  /** The row as readers know it, or from now on will. */
-  rowOf(live: LiveTunnel, othersListen: boolean): TunnelRow {
-    const known = this.#tunnels.get(live.id);
-    if (known !== undefined) return known.row;
-    const row = live.describe();
-    this.#tunnels.set(live.id, { row, seen: this.#look });
-    if (othersListen) this.#learnt.push(row);
-    return row;
+  /** What a new reader gets first, so that it continues from the same state as the others. */
+  get snapshot(): SnapshotEvent {
+    const model = this.#model;
+    return { ...this.#overview, process: model.process(), ended: model.ended.since(0, MAX_ENDED) };
   }
 
-  /**
-   * One comparison, in steps between which the event loop turns. Returns undefined when nothing changed. Rows that a
-   * reader gets in between are at least as new as this change, so laying it over them does no harm.
-   */
-  *look(): Generator<void, ChangeEvent | undefined> {
+  /** The tunnels that the others know at this moment, which a new reader gets next; changes may come in between. */
+  *portions(ids = [...this.#tunnels.keys()]): Generator<ChangeEvent> {
+    for (let at = 0; at < ids.length; at += PORTION) {
+      yield this.#portion(ids.slice(at, at + PORTION).flatMap((id) => this.#tunnels.get(id)?.row ?? []));
+    }
+  }
+
+  #portion(changed: readonly TunnelRow[]): ChangeEvent {
+    return { totals: this.#overview.totals, tunnels: { changed, gone: [] } };
+  }
+
+  /** One comparison, in steps between which the event loop turns; each may have found something. */
+  *look(): Generator<ChangeEvent | undefined> {
     const { subject, ended, refusals } = this.#model;
     const tunnels = subject.tunnels && (yield* this.#lookAtTunnels(subject.tunnels()));
-    const change: Mutable<Partial<ChangeEvent>> = this.#rest();
-    if (tunnels !== undefined) change.tunnels = tunnels;
-    const agents = subject.agents && this.#agents.next(subject.agents());
-    if (agents !== undefined) change.agents = agents;
-    const servers = subject.servers && this.#servers.next(subject.servers());
-    if (servers !== undefined) change.servers = servers;
-    const over = ended.since(this.#ended, MAX_ENDED);
+    const before = this.#overview;
+    this.#overview = this.#model.overview();
+    const { agents, servers, refusals: _listed, ...facts } = this.#overview;
+    const change = {
+      ...Object.fromEntries(
+        Object.entries(facts).filter(([name, fact]) => !isSame(fact, before[name as keyof Overview])),
+      ),
+      tunnels,
+      agents: peerChanges(before.agents, agents),
+      servers: peerChanges(before.servers, servers),
+      ended: listed(ended.since(this.#ended, MAX_ENDED)),
+      refusals: listed(refusals.since(this.#refusals, MAX_REFUSALS)),
+    };
     this.#ended = ended.count;
-    if (over.length > 0) change.ended = over;
-    const refused = refusals.count - this.#refusals;
     this.#refusals = refusals.count;
-    if (refused > 0) change.refusals = refusals.list(Math.min(refused, MAX_REFUSALS));
-    if (Object.keys(change).length === 0) return undefined;
-    return { totals: this.#model.totals(), ...change };
+    if (Object.values(change).some((value) => value !== undefined)) yield { totals: facts.totals, ...change };
   }
 
-  /** What is small enough to be compared as a whole. */
-  #rest(): Mutable<Partial<ChangeEvent>> {
-    const model = this.#model;
-    const change: Mutable<Partial<ChangeEvent>> = {};
-    const { now: _now, ...process } = model.process();
-    if (this.#isNews("process", process)) change.process = model.process();
-    const { at: _at, ...totals } = model.totals();
-    if (this.#isNews("totals", totals)) change.totals = model.totals();
-    const path = model.subject.path?.();
-    if (path !== undefined && this.#isNews("path", path)) change.path = path;
-    if (this.#isNews("listeners", model.listeners)) change.listeners = model.listeners;
-    const certificates = model.certificates();
-    if (this.#isNews("certificates", certificates)) change.certificates = certificates;
-    const gathered = Object.entries(model.subject.gathered?.() ?? {}) as [string, object][];
-    return Object.assign(change, Object.fromEntries(gathered.filter(([what, value]) => this.#isNews(what, value))));
-  }
-
-  #isNews(what: string, value: object): boolean {
-    const json = JSON.stringify(value);
-    if (this.#last.get(what) === json) return false;
-    this.#last.set(what, json);
-    return true;
-  }
-
-  *#lookAtTunnels(tunnels: Iterable<LiveTunnel>): Generator<void, TunnelChanges | undefined> {
-    const look = ++this.#look;
-    const opened = this.#learnt;
-    this.#learnt = [];
-    const changed: TunnelPatch[] = [];
-    let looked = 0;
-    let moved = 0;
+  *#lookAtTunnels(tunnels: Iterable<LiveTunnel>): Generator<ChangeEvent | undefined, Changes<TunnelRow> | undefined> {
+    const seen = ++this.#look;
+    let changed: TunnelRow[] = [];
+    let [looked, moved, taken] = [0, 0, 0];
     for (const live of tunnels) {
-      if (++looked % STEP === 0) yield;
+      if (++looked % STEP === 0) yield undefined;
       const known = this.#tunnels.get(live.id);
       if (known !== undefined) {
-        known.seen = look;
+        known.seen = seen;
         if (!hasMoved(known.row, live)) continue;
         moved++;
-        // Too many for one change are taken in turns.
-        if (moved > this.#turn && changed.length < MAX_ROWS) changed.push(this.#patch(live, known));
-      } else if (opened.length < MAX_ROWS) {
-        const row = live.describe();
-        this.#tunnels.set(live.id, { row, seen: look });
-        opened.push(row);
+        // Too many for one comparison are taken in turns.
+        if (moved <= this.#turn || taken === MAX_CHANGED) continue;
+        taken++;
       }
+      if (changed.length === PORTION) {
+        yield this.#portion(changed);
+        changed = [];
+      }
+      const row = live.describe();
+      this.#tunnels.set(live.id, { row, seen });
+      changed.push(row);
     }
-    const last = this.#turn + changed.length;
+    const last = this.#turn + taken;
     this.#turn = last < moved ? last : 0;
     const gone: number[] = [];
-    for (const [id, { seen }] of this.#tunnels) if (seen !== look) gone.push(id);
+    for (const [id, known] of this.#tunnels) if (known.seen !== seen) gone.push(id);
     for (const id of gone) this.#tunnels.delete(id);
-    return opened.length + changed.length + gone.length === 0 ? undefined : { opened, changed, gone };
+    return changed.length + gone.length === 0 ? undefined : { changed, gone };
   }
-
-  #patch(live: LiveTunnel, known: Known): TunnelPatch {
-    const before = known.row;
-    const after = live.describe();
-    known.row = after;
-    return patchBetween(before, after);
-  }
-}
-
-/** What may change while a tunnel lives, beside its marks and, when a dial is tried a second time, its agent. */
-const CHANGING = [
-  ...(["state", "bytesToTarget", "bytesFromTarget", "queuedBytes", "paused"] as const),
-  ...(["sendWindowBytes", "receiveWindowBytes", "connectId"] as const),
-];
-
-function patchBetween(before: TunnelRow, after: TunnelRow): TunnelPatch {
-  const patch: Mutable<TunnelPatch> = { id: after.id };
-  for (const field of CHANGING) {
-    const value = after[field];
-    if (value !== undefined && value !== before[field]) Object.assign(patch, { [field]: value });
-  }
-  const { agent } = after;
-  if (agent !== undefined && agent.key !== before.agent?.key) patch.agent = agent;
-  // Marks are only ever added; that of the dial may move until it is answered.
-  if (marksOf(after) !== marksOf(before) || after.marks.dialled !== before.marks.dialled) patch.marks = after.marks;
-  return patch;
-}
-
-function marksOf({ marks }: TunnelRow): number {
-  let count = 0;
-  for (const _mark in marks) count++;
-  return count;
 }
 
 function hasMoved(row: TunnelRow, live: LiveTunnel): boolean {
@@ -176,20 +116,20 @@ function hasMoved(row: TunnelRow, live: LiveTunnel): boolean {
   );
 }
 
-class PeerChanges<Peer extends { readonly key: number }> {
-  #known = new Map<number, Peer>();
+/** Apart from the time of the answer, which is `now` of the process and `at` of the totals. */
+function isSame(one: unknown, other: unknown): boolean {
+  const text = (fact: unknown): string => JSON.stringify({ ...(fact as object), now: 0, at: 0 });
+  return one === other || text(one) === text(other);
+}
 
-  next(peers: Iterable<Peer>): Changes<Peer> | undefined {
-    const before = this.#known;
-    const now = new Map<number, Peer>();
-    const changed: Peer[] = [];
-    for (const peer of peers) {
-      now.set(peer.key, peer);
-      const known = before.get(peer.key);
-      if (known === undefined || !isDeepStrictEqual(known, peer)) changed.push(peer);
-    }
-    const gone = [...before.keys()].filter((key) => !now.has(key));
-    this.#known = now;
-    return changed.length + gone.length === 0 ? undefined : { changed, gone };
-  }
+const listed = <Item>(items: readonly Item[]) => (items.length === 0 ? undefined : items);
+
+function peerChanges<Peer extends { readonly key: number }>(
+  before: readonly Peer[] = [],
+  after: readonly Peer[] = [],
+): Changes<Peer> | undefined {
+  const known = new Map(before.map((peer) => [peer.key, peer]));
+  const changed = after.filter((peer) => !isDeepStrictEqual(known.get(peer.key), peer));
+  for (const { key } of after) known.delete(key);
+  return changed.length + known.size === 0 ? undefined : { changed, gone: [...known.keys()] };
 }

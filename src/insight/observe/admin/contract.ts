@@ -86,32 +86,39 @@ export interface Totals {
   readonly fetchesRefused?: number;
 }
 
-/** A proxy-server as an agent or a sidecar sees it. */
-export interface ServerPeer {
-  /** Of the connection, not of the server; unique for the life of the process. */
+/** One stream between a server and an agent, as either end sees the other. */
+interface LinkInfo {
+  /** Of the stream, not of the peer; unique for the life of the process. */
+  readonly key: number;
+  /** Whether the peer speaks drawbridge's additions. */
+  readonly drawbridge: boolean;
+  /** What its program calls itself: `drawbridge/0.1.0`, `grpc-go/1.73.0`. */
+  readonly version?: string | undefined;
+  readonly connectedAt: number;
+  /** Of the last ping. */
+  readonly roundTripMs?: number | undefined;
+  /** An agent gets new dials only while there are no others; a server that shuts down sends none. */
+  readonly draining: boolean;
+  readonly tunnels: number;
+  /** Since it connected, ended tunnels included. */
+  readonly bytesToTarget: number;
+  readonly bytesFromTarget: number;
+  /** Bytes that wait for the link itself. */
+  readonly queuedBytes: number;
+  readonly path?: PathHealth | undefined;
+}
+
+/** A proxy-server as an agent or a sidecar sees it; a sidecar knows only the address. */
+export interface ServerPeer extends Partial<LinkInfo> {
   readonly key: number;
   /** The server's ID; absent where the role does not know it. */
   readonly id?: string;
   /** Where it was reached. */
   readonly address: string;
-  readonly drawbridge?: boolean;
-  /** What its program calls itself. */
-  readonly version?: string | undefined;
-  readonly connectedAt?: number;
-  readonly roundTripMs?: number | undefined;
-  /** The server is shutting down: no new tunnels come over this connection. */
-  readonly draining?: boolean;
-  readonly tunnels?: number;
-  readonly bytesToTarget?: number;
-  readonly bytesFromTarget?: number;
-  readonly queuedBytes?: number;
-  readonly path?: PathHealth | undefined;
 }
 
 /** An agent as a server sees it: one stream. Two may claim one ID. */
-export interface AgentPeer {
-  /** The server's own number for the stream. */
-  readonly key: number;
+export interface AgentPeer extends LinkInfo {
   /** As the agent claims it. */
   readonly id: string;
   /** As the agent sent them, a URL query. */
@@ -119,24 +126,9 @@ export interface AgentPeer {
   readonly remote: string;
   /** Whom its certificate or token names. */
   readonly principal?: string | undefined;
-  readonly drawbridge: boolean;
-  /** What its program calls itself: `drawbridge/0.1.0`, `grpc-go/1.73.0`. */
-  readonly version?: string | undefined;
-  readonly connectedAt: number;
-  /** Of the last ping. */
-  readonly roundTripMs?: number | undefined;
-  /** New dials go to others while there are others. */
-  readonly draining: boolean;
   /** Recent dials failed for reasons of its own: others are preferred until then. */
   readonly demotedUntil?: number | undefined;
-  readonly tunnels: number;
   readonly pendingDials: number;
-  /** Since it connected, ended tunnels included. */
-  readonly bytesToTarget: number;
-  readonly bytesFromTarget: number;
-  /** Bytes that wait for the link itself. */
-  readonly queuedBytes: number;
-  readonly path?: PathHealth | undefined;
 }
 
 /**
@@ -300,21 +292,6 @@ export type ApiFault =
   | "not-possible"
   | "internal";
 
-/** Body of `POST login`. The answer is 204 with the cookie. */
-export interface Login {
-  readonly token: string;
-}
-
-/** Answer of `GET session`, by which a page finds out whether its cookie still works. */
-export interface SessionInfo {
-  readonly expiresAt: number;
-}
-
-/** Answer of `POST tunnels/ID/close`, `POST agents/KEY/drain` and, at an agent, `POST drain`. */
-export interface Done {
-  readonly done: true;
-}
-
 /** Everything but tunnels, of which there may be many. */
 export interface Overview extends OverviewFacts {
   readonly process: ProcessInfo;
@@ -338,73 +315,35 @@ export interface Dump extends Omit<Overview, "refusals"> {
 
 // ---- GET events: server-sent events -----------------------------------------------------------------------------------
 
-/** The name of each event and what its data is. */
-export interface StreamEvents {
-  snapshot: SnapshotEvent;
-  tunnels: TunnelsEvent;
-  change: ChangeEvent;
-  lost: LostEvent;
-  alive: AliveEvent;
-}
-
-/** Comes first, and again after `lost`: forget everything from before. Tunnels follow in events of their own. */
+/**
+ * The data of `snapshot`, which comes first, and again when the reader was too slow for the changes: it replaces
+ * everything from before. Tunnels follow in changes.
+ */
 export interface SnapshotEvent extends Overview {
-  readonly tunnelCount: number;
   /** The last few that ended, newest first. */
   readonly ended: readonly TunnelRow[];
 }
 
-/** One portion of the snapshot's tunnels; `change` events may come in between. */
-export interface TunnelsEvent {
-  readonly tunnels: readonly TunnelRow[];
-  /** False on the last portion. */
-  readonly more: boolean;
-}
-
-/** At most a few a second, and none while nothing changes. What is absent did not change. */
+/** The data of `change`: at most a few a second, and none while nothing changes. What is absent did not change. */
 export interface ChangeEvent extends OverviewFacts {
   readonly totals: Totals;
   readonly process?: ProcessInfo;
   readonly path?: PathHealth | undefined;
   readonly agents?: Changes<AgentPeer> | undefined;
   readonly servers?: Changes<ServerPeer> | undefined;
-  readonly tunnels?: TunnelChanges;
+  readonly tunnels?: Changes<TunnelRow> | undefined;
   /** New ones, newest first. */
-  readonly refusals?: readonly Refusal[];
+  readonly refusals?: readonly Refusal[] | undefined;
   /** Tunnels that ended since the last change, newest first; only the latest of very many. */
-  readonly ended?: readonly TunnelRow[];
+  readonly ended?: readonly TunnelRow[] | undefined;
   /** The whole list. */
   readonly listeners?: readonly ListenerInfo[];
   readonly certificates?: readonly CertificateInfo[];
 }
 
-export interface Changes<Peer extends { readonly key: number }> {
-  /** Each one whole. */
-  readonly changed: readonly Peer[];
-  /** Their keys. */
+export interface Changes<Item> {
+  /** New ones and those that changed, each one whole. */
+  readonly changed: readonly Item[];
+  /** Keys of peers, ids of tunnels. */
   readonly gone: readonly number[];
-}
-
-export interface TunnelChanges {
-  readonly opened: readonly TunnelRow[];
-  /**
-   * Only the fields that changed, to be laid over what is known. One whose `id` is not known yet is to be passed over:
-   * it comes whole in a later portion of the snapshot.
-   */
-  readonly changed: readonly TunnelPatch[];
-  /** Their ids. */
-  readonly gone: readonly number[];
-}
-
-export type TunnelPatch = { readonly id: number } & Partial<Omit<TunnelRow, "id">>;
-
-/** This reader was too slow and missed changes; a `snapshot` follows at once. */
-export interface LostEvent {
-  /** Change events that were left out. */
-  readonly skipped: number;
-}
-
-/** Nothing has changed for a while, and the stream is still open. */
-export interface AliveEvent {
-  readonly at: number;
 }

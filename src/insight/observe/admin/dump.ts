@@ -6,7 +6,8 @@ import { safeJson } from "../../../base/text.js";
 import type { Dump } from "./contract.js";
 import type { AdminModel } from "./model.js";
 
-const PORTION = 200;
+/** Sent in one turn: some hundred tunnels. */
+const PORTION_CHARS = 48 * 1024;
 /** For a reader that stops in the middle. */
 const PATIENCE_MS = 30_000;
 
@@ -19,35 +20,25 @@ const HEADERS = {
 
 export async function sendDump(model: AdminModel, response: ServerResponse): Promise<void> {
   response.writeHead(200, HEADERS);
+  let portion = "";
   for (const piece of pieces(model)) {
+    portion += piece;
+    if (portion.length < PORTION_CHARS) continue;
     if (response.destroyed) return;
-    if (!response.write(piece)) await once(response, "drain", { signal: AbortSignal.timeout(PATIENCE_MS) });
+    if (!response.write(portion)) await once(response, "drain", { signal: AbortSignal.timeout(PATIENCE_MS) });
+    portion = "";
     await turn();
   }
-  response.end();
+  response.end(portion);
 }
 
 function* pieces(model: AdminModel): Generator<string> {
   const head: Omit<Dump, "tunnels" | "ended"> = { ...model.overview(), refusals: model.refusals.explained() };
-  yield safeJson(head).slice(0, -1);
-  yield* list("tunnels", model.subject.tunnels?.() ?? [], (tunnel) => tunnel.describe());
-  yield* list("ended", model.ended.since(0), (tunnel) => tunnel);
-  yield "}\n";
-}
-
-function* list<Item>(name: string, items: Iterable<Item>, describe: (item: Item) => object): Generator<string> {
-  let separator = `,"${name}":[`;
-  let portion: object[] = [];
-  const flush = (): string => {
-    const text = separator + safeJson(portion).slice(1, -1);
+  yield `${safeJson(head).slice(0, -1)},"tunnels":[`;
+  let separator = "";
+  for (const tunnel of model.subject.tunnels?.() ?? []) {
+    yield separator + safeJson(tunnel.describe());
     separator = ",";
-    portion = [];
-    return text;
-  };
-  for (const item of items) {
-    portion.push(describe(item));
-    if (portion.length === PORTION) yield flush();
   }
-  if (portion.length > 0) yield flush();
-  yield separator === "," ? "]" : `${separator}]`;
+  yield `],"ended":${safeJson(model.ended.since(0))}}\n`;
 }

@@ -5,8 +5,7 @@ import type { ApiError, ApiFault } from "./contract.js";
 export class ApiFailure extends Error {
   override readonly name = "ApiFailure";
   readonly status: number;
-  readonly code: ApiFault | ErrorCode;
-  readonly remedy: string | undefined;
+  readonly body: ApiError;
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(
@@ -17,13 +16,7 @@ export class ApiFailure extends Error {
   ) {
     super(message);
     this.status = status;
-    this.code = code;
-    this.remedy = remedy;
+    this.body = { error: { code, message, ...(remedy === undefined ? {} : { remedy }) } };
     this.headers = headers;
-  }
-
-  get body(): ApiError {
-    const { code, message, remedy } = this;
-    return { error: { code, message, ...(remedy === undefined ? {} : { remedy }) } };
   }
 }

@@ -1,7 +1,9 @@
 /** All that can be known about one process: what its role reports, and what is remembered of the past. */
 import { randomBytes } from "node:crypto";
 import { listening } from "../../../tunnel/events/channels.js";
+import type { Recent } from "../recent.js";
 import { RefusalLog } from "../refusals.js";
+import { CertificateReader, type CertificatesInUse } from "./certificates.js";
 import {
   API_VERSION,
   type CertificateInfo,
@@ -9,9 +11,10 @@ import {
   type Overview,
   type ProcessInfo,
   type Totals,
+  type TunnelRow,
 } from "./contract.js";
 import type { ObservedRole } from "./observed-role.js";
-import { EndedTunnels } from "./tunnel-row.js";
+import { endedTunnels } from "./tunnel-row.js";
 
 export interface AdminModelOptions {
   /** The server, agent, sidecar or Ignition server in events. */
@@ -24,19 +27,20 @@ export interface AdminModelOptions {
 export class AdminModel {
   readonly subject: ObservedRole;
   readonly refusals: RefusalLog;
-  readonly ended: EndedTunnels;
+  readonly ended: Recent<TunnelRow>;
   readonly instance = randomBytes(6).toString("hex");
   /** In the order in which they were opened. */
   readonly listeners: ListenerInfo[] = [];
   /** Of the admin port itself. */
-  ownCertificates: () => readonly CertificateInfo[] = () => [];
+  ownCertificate: (() => CertificatesInUse) | undefined;
+  readonly #certificates = new CertificateReader();
   readonly #version: string;
   readonly #stopListening: () => void;
 
   constructor({ source, version, subject }: AdminModelOptions) {
     this.subject = subject;
     this.refusals = subject.refusals ?? new RefusalLog();
-    this.ended = subject.ended ?? new EndedTunnels();
+    this.ended = subject.ended ?? endedTunnels();
     this.#version = version;
     this.#stopListening = listening.subscribe(({ what, address }) => this.listeners.push({ what, address }), source);
   }
@@ -61,7 +65,8 @@ export class AdminModel {
   }
 
   certificates(): readonly CertificateInfo[] {
-    return [...(this.subject.certificates?.() ?? []), ...this.ownCertificates()];
+    const own = this.ownCertificate === undefined ? [] : [this.ownCertificate()];
+    return [...(this.subject.certificates?.() ?? []), ...own].flatMap((used) => this.#certificates.describe(used));
   }
 
   overview(): Overview {
@@ -74,7 +79,7 @@ export class AdminModel {
       agents: subject.agents && [...subject.agents()],
       listeners: this.listeners,
       certificates: this.certificates(),
-      refusals: this.refusals.list(),
+      refusals: this.refusals.since(0),
       ...subject.gathered?.(),
     };
   }

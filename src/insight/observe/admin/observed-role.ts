@@ -1,9 +1,10 @@
 /** What the admin API asks of a role. Everything here is called only when somebody sends a request. */
 import type { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
+import type { Recent } from "../recent.js";
 import type { RefusalLog } from "../refusals.js";
+import type { CertificatesInUse } from "./certificates.js";
 import type {
   AgentPeer,
-  CertificateInfo,
   Forecast,
   GatheredFacts,
   PathHealth,
@@ -12,14 +13,13 @@ import type {
   Totals,
   TunnelRow,
 } from "./contract.js";
-import type { EndedTunnels } from "./tunnel-row.js";
 
 type OfEveryRole = "apiVersion" | "version" | "instance" | "startedAt" | "now";
 
 export interface ObservedRole {
   process(): Omit<ProcessInfo, OfEveryRole>;
   totals(): Omit<Totals, "at">;
-  certificates?(): readonly CertificateInfo[];
+  certificates?(): readonly CertificatesInUse[];
   readonly refusals?: RefusalLog;
   path?(): PathHealth | undefined;
   /** The last packets of its links. */
@@ -30,11 +30,11 @@ export interface ObservedRole {
   gathered?(): GatheredFacts;
   /** Those being dialled included. */
   tunnels?(): Iterable<LiveTunnel>;
-  readonly ended?: EndedTunnels;
+  /** The last ones that ended or failed. */
+  readonly ended?: Recent<TunnelRow>;
   /** What would become of a dial. */
   explain?(target: string): Forecast | Promise<Forecast>;
-  /** The three return false when there is no such thing (any more). */
-  closeTunnel?(id: number): boolean;
+  /** The two return false when there is no such thing (any more). */
   drainAgent?(key: number): boolean;
   drain?(): boolean;
 }
@@ -44,4 +44,6 @@ export interface LiveTunnel
   extends Pick<TunnelRow, "id" | "target" | "state" | "bytesToTarget" | "bytesFromTarget" | "queuedBytes" | "paused"> {
   readonly agentKey?: number | undefined;
   describe(): TunnelRow;
+  /** Closes both ends after what is queued was delivered; false while it is dialled. */
+  close(reason: string): boolean;
 }

@@ -1,44 +1,39 @@
-/** All readers of the event stream. While there are none, there is no timer and nothing is compared. */
+/** The readers of the event stream. While there are none, there is no timer and nothing is compared. */
 import type { ServerResponse } from "node:http";
+import { safeJson } from "../../../base/text.js";
 import { Differ } from "./changes.js";
-import type { SnapshotEvent, TunnelRow, TunnelsEvent } from "./contract.js";
+import type { ChangeEvent } from "./contract.js";
 import type { AdminModel } from "./model.js";
-import { eventFrame, READER_LIMITS, Reader, type ReaderLimits } from "./reader.js";
 
 export const MAX_READERS = 16;
 
-/** Looks for changes this often; the eye does not follow more. */
-const LOOK_MS = 500;
 const HEARTBEAT_MS = 15_000;
-/** So many tunnels are made into text in one turn: some tenths of a millisecond. */
-const PORTION = 200;
-const RECENTLY_ENDED = 100;
 
-type Look = ReturnType<Differ["look"]>;
+const DEFAULTS = {
+  /** Looks for changes this often; the eye does not follow more. */
+  lookMs: 500,
+  /** Unsent bytes beyond which changes are left out for a reader. */
+  unsentBytes: 1024 * 1024,
+  /** How long a reader that fell behind may take to read all there is for it. */
+  patienceMs: 30_000,
+  now: () => performance.now(),
+};
 
-export interface ReadersOptions {
-  readonly limits?: ReaderLimits;
-  readonly lookMs?: number;
-  readonly now?: () => number;
-}
+export type ReadersOptions = Partial<typeof DEFAULTS>;
 
 export class Readers {
   readonly #model: AdminModel;
-  readonly #limits: ReaderLimits;
-  readonly #lookMs: number;
-  readonly #now: () => number;
+  readonly #options: typeof DEFAULTS;
   readonly #readers = new Set<Reader>();
-  /** Those that come in with the next change. */
-  readonly #joining: ServerResponse[] = [];
-  #looking: Look | undefined;
-  #watching: { readonly differ: Differ; readonly timer: NodeJS.Timeout } | undefined;
+  #differ: Differ | undefined;
+  /** The comparison under way. */
+  #looking: ReturnType<Differ["look"]> | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #lastFrameAt = 0;
 
   constructor(model: AdminModel, options: ReadersOptions = {}) {
     this.#model = model;
-    this.#limits = options.limits ?? READER_LIMITS;
-    this.#lookMs = options.lookMs ?? LOOK_MS;
-    this.#now = options.now ?? (() => performance.now());
+    this.#options = { ...DEFAULTS, ...options };
   }
 
   get size(): number {
@@ -46,96 +41,144 @@ export class Readers {
   }
 
   get full(): boolean {
-    return this.#readers.size + this.#joining.length >= MAX_READERS;
+    return this.#readers.size >= MAX_READERS;
   }
 
   /** Takes the response over. */
   add(response: ServerResponse): void {
-    if (this.#readers.size === 0) {
-      this.#join(response);
-      return;
-    }
-    // The others first get the changes that the new reader's snapshot includes, so that all continue from the same state.
-    this.#joining.push(response);
+    const isFirst = this.#differ === undefined;
+    this.#differ ??= new Differ(this.#model);
+    const reader = new Reader(response, this.#differ, this.#options);
+    this.#readers.add(reader);
+    response.once("close", () => {
+      this.#readers.delete(reader);
+      if (this.#readers.size === 0) this.#rest();
+    });
+    if (!isFirst) return;
+    this.#timer = setInterval(() => this.#look(), this.#options.lookMs).unref();
     this.#look();
   }
 
   close(): void {
-    for (const response of this.#joining.splice(0)) response.destroy();
     for (const reader of this.#readers) reader.destroy();
   }
 
-  #join(response: ServerResponse): void {
-    if (response.destroyed) return;
-    const differ = this.#watch();
-    const source = { snapshot: () => this.#snapshot(), portions: () => this.#portions(differ) };
-    const reader = new Reader(response, source, this.#limits, this.#now);
-    this.#readers.add(reader);
-    response.once("close", () => {
-      reader.destroy();
-      this.#readers.delete(reader);
-      if (this.#readers.size === 0) this.#rest();
-    });
-  }
-
-  #watch(): Differ {
-    this.#watching ??= {
-      differ: new Differ(this.#model),
-      timer: setInterval(() => this.#look(), this.#lookMs).unref(),
-    };
-    return this.#watching.differ;
-  }
-
   #rest(): void {
-    clearInterval(this.#watching?.timer);
-    this.#watching = undefined;
+    clearInterval(this.#timer);
+    this.#differ = undefined;
     this.#looking = undefined;
-    for (const response of this.#joining.splice(0)) this.#join(response);
   }
 
   #look(): void {
     for (const reader of this.#readers) if (reader.isDead) reader.destroy();
-    if (this.#looking !== undefined || this.#watching === undefined) return;
-    this.#looking = this.#watching.differ.look();
+    if (this.#looking !== undefined || this.#differ === undefined) return;
+    this.#looking = this.#differ.look();
     this.#lookOn(this.#looking);
   }
 
   /** One step a turn. */
-  #lookOn(looking: Look): void {
+  #lookOn(looking: ReturnType<Differ["look"]>): void {
     if (this.#looking !== looking) return;
-    const step = looking.next();
-    if (step.done !== true) {
+    const { done, value: change } = looking.next();
+    if (change) this.#sendAll(eventFrame("change", change));
+    if (done !== true) {
       setImmediate(() => this.#lookOn(looking));
       return;
     }
     this.#looking = undefined;
-    if (step.value !== undefined) this.#sendAll(eventFrame("change", step.value));
-    else if (this.#now() - this.#lastFrameAt >= HEARTBEAT_MS) this.#sendAll(eventFrame("alive", { at: Date.now() }));
-    for (const response of this.#joining.splice(0)) this.#join(response);
+    if (this.#options.now() - this.#lastFrameAt >= HEARTBEAT_MS) this.#sendAll(eventFrame("alive", { at: Date.now() }));
   }
 
   #sendAll(frame: string): void {
-    this.#lastFrameAt = this.#now();
+    this.#lastFrameAt = this.#options.now();
     for (const reader of this.#readers) reader.send(frame);
   }
+}
 
-  #snapshot(): SnapshotEvent {
-    return {
-      ...this.#model.overview(),
-      tunnelCount: this.#model.totals().tunnelsOpen,
-      ended: this.#model.ended.since(0, RECENTLY_ENDED),
-    };
+const HEAD = {
+  "Content-Type": "text/event-stream; charset=utf-8",
+  "Cache-Control": "no-store",
+  "X-Content-Type-Options": "nosniff",
+  // For proxies that would gather the stream.
+  "X-Accel-Buffering": "no",
+};
+
+/** One reader: a snapshot, the tunnels in portions, then changes, for as long as it keeps up. */
+class Reader {
+  readonly #response: ServerResponse;
+  readonly #options: typeof DEFAULTS;
+  readonly #differ: Differ;
+  /** It has missed changes, and gets a new snapshot when it has read everything. */
+  #isLost = false;
+  /** Since when it has not taken everything it was sent. */
+  #behindSince: number | undefined;
+  /** Tunnels of the snapshot that are still to come. */
+  #rest: Iterator<ChangeEvent> | undefined;
+  #portionDue = false;
+
+  constructor(response: ServerResponse, differ: Differ, options: typeof DEFAULTS) {
+    this.#response = response;
+    this.#differ = differ;
+    this.#options = options;
+    response.on("drain", this.#onDrain);
+    response.socket?.setNoDelay(true);
+    // A reader whose machine is gone gives no sign; the kernel finds out.
+    response.socket?.setKeepAlive(true, options.patienceMs);
+    response.writeHead(200, HEAD);
+    this.#begin();
   }
 
-  *#portions(differ: Differ): Generator<TunnelsEvent> {
-    let portion: TunnelRow[] = [];
-    for (const live of this.#model.subject.tunnels?.() ?? []) {
-      if (portion.length === PORTION) {
-        yield { tunnels: portion, more: true };
-        portion = [];
-      }
-      portion.push(differ.rowOf(live, this.#readers.size > 1));
-    }
-    yield { tunnels: portion, more: false };
+  /** A frame that all readers get; one that has fallen behind does not get it. */
+  send(frame: string): void {
+    // Whoever keeps up gets any frame; only after a write that was too much there will be a drain to go on from.
+    const keepsUp = this.#behindSince === undefined;
+    const fits = keepsUp || this.#response.writableLength + frame.length <= this.#options.unsentBytes;
+    if (fits && !this.#isLost) this.#write(frame);
+    else this.#isLost = true;
   }
+
+  /** Whether it is to be given up. Asked now and then. */
+  get isDead(): boolean {
+    return this.#behindSince !== undefined && this.#options.now() - this.#behindSince > this.#options.patienceMs;
+  }
+
+  destroy(): void {
+    this.#response.destroy();
+  }
+
+  /** Sends all that the others know. */
+  #begin(): void {
+    this.#isLost = false;
+    this.#write(eventFrame("snapshot", this.#differ.snapshot));
+    this.#rest = this.#differ.portions();
+    this.#continueSoon();
+  }
+
+  /** One portion a turn, and none while the last ones wait: tunnels come first, and so does memory. */
+  #continueSoon(): void {
+    if (this.#portionDue || this.#rest === undefined || this.#behindSince !== undefined) return;
+    this.#portionDue = true;
+    setImmediate(() => {
+      this.#portionDue = false;
+      const portion = this.#rest?.next();
+      if (portion?.done === false) this.#write(eventFrame("change", portion.value));
+      else this.#rest = undefined;
+      this.#continueSoon();
+    });
+  }
+
+  readonly #onDrain = (): void => {
+    this.#behindSince = undefined;
+    if (this.#isLost) this.#begin();
+    else this.#continueSoon();
+  };
+
+  #write(frame: string): void {
+    if (this.#response.destroyed) this.#rest = undefined;
+    else if (!this.#response.write(frame)) this.#behindSince ??= this.#options.now();
+  }
+}
+
+export function eventFrame(name: "snapshot" | "change" | "alive", data: object): string {
+  return `event: ${name}\ndata: ${safeJson(data)}\n\n`;
 }

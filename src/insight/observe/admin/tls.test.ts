@@ -12,6 +12,7 @@ import { CertificateFiles } from "../../../tunnel/pki/certificate-set.js";
 import { type Authority, createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
 import { startAdmin } from "../admin.js";
 import type { CertificateInfo, Page } from "./contract.js";
+import type { ApiFailure } from "./failure.js";
 import { Guard } from "./guard.js";
 import { ask as askInTheClear } from "./testing/asker.js";
 import { PlayedRole } from "./testing/role.js";
@@ -124,7 +125,7 @@ test.each([
   } catch (reason) {
     thrown = reason;
   }
-  expect((thrown as { code?: string } | undefined)?.code).toBe(code);
+  expect((thrown as ApiFailure | undefined)?.body.error.code).toBe(code);
 });
 
 test("an agent's admin port redirects scrapers to the health port, which has no TLS", async () => {

@@ -1,19 +1,22 @@
 import { expect, test } from "vitest";
-import { EndedTunnels, type TunnelFacts, TunnelRows } from "./tunnel-row.js";
+import { endedTunnels, type LinkPeer, TunnelRows } from "./tunnel-row.js";
 
 const rows = new TunnelRows("server", 1_000_000);
 
-const tunnel = (id: number): TunnelFacts => ({
+const tunnel = (id: number) => ({
   ...{ connectId: id, bytesToFar: id * 10, bytesToNear: id * 100, paused: false, port: { queuedBytes: 7 } },
-  info: { id, address: `10.0.0.1:${id}`, frontend: "grpc", askedAt: id, dialledAt: id + 1, openedAt: id + 2 },
+  info: { id, address: `10.0.0.1:${id}`, frontend: "grpc" as const, askedAt: id, dialledAt: id + 1, openedAt: id + 2 },
   ...{ firstToFarAt: id + 3, firstToNearAt: id + 4, nearEndedAt: id + 5, farEndedAt: 0 },
-  ...{ sendWindow: 65_536, receiveWindow: undefined },
+  ...{ sendWindow: 65_536, receiveWindow: undefined, close: () => {} },
 });
 
-test("an ended tunnel shows its whole life although its row is made only on demand", () => {
-  const ended = new EndedTunnels();
+const endOf = (id: number, peer: LinkPeer | undefined, end: { at: number; reason: string; error?: string }) =>
+  rows.ended(tunnel(id).info, peer, end, tunnel(id));
+
+test("an ended tunnel shows its whole life", () => {
+  const ended = endedTunnels();
   const agent = { agent: { key: 3, id: "a-3" } };
-  ended.add(rows.ended(tunnel(42), agent, { at: 50, reason: "both ends closed", error: "a hiccup" }));
+  ended.keep(endOf(42, agent, { at: 50, reason: "both ends closed", error: "a hiccup" }));
   expect(ended.find(42)).toEqual({
     ...{ id: 42, target: "10.0.0.1:42", frontend: "grpc", state: "closed", askedAt: 1_000_042, ...agent },
     ...{ connectId: "42", bytesToTarget: 420, bytesFromTarget: 4200, queuedBytes: 0, paused: false },
@@ -23,13 +26,13 @@ test("an ended tunnel shows its whole life although its row is made only on dema
 });
 
 test("the last five hundred ended tunnels are kept, and rows that were handed out stay as they were", () => {
-  const ended = new EndedTunnels();
-  ended.add(rows.ended(tunnel(1), undefined, { at: 9, reason: "the first" }));
+  const ended = endedTunnels();
+  ended.keep(endOf(1, undefined, { at: 9, reason: "the first" }));
   const first = ended.find(1);
-  ended.add(rows.ended(tunnel(2).info, undefined, { at: 9, reason: "refused" }));
+  ended.keep(rows.ended(tunnel(2).info, undefined, { at: 9, reason: "refused" }));
   expect(ended.find(2)).toMatchObject({ state: "failed", endReason: "refused" });
   for (let id = 3; id <= 502; id++) {
-    ended.add(rows.ended(tunnel(id), undefined, { at: id + 9, reason: `of ${id}` }));
+    ended.keep(endOf(id, undefined, { at: id + 9, reason: `of ${id}` }));
   }
   expect(first).toMatchObject({ target: "10.0.0.1:1", endReason: "the first" });
   expect([ended.find(1), ended.find(2), ended.count]).toEqual([undefined, undefined, 502]);

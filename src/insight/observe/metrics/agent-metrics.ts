@@ -1,8 +1,8 @@
 /** The proxy-agent's /metrics: upstream's families under their names, labels, buckets and texts, then our own. */
 
 import { EventMetrics } from "../../../base/metrics/process-metrics.js";
+import type { ProxyAgent } from "../../../tunnel/agent/agent.js";
 import { agentDialEnded, leaseListed, leaseWatched, streamError } from "../../../tunnel/events/channels.js";
-import type { AgentReadings } from "../../../tunnel/events/readings.js";
 import { countLeaseRequests, segmentMetrics } from "./common-metrics.js";
 
 const PREFIX = "konnectivity_network_proxy_agent_";
@@ -10,7 +10,7 @@ const PREFIX = "konnectivity_network_proxy_agent_";
 /** In seconds, as upstream has them. */
 const LATENCY_BUCKETS = [0.005, 0.025, 0.1, 0.5, 2.5, 10, 30];
 
-export function agentMetrics(source: object, readings: AgentReadings): EventMetrics {
+export function agentMetrics(source: object, readings: ReturnType<ProxyAgent["readings"]>): EventMetrics {
   const metrics = new EventMetrics(source);
   const { registry } = metrics;
   const gauge = (name: string, help: string, read: () => number): void => registry.gauge(PREFIX + name, help, read);

@@ -3,15 +3,15 @@ import type { EventMetrics } from "../../../base/metrics/process-metrics.js";
 import { DurationCounts } from "../../../base/metrics/registry.js";
 import type { Tunnel } from "../../../tunnel/connection/tunnel.js";
 import * as channels from "../../../tunnel/events/channels.js";
-import { type AgentLoad, LATENCY_BUCKETS, type ServerReadings } from "../../../tunnel/events/readings.js";
 import { SegmentCounters } from "../../../tunnel/link/packet-meter.js";
 import type { AgentLink } from "../../../tunnel/server/agents/agent-link.js";
+import { LATENCY_BUCKETS } from "../../../tunnel/server/switchboard.js";
 import { PACKET_NAMES, type PacketName } from "../../../tunnel/wire/packet.js";
-import { serverMetrics } from "./server-metrics.js";
+import { type ServerReadings, serverMetrics } from "./server-metrics.js";
 
 const K = "konnectivity_network_proxy_server_";
 const source = { name: "the server under test" };
-let loads: AgentLoad[] = [];
+let loads: { agentId: string; tunnels: number; queuedBytes: number }[] = [];
 let toAgent = new SegmentCounters();
 let metrics: EventMetrics;
 const frontendWrites = new DurationCounts(LATENCY_BUCKETS);
@@ -26,7 +26,7 @@ const readings: ServerReadings = {
     ["default", 2],
   ],
   readyBackendConnections: () => 2,
-  fullReceiveChannels: () => ({ Proxy: 0, Connect: 0 }),
+  fullReceiveChannels: () => ({ Connect: 0 }),
   segments: () => [
     ["to_agent", toAgent],
     ["from_agent", new SegmentCounters()],
@@ -34,6 +34,7 @@ const readings: ServerReadings = {
   frontendWrites,
   agents: () => loads,
   queuedBytes: () => 4096,
+  paths: undefined,
 };
 
 /** The lines of the families whose name begins so, samples only. */
@@ -58,7 +59,6 @@ describe("serverMetrics", () => {
     expect(await samples(K)).toEqual([
       `${K}culled_leases_count 0`,
       `${K}established_connections 4`,
-      `${K}full_receive_channels{service_method="Proxy"} 0`,
       `${K}full_receive_channels{service_method="Connect"} 0`,
       `${K}grpc_connections{service_method="Connect"} 2`,
       `${K}http_connections 3`,
@@ -198,6 +198,31 @@ describe("serverMetrics", () => {
     expect(await samples('drawbridge_server_agent_queued_bytes{agent_id="(others)"}')).toEqual([
       'drawbridge_server_agent_queued_bytes{agent_id="(others)"} 300',
     ]);
+  });
+
+  test("counts paths by state, checks by result, round trips by bucket, and links that were ended", () => {
+    metrics.end();
+    metrics = serverMetrics(source, { ...readings, paths: () => ["ok", "unknown", "ok"] });
+    const about = { source, agentId: "a", stream: 1 };
+    channels.serverPathChecked.publish({ ...about, failures: 0, failuresBefore: 0, roundTripMs: 4 });
+    channels.serverPathChecked.publish({ ...about, failures: 1, failuresBefore: 0, error: "silence" });
+    channels.serverPathChecked.publish({ ...about, source: {}, failures: 1, failuresBefore: 0, error: "another's" });
+    channels.serverLinkRecycled.publish({ ...about, failures: 3, error: "silence" });
+    metrics.end();
+    channels.serverLinkRecycled.publish({ ...about, failures: 3, error: "after the end" });
+    const lines = metrics.registry.text().split("\n");
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        'drawbridge_server_agent_paths{state="ok"} 2',
+        'drawbridge_server_agent_paths{state="failing"} 0',
+        'drawbridge_server_agent_paths{state="unknown"} 1',
+        'drawbridge_server_path_checks_total{result="ok"} 1',
+        'drawbridge_server_path_checks_total{result="failed"} 1',
+        "drawbridge_server_links_recycled_total 1",
+        'drawbridge_server_path_round_trip_seconds_bucket{le="0.005"} 1',
+        "drawbridge_server_path_round_trip_seconds_count 1",
+      ]),
+    );
   });
 
   test("describes the process with plausible figures", async () => {

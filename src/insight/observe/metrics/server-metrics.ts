@@ -3,17 +3,20 @@
 import { EventMetrics } from "../../../base/metrics/process-metrics.js";
 import { histogramSamples, type Sample } from "../../../base/metrics/registry.js";
 import * as channels from "../../../tunnel/events/channels.js";
-import { LATENCY_BUCKETS, type PerServiceMethod, type ServerReadings } from "../../../tunnel/events/readings.js";
-import { agentLoads } from "./agent-loads.js";
-import { countLeaseRequests, segmentMetrics } from "./common-metrics.js";
-import { pathMetrics } from "./path-metrics.js";
+import type { ProxyServer } from "../../../tunnel/server/server.js";
+import { LATENCY_BUCKETS } from "../../../tunnel/server/switchboard.js";
+import { countLeaseRequests, countReloads, segmentMetrics } from "./common-metrics.js";
 
 const PREFIX = "konnectivity_network_proxy_server_";
+const OURS = "drawbridge_server_";
 
-/** All in seconds, as upstream has them. */
+/** All in seconds; upstream's as upstream has them. */
 const LIFETIME_BUCKETS = [1, 5, 15, 30, 60, 300, 900, 1800, 3600, 14_400, 43_200, 86_400];
 /** Prometheus' own default, which upstream's lease histograms use. */
 const DEFAULT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const ROUND_TRIP_BUCKETS = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10];
+
+export type ServerReadings = ReturnType<ProxyServer["readings"]>;
 
 export function serverMetrics(source: object, readings: ServerReadings): EventMetrics {
   const metrics = new EventMetrics(source);
@@ -79,7 +82,7 @@ function dialMetrics(metrics: EventMetrics): void {
     ["reason"],
   );
   const dials = registry.counter(
-    "drawbridge_server_dials_total",
+    `${OURS}dials_total`,
     "Dials that ended, by the frontend they came from and how they ended.",
     ["frontend", "outcome"],
   );
@@ -123,21 +126,73 @@ function leaseMetrics(metrics: EventMetrics): void {
 function refusalMetrics(metrics: EventMetrics): void {
   const { registry } = metrics;
   const refusals = registry.counter(
-    "drawbridge_server_refusals_total",
+    `${OURS}refusals_total`,
     "Dials refused with a reference id under which the admin API keeps the explanation.",
   );
-  const rejected = registry.counter("drawbridge_server_agents_rejected_total", "Agents whose connection was rejected.");
-  const reloads = registry.counter(
-    "drawbridge_server_claim_rules_reloads_total",
-    "Claim rules found changed on disk, by result (loaded, or refused and the old ones kept).",
-    ["result"],
-  );
-  metrics.on(channels.claimRulesReloaded, () => reloads.inc({ result: "loaded" }));
-  metrics.on(channels.claimRulesRefused, () => reloads.inc({ result: "refused" }));
+  const rejected = registry.counter(`${OURS}agents_rejected_total`, "Agents whose connection was rejected.");
   metrics.on(channels.serverRefused, () => refusals.inc());
   metrics.on(channels.serverAgentRejected, () => rejected.inc());
+  countReloads(metrics, `${OURS}claim_rules`, "Claim rules", [channels.claimRulesReloaded, channels.claimRulesRefused]);
 }
 
-function byServiceMethod(counts: PerServiceMethod): Sample[] {
+function byServiceMethod(counts: Readonly<Record<string, number>>): Sample[] {
   return Object.entries(counts).map(([method, count]): Sample => [{ service_method: method }, count]);
+}
+
+/** A cluster of thousands of agents must not become thousands of series on every scrape. */
+const MAX_AGENTS = 500;
+/** Agent ids are whatever an agent says. */
+const MAX_ID_LENGTH = 128;
+/** Not a value an agent is likely to choose. */
+const OTHERS = "(others)";
+
+/** Tunnels and queues per agent, with a bound on how many agents get a series of their own. */
+function agentLoads({ registry }: EventMetrics, { agents }: ServerReadings): void {
+  const others = `agents beyond the first ${MAX_AGENTS} are added up as ${OTHERS}.`;
+  const gauge = (name: string, help: string, value: "tunnels" | "queuedBytes"): void =>
+    registry.gauge(`${OURS}agent_${name}`, `${help}; ${others}`, () => addedUp(agents(), value));
+  gauge("tunnels", "Open tunnels per agent", "tunnels");
+  gauge("queued_bytes", "Bytes waiting for slow readers per agent", "queuedBytes");
+}
+
+/** First come, first shown: series stay the same from scrape to scrape while agents stay. */
+function addedUp(agents: ReturnType<ServerReadings["agents"]>, value: "tunnels" | "queuedBytes"): Sample[] {
+  const sums = new Map<string, number>();
+  for (const agent of agents) {
+    const id = agent.agentId.slice(0, MAX_ID_LENGTH);
+    const key = sums.has(id) || sums.size < MAX_AGENTS ? id : OTHERS;
+    sums.set(key, (sums.get(key) ?? 0) + agent[value]);
+  }
+  return Array.from(sums, ([agentId, sum]): Sample => [{ agent_id: agentId }, sum]);
+}
+
+/** What the watchdog finds out: its probes are in none of upstream's families. */
+function pathMetrics(metrics: EventMetrics, paths: () => Iterable<string>): void {
+  const { registry } = metrics;
+  registry.gauge(
+    `${OURS}agent_paths`,
+    "Agents by what the watchdog last saw of their path; unknown are those without an echo, or not asked yet.",
+    () => {
+      const states = [...paths()];
+      return ["ok", "failing", "unknown"].map((state): Sample => {
+        return [{ state }, states.filter((each) => each === state).length];
+      });
+    },
+  );
+  const checks = registry.counter(`${OURS}path_checks_total`, "Questions to agents' echoes, by result.", ["result"]);
+  for (const result of ["ok", "failed"]) checks.inc({ result }, 0);
+  const roundTrips = registry.histogram(
+    `${OURS}path_round_trip_seconds`,
+    "From the dial of an agent's echo to the last byte back.",
+    ROUND_TRIP_BUCKETS,
+  );
+  const recycled = registry.counter(
+    `${OURS}links_recycled_total`,
+    "Links ended by the watchdog because nothing moved on them any more.",
+  );
+  metrics.on(channels.serverPathChecked, ({ roundTripMs }) => {
+    checks.inc({ result: roundTripMs === undefined ? "failed" : "ok" });
+    if (roundTripMs !== undefined) roundTrips.observe(roundTripMs / 1000);
+  });
+  metrics.on(channels.serverLinkRecycled, () => recycled.inc());
 }

@@ -7,10 +7,10 @@ import { agentDialEnded, agentTunnelClosed } from "../../../tunnel/events/channe
 import type { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
 import { readCertificateSet } from "../../../tunnel/pki/certificate-set.js";
 import { parseDestination } from "../../../tunnel/wire/destination.js";
-import { CertificateReader, reread } from "../admin/certificates.js";
+import { reread } from "../admin/certificates.js";
 import type { Forecast, ServerPeer, Totals } from "../admin/contract.js";
 import type { LiveTunnel, ObservedRole } from "../admin/observed-role.js";
-import { EndedTunnels, type LinkPeer, TunnelRows } from "../admin/tunnel-row.js";
+import { endedTunnels, type LinkPeer, TunnelRows } from "../admin/tunnel-row.js";
 import { RefusalLog } from "../refusals.js";
 import { DialCounts, hundredths, onceEach } from "./common.js";
 
@@ -18,7 +18,7 @@ import { DialCounts, hundredths, onceEach } from "./common.js";
 const EXPLAIN_LOOKUP_MS = 5_000;
 
 export class ObservedAgent implements ObservedRole {
-  readonly ended = new EndedTunnels();
+  readonly ended = endedTunnels();
   /** Dials that its policy refused. */
   readonly refusals = new RefusalLog();
   readonly #agent: ProxyAgent;
@@ -28,7 +28,6 @@ export class ObservedAgent implements ObservedRole {
   readonly #peerOf = onceEach(
     (link: ServerLink): LinkPeer => ({ server: { key: link.number, id: shown(link.serverId) } }),
   );
-  readonly #certificates = new CertificateReader();
 
   constructor(agent: ProxyAgent) {
     this.#agent = agent;
@@ -43,10 +42,10 @@ export class ObservedAgent implements ObservedRole {
       this.#dials.count(outcome === "established", durationMs);
       if (outcome === "policy") this.refusals.add({ target: asked.address, why: error });
       if (outcome === "established") return;
-      this.ended.add(this.#rows.ended(asked, this.#peerOf(link), { at: agent.clock.now(), reason: error, error }));
+      this.ended.keep(this.#rows.ended(asked, this.#peerOf(link), { at: agent.clock.now(), reason: error, error }));
     }, agent);
     agentTunnelClosed.subscribe(({ link, tunnel, reason }) => {
-      this.ended.add(this.#rows.ended(tunnel, this.#peerOf(link), { at: agent.clock.now(), reason }));
+      this.ended.keep(this.#rows.ended(tunnel.info, this.#peerOf(link), { at: agent.clock.now(), reason }, tunnel));
     }, agent);
   }
 
@@ -83,7 +82,8 @@ export class ObservedAgent implements ObservedRole {
 
   readonly certificates = reread(() => {
     const { tls } = this.#agent.config;
-    return this.#certificates.describeSet("servers", tls, readCertificateSet(tls));
+    const { cert, ca } = readCertificateSet(tls);
+    return [{ use: "servers", cert, certFile: tls.certFile, ca, caFile: tls.caFile }];
   });
 
   *servers(): Iterable<ServerPeer> {
@@ -109,8 +109,8 @@ export class ObservedAgent implements ObservedRole {
   *tunnels(): Iterable<LiveTunnel> {
     for (const link of this.#agent.links()) {
       const peer = this.#peerOf(link);
-      for (const asked of link.dials()) yield this.#rows.dialing(asked, peer);
-      for (const tunnel of link.tunnels.values()) yield this.#rows.open(tunnel, peer);
+      for (const asked of link.dials()) yield this.#rows.live(asked, peer);
+      for (const tunnel of link.tunnels.values()) yield this.#rows.live(tunnel.info, peer, tunnel);
     }
   }
 
@@ -130,16 +130,6 @@ export class ObservedAgent implements ObservedRole {
       const why = deadline.aborted ? `lookup ${host.text}: i/o timeout` : messageOf(reason);
       return { target, possible: false, why: `${why}.` };
     }
-  }
-
-  closeTunnel(id: number): boolean {
-    for (const link of this.#agent.links()) {
-      const tunnel = link.tunnels.get(id);
-      if (tunnel === undefined) continue;
-      tunnel.close("closed by an operator");
-      return true;
-    }
-    return false;
   }
 
   drain(): boolean {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { RefusedFetch, ServedFetch } from "../../../cluster/ignition/server/fetches.js";
 import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
+import { CertificateReader } from "../admin/certificates.js";
 import { ObservedIgnitionServer } from "./ignition.js";
 
 test("an Ignition server reports payloads served, requests refused and its certificate's end", async () => {
@@ -28,7 +29,7 @@ test("an Ignition server reports payloads served, requests refused and its certi
   recorder.refused(turned);
   expect(passedOn).toEqual([served, turned]);
   expect(subject.totals()).toMatchObject({ payloadsServed: 1, fetchesRefused: 1 });
-  expect(subject.refusals.list()).toMatchObject([
+  expect(subject.refusals.since(0)).toMatchObject([
     { target: "workers", why: "Token not found in cache", remote: "10.0.0.2" },
   ]);
 
@@ -40,7 +41,8 @@ test("an Ignition server reports payloads served, requests refused and its certi
   });
   subject.up("Secret serving", () => ({ cert: pair.certificatePem, key: pair.privateKeyPem }));
   expect(subject.process().ready).toBe(true);
-  expect(subject.certificates()).toMatchObject([
+  const reader = new CertificateReader();
+  expect(subject.certificates().flatMap((used) => reader.describe(used))).toMatchObject([
     { file: "Secret serving", use: "machines", subject: "CN=ignition", names: ["DNS:i.example"] },
   ]);
   expect(JSON.stringify(subject.certificates())).not.toContain("PRIVATE");

@@ -2,15 +2,14 @@
 import { hostname } from "node:os";
 import type { FetchRecorder, RefusedFetch, ServedFetch } from "../../../cluster/ignition/server/fetches.js";
 import type { CertificateSet } from "../../../tunnel/pki/certificate-set.js";
-import { CertificateReader } from "../admin/certificates.js";
-import type { CertificateInfo, Totals } from "../admin/contract.js";
+import type { CertificatesInUse } from "../admin/certificates.js";
+import type { Totals } from "../admin/contract.js";
 import type { ObservedRole } from "../admin/observed-role.js";
 import { RefusalLog } from "../refusals.js";
 import { NO_TRAFFIC } from "./common.js";
 
 export class ObservedIgnitionServer implements ObservedRole {
   readonly refusals = new RefusalLog();
-  readonly #certificates = new CertificateReader();
   /** Where the certificate is, and what is in force; known once the server is up. */
   #certificate: { readonly place: string; readonly current: () => CertificateSet } | undefined;
   #served = 0;
@@ -50,9 +49,9 @@ export class ObservedIgnitionServer implements ObservedRole {
     return { ...NO_TRAFFIC, payloadsServed: this.#served, fetchesRefused: this.#refused };
   }
 
-  certificates(): readonly CertificateInfo[] {
+  certificates(): CertificatesInUse[] {
     if (this.#certificate === undefined) return [];
     const { place, current } = this.#certificate;
-    return this.#certificates.describe({ file: place, use: "machines", kind: "own" }, current().cert);
+    return [{ use: "machines", certFile: place, cert: current().cert }];
   }
 }

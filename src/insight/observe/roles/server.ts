@@ -7,10 +7,10 @@ import type { AgentLink } from "../../../tunnel/server/agents/agent-link.js";
 import { AGENT_STATUSES, preferredOf, statusOf } from "../../../tunnel/server/agents/choice.js";
 import type { ProxyServer } from "../../../tunnel/server/server.js";
 import { parseDestination } from "../../../tunnel/wire/destination.js";
-import { CertificateReader } from "../admin/certificates.js";
-import type { AgentPeer, Candidate, CertificateInfo, Forecast, PathHealth, Totals } from "../admin/contract.js";
+import type { CertificatesInUse } from "../admin/certificates.js";
+import type { AgentPeer, Candidate, Forecast, PathHealth, Totals } from "../admin/contract.js";
 import type { LiveTunnel, ObservedRole } from "../admin/observed-role.js";
-import { EndedTunnels, type LinkPeer, TunnelRows } from "../admin/tunnel-row.js";
+import { endedTunnels, type LinkPeer, TunnelRows } from "../admin/tunnel-row.js";
 import { keepServerRefusals, RefusalLog } from "../refusals.js";
 import { DialCounts, hundredths, onceEach } from "./common.js";
 
@@ -18,14 +18,13 @@ import { DialCounts, hundredths, onceEach } from "./common.js";
 const MAX_CANDIDATES = 20;
 
 export class ObservedServer implements ObservedRole {
-  readonly ended = new EndedTunnels();
+  readonly ended = endedTunnels();
   readonly refusals = new RefusalLog();
   readonly #server: ProxyServer;
   readonly #rows: TunnelRows;
   /** The role's clock plus this is milliseconds since 1970. */
   readonly #epoch: number;
   readonly #dials = new DialCounts();
-  readonly #certificates = new CertificateReader();
   /** Texts that strangers chose, looked through once. */
   readonly #textsOf = onceEach(textsOf);
   readonly #peerOf = onceEach(
@@ -46,10 +45,10 @@ export class ObservedServer implements ObservedRole {
       this.#dials.count(outcome === "established", durationMs);
       if (outcome === "established" || dial === undefined) return;
       const end = { at: clock.now(), reason: error, error, refusalId };
-      this.ended.add(this.#rows.ended(dial.asked, dial.link && this.#peerOf(dial.link), end));
+      this.ended.keep(this.#rows.ended(dial.asked, dial.link && this.#peerOf(dial.link), end));
     }, this.#server);
     serverTunnelClosed.subscribe(({ link, tunnel, reason }) => {
-      this.ended.add(this.#rows.ended(tunnel, this.#peerOf(link), { at: clock.now(), reason }));
+      this.ended.keep(this.#rows.ended(tunnel.info, this.#peerOf(link), { at: clock.now(), reason }, tunnel));
     }, this.#server);
   }
 
@@ -86,10 +85,10 @@ export class ObservedServer implements ObservedRole {
     };
   }
 
-  certificates(): readonly CertificateInfo[] {
-    return this.#server.certificates.flatMap(({ use, files, current }) =>
-      this.#certificates.describeSet(use, { certFile: files.certFile, caFile: files.clientCaFile }, current),
-    );
+  certificates(): CertificatesInUse[] {
+    return this.#server.certificates.map(({ use, files, current }) => {
+      return { use, cert: current.cert, certFile: files.certFile, ca: current.ca, caFile: files.clientCaFile };
+    });
   }
 
   *agents(): Iterable<AgentPeer> {
@@ -120,8 +119,8 @@ export class ObservedServer implements ObservedRole {
   *tunnels(): Iterable<LiveTunnel> {
     for (const link of this.#server.board.registry.links()) {
       const peer = this.#peerOf(link);
-      for (const { asked } of link.dials()) yield this.#rows.dialing(asked, peer);
-      for (const tunnel of link.tunnels.values()) yield this.#rows.open(tunnel, peer);
+      for (const { asked } of link.dials()) yield this.#rows.live(asked, peer);
+      for (const tunnel of link.tunnels.values()) yield this.#rows.live(tunnel.info, peer, tunnel);
     }
   }
 
@@ -154,17 +153,6 @@ export class ObservedServer implements ObservedRole {
       candidatesLeftOut: candidates.length > MAX_CANDIDATES ? candidates.length - MAX_CANDIDATES : undefined,
       explanation,
     };
-  }
-
-  closeTunnel(id: number): boolean {
-    for (const link of this.#server.board.registry.links()) {
-      for (const tunnel of link.tunnels.values()) {
-        if (tunnel.info.id !== id) continue;
-        tunnel.close("closed by an operator");
-        return true;
-      }
-    }
-    return false;
   }
 
   drainAgent(key: number): boolean {

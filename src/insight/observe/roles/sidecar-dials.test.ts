@@ -75,7 +75,7 @@ describe("a client whose target is being dialled", () => {
     expect(subject.ended.since(0)).toMatchObject([
       { id: 1, state: "failed", target: "db.example:5432", lastError: "the client hung up" },
     ]);
-    expect(subject.refusals.list()).toEqual([]);
+    expect(subject.refusals.since(0)).toEqual([]);
   });
 
   test("has a row, and all of them no more than there may be clients", async () => {
@@ -85,7 +85,7 @@ describe("a client whose target is being dialled", () => {
     await expect.poll(rows, PATIENT).toHaveLength(3);
     for (let each = 3; each < 6; each++) await readAll(await asks(`db-${each}.example:5432`));
     expect(rows()).toHaveLength(3);
-    expect(subject.refusals.list().map(({ why }) => why)).toEqual(Array(3).fill(expect.stringContaining("too many")));
+    expect(subject.refusals.since(0).map(({ why }) => why)).toEqual(Array(3).fill(expect.stringContaining("too many")));
   });
 });
 
@@ -109,7 +109,7 @@ describe("a client whose target cannot be reached", () => {
   test("is among the refusals only when it named no target", async () => {
     const { subject, asks } = await watched();
     await readAll(await asks("no-port-at-all:x"));
-    expect(subject.refusals.list()).toMatchObject([{ target: "", why: expect.stringContaining("CONNECT needs") }]);
+    expect(subject.refusals.since(0)).toMatchObject([{ target: "", why: expect.stringContaining("CONNECT needs") }]);
     expect(subject.ended.count).toBe(0);
   });
 });
@@ -146,7 +146,7 @@ describe("a plain HTTP request", () => {
     expect(String(await readAll(await says(words)))).toContain("204");
     expect(String(await readAll(await says(words)))).toContain("502");
     expect(fixture.router.opened).toHaveLength(1);
-    expect(subject.refusals.list()).toMatchObject([{ target: `127.0.0.1:${port}`, code: "DB_HTTP_ANSWER" }]);
+    expect(subject.refusals.since(0)).toMatchObject([{ target: `127.0.0.1:${port}`, code: "DB_HTTP_ANSWER" }]);
     expect([rows(), subject.ended.count]).toEqual([[], 0]);
   });
 

@@ -56,18 +56,18 @@ describe("a sidecar's admin API", () => {
     expect(rows()).toMatchObject([{ id: 1, state: "open" }]);
     // The reset that it ends with is an error, too.
     const gone = new Promise((resolve) => client.once("close", resolve));
-    expect(subject.closeTunnel(1)).toBe(true);
+    for (const tunnel of subject.tunnels()) expect(tunnel.close("closed by an operator")).toBe(true);
     await gone;
     await expect.poll(() => subject.ended.count, PATIENT).toBe(1);
     expect(subject.ended.since(0)[0]).toMatchObject({ lastError: "closed by an operator" });
-    expect(subject.closeTunnel(1)).toBe(false);
+    expect([...subject.tunnels()]).toEqual([]);
   });
 
   test("keeps why a request was refused", async () => {
     const { fixture, subject } = await watched();
     const client = await connectThrough(fixture, "no-port-at-all:x");
     await readAll(client);
-    const [refusal] = subject.refusals.list();
+    const [refusal] = subject.refusals.since(0);
     expect(refusal?.why).not.toBe("");
     expect(subject.totals()).toMatchObject({ dialsFailed: 1, tunnelsOpen: 0 });
     expect(subject.process()).toMatchObject({ role: "sidecar" });

@@ -4,21 +4,20 @@ import { certificatesOf, describeFrontend, type Frontend } from "../../../tunnel
 import { connectionClosed, requestDecided } from "../../../tunnel/sidecar/channels.js";
 import type { RelayedConnection } from "../../../tunnel/sidecar/connection-handler.js";
 import type { Sidecar } from "../../../tunnel/sidecar/sidecar.js";
-import { CertificateReader, reread } from "../admin/certificates.js";
+import { reread } from "../admin/certificates.js";
 import type { PathHealth, ServerPeer, Totals } from "../admin/contract.js";
 import type { LiveTunnel, ObservedRole } from "../admin/observed-role.js";
-import { EndedTunnels, type TunnelFacts, TunnelRows } from "../admin/tunnel-row.js";
+import { endedTunnels, type TunnelFacts, TunnelRows } from "../admin/tunnel-row.js";
 import { RefusalLog } from "../refusals.js";
 import { DialCounts, NO_TRAFFIC } from "./common.js";
 
 export class ObservedSidecar implements ObservedRole {
-  readonly ended = new EndedTunnels();
+  readonly ended = endedTunnels();
   readonly refusals = new RefusalLog();
   readonly #sidecar: Sidecar;
   readonly #frontends: readonly Frontend[];
   readonly #rows = new TunnelRows("server", performance.timeOrigin);
   readonly #dials = new DialCounts();
-  readonly #certificates = new CertificateReader();
 
   constructor(sidecar: Sidecar) {
     this.#sidecar = sidecar;
@@ -35,11 +34,11 @@ export class ObservedSidecar implements ObservedRole {
       const refusal = { target: request?.address ?? "", why: error, code };
       const refusalId = outcome === "abandoned" ? undefined : this.refusals.add(refusal);
       if (request === undefined || request.dialledAt === 0) return;
-      this.ended.add(this.#rows.ended(request, undefined, { at: performance.now(), reason: error, error, refusalId }));
+      this.ended.keep(this.#rows.ended(request, undefined, { at: performance.now(), reason: error, error, refusalId }));
     }, this.#sidecar);
     connectionClosed.subscribe(({ connection, error }) => {
       const end = { at: performance.now(), reason: error || "both ends closed", error: error || undefined };
-      this.ended.add(this.#rows.ended(factsOf(connection), undefined, end));
+      this.ended.keep(this.#rows.ended(connection.info, undefined, end, factsOf(connection)));
     }, this.#sidecar);
   }
 
@@ -74,8 +73,9 @@ export class ObservedSidecar implements ObservedRole {
   readonly certificates = reread(() =>
     this.#frontends.flatMap((frontend) => {
       if (!("tls" in frontend)) return [];
-      const use = `frontend ${describeFrontend(frontend)}`;
-      return this.#certificates.describeSet(use, frontend.tls, certificatesOf(frontend.tls));
+      const { certFile, caFile } = frontend.tls;
+      const { cert, ca } = certificatesOf(frontend.tls);
+      return { use: `frontend ${describeFrontend(frontend)}`, cert, certFile, ca, caFile };
     }),
   );
 
@@ -85,24 +85,14 @@ export class ObservedSidecar implements ObservedRole {
 
   *tunnels(): Iterable<LiveTunnel> {
     for (const { handler } of this.#sidecar.listeners) {
-      for (const dial of handler.dials()) yield this.#rows.dialing(dial);
-      for (const connection of handler.connections()) yield this.#rows.open(factsOf(connection));
+      for (const dial of handler.dials()) yield this.#rows.live(dial);
+      for (const connection of handler.connections()) yield this.#rows.live(connection.info, {}, factsOf(connection));
     }
-  }
-
-  closeTunnel(id: number): boolean {
-    for (const { handler } of this.#sidecar.listeners) {
-      for (const { info, relay } of handler.connections()) {
-        if (info.id !== id) continue;
-        relay.cut("closed by an operator");
-        return true;
-      }
-    }
-    return false;
   }
 }
 
 function factsOf({ relay, info }: RelayedConnection): TunnelFacts {
   const { queuedBytes, ...status } = relay.status;
-  return { ...status, info, port: { queuedBytes }, sendWindow: undefined, receiveWindow: undefined };
+  const windows = { sendWindow: undefined, receiveWindow: undefined };
+  return { ...status, info, port: { queuedBytes }, ...windows, close: (reason) => relay.cut(reason) };
 }

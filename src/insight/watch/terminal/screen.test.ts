@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
-import { agent, NOW, snapshot, totals, tunnel } from "../testing/samples.js";
+import { agent, NOW, snapshot, totals, tunnel, tunnelChange } from "../testing/samples.js";
 import { History } from "../view/history.js";
 import { ProcessView } from "../view/process-view.js";
 import { cell, sparkline } from "./cells.js";
@@ -16,7 +16,7 @@ const draw = (
 
 function crowd(tunnels: number): ProcessView {
   const view = new ProcessView(snapshot({ agents: Array.from({ length: 9 }, (_, key) => agent(key)) }), NOW);
-  view.add({ tunnels: Array.from({ length: tunnels }, (_, id) => tunnel(id)), more: false });
+  view.apply(tunnelChange(...Array.from({ length: tunnels }, (_, id) => tunnel(id))));
   return view;
 }
 
@@ -53,7 +53,7 @@ describe("the screen", () => {
       }),
       NOW,
     );
-    view.add({ tunnels: [tunnel(1, { target: evil, agent: { key: 1, id: evil } })], more: false });
+    view.apply(tunnelChange(tunnel(1, { target: evil, agent: { key: 1, id: evil } })));
     const text = draw(view, FIRST_CHOICES, { columns: 100, rows: 30 }, evil).join("\n");
     // Only our own colours and line ends are left.
     expect(stripVTControlCharacters(text).replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);

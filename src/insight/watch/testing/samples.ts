@@ -1,4 +1,4 @@
-import type { AgentPeer, SnapshotEvent, Totals, TunnelRow } from "../../observe/admin/contract.js";
+import type { AgentPeer, ChangeEvent, SnapshotEvent, Totals, TunnelRow } from "../../observe/admin/contract.js";
 
 export const NOW = 1_700_000_000_000;
 
@@ -61,7 +61,11 @@ export const snapshot = (parts: Partial<SnapshotEvent> = {}): SnapshotEvent => (
   listeners: [],
   certificates: [],
   refusals: [],
-  tunnelCount: 0,
   ended: [],
   ...parts,
+});
+
+export const tunnelChange = (...changed: TunnelRow[]): ChangeEvent => ({
+  totals: totals(),
+  tunnels: { changed, gone: [] },
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { agent, NOW, snapshot, tunnel } from "../testing/samples.js";
+import { agent, NOW, snapshot, tunnel, tunnelChange } from "../testing/samples.js";
 import { FlowMeter, SHOWN } from "./flows.js";
 import { ProcessView } from "./process-view.js";
 
@@ -11,7 +11,7 @@ const to = (target: string, key: number, bytesToTarget = 0) => ({
 
 test("tunnels of one agent to one target are one flow, whose rate is what moved since the last measurement", () => {
   const view = new ProcessView(snapshot({ agents: [agent(1)] }), NOW);
-  view.add({ tunnels: [tunnel(1, to("a:1", 1)), tunnel(2, to("a:1", 1))], more: false });
+  view.apply(tunnelChange(tunnel(1, to("a:1", 1)), tunnel(2, to("a:1", 1))));
   const meter = new FlowMeter();
   expect(meter.measure(view, 1000).flows).toEqual([{ peer: 1, target: "a:1", tunnels: 2, rate: 0 }]);
   view.tunnels.set(1, tunnel(1, to("a:1", 1, 500)));
@@ -56,10 +56,10 @@ test("a sidecar's tunnels, which no peer is known to carry, come from its listen
     const { agent: _agent, ...more } = tunnel(id, { listener, target, bytesToTarget });
     return more;
   };
-  view.add({ tunnels: [through(1, "socks", "a:1", 0), through(2, "socks", "b:1", 0)], more: false });
-  view.add({ tunnels: [through(3, "https", "a:1", 0)], more: false });
+  view.apply(tunnelChange(through(1, "socks", "a:1", 0), through(2, "socks", "b:1", 0)));
+  view.apply(tunnelChange(through(3, "https", "a:1", 0)));
   meter.measure(view, 1000);
-  view.add({ tunnels: [through(3, "https", "a:1", 500)], more: false });
+  view.apply(tunnelChange(through(3, "https", "a:1", 500)));
   const map = meter.measure(view, 2000);
   expect(map.peers).toMatchObject([
     { name: "https", tunnels: 1, rate: 500, state: "ok" },

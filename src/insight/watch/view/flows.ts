@@ -37,12 +37,16 @@ const LINES = 48;
 export class FlowMeter {
   #bytes = new Map<number, number>();
   #at: number | undefined;
+  /** Whose tunnels they are. */
+  #instance = "";
   /** A sidecar does not say which server carries a tunnel, but which of its listeners it came in by. */
   readonly #listeners = new Map<string, number>();
 
   measure(view: ProcessView, now: number): FlowMap {
-    const seconds = this.#at === undefined ? 0 : (now - this.#at) / 1000;
+    const { instance } = view.facts.process;
+    const seconds = this.#at === undefined || instance !== this.#instance ? 0 : (now - this.#at) / 1000;
     this.#at = now;
+    this.#instance = instance;
     const bytes = new Map<number, number>();
     const sums = new Map<number, Map<string, Sum>>();
     for (const tunnel of view.tunnels.values()) {

@@ -1,42 +1,38 @@
 import { expect, test } from "vitest";
-import { totals } from "../testing/samples.js";
+import type { Totals } from "../../observe/admin/contract.js";
+import { snapshot, totals } from "../testing/samples.js";
 import { History } from "./history.js";
+
+const sample = (history: History, parts: Partial<Totals>, now: number, instance = "a") =>
+  history.sample({ process: { ...snapshot().process, instance }, totals: totals(parts) }, now);
 
 test("rates are differences over the reader's time", () => {
   const history = new History();
-  history.sample(totals({ bytesToTarget: 1000, dialsEstablished: 10, dialMsSum: 100 }), 0);
-  history.sample(totals({ bytesToTarget: 5000, bytesFromTarget: 2000, dialsEstablished: 14, dialMsSum: 180 }), 2000);
+  sample(history, { bytesToTarget: 1000, dialsEstablished: 10, dialMsSum: 100 }, 0);
+  sample(history, { bytesToTarget: 5000, bytesFromTarget: 2000, dialsEstablished: 14, dialMsSum: 180 }, 2000);
   expect(history.rates).toEqual({ toTarget: 2000, fromTarget: 1000, dials: 2, failures: 0, dialMs: 20 });
   expect(history.columns.at).toEqual([2]);
 });
 
 test("the dial time has no average without a dial", () => {
   const history = new History();
-  history.sample(totals(), 0);
-  history.sample(totals(), 1000);
+  sample(history, {}, 0);
+  sample(history, {}, 1000);
   expect(history.columns.dialMs).toEqual([null]);
-});
-
-test("a process that was started again makes no negative rate", () => {
-  const history = new History();
-  history.sample(totals({ dialsEstablished: 5, bytesToTarget: 9000 }), 0);
-  history.sample(totals({ dialsEstablished: 1, bytesToTarget: 10 }), 1000);
-  history.sample(totals({ dialsEstablished: 1, bytesToTarget: 30 }), 2000);
-  expect(history.columns.toTarget).toEqual([20]);
 });
 
 test("the history keeps ten minutes", () => {
   const history = new History();
-  for (let second = 0; second < 700; second++) history.sample(totals(), second * 1000);
+  for (let second = 0; second < 700; second++) sample(history, {}, second * 1000);
   expect(history.columns.at).toHaveLength(600);
   expect(history.columns.at.at(-1)).toBe(699);
 });
 
 test("samples older than ten minutes are dropped, also after a pause", () => {
   const history = new History();
-  for (let second = 0; second < 5; second++) history.sample(totals(), second * 1000);
-  history.sample(totals({ bytesToTarget: 7_000_000 }), 7_004_000);
-  history.sample(totals({ bytesToTarget: 7_000_000 }), 7_005_000);
+  for (let second = 0; second < 5; second++) sample(history, {}, second * 1000);
+  sample(history, { bytesToTarget: 7_000_000 }, 7_004_000);
+  sample(history, { bytesToTarget: 7_000_000 }, 7_005_000);
   expect(history.columns.at).toEqual([7004, 7005]);
   // The mean of the pause, and no peak at its end.
   expect(history.columns.toTarget).toEqual([1000, 0]);
@@ -45,17 +41,17 @@ test("samples older than ten minutes are dropped, also after a pause", () => {
 
 test("time never runs backwards on the chart, whatever the reader's clock does", () => {
   const history = new History();
-  for (const second of [100, 101, 102, 50, 51, 52]) history.sample(totals(), second * 1000);
+  for (const second of [100, 101, 102, 50, 51, 52]) sample(history, {}, second * 1000);
   expect(history.columns.at).toEqual([51, 52]);
 });
 
 test("another process begins a new history", () => {
   const history = new History();
-  history.sample(totals({ dialsEstablished: 1, dialMsSum: 500 }), 0);
-  history.sample(totals({ dialsEstablished: 2, dialMsSum: 900 }), 1000);
-  history.begin(totals({ dialsEstablished: 5, dialMsSum: 20, bytesToTarget: 9 }), 2000);
+  sample(history, { dialsEstablished: 1, dialMsSum: 500 }, 0);
+  sample(history, { dialsEstablished: 2, dialMsSum: 900 }, 1000);
+  sample(history, { dialsEstablished: 5, dialMsSum: 20, bytesToTarget: 9 }, 2000, "b");
   expect(history.rates).toEqual({ toTarget: 0, fromTarget: 0, dials: 0, failures: 0, dialMs: null });
-  history.sample(totals({ dialsEstablished: 6, dialMsSum: 24, bytesToTarget: 19 }), 3000);
+  sample(history, { dialsEstablished: 6, dialMsSum: 24, bytesToTarget: 19 }, 3000, "b");
   expect(history.columns.dialMs).toEqual([400, 4]);
   expect(history.columns.toTarget).toEqual([0, 10]);
 });

@@ -1,16 +1,19 @@
 /** What the charts draw: rates over the last minutes, from totals that were sampled once a second. */
-import type { Totals } from "../../observe/admin/contract.js";
+import type { Overview, Totals } from "../../observe/admin/contract.js";
 
 const KEPT_SECONDS = 600;
 
-/** Columns, as the chart wants them; the first is seconds since 1970. `null` where there was nothing to average. */
-export interface Columns {
-  readonly at: readonly number[];
-  readonly toTarget: readonly number[];
-  readonly fromTarget: readonly number[];
-  readonly dialMs: readonly (number | null)[];
-  readonly tunnels: readonly number[];
+interface Sample {
+  /** Seconds since 1970. */
+  readonly at: number;
+  readonly toTarget: number;
+  readonly fromTarget: number;
+  /** `null` where there was nothing to average. */
+  readonly dialMs: number | null;
+  readonly tunnels: number;
 }
+
+export type Columns = ReturnType<typeof columnsOf>;
 
 export interface Rates {
   readonly toTarget: number;
@@ -20,45 +23,44 @@ export interface Rates {
   readonly dialMs: number | null;
 }
 
-export const NO_RATES: Rates = { toTarget: 0, fromTarget: 0, dials: 0, failures: 0, dialMs: null };
+const NO_RATES: Rates = { toTarget: 0, fromTarget: 0, dials: 0, failures: 0, dialMs: null };
 
 export class History {
-  rates: Rates = NO_RATES;
-  #columns: Columns = { at: [], toTarget: [], fromTarget: [], dialMs: [], tunnels: [] };
-  #last: { readonly totals: Totals; readonly at: number } | undefined;
-
-  get columns(): Columns {
-    return this.#columns;
-  }
-
-  /** Another process, whose totals have nothing to do with those before. */
-  begin(totals: Totals, now: number): void {
-    this.#last = { totals, at: now };
-    this.rates = NO_RATES;
-  }
+  rates = NO_RATES;
+  columns = columnsOf([]);
+  #samples: readonly Sample[] = [];
+  #last: { readonly instance: string; readonly totals: Totals; readonly at: number } | undefined;
 
   /** `now` is the reader's clock, because no totals come while nothing changes. */
-  sample(totals: Totals, now: number): void {
+  sample({ process: { instance }, totals }: Pick<Overview, "process" | "totals">, now: number): void {
     const last = this.#last;
-    this.#last = { totals, at: now };
-    // A process that was started again counts from zero.
-    if (last === undefined || totals.dialsEstablished < last.totals.dialsEstablished) return;
+    this.#last = { instance, totals, at: now };
+    if (last?.instance !== instance) {
+      // Another process, whose totals have nothing to do with those before.
+      this.rates = NO_RATES;
+      return;
+    }
     const seconds = (now - last.at) / 1000;
     if (seconds <= 0) return;
     this.rates = between(last.totals, totals, seconds);
     const { toTarget, fromTarget, dialMs } = this.rates;
-    const { columns } = this;
     const at = now / 1000;
     // The tab may have slept, and the reader's clock may have been set back.
-    const kept = columns.at.map((then) => then > at - KEPT_SECONDS && then < at);
-    this.#columns = {
-      at: append(columns.at, kept, at),
-      toTarget: append(columns.toTarget, kept, toTarget),
-      fromTarget: append(columns.fromTarget, kept, fromTarget),
-      dialMs: append(columns.dialMs, kept, dialMs),
-      tunnels: append(columns.tunnels, kept, totals.tunnelsOpen),
-    };
+    const kept = this.#samples.filter((sample) => sample.at > at - KEPT_SECONDS && sample.at < at);
+    this.#samples = [...kept, { at, toTarget, fromTarget, dialMs, tunnels: totals.tunnelsOpen }];
+    this.columns = columnsOf(this.#samples);
   }
+}
+
+/** As charts want them. */
+function columnsOf(samples: readonly Sample[]) {
+  return {
+    at: samples.map(({ at }) => at),
+    toTarget: samples.map(({ toTarget }) => toTarget),
+    fromTarget: samples.map(({ fromTarget }) => fromTarget),
+    dialMs: samples.map(({ dialMs }) => dialMs),
+    tunnels: samples.map(({ tunnels }) => tunnels),
+  };
 }
 
 function between(before: Totals, after: Totals, seconds: number): Rates {
@@ -70,10 +72,4 @@ function between(before: Totals, after: Totals, seconds: number): Rates {
     failures: Math.max(0, after.dialsFailed - before.dialsFailed) / seconds,
     dialMs: dials === 0 ? null : (after.dialMsSum - before.dialMsSum) / dials,
   };
-}
-
-function append<Value>(column: readonly Value[], kept: readonly boolean[], value: Value): Value[] {
-  const next = column.filter((_, index) => kept[index]);
-  next.push(value);
-  return next;
 }

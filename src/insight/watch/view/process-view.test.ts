@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { agent, NOW, snapshot, totals, tunnel } from "../testing/samples.js";
+import { agent, NOW, snapshot, totals, tunnel, tunnelChange } from "../testing/samples.js";
 import { ProcessView } from "./process-view.js";
 
 test("a snapshot and its portions make the first view", () => {
   const view = new ProcessView(snapshot({ agents: [agent(1), agent(2)] }), NOW + 500);
-  view.add({ tunnels: [tunnel(1), tunnel(2)], more: false });
+  view.apply(tunnelChange(tunnel(1), tunnel(2)));
   expect([...view.agents.keys()]).toEqual([1, 2]);
   expect([...view.tunnels.keys()]).toEqual([1, 2]);
   expect(view.clockSkewMs).toBe(500);
@@ -12,25 +12,17 @@ test("a snapshot and its portions make the first view", () => {
 
 test("a change is applied to the view", () => {
   const view = new ProcessView(snapshot({ agents: [agent(1)] }), NOW);
-  view.add({ tunnels: [tunnel(1), tunnel(2)], more: true });
+  view.apply(tunnelChange(tunnel(1), tunnel(2)));
   view.apply({
     totals: totals({ tunnelsOpen: 2 }),
     agents: { changed: [agent(1, { tunnels: 2 }), agent(3)], gone: [] },
-    tunnels: {
-      opened: [tunnel(3)],
-      changed: [
-        { id: 1, bytesToTarget: 7 },
-        { id: 99, bytesToTarget: 1 },
-      ],
-      gone: [2],
-    },
+    tunnels: { changed: [tunnel(3), tunnel(1, { bytesToTarget: 7 })], gone: [2] },
     ended: [tunnel(2, { state: "closed" })],
   });
   expect(view.facts.totals.tunnelsOpen).toBe(2);
   expect(view.facts.process.id).toBe("server-1");
   expect(view.agents.get(1)?.tunnels).toBe(2);
   expect([...view.agents.keys()]).toEqual([1, 3]);
-  // 99 is not known yet: it comes whole in a later portion.
   expect([...view.tunnels.keys()]).toEqual([1, 3]);
   expect(view.tunnels.get(1)).toMatchObject({ target: "10.0.0.1:443", bytesToTarget: 7 });
   expect(view.ended.map(({ id }) => id)).toEqual([2]);

@@ -1,4 +1,4 @@
-/** What the page knows of its process, kept up to date by the events of the stream. */
+/** What a reader knows of a process, kept up to date by the events of its stream. */
 import type {
   AgentPeer,
   ChangeEvent,
@@ -7,14 +7,30 @@ import type {
   Refusal,
   ServerPeer,
   SnapshotEvent,
-  TunnelChanges,
   TunnelRow,
-  TunnelsEvent,
 } from "../../observe/admin/contract.js";
+import { History } from "./history.js";
 
 /** As many as the process itself remembers. */
 const ENDED_KEPT = 500;
 const REFUSALS_KEPT = 256;
+
+/** The process at the other end of an event stream: its state now, and its rates over the last minutes. */
+export class FollowedProcess {
+  view: ProcessView | undefined;
+  readonly history = new History();
+
+  /** The data of an event as JSON. */
+  take(name: string, data: string): void {
+    if (name === "snapshot") this.view = new ProcessView(JSON.parse(data) as SnapshotEvent, Date.now());
+    else if (name === "change") this.view?.apply(JSON.parse(data) as ChangeEvent);
+  }
+
+  /** Called once a second: a rate needs two samples. */
+  sample(now: number): void {
+    if (this.view !== undefined) this.history.sample(this.view.facts, now);
+  }
+}
 
 type Facts = Omit<Overview, "agents" | "servers" | "refusals">;
 
@@ -39,16 +55,12 @@ export class ProcessView {
     for (const server of servers) this.servers.set(server.key, server);
   }
 
-  add({ tunnels }: TunnelsEvent): void {
-    for (const tunnel of tunnels) this.tunnels.set(tunnel.id, tunnel);
-  }
-
   apply(change: ChangeEvent): void {
     const { agents, servers, tunnels, refusals, ended, ...facts } = change;
     this.facts = { ...this.facts, ...facts };
-    applyPeers(this.agents, agents);
-    applyPeers(this.servers, servers);
-    if (tunnels !== undefined) applyTunnels(this.tunnels, tunnels);
+    applyTo(this.agents, agents, ({ key }) => key);
+    applyTo(this.servers, servers, ({ key }) => key);
+    applyTo(this.tunnels, tunnels, ({ id }) => id);
     if (refusals !== undefined) this.refusals = newestFirst(refusals, this.refusals, REFUSALS_KEPT);
     if (ended !== undefined) this.ended = newestFirst(ended, this.ended, ENDED_KEPT);
   }
@@ -76,20 +88,11 @@ function newestFirst<Item extends { readonly id: string | number }>(
   return [...news, ...known.filter(({ id }) => !ids.has(id))].slice(0, most);
 }
 
-function applyPeers<Peer extends { readonly key: number }>(
-  peers: Map<number, Peer>,
-  changes: Changes<Peer> | undefined,
+function applyTo<Item>(
+  items: Map<number, Item>,
+  changes: Changes<Item> | undefined,
+  keyOf: (item: Item) => number,
 ): void {
-  for (const peer of changes?.changed ?? []) peers.set(peer.key, peer);
-  for (const key of changes?.gone ?? []) peers.delete(key);
-}
-
-function applyTunnels(tunnels: Map<number, TunnelRow>, { opened, changed, gone }: TunnelChanges): void {
-  for (const tunnel of opened) tunnels.set(tunnel.id, tunnel);
-  for (const patch of changed) {
-    const known = tunnels.get(patch.id);
-    // One that is not known yet comes whole in a later portion of the snapshot.
-    if (known !== undefined) tunnels.set(patch.id, { ...known, ...patch });
-  }
-  for (const id of gone) tunnels.delete(id);
+  for (const item of changes?.changed ?? []) items.set(keyOf(item), item);
+  for (const key of changes?.gone ?? []) items.delete(key);
 }

@@ -1,12 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { ManualClock } from "../../../base/testing/manual-clock.js";
-import {
-  type ServerLinkRecycled,
-  type ServerPathChecked,
-  serverDialEnded,
-  serverLinkRecycled,
-  serverPathChecked,
-} from "../../events/channels.js";
+import { serverDialEnded, serverLinkRecycled, serverPathChecked } from "../../events/channels.js";
 import { ECHO_ADDRESS } from "../../wire/destination.js";
 import { type FakeAgent, type FakeBoard, FakeCaller, makeBoard } from "../testing/fakes.js";
 import { Watchdog } from "./watchdog.js";
@@ -21,16 +15,16 @@ afterEach(() => {
 
 interface Watched extends FakeBoard {
   readonly dog: Watchdog;
-  readonly checks: ServerPathChecked[];
-  readonly recycled: ServerLinkRecycled[];
+  readonly checks: Parameters<typeof serverPathChecked.publish>[0][];
+  readonly recycled: Parameters<typeof serverLinkRecycled.publish>[0][];
 }
 
 function watched(): Watched {
   const fake = makeBoard();
   const { board, clock } = fake;
   const dog = new Watchdog({ source: board.source, registry: board.registry, clock, config, random: () => 0.5 });
-  const checks: ServerPathChecked[] = [];
-  const recycled: ServerLinkRecycled[] = [];
+  const checks: Watched["checks"] = [];
+  const recycled: Watched["recycled"] = [];
   endings.push(
     serverPathChecked.subscribe((event) => checks.push(event), board.source),
     serverLinkRecycled.subscribe((event) => recycled.push(event), board.source),

@@ -1,21 +1,20 @@
 /** A role that a test plays itself. */
 
 import { RefusalLog } from "../../refusals.js";
-import type { AgentPeer, CertificateInfo, TunnelRow } from "../contract.js";
+import type { AgentPeer, TunnelRow } from "../contract.js";
 import type { LiveTunnel, ObservedRole } from "../observed-role.js";
-import { EndedTunnels } from "../tunnel-row.js";
+import { endedTunnels } from "../tunnel-row.js";
 
 export type PlayedTunnel = { -readonly [Key in keyof TunnelRow]: TunnelRow[Key] };
 
 export class PlayedRole implements ObservedRole {
   readonly source = { name: "the role under test" };
-  readonly ended = new EndedTunnels();
-  readonly refusals = new RefusalLog(() => 0);
+  readonly ended = endedTunnels();
+  readonly refusals = new RefusalLog();
   readonly list = new Map<number, PlayedTunnel>();
   readonly peers: AgentPeer[] = [];
   readonly closed: number[] = [];
   readonly drained: number[] = [];
-  certificateList: CertificateInfo[] = [];
   /** How often anybody wanted to see the tunnels. */
   looks = 0;
   /** How many rows were made. */
@@ -39,7 +38,7 @@ export class PlayedRole implements ObservedRole {
 
   /** Remembers a tunnel that has ended. */
   end(tunnel: TunnelRow): void {
-    this.ended.add({ id: tunnel.id, describe: () => tunnel });
+    this.ended.keep(tunnel);
   }
 
   addAgent(key: number, id = `agent-${key}`): void {
@@ -63,10 +62,6 @@ export class PlayedRole implements ObservedRole {
     return { bytesToTarget, bytesFromTarget, tunnelsOpen: this.list.size, ...dials, queuedBytes: 0 };
   }
 
-  certificates() {
-    return this.certificateList;
-  }
-
   agents() {
     return this.peers;
   }
@@ -78,7 +73,11 @@ export class PlayedRole implements ObservedRole {
         this.described++;
         return { ...tunnel };
       };
-      yield { ...tunnel, agentKey: tunnel.agent?.key, describe };
+      const close = (): boolean => {
+        this.closed.push(tunnel.id);
+        return this.list.delete(tunnel.id);
+      };
+      yield { ...tunnel, agentKey: tunnel.agent?.key, describe, close };
     }
   }
 
@@ -94,11 +93,6 @@ export class PlayedRole implements ObservedRole {
     await work();
     done = true;
     return most;
-  }
-
-  closeTunnel(id: number): boolean {
-    this.closed.push(id);
-    return this.list.delete(id);
   }
 
   drainAgent(key: number): boolean {
