@@ -11,7 +11,7 @@ import { openInstallDirectory } from "../../cluster/bootstrap/install-dir.js";
 import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
 import { type Topology, topologies } from "../../cluster/bootstrap/model/names.js";
 import { withPrivateFolder } from "../../cluster/bootstrap/ssh/ssh.js";
-import type { BridgeDescription } from "../../insight/diagnosis/bridge.js";
+import type { BridgeDescription } from "../../insight/diagnosis/sources/bridge.js";
 import { findingsJson, findingsJunit, findingsText } from "../../insight/diagnosis/report.js";
 import type { BridgeApi } from "../../insight/diagnosis/sources/bridge.js";
 import { type BridgeVerification, verifyBridge } from "../../insight/diagnosis/verify.js";

@@ -1,6 +1,6 @@
 /** `drawbridge hosted verify` and `status`. */
 import { type Finding, hasFailed } from "../../base/finding.js";
-import { diagnoseHosted, hostedJson, hostedText } from "../../insight/diagnosis/hosted/verify.js";
+import { diagnoseHosted, hostedJson, hostedText } from "../../insight/diagnosis/hosted.js";
 import type { Values } from "../flags/flag.js";
 import { defineCommand, type Input, VERSION } from "../framework/define.js";
 import { hostedConfig, hostedFlags, requireKubeconfig, withClusters } from "./shared.js";

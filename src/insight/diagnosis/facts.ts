@@ -19,12 +19,10 @@ import type { BootstrapIgn } from "./checks/bootstrap-ign.js";
 import type { findNetworks } from "./find-networks.js";
 import type { Dialled } from "./host/handshake.js";
 import type { socketFile } from "./host/this-host.js";
-import type { HostedCondition } from "./hosted/conditions.js";
 import type { DoctorRole, ProgramKind } from "./programs.js";
-import type { listApiServices } from "./rehearsal/api-services.js";
-import type { DeclaredWebhook } from "./rehearsal/webhooks.js";
+import type { DeclaredWebhook, listApiServices } from "./rehearsal/calls.js";
 import type { askFrontend, connectedAgents } from "./sources/bridge.js";
-import type { HostedWorkload } from "./sources/hosted.js";
+import type { HostedCondition, HostedWorkload } from "./sources/hosted.js";
 import type { ignitionAnswers, NetworkCertificate, PoolContext, PoolState, WaitingRequest } from "./sources/pool.js";
 
 export interface Facts {

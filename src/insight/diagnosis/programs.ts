@@ -39,18 +39,10 @@ const adminAt = (otherwise: number, port = "admin-port"): PortFlags => ({
   ...{ host: "admin-bind-address", port, otherwise },
 });
 
-interface Program {
-  /** The name used in messages. */
-  readonly title: string;
-  /** The first words of its command line, behind a runtime if there is one. */
-  readonly spellings: readonly string[];
-  readonly health: PortFlags;
-  readonly admin?: PortFlags;
-  /** What to do when it does not run, and when it is not ready. */
-  readonly start: string;
-  readonly unready: string;
-}
-
+/**
+ * `title` is the name used in messages, `spellings` are the first words of the command line behind a runtime if there is
+ * one; `start` says what to do when the program does not run, `unready` when it is not ready.
+ */
 export const PROGRAMS = {
   server: {
     ...{ title: "proxy-server", spellings: [], health: healthAt(8092), admin: adminAt(8095) },
@@ -73,21 +65,27 @@ export const PROGRAMS = {
   },
   ignition: {
     ...{ title: "Ignition server", spellings: ["drawbridge ignition serve"] },
-    ...{ health: { address: "metrics-addr", otherwise: 8080 }, admin: { address: "admin-addr", otherwise: 0 } },
+    health: { address: "metrics-addr", otherwise: 8080 } satisfies PortFlags,
+    admin: { address: "admin-addr", otherwise: 0 } satisfies PortFlags,
     start: "Start drawbridge ignition serve here, or look at its Deployment: kubectl get pods -A.",
     unready: "Read its log.",
   },
   nodepool: {
-    ...{ title: "pool controller", spellings: ["drawbridge nodepool controller"], health: healthAt(0) },
+    ...{
+      title: "pool controller",
+      spellings: ["drawbridge nodepool controller"],
+      health: healthAt(0),
+      admin: adminAt(0),
+    },
     start: "Start drawbridge nodepool controller here, or look at its Deployment: kubectl get pods -A.",
     unready: "It cannot list the pools: see its log, and that its kubeconfig and rights are there (nodepool install).",
   },
   approver: {
-    ...{ title: "CSR approver", spellings: ["drawbridge csr approver"], health: healthAt(0) },
+    ...{ title: "CSR approver", spellings: ["drawbridge csr approver"], health: healthAt(0), admin: adminAt(0) },
     start: "Start drawbridge csr approver here, or look at its Deployment: kubectl get pods -A.",
     unready: "Do what the answer says; drawbridge csr list shows the requests that wait.",
   },
-} as const satisfies Readonly<Record<string, Program>>;
+};
 
 export type ProgramKind = keyof typeof PROGRAMS;
 
@@ -133,45 +131,28 @@ export function detectTopology(): Topology {
   return controlPlane.some(existsSync) ? "kubeadm" : "bare";
 }
 
-export interface OwnPort {
-  /** As it can be dialled from the same host. */
-  readonly host: string;
-  readonly port: number;
-  /** `host:port` */
-  readonly text: string;
-}
-
 /** Undefined: it has none. `otherwise`: the port of a program whose flags do not name it. */
-export function healthPortOf(program: ProgramKind, running: RunningProgram, otherwise?: number): OwnPort | undefined {
+export function healthPortOf(program: ProgramKind, running: RunningProgram, otherwise?: number) {
   const flags = PROGRAMS[program].health;
   return portOf({ ...flags, otherwise: otherwise ?? (isHyperShifts(running) ? 0 : flags.otherwise) }, running);
 }
 
-export function adminPortOf(program: ProgramKind, running: RunningProgram): OwnPort | undefined {
-  const { admin }: Program = PROGRAMS[program];
-  return admin && portOf(admin, running);
-}
+export const adminPortOf = (program: ProgramKind, running: RunningProgram) => portOf(PROGRAMS[program].admin, running);
 
 /** Two of these share a pod, so neither opens a health port by itself. */
 function isHyperShifts({ words }: RunningProgram): boolean {
   return sidecarNames.slice(1).some((name) => words.slice(0, 3).some((word) => word.endsWith(name)));
 }
 
-function portOf(
-  { address, host = "", port = "", otherwise }: PortFlags,
-  { flags }: RunningProgram,
-): OwnPort | undefined {
-  const split = address === undefined ? undefined : splitHostPort(flags.get(address) ?? `:${otherwise}`);
-  const [where, number] =
-    split === undefined
-      ? [flags.get(host) ?? "", flags.get(port)]
-      : "error" in split
-        ? ["", "0"]
-        : [split.host, split.port];
-  const given = Number(number ?? otherwise);
-  if (!Number.isInteger(given) || given <= 0) return undefined;
-  const dialled = dialableHost(where);
-  return { host: dialled, port: given, text: joinHostPort(dialled, given) };
+/** As it can be dialled from the same host; `text` is `host:port`. */
+function portOf({ address, host = "", port = "", otherwise }: PortFlags, { flags }: RunningProgram) {
+  const split =
+    address === undefined
+      ? { host: flags.get(host) ?? "", port: flags.get(port) ?? otherwise }
+      : splitHostPort(flags.get(address) ?? `:${otherwise}`);
+  const given = "error" in split ? 0 : Number(split.port);
+  if ("error" in split || !Number.isInteger(given) || given <= 0) return undefined;
+  return { port: given, text: joinHostPort(dialableHost(split.host), given) };
 }
 
 /** A listener on all addresses is dialled on the loopback address. */

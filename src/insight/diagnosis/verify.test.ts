@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest"
 import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
 import { ClusterStub } from "../../cluster/kube/testing/cluster-stub.js";
 import { certificatesFor, writePki } from "../../tunnel/pki/write-pki.js";
-import { type BridgeDescription, describeBridge } from "./bridge.js";
+import { type BridgeDescription, describeBridge } from "./sources/bridge.js";
 import { verifyBridge } from "./verify.js";
 
 const folder = mkdtempSync(join(tmpdir(), "drawbridge-verify-"));

@@ -7,7 +7,6 @@ import { SshFailure } from "../../cluster/bootstrap/ssh/ssh.js";
 import { proveWithTestWebhook } from "../../cluster/bootstrap/test-webhook/prove.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
 import { analyzeHost } from "./analyze.js";
-import { type Bridge, type BridgeDescription, describeBridge } from "./bridge.js";
 import { collectBundle } from "./bundle/collect.js";
 import { type Check, defineCheck } from "./check.js";
 import { serviceObservations } from "./checks/bootstrap-host.js";
@@ -19,7 +18,14 @@ import { socketFile } from "./checks/host.js";
 import { running } from "./checks/programs.js";
 import { action, type RehearsalSelection, rehearsals } from "./rehearsal/rehearsal.js";
 import { gathererOf, runChecks } from "./run.js";
-import { type BridgeApi, bridgeClusterSource, bridgeSource } from "./sources/bridge.js";
+import {
+  type Bridge,
+  type BridgeApi,
+  type BridgeDescription,
+  bridgeClusterSource,
+  bridgeSource,
+  describeBridge,
+} from "./sources/bridge.js";
 
 /** The bootstrap host, seen from a workstation. */
 export interface GatheredHost {

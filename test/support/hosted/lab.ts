@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Finding } from "../../../src/base/finding.js";
-import type { hostedJson } from "../../../src/insight/diagnosis/hosted/verify.js";
+import type { hostedJson } from "../../../src/insight/diagnosis/hosted.js";
 import { type BridgeLab, startBridgeLab } from "../lab/bridge/lab.js";
 import type { WebhookPod } from "../lab/bridge/webhook-pod.js";
 import { get } from "../lab/http.js";

@@ -6,7 +6,7 @@ import { plainText } from "../../../base/text.js";
 import type { EgressReading } from "../../../cluster/bootstrap/settings/egress-config.js";
 import type { CommandLine } from "../../../cluster/bootstrap/settings/programs.js";
 import { type Check, defineCheck } from "../check.js";
-import type { ServiceRecord } from "./service-records.js";
+import type { ServiceRecord } from "./resources.js";
 
 const LONGEST_TEXT = 320;
 

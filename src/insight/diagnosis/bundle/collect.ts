@@ -6,8 +6,15 @@ import { certificatesIn } from "../../../tunnel/pki/pem.js";
 import { type FactSource, unavailable } from "../check.js";
 import { type AgentLog, Bundle, type ConnectFailure, evidence, lineWith, Sighting } from "./bundle.js";
 import { linesOf, openBundle, unusableBundle, wholeText } from "./open-bundle.js";
-import { readDaemonSets, readEvents, readInspection, readManifest, readPods, readUnit } from "./resources.js";
-import { readServiceRecord } from "./service-records.js";
+import {
+  readDaemonSets,
+  readEvents,
+  readInspection,
+  readManifest,
+  readPods,
+  readServiceRecord,
+  readUnit,
+} from "./resources.js";
 
 /** Objects of a large cluster; more is not worth the memory. */
 const LARGEST_TEXT = 96 * 1024 * 1024;

@@ -2,7 +2,7 @@
 import { cause, type Likelihood } from "../../../base/finding.js";
 import { ports } from "../../../cluster/bootstrap/model/names.js";
 import { type Bundle, bundleCheck, type ContainerState, evidence } from "../bundle/bundle.js";
-import type { ServiceRecord } from "../bundle/service-records.js";
+import type { ServiceRecord } from "../bundle/resources.js";
 
 /** Without the release image nothing else can have worked. */
 function suspects({ services }: Bundle): ServiceRecord[] {

@@ -52,19 +52,12 @@ interface TlsPort {
   readonly sameIssue: string;
 }
 
-interface ShownCertificate {
-  /** Empty when nothing is wrong. */
-  readonly found: readonly Judgement[];
-  readonly evidence: string;
-  /** Whether there were authorities to compare with. */
-  readonly isTrusted: boolean;
-}
-
+/** `found` is empty when nothing is wrong; `isTrusted`: whether there were authorities to compare with. */
 function judgePort(
   { ca, handshake, names, where }: Dialled,
   now: Date,
   { consequence, forAnotherName, makeAgain, owner, sameIssue, unanswered }: TlsPort,
-): ShownCertificate {
+) {
   if (handshake.state !== "connected") {
     const [message, remedy] = unanswered(handshake.state);
     return { found: [failed(message, remedy, handshake.detail)], evidence: "", isTrusted: false };

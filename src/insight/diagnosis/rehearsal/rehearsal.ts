@@ -6,8 +6,7 @@ import { messageOf } from "../../../base/errors/error.js";
 import { CheckFailure, failed, type Judgement, ok, skipped } from "../../../base/finding.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
 import { type Check, defineCheck } from "../check.js";
-import { apiServiceRehearsal, listApiServices } from "./api-services.js";
-import { listConversions } from "./conversions.js";
+import { apiServiceRehearsal, listApiServices, listConversions, listWebhooks, webhookRehearsal } from "./calls.js";
 import {
   type CallResult,
   callService,
@@ -15,7 +14,6 @@ import {
   type ServiceReference,
   type ServiceRoute,
 } from "./service-call.js";
-import { listWebhooks, webhookRehearsal } from "./webhooks.js";
 
 /** Names of the only calls to rehearse; without any name: all of them, and all aggregated APIs. */
 export interface RehearsalSelection {

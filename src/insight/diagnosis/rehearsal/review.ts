@@ -5,15 +5,11 @@ import { CheckFailure } from "../../../base/finding.js";
 import type { HttpAnswer } from "../../../base/http-get.js";
 import { podsOf, type ServiceReference } from "./service-call.js";
 
-interface SentReview {
-  readonly kind: "AdmissionReview" | "ConversionReview";
-  readonly apiVersion: string;
-  readonly uid: string;
-  readonly body: string;
-}
+type ReviewKind = "AdmissionReview" | "ConversionReview";
+type SentReview = ReturnType<typeof sent>;
 
 /** The version a kube-apiserver would write, of those that the webhook's `field` lists, in their order. */
-export function reviewVersion(kind: SentReview["kind"], accepted: readonly string[], field: string): string {
+export function reviewVersion(kind: ReviewKind, accepted: readonly string[], field: string): string {
   const version = accepted.find((one) => one === "v1" || one === "v1beta1");
   if (version !== undefined) return version;
   const message = `it reads no version of ${kind} that a kube-apiserver writes`;
@@ -29,19 +25,14 @@ function emptyObject(apiVersion: string, kind: string, namespaced: boolean) {
   return { apiVersion, kind, metadata };
 }
 
-function sent(kind: SentReview["kind"], apiVersion: string, fields: object): SentReview {
+function sent(kind: ReviewKind, apiVersion: string, fields: object) {
   const uid = randomUUID();
   return { kind, apiVersion, uid, body: JSON.stringify({ kind, apiVersion, request: { uid, ...fields } }) };
 }
 
 /** The request of a rehearsal: a small object of a kind that the webhook asked to see. */
-export interface AdmissionSubject {
-  readonly operation: string;
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-  readonly subResource: string;
-  readonly kind: string;
+export interface AdmissionSubject
+  extends Readonly<Record<"operation" | "group" | "version" | "resource" | "subResource" | "kind", string>> {
   readonly namespaced: boolean;
 }
 

@@ -45,16 +45,7 @@ export interface ServiceCall {
   readonly request: { readonly method: "GET" | "POST"; readonly path: string; readonly body?: string } | undefined;
 }
 
-export interface CallResult {
-  readonly address: string;
-  /** Milliseconds, or seconds where they are many. */
-  readonly took: string;
-  readonly totalMs: number;
-  /** For the details of a finding. */
-  readonly timing: { readonly dialled: string; readonly dialMs: number; readonly tlsMs: number };
-  /** Undefined when only connected. */
-  readonly reply: HttpAnswer | undefined;
-}
+export type CallResult = Awaited<ReturnType<typeof callService>>;
 
 /** For remedies. */
 export const podsOf = ({ namespace, name }: ServiceReference): string => `the pods of service ${namespace}/${name}`;
@@ -68,7 +59,7 @@ export async function callService(
   service: ServiceReference,
   call: ServiceCall,
   signal: AbortSignal,
-): Promise<CallResult> {
+) {
   const address = await resolveService(api, service, route.resolve, signal);
   const limit = AbortSignal.timeout(call.timeoutMs);
   const stop = AbortSignal.any([signal, limit]);
@@ -85,6 +76,7 @@ export async function callService(
       const reply = call.request && (await exchange(socket, service, call.request, stop));
       const totalMs = Math.round(performance.now() - began);
       const timing = { dialMs: Math.round(dialled - began), tlsMs: Math.round(secure - dialled) };
+      // For people: seconds where they are many.
       const took = totalMs < 1000 ? `${totalMs} ms` : `${(totalMs / 1000).toFixed(1)} s`;
       return { address, took, totalMs, timing: { dialled: address, ...timing }, reply };
     } finally {

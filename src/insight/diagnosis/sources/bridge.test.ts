@@ -12,13 +12,13 @@ import { ApiStub } from "../../../cluster/kube/testing/api-stub.js";
 import { startTunnelFixture, type TunnelFixture } from "../../../tunnel/client/testing/fixture.js";
 import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
 import { writePem } from "../../../tunnel/pki/write-pki.js";
-import type { Bridge } from "../bridge.js";
 import { apiServerFlag, serverProtocol } from "../checks/bridge.js";
 import { certificates, serverReachable } from "../checks/certificates.js";
 import { egressAgreement } from "../checks/egress.js";
 import { socketFile } from "../checks/host.js";
 import { running } from "../checks/programs.js";
 import { ask, bridgeOf, egressRead } from "../testing/bridge.js";
+import type { Bridge } from "./bridge.js";
 
 const folder = mkdtempSync(join(tmpdir(), "drawbridge-verify-checks-"));
 afterAll(() => rmSync(folder, { recursive: true }));

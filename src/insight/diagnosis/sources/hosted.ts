@@ -1,17 +1,19 @@
 /** The facts of a hosted control plane, from the management cluster and the hosted cluster. */
+
+import { messageOf } from "../../../base/errors/error.js";
 import { currentCertificates, publishedAddress } from "../../../cluster/hosted/apply/apply.js";
 import type { HostedClusters } from "../../../cluster/hosted/apply/clusters.js";
 import type { HostedConfig } from "../../../cluster/hosted/config/config.js";
 import { hostedModel } from "../../../cluster/hosted/model/model.js";
 import { AGENT_NAMESPACE, names } from "../../../cluster/hosted/model/names.js";
 import { find } from "../../../cluster/kube/objects.js";
-import { namedPath } from "../../../cluster/kube/paths.js";
+import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
+import { isReady, type Pod } from "../../../cluster/kube/pods.js";
 import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
+import type { ConfigMap, Node } from "../../../cluster/nodes/objects.js";
 import { type FactSource, unavailable } from "../check.js";
-import { controlPlaneConnection, dataPlaneConnection, infrastructureReady } from "../hosted/conditions.js";
-import { PROBE_LABEL, removeForgotten } from "../hosted/webhook-probe.js";
-import { listApiServices } from "../rehearsal/api-services.js";
-import { listWebhooks } from "../rehearsal/webhooks.js";
+import { PROBE_LABEL, removeForgotten } from "../checks/hosted.js";
+import { listApiServices, listWebhooks } from "../rehearsal/calls.js";
 
 export interface HostedWorkload extends KubeObject {
   readonly spec?: {
@@ -67,4 +69,99 @@ export function hostedSource({ clusters: { hosted, management }, config, version
 
     apiServices: async (facts) => listApiServices(await facts.get("hostedApi"), facts.signal),
   };
+}
+
+/** A condition that HyperShift writes about a hosted cluster, found out by reading its objects. */
+export type HostedCondition = ReturnType<typeof condition>;
+
+function condition(
+  type: "DataPlaneConnectionAvailable" | "ControlPlaneConnectionAvailable" | "InfrastructureReady",
+  status: "True" | "False" | "Unknown",
+  reason: string,
+  message: string,
+) {
+  return { type, status, reason, message };
+}
+
+const asExpected = (type: HostedCondition["type"], message = "All is well") =>
+  condition(type, "True", "AsExpected", message);
+
+/** The checker writes its time stamp every minute. */
+const STALE_MS = 5 * 60_000;
+
+/** The kubelet's log stream comes back through the tunnel or not at all. */
+export async function dataPlaneConnection(hosted: KubeApi): Promise<HostedCondition> {
+  const type = "DataPlaneConnectionAvailable";
+  const fail = (reason: string, message: string) => condition(type, "False", reason, message);
+  const idle = await withoutWorkers(hosted, type);
+  if (idle !== undefined) return idle;
+  let pods: readonly Pod[];
+  try {
+    const options = { labelSelector: `app=${names.agent}` };
+    pods = (await hosted.list<Pod>(collectionPath("Pod", AGENT_NAMESPACE), options)).items;
+  } catch (reason) {
+    return fail("ReconciliationError", `the agents' pods cannot be listed: ${messageOf(reason)}`);
+  }
+  const running = pods.filter(({ status }) => status?.phase === "Running");
+  if (running.length === 0)
+    return fail("KonnectivityAgentPodsNotFound", `no pod ${AGENT_NAMESPACE}/${names.agent} is running`);
+  let last = "every log was empty";
+  for (const { metadata } of running) {
+    try {
+      const path = namedPath("Pod", { namespace: AGENT_NAMESPACE, name: metadata?.name ?? "" });
+      const query = `container=${names.agent}&tailLines=1&limitBytes=1024`;
+      if ((await hosted.text(`${path}/log?${query}`, { timeoutMs: 15_000 })) !== "") return asExpected(type);
+    } catch (reason) {
+      last = messageOf(reason);
+    }
+  }
+  // HyperShift gives the reason of missing pods here, though its own list has this one.
+  return fail("LogsAccessFailed", `no log of ${running.length} running agents could be read: ${last}`);
+}
+
+/** The other direction: whether workers reach the kube-apiserver, by the time stamp of a checker that runs on them. */
+export async function controlPlaneConnection(hosted: KubeApi, now = Date.now()): Promise<HostedCondition> {
+  const type = "ControlPlaneConnectionAvailable";
+  const idle = await withoutWorkers(hosted, type);
+  if (idle !== undefined) return idle;
+  const name = names.connectivityCheck;
+  let map: ConfigMap | undefined;
+  try {
+    map = await find<ConfigMap>(hosted, namedPath("ConfigMap", { namespace: AGENT_NAMESPACE, name }));
+  } catch (reason) {
+    return condition(type, "Unknown", "ReconcileError", messageOf(reason));
+  }
+  if (map === undefined)
+    return condition(type, "Unknown", "ConfigMapNotFound", `there is no ConfigMap ${AGENT_NAMESPACE}/${name}`);
+  const text = map.data?.lastSucceeded ?? "";
+  const stamp = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN;
+  const unreached = `no worker has reached the kube-apiserver (lastSucceeded is "${text}")`;
+  if (Number.isNaN(stamp)) return condition(type, "False", "KASAccessFailed", unreached);
+  const late = `workers reached the kube-apiserver last at ${text}`;
+  return now - stamp > STALE_MS ? condition(type, "False", "ConnectionCheckStale", late) : asExpected(type);
+}
+
+/** Undefined when there is a node to judge by. */
+async function withoutWorkers(hosted: KubeApi, type: HostedCondition["type"]): Promise<HostedCondition | undefined> {
+  try {
+    const nodes = (await hosted.list<Node>(collectionPath("Node"))).items;
+    if (nodes.some((node) => node.spec?.unschedulable !== true && isReady(node))) return undefined;
+    const message = `none of ${nodes.length} nodes is ready and schedulable`;
+    return condition(type, "Unknown", "NoWorkerNodesAvailable", message);
+  } catch (reason) {
+    return condition(type, "Unknown", "ReconcileError", `nodes cannot be listed: ${messageOf(reason)}`);
+  }
+}
+
+export async function infrastructureReady(management: KubeApi, config: HostedConfig): Promise<HostedCondition> {
+  const type = "InfrastructureReady";
+  try {
+    const { host, port } = await publishedAddress(management, config.controlPlaneNamespace, config.publishing);
+    if (host !== undefined && port !== undefined) return asExpected(type, `agents dial ${host}, port ${port}`);
+    const missing = host === undefined ? "host" : "port";
+    const message = `the ${config.publishing.type} of ${names.server} has no ${missing} yet`;
+    return condition(type, "False", "WaitingOnInfrastructureReady", message);
+  } catch (reason) {
+    return condition(type, "Unknown", "InfraStatusFailure", messageOf(reason));
+  }
 }

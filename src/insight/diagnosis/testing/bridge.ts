@@ -2,9 +2,9 @@
 import type { Finding } from "../../../base/finding.js";
 import { bridgeModel } from "../../../cluster/bootstrap/model/model.js";
 import type { ClusterEgress } from "../../../cluster/bootstrap/settings/egress-config.js";
-import type { Bridge } from "../bridge.js";
 import type { Check } from "../check.js";
 import { runChecks } from "../run.js";
+import type { Bridge } from "../sources/bridge.js";
 import { type BridgeApi, bridgeSource } from "../sources/bridge.js";
 
 export function bridgeOf(differences: Partial<Bridge> = {}): Bridge {

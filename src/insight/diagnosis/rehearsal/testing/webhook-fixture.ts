@@ -7,9 +7,9 @@ import { ClusterStub } from "../../../../cluster/kube/testing/cluster-stub.js";
 import { startTunnelFixture, type TunnelFixture } from "../../../../tunnel/client/testing/fixture.js";
 import { type Authority, createAuthority, issueCertificate } from "../../../../tunnel/pki/issue.js";
 import { runChecks } from "../../run.js";
+import type { AdmissionWebhook } from "../calls.js";
 import { rehearsals } from "../rehearsal.js";
 import type { ServiceRoute } from "../service-call.js";
-import type { AdmissionWebhook } from "../webhooks.js";
 
 export const never = new AbortController().signal;
 export const VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { type Finding, failed, type Judgement, ok } from "../../../base/finding.js";
-import { consequencesOf } from "./verify.js";
+import { type Finding, failed, type Judgement, ok } from "../../base/finding.js";
+import { consequencesOf } from "./hosted.js";
 
 const finding = (check: string, judgement: Judgement): Finding => ({ check, about: check, ...judgement });
 

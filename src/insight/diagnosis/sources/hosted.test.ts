@@ -5,7 +5,7 @@ import { checkConfig } from "../../../cluster/hosted/config/config.js";
 import { createKubeApi } from "../../../cluster/kube/client.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
 import { ApiStub, reply, replyStatus } from "../../../cluster/kube/testing/api-stub.js";
-import { controlPlaneConnection, dataPlaneConnection, infrastructureReady } from "./conditions.js";
+import { controlPlaneConnection, dataPlaneConnection, infrastructureReady } from "./hosted.js";
 
 type Answer = object | string | number;
 

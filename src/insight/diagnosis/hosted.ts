@@ -1,10 +1,10 @@
 /** `drawbridge hosted status` and `verify`. */
-import type { Finding } from "../../../base/finding.js";
-import * as checks from "../checks/hosted.js";
-import { findingsJson, findingsText } from "../report.js";
-import { runChecks } from "../run.js";
-import { type HostedControlPlane, hostedSource } from "../sources/hosted.js";
-import type { HostedCondition } from "./conditions.js";
+import type { Finding } from "../../base/finding.js";
+import * as checks from "./checks/hosted.js";
+import { findingsJson, findingsText } from "./report.js";
+import { runChecks } from "./run.js";
+import type { HostedCondition } from "./sources/hosted.js";
+import { type HostedControlPlane, hostedSource } from "./sources/hosted.js";
 
 const reading = [
   checks.infrastructure,
