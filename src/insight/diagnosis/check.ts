@@ -47,6 +47,9 @@ export type FactSource = {
   readonly [Name in FactName]?: (facts: Gatherer) => Facts[Name] | Promise<Facts[Name]>;
 };
 
+/** Nothing to report, one thing or several. */
+type Judged = undefined | Judgement | readonly Judgement[];
+
 export interface Check<Need extends FactName = FactName, Use extends FactName = FactName> {
   /** Stable, for scripts. */
   readonly id: string;
@@ -61,7 +64,7 @@ export interface Check<Need extends FactName = FactName, Use extends FactName = 
   judge(
     facts: { readonly [Name in Need]: Facts[Name] } & { readonly [Name in Use]: Facts[Name] | undefined },
     signal: AbortSignal,
-  ): readonly Judgement[] | Promise<readonly Judgement[]>;
+  ): Judged | Promise<Judged>;
 }
 
 /** Infers the type of `facts` from `needs` and `uses`. */

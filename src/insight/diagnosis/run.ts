@@ -96,7 +96,7 @@ async function gatherAndJudge(check: Check, gatherer: Gatherer, signal: AbortSig
   const needed = check.needs.map((name) => [name, gatherer.get(name)] as const);
   for (const [name, fact] of needed) facts[name] = await fact;
   for (const name of check.uses ?? []) facts[name] = await gatherer.get(name).catch(undefinedIfUnavailable);
-  return check.judge(facts as Parameters<Check["judge"]>[0], signal);
+  return [(await check.judge(facts as Parameters<Check["judge"]>[0], signal)) ?? []].flat();
 }
 
 function undefinedIfUnavailable(reason: unknown): undefined {

@@ -102,21 +102,21 @@ export function checkRemoteHost(host: GatheredHost | undefined, signal: AbortSig
     about: "Server, certificates and egress configuration of the bootstrap host are in order",
     needs: [],
     async judge() {
-      if (host === undefined) return [skipped(ONLY_THERE)];
+      if (host === undefined) return skipped(ONLY_THERE);
       try {
         const bundle = await collectBundle(host.files(GATHER_MS));
         const observations = serviceObservations(bundle);
         const state = observations.length === 0 ? "" : `; ${observations.join(" ").replace(/\.$/, "")}`;
-        if (bundle.isTakenDown) return [skipped(`bootkube has taken the bridge down on ${host.name}${state}`)];
+        if (bundle.isTakenDown) return skipped(`bootkube has taken the bridge down on ${host.name}${state}`);
         const causes = (await analyzeHost(bundle)).filter(({ likelihood }) => likelihood !== "possible");
-        if (causes.length === 0) return [ok(`nothing is wrong on ${host.name}${state}`)];
+        if (causes.length === 0) return ok(`nothing is wrong on ${host.name}${state}`);
         return causes.map((finding) => ({ ...finding, subject: host.name }));
       } catch (reason) {
         if (!(reason instanceof SshFailure)) throw reason;
         const remedy = "Let this host reach its SSH port, or run drawbridge bootstrap verify there.";
         // A firewall in between is more likely than a host that is gone, and neither shows anything about the bridge.
-        if (reason.isAway) return [skipped(messageOf(reason), remedy)];
-        return [{ ...failed(messageOf(reason), reason.remedy), code: reason.code }];
+        if (reason.isAway) return skipped(messageOf(reason), remedy);
+        return { ...failed(messageOf(reason), reason.remedy), code: reason.code };
       }
     },
   });

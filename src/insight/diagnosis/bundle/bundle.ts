@@ -149,5 +149,5 @@ export function bundleCheck(
   about: string,
   judge: (bundle: Bundle) => Judgement | readonly Judgement[] | undefined,
 ): Check {
-  return defineCheck({ id, about, needs: ["bundle"], judge: ({ bundle }) => [judge(bundle) ?? []].flat() });
+  return defineCheck({ id, about, needs: ["bundle"], judge: ({ bundle }) => judge(bundle) });
 }

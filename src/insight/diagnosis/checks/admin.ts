@@ -12,7 +12,7 @@ export const adminApi = defineCheck({
   ...{ id: "admin-api", about: "The process answers on its admin port", needs: ["adminPort"] },
   judge({ adminPort: { address, overview } }) {
     const { role, version, id } = overview.process;
-    return [ok(`the ${role} ${id} answers on its admin port ${address}`, `drawbridge ${version}`)];
+    return ok(`the ${role} ${id} answers on its admin port ${address}`, `drawbridge ${version}`);
   },
 });
 
@@ -27,13 +27,13 @@ export const path = defineCheck({
         ? "See the check frontend; beside the server drawbridge doctor and drawbridge trace HOST:PORT say where it ends."
         : "Look at those agents' logs and hosts; drawbridge trace HOST:PORT shows where a dial ends.";
     if (whole?.state === "failing")
-      return [failed(`bytes do not get through: ${describeFailure(whole)}`, remedy, ...lines)];
+      return failed(`bytes do not get through: ${describeFailure(whole)}`, remedy, ...lines);
     if (failing.length > 0) {
       const message = `${failing.length} of ${agents.length} agents are connected but carry no bytes`;
-      return [warning(message, remedy, ...lines)];
+      return warning(message, remedy, ...lines);
     }
-    if (whole?.state === "ok") return [ok("bytes get through the tunnel")];
-    return [skipped("no probe has been sent through the tunnel yet")];
+    if (whole?.state === "ok") return ok("bytes get through the tunnel");
+    return skipped("no probe has been sent through the tunnel yet");
   },
 });
 
@@ -48,18 +48,18 @@ export const agentsConnected = defineCheck({
     if (agents.length === 0) {
       const remedy =
         "Look at the agents: drawbridge doctor beside one says what keeps it from here; the agents that the server rejected are in its log.";
-      return [failed("no agent is connected, so every dial is refused", remedy, ...unreadyReason(process))];
+      return failed("no agent is connected, so every dial is refused", remedy, ...unreadyReason(process));
     }
     const useful = agents.filter(({ draining, demotedUntil }) => !draining && demotedUntil === undefined);
     const lines = agents.slice(0, 20).map(({ id, remote, tunnels }) => `${id} from ${remote}, ${tunnels} tunnels`);
     if (useful.length === 0) {
       const message = `none of the ${agents.length} connected agents is a good choice: they drain, or their dials failed`;
-      return [warning(message, "Look at those agents' logs: the dials fail for reasons of their own hosts.", ...lines)];
+      return warning(message, "Look at those agents' logs: the dials fail for reasons of their own hosts.", ...lines);
     }
     const count = new Set(agents.map(({ id }) => id)).size;
     const servers = process.serverCount ?? 1;
     const others = servers > 1 ? `; agents should know ${servers} servers` : "";
-    return [ok(`${count} agents are connected${others}`, ...lines)];
+    return ok(`${count} agents are connected${others}`, ...lines);
   },
 });
 
@@ -75,16 +75,16 @@ export const serversConnected = defineCheck({
     const lines = servers.map(({ id = "?", address }) => `${id} at ${address}`);
     if (servers.length === 0) {
       const remedy = "See the check server-reachable, and the agent's log.";
-      return [failed("the agent has no server", remedy, ...unreadyReason(process))];
+      return failed("the agent has no server", remedy, ...unreadyReason(process));
     }
     const known = Number(KNOWN_SERVERS.exec(adminPort?.metrics ?? "")?.[1]);
     if (known > servers.length) {
       const message = `the agent has ${servers.length} of the ${known} servers it should know`;
       const remedy =
         "Check --server-count of the servers against how many run, and that a load balancer in front of them leads to each.";
-      return [warning(message, remedy, ...lines)];
+      return warning(message, remedy, ...lines);
     }
-    return [ok(`the agent has ${servers.length} of ${known || servers.length} servers`, ...lines)];
+    return ok(`the agent has ${servers.length} of ${known || servers.length} servers`, ...lines);
   },
 });
 
@@ -94,7 +94,7 @@ export const refusals = defineCheck({
   ...{ id: "refusals", about: "No request was refused in the last minutes", needs: ["overview"] },
   judge({ overview: { refusals: all, process } }) {
     const recent = all.filter(({ at }) => process.now - at <= RECENT_MS);
-    if (recent.length === 0) return [ok(`no request was refused in the last ${roughDuration(RECENT_MS)}`)];
+    if (recent.length === 0) return ok(`no request was refused in the last ${roughDuration(RECENT_MS)}`);
     const lines = recent
       .slice(0, 10)
       .map(({ at, target, why, id }) => `${roughDuration(process.now - at)} ago, ${target}: ${why} (${id})`);
@@ -102,9 +102,7 @@ export const refusals = defineCheck({
       process.role === "ignition"
         ? "See the check ignition-tokens; drawbridge workers doctor says for each machine what is wrong with its user data."
         : "Ask drawbridge explain HOST:PORT for one of these targets.";
-    return [
-      warning(`${recent.length} requests were refused in the last ${roughDuration(RECENT_MS)}`, remedy, ...lines),
-    ];
+    return warning(`${recent.length} requests were refused in the last ${roughDuration(RECENT_MS)}`, remedy, ...lines);
   },
 });
 
@@ -113,7 +111,7 @@ export const certificatesInUse = defineCheck({
   ...{ id: "certificates-in-use", about: "The certificates that the process has loaded are valid" },
   needs: ["overview", "now"],
   judge({ overview: { certificates }, now }) {
-    if (certificates.length === 0) return [skipped("the process uses no certificate")];
+    if (certificates.length === 0) return skipped("the process uses no certificate");
     const found = certificates.flatMap((certificate) => judgeUsed(certificate, now.getTime()));
     if (found.length > 0) return found;
     const earliest = certificates.reduce((one, other) => (other.notAfterAt < one.notAfterAt ? other : one));
@@ -121,7 +119,7 @@ export const certificatesInUse = defineCheck({
       ({ file, use, names }) => `${file}: ${use}${names.length > 0 ? ` for ${names.join(", ")}` : ""}`,
     );
     const until = new Date(earliest.notAfterAt).toISOString();
-    return [ok(`the ${certificates.length} certificates in use last until ${until}`, ...lines)];
+    return ok(`the ${certificates.length} certificates in use last until ${until}`, ...lines);
   },
 });
 
@@ -146,13 +144,11 @@ export const ownListeners = defineCheck({
           `${address} leads nowhere: the socket was removed, or replaced by another process'`
         : portProblem(address, open, program.running?.pid);
       if (!problem) return [];
-      return [
-        failed(`${what}: ${problem}`, "Restart the process; it opens its listeners again.", `${what} ${address}`),
-      ];
+      return failed(`${what}: ${problem}`, "Restart the process; it opens its listeners again.", `${what} ${address}`);
     });
     if (found.length > 0) return found;
     const lines = reported.map(({ what, address }) => `${what} ${address}`);
-    return [ok(`its ${reported.length} listeners are open`, ...lines)];
+    return ok(`its ${reported.length} listeners are open`, ...lines);
   },
 });
 

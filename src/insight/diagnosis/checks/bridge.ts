@@ -9,10 +9,10 @@ export const serverProtocol = defineCheck({
   ...{ needs: ["frontendAnswer"], uses: ["egress"] },
   judge({ frontendAnswer: { failure, mode, where }, egress }) {
     const protocol = mode === "grpc" ? "GRPC" : "HTTPConnect";
-    if (failure === undefined) return [ok(`${where} speaks ${protocol}`)];
+    if (failure === undefined) return ok(`${where} speaks ${protocol}`);
     if (failure.isClosed) {
       const remedy = "Start the server, or give its frontend with --uds or --frontend (see the check socket).";
-      return [failed(`${where} accepts no connection: ${failure.message}`, remedy)];
+      return failed(`${where} accepts no connection: ${failure.message}`, remedy);
     }
     const isRead = egress?.state === "read";
     const wanted = isRead ? `${egress.path} says ${egress.cluster.protocol}` : `${protocol} is expected`;
@@ -20,7 +20,7 @@ export const serverProtocol = defineCheck({
     const remedy =
       `Start the server with --mode=${mode} (${wanted}), or change the proxyProtocol there and restart the ` +
       `kube-apiserver; --protocol=${other} makes this check use the other one.`;
-    return [failed(`${where} does not answer in ${protocol}: ${failure.message}`, remedy)];
+    return failed(`${where} does not answer in ${protocol}: ${failure.message}`, remedy);
   },
 });
 
@@ -34,21 +34,21 @@ export const apiServerFlag = defineCheck({
     const expected = egress.path === paths.egressConfig.host ? paths.egressConfig.apiServer : egress.path;
     if (known === undefined) {
       const message = "no kube-apiserver runs in this host's network and no manifest of it is here";
-      return [skipped(message, `Run it on the kube-apiserver's host, or look yourself for --${FLAG}=${expected}.`)];
+      return skipped(message, `Run it on the kube-apiserver's host, or look yourself for --${FLAG}=${expected}.`);
     }
     const value = known.flags.get(FLAG);
     const place = manifest?.source ?? "the kube-apiserver's command";
-    if (value === expected) return [ok(`${known.source} has --${FLAG}=${value}`)];
+    if (value === expected) return ok(`${known.source} has --${FLAG}=${value}`);
     if (value !== undefined) {
       const remedy = `Set --${FLAG}=${expected} in ${place}, or verify the file it uses with --egress-config=${value}.`;
-      return [failed(`${known.source} has --${FLAG}=${value}, not ${expected}`, remedy)];
+      return failed(`${known.source} has --${FLAG}=${value}, not ${expected}`, remedy);
     }
     if (running !== undefined && manifest?.flags.has(FLAG)) {
       const message = `${running.source} has no --${FLAG}, although ${place} has it`;
-      return [failed(message, "Restart the kube-apiserver.")];
+      return failed(message, "Restart the kube-apiserver.");
     }
     const remedy = `Add --${FLAG}=${expected} to ${place} and restart the kube-apiserver.`;
-    return [failed(`${known.source} has no --${FLAG}`, remedy)];
+    return failed(`${known.source} has no --${FLAG}`, remedy);
   },
 });
 
@@ -70,14 +70,14 @@ export const agentsOnNodes = defineCheck({
   ...{ needs: ["agentPlace"], uses: ["connectedAgents", "nodes", "agentPodsByNode"] },
   judge({ agentPlace, connectedAgents, nodes, agentPodsByNode: pods }) {
     const look = `Look at the agents (${lookAtAgents(agentPlace.namespace)}, then their logs)`;
-    if (connectedAgents === undefined) return [judgePods(nodes, pods, `${look}.`)];
+    if (connectedAgents === undefined) return judgePods(nodes, pods, `${look}.`);
     const { count, ids } = connectedAgents;
     const remedy = `${look} and let these nodes reach TCP ${agentPlace.dialled} (drawbridge firewall plan).`;
     const names = ids === undefined || ids.length === 0 ? "" : ` (${some(ids)})`;
     const shown = `${agentCount(count)}${names}`;
     if (nodes === undefined) {
       const judgement = count === 0 ? failed(shown, remedy) : ok(`${shown}; not compared with nodes, see kubeconfig`);
-      return [{ ...judgement, details: { agents: count } }];
+      return { ...judgement, details: { agents: count } };
     }
     const without = nodesWithout(nodes, connectedAgents, pods);
     const missing = without.filter(({ isReady }) => isReady).map(({ name }) => stateOn(pods, name));
@@ -93,7 +93,7 @@ export const agentsOnNodes = defineCheck({
       nodes: nodes.length,
       nodesWithout: without.map(({ name }) => name),
     };
-    return [{ ...judgement, details }];
+    return { ...judgement, details };
   },
 });
 

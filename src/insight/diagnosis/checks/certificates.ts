@@ -16,12 +16,12 @@ export const certificates = defineCheck({
       return findings.map(({ state, subject, message, remedy, evidence }) => ({
         ...{ state, message: `${subject}: ${message}`, remedy, evidence },
       }));
-    if (all.length === 0) return [failed(`${path} holds no certificate`, "Name the right directory with --pki.")];
+    if (all.length === 0) return failed(`${path} holds no certificate`, "Name the right directory with --pki.");
     const earliest = all.reduce((one, other) => (other.notAfter < one.notAfter ? other : one));
     const lines = all.map(
       ({ file, subject, names }) => `${file}: ${subject}${names.length > 0 ? ` for ${names.join(", ")}` : ""}`,
     );
-    return [ok(`${all.length} certificates fit together and last until ${earliest.notAfter.toISOString()}`, ...lines)];
+    return ok(`${all.length} certificates fit together and last until ${earliest.notAfter.toISOString()}`, ...lines);
   },
 });
 
@@ -107,7 +107,7 @@ export const serverReachable = defineCheck({
     if (found.length > 0) return found;
     const who = role === "agent" ? "agents here reach" : "this host reaches";
     const unnamed = name === undefined ? "; not compared with the address that agents dial, give --address" : "";
-    return [ok(`${who} the server at ${where}${isTrusted ? " and can trust it" : ""}${unnamed}`, evidence)];
+    return ok(`${who} the server at ${where}${isTrusted ? " and can trust it" : ""}${unnamed}`, evidence);
   },
 });
 

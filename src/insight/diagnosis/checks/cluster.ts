@@ -9,20 +9,18 @@ import { payloadProblem } from "./user-data.js";
 
 export const apiAccess = defineCheck({
   ...{ id: "kubeconfig", about: "The kubeconfig leads to an API server that answers", needs: ["apiVersion"] },
-  judge: ({ apiVersion: { server, version } }) => [ok(`the API at ${server} answers (${version})`)],
+  judge: ({ apiVersion: { server, version } }) => ok(`the API at ${server} answers (${version})`),
 });
 
 export const permissions = defineCheck({
   ...{ id: "permissions", about: "The user may do what a bridge needs", needs: ["missingPermissions", "model"] },
   judge({ missingPermissions: missing, model }) {
-    if (missing.length === 0) return [ok(`the user may do all that a bridge needs in ${model.namespace}`)];
-    return [
-      failed(
-        `the user may not ${missing.join(", ")}`,
-        "Use an administrator's kubeconfig, or give the user these verbs: kubectl create clusterrolebinding drawbridge --clusterrole=cluster-admin --user=USER.",
-        ...missing.map((what) => `kubectl auth can-i ${what}: no`),
-      ),
-    ];
+    if (missing.length === 0) return ok(`the user may do all that a bridge needs in ${model.namespace}`);
+    return failed(
+      `the user may not ${missing.join(", ")}`,
+      "Use an administrator's kubeconfig, or give the user these verbs: kubectl create clusterrolebinding drawbridge --clusterrole=cluster-admin --user=USER.",
+      ...missing.map((what) => `kubectl auth can-i ${what}: no`),
+    );
   },
 });
 
@@ -31,14 +29,13 @@ export const lease = defineCheck({
   judge({ lease: { lease: found, namespace, path }, program: { title }, now }) {
     if (found === undefined) {
       const remedy = `Give the ${title}'s user create, get and update of leases in ${namespace}, and read its log.`;
-      return [failed(`no ${title} has ever held its Lease, so nothing is decided`, remedy, `${path} does not exist`)];
+      return failed(`no ${title} has ever held its Lease, so nothing is decided`, remedy, `${path} does not exist`);
     }
     const { holderIdentity = "", renewTime = "never" } = found.spec ?? {};
     const evidence = `${path}: held by ${holderIdentity || "nobody"}, renewed ${renewTime}`;
-    if (holderIdentity !== "" && isLeaseValid(found, now.getTime()))
-      return [ok(`a ${title} holds the Lease`, evidence)];
+    if (holderIdentity !== "" && isLeaseValid(found, now.getTime())) return ok(`a ${title} holds the Lease`, evidence);
     const remedy = `Start a ${title}; one that runs and does not take it over says why in its log (or clocks differ).`;
-    return [failed(`no ${title} holds the Lease now, so nothing is decided`, remedy, evidence)];
+    return failed(`no ${title} holds the Lease now, so nothing is decided`, remedy, evidence);
   },
 });
 
@@ -46,14 +43,14 @@ export const lease = defineCheck({
 export const pools = defineCheck({
   ...{ id: "pools", about: "The conditions of every pool are in order", needs: ["pools"] },
   judge({ pools: { items, namespace } }) {
-    if (items.length === 0) return [ok(`there is no pool in ${namespace}`)];
+    if (items.length === 0) return ok(`there is no pool in ${namespace}`);
     const found = items.flatMap((pool) => {
       const name = nameOf(pool);
       const subject = pathOf(name);
       if ((pool.status?.conditions ?? []).length === 0) {
         const remedy =
           "See the checks lease and health; a controller that leads says in its log why it passes a pool over, a cluster that is missing say.";
-        return [{ ...failed(`no controller has handled pool ${subject}`, remedy, "it has no conditions"), subject }];
+        return { ...failed(`no controller has handled pool ${subject}`, remedy, "it has no conditions"), subject };
       }
       // Its conditions also say whether it has a configuration.
       const { problems } = poolReport(subject, { hash: "any", pool });
@@ -70,7 +67,7 @@ export const ignitionTokens = defineCheck({
     if (items.length === 0) {
       const message = `no pool has a token Secret in ${namespace}, so every machine gets 511`;
       const remedy = `See that drawbridge nodepool controller runs and its pools are in order: drawbridge nodepool status --namespace ${namespace}.`;
-      return [failed(message, remedy)];
+      return failed(message, remedy);
     }
     const found = items.flatMap((secret) => judgeToken(secret, now.getTime()));
     return found.length > 0 ? found : [ok(`the payloads of ${items.length} token Secrets are made`)];

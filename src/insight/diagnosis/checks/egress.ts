@@ -11,10 +11,10 @@ export const egressAgreement = defineCheck({
     const again = `Write it again: drawbridge bootstrap render${model === undefined ? "" : ` --for ${model.for}`} --part host, and restart the kube-apiserver.`;
     if (egress.state === "absent") {
       const remedy = "Name the file of the kube-apiserver's --egress-selector-config-file with --egress-config.";
-      return [failed(`${egress.path} does not exist`, `${remedy} ${again}`)];
+      return failed(`${egress.path} does not exist`, `${remedy} ${again}`);
     }
     if (egress.state === "unusable")
-      return [failed(`${egress.path} is refused by every kube-apiserver: ${egress.why}`, again)];
+      return failed(`${egress.path} is refused by every kube-apiserver: ${egress.why}`, again);
     return judgeAgreement(egress, serverFlags);
   },
 });

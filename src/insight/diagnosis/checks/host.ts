@@ -12,23 +12,21 @@ export const nodeVersion = defineCheck({
   judge({ nodeVersion: version }) {
     const [major = 0, minor = 0] = version.split(".").map(Number);
     const isRecent = major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= OLDEST_NODE[1]);
-    if (isRecent) return [ok(`Node ${version} is recent enough`)];
+    if (isRecent) return ok(`Node ${version} is recent enough`);
     const oldest = OLDEST_NODE.join(".");
-    return [failed(`Node ${version} is older than ${oldest}`, `Install Node ${oldest} or newer.`)];
+    return failed(`Node ${version} is older than ${oldest}`, `Install Node ${oldest} or newer.`);
   },
 });
 
 export const fips = defineCheck({
   ...{ id: "fips", about: "The host is not in FIPS mode", needs: ["isFips"] },
   judge({ isFips }) {
-    if (!isFips) return [ok("this host is not in FIPS mode")];
-    return [
-      warning(
-        "this host is in FIPS mode, and the OpenSSL that Node brings is not a validated module",
-        "Run the payload's programs: drawbridge bootstrap inject --image-kind payload (the default on OpenShift), or drawbridge bootstrap render --image-kind payload --image PULLSPEC.",
-        "/proc/sys/crypto/fips_enabled: 1",
-      ),
-    ];
+    if (!isFips) return ok("this host is not in FIPS mode");
+    return warning(
+      "this host is in FIPS mode, and the OpenSSL that Node brings is not a validated module",
+      "Run the payload's programs: drawbridge bootstrap inject --image-kind payload (the default on OpenShift), or drawbridge bootstrap render --image-kind payload --image PULLSPEC.",
+      "/proc/sys/crypto/fips_enabled: 1",
+    );
   },
 });
 
@@ -38,14 +36,12 @@ export const openFiles = defineCheck({
   ...{ id: "open-files", about: "The program may open enough files", needs: ["openFiles"] },
   judge({ openFiles: { who, path, line } }) {
     const soft = /^Max open files\s+(\d+|unlimited)/.exec(line)?.[1] ?? "0";
-    if (soft === "unlimited" || Number(soft) >= ENOUGH_FILES) return [ok(`${who} may open ${soft} files`)];
-    return [
-      warning(
-        `${who} may open only ${soft} files, and every tunnel takes one or two`,
-        "Write LimitNOFILE=1048576 into its unit, or run ulimit -n 65536 before it starts.",
-        `${path}: ${line.replace(/\s+/g, " ").trim()}`,
-      ),
-    ];
+    if (soft === "unlimited" || Number(soft) >= ENOUGH_FILES) return ok(`${who} may open ${soft} files`);
+    return warning(
+      `${who} may open only ${soft} files, and every tunnel takes one or two`,
+      "Write LimitNOFILE=1048576 into its unit, or run ulimit -n 65536 before it starts.",
+      `${path}: ${line.replace(/\s+/g, " ").trim()}`,
+    );
   },
 });
 
@@ -88,7 +84,7 @@ export const socketFile = defineCheck({
     const length = Buffer.byteLength(socket.path);
     if (length > LONGEST_SOCKET_PATH) {
       const message = `the socket's path has ${length} bytes, and ${LONGEST_SOCKET_PATH} fit`;
-      return [failed(message, "Choose a shorter one with --uds-name.", socket.path)];
+      return failed(message, "Choose a shorter one with --uds-name.", socket.path);
     }
     // On OpenShift the directory is the bootstrap host's; there the socket's own mode keeps others out.
     return [...(model.for === "openshift" ? [] : judgeDirectory(socket)), judgeSocket(socket)];
@@ -141,9 +137,9 @@ export const clock = defineCheck({
     const off = here.getTime() - there.getTime();
     const size = Math.max(0, Math.abs(off) - tookMs);
     const evidence = [`here ${here.toISOString()}`, `${server} ${there.toISOString()}`];
-    if (size <= TOLERABLE_MS) return [ok("this host's clock agrees with the API server's", ...evidence)];
+    if (size <= TOLERABLE_MS) return ok("this host's clock agrees with the API server's", ...evidence);
     const message = `this host's clock is ${roughDuration(Math.abs(off))} ${off > 0 ? "ahead of" : "behind"} the API server's`;
     const remedy = "Set the clock: chronyc makestep; chronyc tracking shows which of the two is right.";
-    return [(size > SERIOUS_MS ? failed : warning)(message, remedy, ...evidence)];
+    return (size > SERIOUS_MS ? failed : warning)(message, remedy, ...evidence);
   },
 });

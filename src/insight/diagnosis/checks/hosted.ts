@@ -26,7 +26,7 @@ const conditionCheck = (
       // Unknown is not a failure: there is nothing yet to judge by.
       const hasFailed = status === "False" || reason === "ReconcileError" || reason === "InfraStatusFailure";
       const judgement = status === "True" ? ok(text) : hasFailed ? failed(text, remedy) : skipped(text);
-      return [{ ...judgement, details: { condition } }];
+      return { ...judgement, details: { condition } };
     },
   });
 
@@ -54,10 +54,10 @@ export const controlPlane = conditionCheck(
 export const hostedCertificates = defineCheck({
   ...{ id: "certificates", about: "Certificates are as they should be", needs: ["issuedCertificates"] },
   judge({ issuedCertificates: { issued, leaves, signers } }) {
-    if (issued.length === 0) return [ok(`${leaves.size} certificates of ${signers.size} signers are good`)];
+    if (issued.length === 0) return ok(`${leaves.size} certificates of ${signers.size} signers are good`);
     const due = issued.map(({ name, why }) => `${name}: ${why}`).join("; ");
     const remedy = "Run drawbridge hosted apply, which issues what is due and keeps the rest.";
-    return [{ ...failed(`certificates are due: ${due}`, remedy), details: { due: issued } }];
+    return { ...failed(`certificates are due: ${due}`, remedy), details: { due: issued } };
   },
 });
 
@@ -68,15 +68,15 @@ export const servers = defineCheck({
     if (!containers.some(({ name }) => name === names.server)) {
       const remedy = `Patch it: drawbridge hosted render --out DIR writes DIR/patches/${names.apiServer}.yaml.`;
       const deployment = `${controlPlaneNamespace}/${names.apiServer}`;
-      return [failed(`Deployment ${deployment} has no container ${names.server}`, remedy)];
+      return failed(`Deployment ${deployment} has no container ${names.server}`, remedy);
     }
     const [ready = 0, wanted = 1] = [status?.readyReplicas, spec?.replicas];
     const message = `${ready} of ${wanted} pods are ready`;
     if (wanted !== replicas) {
       const remedy = `Set replicas to ${wanted} in the config, apply, and patch the Deployment again.`;
-      return [failed(`${message}, but agents look for ${replicas} servers`, remedy)];
+      return failed(`${message}, but agents look for ${replicas} servers`, remedy);
     }
-    return [judgeReady(ready, wanted, message, "See the pods' events and the server's log.")];
+    return judgeReady(ready, wanted, message, "See the pods' events and the server's log.");
   },
 });
 
@@ -92,7 +92,7 @@ export const controlPlaneAgents = defineCheck({
   judge({ controlPlaneAgents: { workload } }) {
     if (workload === undefined) return [withoutWorkload("Deployment")];
     const [ready = 0, wanted = 1] = [workload.status?.readyReplicas, workload.spec?.replicas];
-    return [judgeReady(ready, wanted, `${ready} of ${wanted} are ready`, "See the pods' events and logs.")];
+    return judgeReady(ready, wanted, `${ready} of ${wanted} are ready`, "See the pods' events and logs.");
   },
 });
 
@@ -102,9 +102,9 @@ export const agents = defineCheck({
     if (workload === undefined) return [withoutWorkload("DaemonSet")];
     const { desiredNumberScheduled: wanted = 0, numberReady: ready = 0 } = workload.status ?? {};
     const message = `${ready} of ${wanted} nodes have one that is connected`;
-    if (wanted === 0) return [skipped(message)];
+    if (wanted === 0) return skipped(message);
     const remedy = "Check that nodes reach the published address, and the events of the agents' pods.";
-    return [judgeReady(ready, wanted, message, remedy)];
+    return judgeReady(ready, wanted, message, remedy);
   },
 });
 

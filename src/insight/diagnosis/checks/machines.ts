@@ -138,22 +138,20 @@ export const networkCertificate = defineCheck({
   judge({ networkCertificate: certificate, poolContext, poolState }) {
     const { from, inside, outside, to } = certificate;
     const subject = pathOf(poolState.pool);
-    if (outside !== undefined) return [{ ...ok(`the Secret ${pathOf(to)} is there`), subject }];
+    if (outside !== undefined) return { ...ok(`the Secret ${pathOf(to)} is there`), subject };
     if (inside === undefined)
-      return [{ ...skipped(`the hosted cluster has no Secret ${pathOf(from)} to be copied`), subject }];
+      return { ...skipped(`the hosted cluster has no Secret ${pathOf(from)} to be copied`), subject };
     const waiting = nodesOf(poolState).flatMap(([name, node]) => (node && whyNotReady(node) !== "" ? [name] : []));
     const cluster = poolState.object.spec?.clusterName;
-    return [
-      {
-        ...coded(
-          "DB_NODE_OVN_CERT",
-          `the Secret ${pathOf(to)} is missing, so the cluster network of ${cluster} does not start`,
-          `hosted cluster: Secret ${pathOf(from)} is there`,
-          `management cluster: Secret ${pathOf(to)} is not`,
-          ...(waiting.length === 0 ? [] : [`not Ready: ${waiting.join(", ")}`]),
-        ),
-        ...{ subject, fix: copyCertificate(poolContext, certificate, inside) },
-      },
-    ];
+    return {
+      ...coded(
+        "DB_NODE_OVN_CERT",
+        `the Secret ${pathOf(to)} is missing, so the cluster network of ${cluster} does not start`,
+        `hosted cluster: Secret ${pathOf(from)} is there`,
+        `management cluster: Secret ${pathOf(to)} is not`,
+        ...(waiting.length === 0 ? [] : [`not Ready: ${waiting.join(", ")}`]),
+      ),
+      ...{ subject, fix: copyCertificate(poolContext, certificate, inside) },
+    };
   },
 });

@@ -31,9 +31,9 @@ export const overlap = defineCheck({
     if (malformed.length + clashes.length > 0) return [...malformed, ...clashes];
     const known = kinds.filter((kind) => all.some((one) => one.kind === kind));
     const listed = all.map(({ kind, prefix }) => `${kind} ${prefix.text}`);
-    if (known.length >= 2) return [ok(`${known.join(", ")} networks do not overlap`, ...listed)];
+    if (known.length >= 2) return ok(`${known.join(", ")} networks do not overlap`, ...listed);
     const missing = kinds.filter((kind) => !known.includes(kind)).map((kind) => `--${kind}-network`);
-    return [skipped("too few of the cluster's networks are known to compare them", `Give ${missing.join(" and ")}.`)];
+    return skipped("too few of the cluster's networks are known to compare them", `Give ${missing.join(" and ")}.`);
   },
 });
 

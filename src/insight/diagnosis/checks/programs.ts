@@ -11,26 +11,26 @@ export const running = defineCheck({
   ...{ needs: ["program", "role"], uses: ["health", "serverFlags"] },
   judge({ program: { kind, running: process, title }, role, health, serverFlags }) {
     const start = role === "bootstrap" ? ON_BOOTSTRAP : PROGRAMS[kind].start;
-    if (process === undefined && health === undefined) return [warning(`no ${title} runs in this network`, start)];
+    if (process === undefined && health === undefined) return warning(`no ${title} runs in this network`, start);
     if (health === undefined) {
-      return [skipped(`the ${title} has no health port`, "Start it with --health-port to see whether it is ready.")];
+      return skipped(`the ${title} has no health port`, "Start it with --health-port to see whether it is ready.");
     }
     const { answer, url } = health;
     if (typeof answer === "string") {
       const remedy = `${start} If it runs, read its log, or give its health port with --health-port (--health of bootstrap verify).`;
       const message = `the ${title} ${process === undefined ? "does" : "runs but does"} not answer on ${url}`;
-      return [failed(message, remedy, answer)];
+      return failed(message, remedy, answer);
     }
     const line = `${url} answered ${answer.status} ${answer.body.trim().split("\n").at(-1)}`;
     if (answer.status === 200)
-      return [kind === "ignition" ? ok(`the ${title} is up`) : ok(`the ${title} is ready`, line)];
+      return kind === "ignition" ? ok(`the ${title} is up`) : ok(`the ${title} is ready`, line);
     const strategies = serverFlags?.flags.get("proxy-strategies") ?? "";
     if (kind === "server" && strategies.startsWith("destHost,")) {
       const message = "the proxy-server cannot become ready: only agents of its first strategy, destHost, would count";
       const remedy = "Start it with --proxy-strategies=defaultRoute; tunnels work either way.";
-      return [warning(message, remedy, line, serverFlags?.source ?? "")];
+      return warning(message, remedy, line, serverFlags?.source ?? "");
     }
-    return [failed(`the ${title} is not ready`, PROGRAMS[kind].unready, line)];
+    return failed(`the ${title} is not ready`, PROGRAMS[kind].unready, line);
   },
 });
 
@@ -39,7 +39,7 @@ export const nameResolution = defineCheck({
   judge({ nameResolution: listeners }) {
     const found = listeners.flatMap(judgeOrder);
     if (found.length > 0) return found;
-    return [ok("names are resolved in an order that works", ...listeners.map(orderLine))];
+    return ok("names are resolved in an order that works", ...listeners.map(orderLine));
   },
 });
 

@@ -30,16 +30,16 @@ export const payload = defineCheck({
           : `pool ${subject} has no token Secret for its configuration ${hash}`;
       const remedy = `See that the pool's controller runs; drawbridge nodepool status ${pool.name} shows every condition.`;
       const isHandled = (object.status?.conditions ?? []).length > 0;
-      return [{ ...coded(code, message, ...complaints), subject, ...(isHandled ? {} : { remedy }) }];
+      return { ...coded(code, message, ...complaints), subject, ...(isHandled ? {} : { remedy }) };
     }
     const name = nameOf(tokenSecret);
     const problem = payloadProblem(tokenSecret, `pool ${subject}`);
-    if (problem !== undefined) return [{ ...problem, subject, evidence: [...problem.evidence, ...complaints] }];
+    if (problem !== undefined) return { ...problem, subject, evidence: [...problem.evidence, ...complaints] };
     if (complaints.length > 0) {
       const message = `pool ${subject} is served, but its controller complains: ${complaints[0]}`;
-      return [{ ...coded(code, message, ...complaints), subject, state: "warning" as const }];
+      return { ...coded(code, message, ...complaints), subject, state: "warning" as const };
     }
-    return [{ ...ok(`the payload of ${subject} is made`, name), subject }];
+    return { ...ok(`the payload of ${subject} is made`, name), subject };
   },
 });
 

@@ -113,7 +113,7 @@ export async function rehearsals(
 
 /** A check whose question is an action. */
 export function action(id: string, about: string, perform: (signal: AbortSignal) => Promise<Judgement>): Check {
-  return defineCheck({ id, about, needs: [], judge: async (_, signal) => [await perform(signal)] });
+  return defineCheck({ id, about, needs: [], judge: (_, signal) => perform(signal) });
 }
 
 function checkOf(rehearsal: Rehearsal, route: ServiceRoute, api: KubeApi): Check {
