@@ -1,6 +1,6 @@
 /** `drawbridge hosted check-connection`: what the pods of kas-connection-checker run. */
 
-import * as checker from "../../cluster/hosted/connection-checker.js";
+import { checkOnce, keepChecking } from "../../cluster/hosted/connection-checker.js";
 import { openKubeApi } from "../../cluster/kube/open.js";
 import { duration, text, yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
@@ -18,10 +18,10 @@ It runs in the hosted cluster, as apply puts it there.`,
     const api = await openKubeApi({ kubeconfig, qps: 5, burst: 5 });
     const report = (sentence: string): void => print(`${sentence}\n`);
     try {
-      if (once) return (await checker.checkOnce(api, { report })) ? 0 : 1;
+      if (once) return (await checkOnce(api, report)) ? 0 : 1;
       const stop = new AbortController();
       for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort());
-      await checker.keepChecking(api, { everyMs, signal: stop.signal, report });
+      await keepChecking(api, report, everyMs, stop.signal);
       return 0;
     } finally {
       api.close();

@@ -25,7 +25,7 @@ async function cluster(): Promise<KubeApi> {
 test("the stamp is the time at which the kube-apiserver answered", async () => {
   const lines: string[] = [];
   const now = () => new Date("2030-01-01T12:00:00Z");
-  expect(await checkOnce(await cluster(), { report: (sentence) => lines.push(sentence), now })).toBe(true);
+  expect(await checkOnce(await cluster(), (sentence) => lines.push(sentence), now)).toBe(true);
   expect(stub.calls).toEqual([
     "GET /version",
     "PATCH /api/v1/namespaces/kube-system/configmaps/control-plane-connectivity-check",
@@ -44,7 +44,7 @@ test("a kube-apiserver that does not answer leaves no stamp and is asked again",
     isUp = true;
     if (lines.length === 2) stop.abort();
   };
-  await keepChecking(api, { everyMs: 5, signal: stop.signal, report });
+  await keepChecking(api, report, 5, stop.signal);
   expect(lines[0]).toContain("the kube-apiserver was not reached: ");
   expect(lines[1]).toContain("was reached at ");
   expect(stub.calls.filter((call) => call.startsWith("PATCH"))).toHaveLength(1);

@@ -59,19 +59,20 @@ export type FieldType =
       readonly deletes?: (entry: Fields) => boolean;
     };
 
-type ValueOf<T> = T extends { readonly kind: "text" }
-  ? string
-  : T extends { readonly kind: "integer" }
-    ? number
-    : T extends { readonly kind: "boolean" }
-      ? boolean
-      : T extends { readonly kind: "texts" }
-        ? readonly string[]
-        : T extends { readonly kind: "objects"; readonly shape: infer S }
-          ? readonly Decoded<S>[]
-          : T extends { readonly kind: "object"; readonly shape: infer S }
-            ? Decoded<S>
-            : never;
+interface PlainValues {
+  readonly text: string;
+  readonly integer: number;
+  readonly boolean: boolean;
+  readonly texts: readonly string[];
+}
+
+type ValueOf<T> = T extends { readonly kind: infer K extends keyof PlainValues }
+  ? PlainValues[K]
+  : T extends { readonly kind: "objects"; readonly shape: infer S }
+    ? readonly Decoded<S>[]
+    : T extends { readonly shape: infer S }
+      ? Decoded<S>
+      : never;
 
 /** The type of a decoded object: required texts are always there, everything else may be absent. */
 export type Decoded<S> =

@@ -51,8 +51,7 @@ export class KubeConnection {
     const response = await this.#send(call, credentials, signal);
     if (response.statusCode !== 401) return response;
     // The token may have been replaced a moment ago; ask once more only if there is something new to show.
-    this.#endpoint.refused?.();
-    const fresh = await this.#refresh();
+    const fresh = await this.#refresh(true);
     if (JSON.stringify(fresh) === JSON.stringify(credentials)) return response;
     response.resume();
     return this.#send(call, fresh, signal);
@@ -69,8 +68,8 @@ export class KubeConnection {
     return this.#refresh();
   }
 
-  async #refresh(): Promise<KubeCredentials> {
-    this.#credentials = await this.#endpoint.credentials();
+  async #refresh(areRefused = false): Promise<KubeCredentials> {
+    this.#credentials = await this.#endpoint.credentials(areRefused);
     this.#readAt = this.#clock.now();
     return this.#credentials;
   }

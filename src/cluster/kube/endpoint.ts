@@ -8,10 +8,8 @@ import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 export interface KubeEndpoint {
   /** For example `https://10.0.0.1:6443`, perhaps with a path, never with a slash at its end. */
   readonly server: string;
-  /** Read again each time: tokens and certificates are replaced on disk while we run. */
-  credentials(): Promise<KubeCredentials>;
-  /** Called when the API server did not accept the last credentials. */
-  refused?(): void;
+  /** Read again each time: tokens and certificates are replaced on disk while we run. `areRefused`: the last ones are. */
+  credentials(areRefused?: boolean): Promise<KubeCredentials>;
 }
 
 export interface KubeCredentials {

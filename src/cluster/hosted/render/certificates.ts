@@ -1,6 +1,5 @@
 /** Certificates, keys and what is trusted. Signers' keys are in the control plane's namespace and nowhere else. */
 import { createHash } from "node:crypto";
-import type { PemPair } from "../../../tunnel/pki/issue.js";
 import type { UpToDatePki } from "../../../tunnel/pki/keep.js";
 import type { HostedModel } from "../model/model.js";
 import { hypershift, names } from "../model/names.js";
@@ -8,46 +7,35 @@ import { own, type RenderedObject, type Side } from "./manifest.js";
 
 export type Certificates = Pick<UpToDatePki, "signers" | "leaves" | "bundles">;
 
-const base64 = (text: string): string => Buffer.from(text).toString("base64");
-
-function secret(model: HostedModel, side: Side, name: string, texts: Readonly<Record<string, string>>): RenderedObject {
-  const data = Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, base64(text)]));
-  return own(model, side, "Secret", { name }, { type: "Opaque", data });
-}
-
-function leafSecret(model: HostedModel, side: Side, name: string, pair: PemPair, ca: string): RenderedObject {
-  return secret(model, side, name, { "tls.crt": pair.certificatePem, "tls.key": pair.privateKeyPem, "ca.crt": ca });
-}
-
-function bundle(model: HostedModel, side: Side, name: string, { bundles }: Certificates): RenderedObject {
-  return own(model, side, "ConfigMap", { name }, { data: { "ca.crt": bundles.get(name) ?? "" } });
-}
-
-export function controlPlaneCertificates(model: HostedModel, certificates: Certificates): RenderedObject[] {
-  const { signers, leaves } = certificates;
-  const side = "control-plane";
-  const bundles = new Set<string>([names.caBundle, model.bundles.agents, model.bundles.clients]);
+/** Of all this the hosted cluster gets the workers' own certificate and the authority of the server's; none without certificates. */
+export function certificateObjects(model: HostedModel, side: Side, certificates?: Certificates): RenderedObject[] {
+  if (certificates === undefined) return [];
+  const { signers, leaves, bundles } = certificates;
+  const isHosted = side === "hosted";
+  const trusted = new Set([names.caBundle, ...(isHosted ? [] : [model.bundles.agents, model.bundles.clients])]);
+  const secret = (name: string, texts: Readonly<Record<string, string>>): RenderedObject => {
+    const data = Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString("base64")]);
+    return own(model, side, "Secret", { name }, { type: "Opaque", data: Object.fromEntries(data) });
+  };
   return [
-    ...[...signers].map(([name, { certificatePem, privateKeyPem, next }]) =>
-      secret(model, side, name, {
+    ...[...(isHosted ? [] : signers)].map(([name, { certificatePem, privateKeyPem, next }]) =>
+      secret(name, {
         "ca.crt": certificatePem,
         "ca.key": privateKeyPem,
         // HyperShift keeps copies under these names.
-        ...(model.signers === "shared" ? { "tls.crt": certificatePem, "tls.key": privateKeyPem } : {}),
-        ...(next === undefined ? {} : { "next.crt": next.certificatePem, "next.key": next.privateKeyPem }),
+        ...(model.signers === "shared" && { "tls.crt": certificatePem, "tls.key": privateKeyPem }),
+        ...(next && { "next.crt": next.certificatePem, "next.key": next.privateKeyPem }),
       }),
     ),
-    ...[...leaves].map(([name, pair]) => leafSecret(model, side, name, pair, caOf(name, model, certificates))),
-    ...[...bundles].map((name) => bundle(model, side, name, certificates)),
-  ];
-}
-
-/** What the hosted cluster gets to see: the workers' own certificate and the authority of the server's. */
-export function hostedCertificateObjects(model: HostedModel, certificates: Certificates): RenderedObject[] {
-  const pair = certificates.leaves.get(names.agent)!;
-  return [
-    leafSecret(model, "hosted", names.agent, pair, caOf(names.agent, model, certificates)),
-    bundle(model, "hosted", names.caBundle, certificates),
+    ...[...leaves]
+      .filter(([name]) => !isHosted || name === names.agent)
+      .map(([name, { certificatePem, privateKeyPem }]) => {
+        const ca = caOf(name, model, certificates);
+        return secret(name, { "tls.crt": certificatePem, "tls.key": privateKeyPem, "ca.crt": ca });
+      }),
+    ...[...trusted].map((name) =>
+      own(model, side, "ConfigMap", { name }, { data: { "ca.crt": bundles.get(name) ?? "" } }),
+    ),
   ];
 }
 

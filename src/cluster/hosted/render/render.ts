@@ -5,7 +5,7 @@ import { yamlText } from "../../kube/builders.js";
 import type { HostedModel } from "../model/model.js";
 import { names } from "../model/names.js";
 import { controlPlaneAgentObjects, hostedAgentObjects } from "./agents.js";
-import { type Certificates, controlPlaneCertificates, hostedCertificateObjects } from "./certificates.js";
+import { type Certificates, certificateObjects } from "./certificates.js";
 import { connectionCheckerObjects } from "./connection-checker.js";
 import type { RenderedObject, Side } from "./manifest.js";
 import { apiServerComment, apiServerPatch, serverConfigMaps, serverFragment } from "./server.js";
@@ -36,13 +36,13 @@ export function publishedObjects(model: HostedModel): RenderedObject[] {
 export function renderHosted(model: HostedModel, certificates?: Certificates): Rendering {
   return {
     objects: [
-      ...(certificates === undefined ? [] : controlPlaneCertificates(model, certificates)),
+      ...certificateObjects(model, "control-plane", certificates),
       ...serverConfigMaps(model),
       localService(model),
       ...publishedObjects(model),
       ...networkPolicies(model),
       ...controlPlaneAgentObjects(model, certificates),
-      ...(certificates === undefined ? [] : hostedCertificateObjects(model, certificates)),
+      ...certificateObjects(model, "hosted", certificates),
       ...hostedAgentObjects(model, certificates),
       ...connectionCheckerObjects(model),
       ...aggregatedApiObjects(model),

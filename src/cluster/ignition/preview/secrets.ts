@@ -5,11 +5,12 @@ import { redact } from "../../../base/redact/redact.js";
 const DEEPEST = 3;
 
 // Every repetition is bounded: the texts are others' and can have megabytes.
-const PRIVATE_KEY = /-----BEGIN(?: |%20)(?:[A-Z0-9]{1,20}(?: |%20)){0,3}PRIVATE(?: |%20)KEY-----/;
-const PULL_SECRET = /(?:\\?"|%22)auths(?:\\?"|%22)\s{0,20}(?::|%3A)/i;
-const KUBECONFIG = /current-context"?\s{0,20}:|client-key-data|client-certificate-data/;
-const SECRET_OBJECT =
-  /(?:^|\n)[ \t]{0,100}kind:[ \t]{1,20}"?Secret"?[ \t]{0,20}(?:\r?\n|$)|"kind"\s{0,20}:\s{0,20}"Secret"/;
+const SECRETS = {
+  "private key": /-----BEGIN(?: |%20)(?:[A-Z0-9]{1,20}(?: |%20)){0,3}PRIVATE(?: |%20)KEY-----/,
+  "pull secret": /(?:\\?"|%22)auths(?:\\?"|%22)\s{0,20}(?::|%3A)/i,
+  kubeconfig: /current-context"?\s{0,20}:|client-key-data|client-certificate-data/,
+  Secret: /(?:^|\n)[ \t]{0,100}kind:[ \t]{1,20}"?Secret"?[ \t]{0,20}(?:\r?\n|$)|"kind"\s{0,20}:\s{0,20}"Secret"/,
+};
 /** Shorter ones hold no key. */
 const SHORTEST_RUN = 80;
 const TELLING_NAME = /kubeconfig|secret|passw(?:or)?d|token|credential|htpasswd|shadow|\.key$|\.dockerconfigjson$/i;
@@ -23,11 +24,8 @@ export function secretIn(path: string, content: Buffer): string | undefined {
 }
 
 function secretText(text: string, depth: number): string | undefined {
-  if (PRIVATE_KEY.test(text)) return "private key";
-  if (PULL_SECRET.test(text)) return "pull secret";
-  if (KUBECONFIG.test(text)) return "kubeconfig";
-  if (SECRET_OBJECT.test(text)) return "Secret";
-  if (depth === 0) return undefined;
+  const known = Object.entries(SECRETS).find(([, pattern]) => pattern.test(text));
+  if (known !== undefined || depth === 0) return known?.[0];
   for (const run of encodedRuns(text)) {
     const found = secretText(Buffer.from(run, "base64").toString("latin1"), depth - 1);
     if (found !== undefined) return found;

@@ -5,14 +5,14 @@ export interface ServedFetch {
   readonly remote: string;
   readonly pool: string;
   readonly secret: string;
-  readonly worker?: string;
+  readonly worker?: string | undefined;
   /** What the machine claims of itself; it decides nothing, but HyperShift marks the Secret by it. */
   readonly claimed: Claimed;
 }
 
 export interface Claimed {
-  readonly pool?: string;
-  readonly targetConfigVersion?: string;
+  readonly pool?: string | undefined;
+  readonly targetConfigVersion?: string | undefined;
 }
 
 export interface RefusedFetch {
@@ -41,26 +41,14 @@ export class RefusalLimit {
   #all = { count: 0, since: 0 };
 
   allows(remote: string, now: number): boolean {
-    if (!this.#allowsAddress(remote, now)) return false;
-    if (now - this.#all.since >= MINUTE_MS) this.#all = { count: 0, since: now };
-    this.#all.count += 1;
-    return this.#all.count <= ALL_REFUSALS_A_MINUTE;
-  }
-
-  #allowsAddress(remote: string, now: number): boolean {
-    const seen = this.#seen.get(remote);
+    let seen = this.#seen.get(remote);
     if (seen === undefined || now - seen.since >= MINUTE_MS) {
+      seen = { count: 0, since: now };
       this.#seen.delete(remote);
-      if (this.#seen.size >= MAX_ADDRESSES) this.#forgetOldest();
-      this.#seen.set(remote, { count: 1, since: now });
-      return true;
+      if (this.#seen.size >= MAX_ADDRESSES) this.#seen.delete(this.#seen.keys().next().value!);
+      this.#seen.set(remote, seen);
     }
-    seen.count += 1;
-    return seen.count <= REFUSALS_A_MINUTE;
-  }
-
-  #forgetOldest(): void {
-    const oldest = this.#seen.keys().next();
-    if (!oldest.done) this.#seen.delete(oldest.value);
+    if (now - this.#all.since >= MINUTE_MS) this.#all = { count: 0, since: now };
+    return ++seen.count <= REFUSALS_A_MINUTE && ++this.#all.count <= ALL_REFUSALS_A_MINUTE;
   }
 }

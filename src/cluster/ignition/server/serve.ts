@@ -23,13 +23,7 @@ export interface IgnitionServerParts {
   readonly now?: () => number;
 }
 
-export interface RunningIgnitionServer {
-  readonly port: number;
-  readonly address: string;
-  /** In force now. */
-  certificate(): CertificateSet;
-  close(): Promise<void>;
-}
+export type RunningIgnitionServer = Awaited<ReturnType<typeof startIgnitionServer>>;
 
 /** With TLS 1.2 only these; what TLS 1.3 has is of the same kind. */
 const AEAD_SUITES = [
@@ -54,7 +48,7 @@ const CLOSE_GRACE_MS = 10_000;
 export async function startIgnitionServer(
   config: IgnitionServerConfig,
   { tokens, recorder, now = Date.now }: IgnitionServerParts,
-): Promise<RunningIgnitionServer> {
+) {
   const tls = { minVersion: "TLSv1.2" as const, ciphers: AEAD_SUITES, honorCipherOrder: true };
   // Connections that are open keep the certificate they began with.
   const certificate = config.certificates((set) => server.setSecureContext({ ...tls, ...set }));
@@ -75,10 +69,8 @@ export async function startIgnitionServer(
       const about = { at: now(), remote: connectionOf(request.socket)?.remoteHost ?? "", claimed: claimedBy(request) };
       if ("payload" in verdict) {
         const { pool, secret, worker } = verdict.grant;
-        sendPayload(verdict.payload, request, response, () =>
-          recorder.served({ ...about, pool, secret, ...(worker === undefined ? {} : { worker }) }),
-        );
-        return;
+        const onSent = () => recorder.served({ ...about, pool, secret, worker });
+        return sendPayload(verdict.payload, request, response, onSent);
       }
       const { why } = verdict;
       if (why !== undefined && limit.allows(about.remote, about.at)) recorder.refused({ ...about, why });
@@ -95,22 +87,18 @@ export async function startIgnitionServer(
   return {
     port,
     address: joinHostPort(address, port),
+    /** The one in force now. */
     certificate: () => certificate.current,
-    close: async () => {
+    close: async (): Promise<void> => {
       certificate.close();
       await close(server);
     },
   };
 }
 
-function claimedBy({ headers }: IncomingMessage): Claimed {
-  const pool = headers.nodepool;
-  const version = headers.targetconfigversionhash;
-  return {
-    ...(typeof pool === "string" ? { pool } : {}),
-    ...(typeof version === "string" ? { targetConfigVersion: version } : {}),
-  };
-}
+const claimedBy = ({ headers: { nodepool, targetconfigversionhash } }: IncomingMessage): Claimed => ({
+  ...{ pool: nodepool?.toString(), targetConfigVersion: targetconfigversionhash?.toString() },
+});
 
 /** Finishes the answers that are being sent; connections that linger are closed. */
 function close(server: Server): Promise<void> {

@@ -117,15 +117,19 @@ interface TakenApart {
   readonly query: string;
 }
 
+/** Whatever is not printable ASCII nor behind ASCII. */
+const CONTROL = /[^ -~\u0080-\uffff]/;
+/** Known ones are much shorter. */
+const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]{0,99}:/;
+
 /** Undefined for what is no URL. Splits by hand: sources can have megabytes, on which patterns run out of stack. */
 export function takeApart(url: string): TakenApart | undefined {
   const [main, fragment] = split(url, "#");
-  if (hasControl(main) || !wellEscaped(fragment)) return undefined;
+  if (CONTROL.test(main) || !wellEscaped(fragment) || main.startsWith(":")) return undefined;
   if (main === "*") return { scheme: "", opaque: "", query: "" };
-  if (main.startsWith(":")) return undefined;
-  const length = schemeLength(main);
-  const scheme = main.slice(0, length).toLowerCase();
-  const [rest, query] = split(length === 0 ? main : main.slice(length + 1), "?");
+  const [mark = ""] = SCHEME.exec(main) ?? [];
+  const scheme = mark.slice(0, -1).toLowerCase();
+  const [rest, query] = split(main.slice(mark.length), "?");
   if (!rest.startsWith("/")) {
     if (scheme !== "") return { scheme, opaque: rest, query };
     if (split(rest, "/")[0].includes(":")) return undefined;
@@ -142,15 +146,6 @@ function split(text: string, mark: string): [before: string, behind: string] {
   return at === -1 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** 0 when it begins with none. */
-function schemeLength(url: string): number {
-  for (let at = 0; at < url.length; at += 1) {
-    if (url[at] === ":") return at;
-    if (!(at === 0 ? /[A-Za-z]/ : /[A-Za-z0-9+.-]/).test(url[at]!)) return 0;
-  }
-  return 0;
-}
-
 /** The first value of a query's parameter; undefined when it is not there in a readable form. */
 function queryValue(query: string, name: string): string | undefined {
   for (const pair of query.split("&")) {
@@ -163,14 +158,6 @@ function queryValue(query: string, name: string): string | undefined {
 
 const unescaped = (text: string): string =>
   text.replaceAll("+", " ").replace(/%([0-9A-Fa-f]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
-
-function hasControl(text: string): boolean {
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code < 0x20 || code === 0x7f) return true;
-  }
-  return false;
-}
 
 const wellEscaped = (text: string): boolean => !/%(?![0-9A-Fa-f]{2})/.test(text);
 

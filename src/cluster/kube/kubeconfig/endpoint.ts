@@ -1,7 +1,6 @@
 /** Access to the cluster of a kubeconfig's context. Loaded only when there is a kubeconfig. */
 import { FollowedFiles } from "../../../tunnel/pki/followed-files.js";
-import type { KubeCredentials, KubeEndpoint } from "../endpoint.js";
-import { configError, readAccessFile, readTokenFile } from "../endpoint.js";
+import { configError, type KubeEndpoint, readAccessFile, readTokenFile } from "../endpoint.js";
 import { type KubeconfigUser, loadSelection, type Selection } from "./document.js";
 import { execCredentials } from "./exec.js";
 
@@ -15,38 +14,33 @@ export async function kubeconfigEndpoint(paths: string, context = ""): Promise<K
   const read = () => loadSelection(files, context);
   // Checked at each use instead of from time to time.
   const selection = new FollowedFiles<Selection>(files, read, { every: () => () => {} });
-  let access = accessTo(selection.current);
+  let access = credentialsOf(selection.current);
   return {
     get server() {
-      return access.server;
+      return selection.current.cluster.server;
     },
-    credentials() {
-      if (selection.check()) access = accessTo(selection.current);
-      return access.credentials();
+    credentials(areRefused) {
+      if (selection.check()) access = credentialsOf(selection.current);
+      return access(areRefused);
     },
-    refused: () => access.refused(),
   };
 }
 
-function accessTo({ cluster, user }: Selection) {
-  const exec = user.exec === undefined ? undefined : execCredentials(user.exec, cluster);
-  return {
-    server: cluster.server,
-    refused: () => exec?.forget(),
-    async credentials(): Promise<KubeCredentials> {
-      const ca = inline(cluster["certificate-authority-data"], cluster["certificate-authority"], "CA bundle");
-      const cert = inline(user["client-certificate-data"], user["client-certificate"], "client certificate");
-      const key = inline(user["client-key-data"], user["client-key"], "client key");
-      const fromExec = await exec?.current();
-      const authorization = staticAuthorization(user) ?? fromExec?.authorization;
-      const tls = {
-        ...{ ca, cert, key, ...fromExec?.tls },
-        servername: cluster["tls-server-name"] || undefined,
-        rejectUnauthorized: cluster["insecure-skip-tls-verify"] ? false : undefined,
-      };
-      const proxy = cluster["proxy-url"] || undefined;
-      return { headers: { ...(authorization && { authorization }), ...impersonation(user) }, tls, proxy };
-    },
+function credentialsOf({ cluster, user }: Selection): KubeEndpoint["credentials"] {
+  const exec = user.exec && execCredentials(user.exec, cluster);
+  return async (areRefused) => {
+    const ca = inline(cluster["certificate-authority-data"], cluster["certificate-authority"], "CA bundle");
+    const cert = inline(user["client-certificate-data"], user["client-certificate"], "client certificate");
+    const key = inline(user["client-key-data"], user["client-key"], "client key");
+    const fromExec = await exec?.(areRefused);
+    const authorization = staticAuthorization(user) ?? fromExec?.authorization;
+    const tls = {
+      ...{ ca, cert, key, ...fromExec?.tls },
+      servername: cluster["tls-server-name"] || undefined,
+      rejectUnauthorized: cluster["insecure-skip-tls-verify"] ? false : undefined,
+    };
+    const proxy = cluster["proxy-url"] || undefined;
+    return { headers: { ...(authorization && { authorization }), ...impersonation(user) }, tls, proxy };
   };
 }
 

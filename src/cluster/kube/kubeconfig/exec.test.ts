@@ -36,14 +36,12 @@ test("keeps an answer until it expires or the API server refuses it", async () =
   const expirationTimestamp = new Date(clock.date() + 60_000).toISOString();
   const exec = plugin(credential({ token: "t", expirationTimestamp }));
   const credentials = execCredentials(exec, {}, clock);
-  for (let time = 0; time < 3; time++)
-    expect(await credentials.current()).toEqual({ authorization: "Bearer t", tls: {} });
+  for (let time = 0; time < 3; time++) expect(await credentials()).toEqual({ authorization: "Bearer t", tls: {} });
   expect(exec.calls()).toBe(1);
   clock.advance(60_000);
-  await credentials.current();
+  await credentials();
   expect(exec.calls()).toBe(2);
-  credentials.forget();
-  await credentials.current();
+  await credentials(true);
   expect(exec.calls()).toBe(3);
 });
 
@@ -53,7 +51,7 @@ test("tells the plugin about the cluster when the kubeconfig says so", async () 
     extensions: [{ name: "client.authentication.k8s.io/exec", extension: { audience: "x" } }],
   };
   const exec = plugin(credential({ token: "t" }), { provideClusterInfo: true });
-  await execCredentials(exec, cluster).current();
+  await execCredentials(exec, cluster)();
   expect(JSON.parse(asked()[0]!)).toEqual({
     apiVersion,
     kind: "ExecCredential",
@@ -68,20 +66,20 @@ test.each<[string, unknown, RegExp]>([
   ["a certificate alone", credential({ clientCertificateData: "c" }), /a certificate or a key without the other/],
   ["nothing", credential({}), /neither a token nor a certificate/],
 ])("says what is wrong with a plugin that prints %s", async (_, answer, sentence) => {
-  const failure = execCredentials(plugin(answer), {}).current();
+  const failure = execCredentials(plugin(answer), {})();
   await expect(failure).rejects.toThrow(sentence);
   await expect(failure).rejects.not.toThrow(/tellnobody/);
 });
 
 test("says how to install a plugin that is missing, and quotes one that failed", async () => {
   const missing = { apiVersion, command: join(dir, "none"), installHint: "Install it with apt." };
-  await expect(execCredentials(missing, {}).current()).rejects.toThrow(/none failed: .*ENOENT.* Install it with apt\./);
+  await expect(execCredentials(missing, {})()).rejects.toThrow(/none failed: .*ENOENT.* Install it with apt\./);
   const exec = plugin("");
   writeFileSync(exec.command, "#!/bin/sh\necho 'log in first' >&2\nexit 3\n");
-  await expect(execCredentials(exec, {}).current()).rejects.toThrow(/failed: log in first\./);
+  await expect(execCredentials(exec, {})()).rejects.toThrow(/failed: log in first\./);
 });
 
 test("does not start a plugin that has to ask a person when there is no terminal", async () => {
   const exec = { apiVersion, command: "true", interactiveMode: "Always" };
-  await expect(execCredentials(exec, {}).current()).rejects.toThrow(/standard input is not a terminal/);
+  await expect(execCredentials(exec, {})()).rejects.toThrow(/standard input is not a terminal/);
 });

@@ -16,18 +16,15 @@ const LONGEST_MS = 300_000;
 const LONGEST_ANSWER = 1024 * 1024;
 const EXEC_EXTENSION = "client.authentication.k8s.io/exec";
 
-/** Answers are kept until they expire; one without an expiry is kept for the life of the process, as kubectl keeps it. */
+/** Answers are kept until they expire or are refused; one without an expiry is kept for the life of the process, as kubectl keeps it. */
 export function execCredentials(exec: ExecConfig, cluster: KubeconfigCluster, clock: Clock = systemClock) {
   let kept: { readonly credentials: ExecCredentials; readonly until: number } | undefined;
-  return {
-    async current(): Promise<ExecCredentials> {
-      if (kept === undefined || clock.date() >= kept.until) kept = readAnswer(exec, await run(exec, cluster));
-      return kept.credentials;
-    },
-    /** To be called when the API server did not accept the credentials. */
-    forget(): void {
+  return async (areRefused = false): Promise<ExecCredentials> => {
+    if (kept === undefined || areRefused || clock.date() >= kept.until) {
       kept = undefined;
-    },
+      kept = readAnswer(exec, await run(exec, cluster));
+    }
+    return kept.credentials;
   };
 }
 
