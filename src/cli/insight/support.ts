@@ -1,14 +1,6 @@
 /** `drawbridge support`: one archive for a support case, without secrets. */
 import { type SupportManifest, writeBundle } from "../../insight/support/bundle.js";
-import {
-  adminParts,
-  configPart,
-  doctorPart,
-  logPart,
-  platformPart,
-  processesPart,
-  tokensInUse,
-} from "../../insight/support/parts.js";
+import * as parts from "../../insight/support/parts.js";
 import { AdminPort } from "../../insight/watch/admin-port.js";
 import { inGroup, repeated, text, type Values } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
@@ -53,15 +45,15 @@ that a flag named could not be collected. For the bridge of a bootstrap there is
       (url, index) => new AdminPort({ url: new URL(url), token: tokens[index] ?? tokens[0] ?? "", ca }),
     );
     const manifest = await writeBundle({
-      ...{ out, version: VERSION, now: new Date(), secrets: [...tokens, ...(await tokensInUse())] },
+      ...{ out, version: VERSION, now: new Date(), secrets: [...tokens, ...(await parts.tokensInUse())] },
       parts: [
-        platformPart(VERSION),
+        parts.platformPart(VERSION),
         // It asks the process that runs here: those of --admin are in the bundle themselves.
-        doctorPart(doctorSettings(flags, given)),
-        processesPart,
-        ...ports.flatMap(adminParts),
-        ...logFile.map(logPart),
-        ...configFile.map(configPart),
+        parts.doctorPart(doctorSettings(flags, given)),
+        parts.processesPart,
+        ...ports.flatMap(parts.adminParts),
+        ...logFile.map(parts.logPart),
+        ...configFile.map(parts.configPart),
       ],
     });
     return { out, ...manifest };

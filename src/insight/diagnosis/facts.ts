@@ -23,7 +23,7 @@ import type { DoctorRole, ProgramKind } from "./programs.js";
 import type { DeclaredWebhook, listApiServices } from "./rehearsal/calls.js";
 import type { askFrontend, connectedAgents } from "./sources/bridge.js";
 import type { HostedCondition, HostedWorkload } from "./sources/hosted.js";
-import type { ignitionAnswers, NetworkCertificate, PoolContext, PoolState, WaitingRequest } from "./sources/pool.js";
+import type { ignitionAnswers, NetworkCertificate, PoolState, WaitingRequest } from "./sources/pool.js";
 
 export interface Facts {
   /** The time by the clock of the host that is diagnosed. */
@@ -98,8 +98,6 @@ export interface Facts {
   readonly waitingRequests: readonly WaitingRequest[];
   /** The Secret that the cluster network of a hosted control plane waits for. */
   readonly networkCertificate: NetworkCertificate;
-  /** For the repairs that findings offer. */
-  readonly poolContext: PoolContext;
 
   // Of a hosted control plane.
   readonly hostedConfig: HostedConfig;

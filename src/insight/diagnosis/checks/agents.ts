@@ -205,53 +205,58 @@ const agentsAdmitted = bundleCheck("agents-forbidden", "The cluster creates the 
   return cause("certain", `the cluster refuses to create agent pods: ${why}`, remedy, podsForbidden.evidence);
 });
 
-const CRASHING = /CrashLoopBackOff|^Error$|RunContainerError|CreateContainer/;
-const PULLING = /ErrImagePull|ImagePullBackOff|InvalidImageName|ErrImageNeverPull/;
-
-const isWaiting = ({ waiting }: AgentPodState, pattern: RegExp): boolean =>
-  waiting !== undefined && pattern.test(waiting.reason);
-
-function podCause(likelihood: Likelihood, found: readonly AgentPodState[], all: number, what: string, remedy: string) {
-  if (found.length === 0) return undefined;
-  const why = found.find(({ waiting }) => waiting !== undefined)?.waiting;
-  const reason = why === undefined ? "" : ` (${[why.reason, why.message].filter(Boolean).join(": ")})`;
-  const seen = found.slice(0, 3).map((pod) => pod.seen);
-  return cause(likelihood, `${found.length} of ${all} agent pods ${what}${reason}`, remedy, seen);
+/** Why an agent's pod does not run; undefined when it does. */
+function podProblem({ phase, waiting }: AgentPodState): "image" | "crash" | "pending" | undefined {
+  const reason = waiting?.reason ?? "";
+  if (/ErrImagePull|ImagePullBackOff|InvalidImageName|ErrImageNeverPull/.test(reason)) return "image";
+  if (/CrashLoopBackOff|^Error$|RunContainerError|CreateContainer/.test(reason)) return "crash";
+  return phase === "Pending" ? "pending" : undefined;
 }
 
-const agentImages = bundleCheck("agents-image", "The agents' image can be pulled", ({ agentPods }) => {
-  const found = agentPods.filter((pod) => isWaiting(pod, PULLING));
-  const remedy = "Check the image of the DaemonSet konnectivity-agent and the nodes' pull secret and mirrors.";
-  return podCause("certain", found, agentPods.length, "cannot pull their image", remedy);
-});
+interface PodProblem {
+  readonly id: string;
+  readonly about: string;
+  readonly problem: ReturnType<typeof podProblem>;
+  readonly what: string;
+  remedy(bundle: Bundle, found: readonly AgentPodState[]): string;
+}
 
-const agentCrashes = bundleCheck(
-  "agents-crash-loop",
-  "The agents do not end again and again",
-  ({ agentPods, agentLogs }) => {
-    const found = agentPods.filter((pod) => isWaiting(pod, CRASHING));
-    const last = agentLogs.find(({ refusal }) => refusal.last !== undefined)?.refusal.last?.replace(/^\S+ /, "");
-    const remedy =
-      last === undefined
+const podProblems: readonly PodProblem[] = [
+  {
+    ...{ id: "agents-image", about: "The agents' image can be pulled" },
+    ...{ problem: "image", what: "cannot pull their image" },
+    remedy: () => "Check the image of the DaemonSet konnectivity-agent and the nodes' pull secret and mirrors.",
+  },
+  {
+    ...{ id: "agents-crash-loop", about: "The agents do not end again and again" },
+    ...{ problem: "crash", what: "end again and again" },
+    remedy({ agentLogs }) {
+      const last = agentLogs.find(({ refusal }) => refusal.last !== undefined)?.refusal.last?.replace(/^\S+ /, "");
+      return last === undefined
         ? "Read their logs (oc logs --previous); flags and mounted files are the usual reasons."
         : `Correct what the agent complains about: ${last}`;
-    return podCause("certain", found, agentPods.length, "end again and again", remedy);
+    },
   },
-);
-
-const agentsScheduled = bundleCheck(
-  "agents-pending",
-  "The agents' pods are scheduled and have a network",
-  ({ agentPods, seen }) => {
-    const found = agentPods.filter(
-      (pod) => pod.phase === "Pending" && !isWaiting(pod, CRASHING) && !isWaiting(pod, PULLING),
-    );
-    const remedy =
+  {
+    ...{ id: "agents-pending", about: "The agents' pods are scheduled and have a network" },
+    ...{ problem: "pending", what: "are pending" },
+    remedy: ({ seen }, found) =>
       seen.podsUnschedulable.count > 0 || found.some(({ node }) => node === "")
         ? "Look at the nodes: whether any is registered and Ready, and what kubectl describe pod says under Events."
-        : "The pods have a node but no network yet: agents in the pod network start only after the CNI plugin does. Look at the network operator, or use --agent-network host.";
-    return podCause("likely", found, agentPods.length, "are pending", remedy);
+        : "The pods have a node but no network yet: agents in the pod network start only after the CNI plugin does. Look at the network operator, or use --agent-network host.",
   },
+];
+
+const agentsRun = podProblems.map(({ id, about, problem, what, remedy }) =>
+  bundleCheck(id, about, (bundle) => {
+    const found = bundle.agentPods.filter((pod) => podProblem(pod) === problem);
+    if (found.length === 0) return undefined;
+    const why = found.find(({ waiting }) => waiting !== undefined)?.waiting;
+    const reason = why === undefined ? "" : ` (${[why.reason, why.message].filter(Boolean).join(": ")})`;
+    const message = `${found.length} of ${bundle.agentPods.length} agent pods ${what}${reason}`;
+    const seen = found.slice(0, 3).map((pod) => pod.seen);
+    return cause(problem === "pending" ? "likely" : "certain", message, remedy(bundle, found), seen);
+  }),
 );
 
 export const agentAvailable = bundleCheck(
@@ -272,4 +277,4 @@ export const agentAvailable = bundleCheck(
 
 export const certificateChecks = [...certificateTrust, addressCertified, addressOnHost];
 
-export const agentChecks = [agentsAdmitted, agentImages, agentCrashes, agentsScheduled, ...agentReachability];
+export const agentChecks = [agentsAdmitted, ...agentsRun, ...agentReachability];

@@ -5,7 +5,7 @@ import { label, type Node, pathOf } from "../../../cluster/nodes/objects.js";
 import { whyNotReady } from "../../../cluster/nodes/workers/node.js";
 import { defineCheck } from "../check.js";
 import { type CertificateProblem, certificateProblem } from "../host/handshake.js";
-import type { IgnitionAnswer, PoolContext, PoolState, WaitingRequest } from "../sources/pool.js";
+import type { IgnitionAnswer, PoolState, WaitingRequest } from "../sources/pool.js";
 import { approveRequest, copyCertificate } from "../workers/fixes.js";
 
 export const ignitionServer = defineCheck({
@@ -50,13 +50,11 @@ function ignitionProblem({ error, source, status }: IgnitionAnswer): Judgement |
 }
 
 export const requests = defineCheck({
-  ...{ id: "requests", about: "No certificate request waits" },
-  needs: ["poolContext", "poolState", "waitingRequests"],
-  judge({ poolContext, poolState, waitingRequests }) {
-    const found = waitingRequests
-      .filter((request) => concerns(request, poolState))
-      .map((request) => judgeRequest(request, poolContext));
-    return found.length > 0 ? found : [{ ...ok("no certificate request waits"), subject: pathOf(poolState.pool) }];
+  ...{ id: "requests", about: "No certificate request waits", needs: ["poolState", "waitingRequests"] },
+  judge({ poolState, waitingRequests }) {
+    const found = waitingRequests.filter((request) => concerns(request, poolState));
+    if (found.length === 0) return ok("no certificate request waits");
+    return found.map((request) => judgeRequest(request, poolState));
   },
 });
 
@@ -69,7 +67,7 @@ function concerns({ decision: { node, pool } }: WaitingRequest, { isLimited, poo
 /** A running approver needs this long to decide. */
 const YOUNG_MS = 5_000;
 
-function judgeRequest({ ageMs, decision }: WaitingRequest, context: PoolContext): Judgement {
+function judgeRequest({ ageMs, decision }: WaitingRequest, { context }: PoolState): Judgement {
   const { action, explanation, kind, node, request: name, rule } = decision;
   const subject = node || name;
   const code = "DB_NODE_CSR_PENDING" as const;
@@ -134,13 +132,11 @@ function judgeNode(name: string, node: Node | undefined): Judgement {
  */
 export const networkCertificate = defineCheck({
   ...{ id: "ovn-certificate", about: "The cluster network's certificate is beside the control plane" },
-  needs: ["networkCertificate", "poolContext", "poolState"],
-  judge({ networkCertificate: certificate, poolContext, poolState }) {
+  needs: ["networkCertificate", "poolState"],
+  judge({ networkCertificate: certificate, poolState }) {
     const { from, inside, outside, to } = certificate;
-    const subject = pathOf(poolState.pool);
-    if (outside !== undefined) return { ...ok(`the Secret ${pathOf(to)} is there`), subject };
-    if (inside === undefined)
-      return { ...skipped(`the hosted cluster has no Secret ${pathOf(from)} to be copied`), subject };
+    if (outside !== undefined) return ok(`the Secret ${pathOf(to)} is there`);
+    if (inside === undefined) return skipped(`the hosted cluster has no Secret ${pathOf(from)} to be copied`);
     const waiting = nodesOf(poolState).flatMap(([name, node]) => (node && whyNotReady(node) !== "" ? [name] : []));
     const cluster = poolState.object.spec?.clusterName;
     return {
@@ -151,7 +147,7 @@ export const networkCertificate = defineCheck({
         `management cluster: Secret ${pathOf(to)} is not`,
         ...(waiting.length === 0 ? [] : [`not Ready: ${waiting.join(", ")}`]),
       ),
-      ...{ subject, fix: copyCertificate(poolContext, certificate, inside) },
+      fix: copyCertificate(poolState.context, certificate, inside),
     };
   },
 });

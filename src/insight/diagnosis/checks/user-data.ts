@@ -5,13 +5,7 @@ import { ROTATE_AFTER_MS, readTokenSecret } from "../../../cluster/nodes/token/t
 import { readUserData } from "../../../cluster/nodes/token/user-data.js";
 import { poolReport } from "../../../cluster/nodes/workers/status.js";
 import { defineCheck } from "../check.js";
-import {
-  type PoolContext,
-  type PoolState,
-  readPointer,
-  type UserDataPointer,
-  type WorkerState,
-} from "../sources/pool.js";
+import { type PoolState, readPointer, type UserDataPointer, type WorkerState } from "../sources/pool.js";
 import { rewriteUserData } from "../workers/fixes.js";
 
 export const payload = defineCheck({
@@ -30,16 +24,15 @@ export const payload = defineCheck({
           : `pool ${subject} has no token Secret for its configuration ${hash}`;
       const remedy = `See that the pool's controller runs; drawbridge nodepool status ${pool.name} shows every condition.`;
       const isHandled = (object.status?.conditions ?? []).length > 0;
-      return { ...coded(code, message, ...complaints), subject, ...(isHandled ? {} : { remedy }) };
+      return { ...coded(code, message, ...complaints), ...(isHandled ? {} : { remedy }) };
     }
-    const name = nameOf(tokenSecret);
     const problem = payloadProblem(tokenSecret, `pool ${subject}`);
-    if (problem !== undefined) return { ...problem, subject, evidence: [...problem.evidence, ...complaints] };
+    if (problem !== undefined) return { ...problem, evidence: [...problem.evidence, ...complaints] };
     if (complaints.length > 0) {
       const message = `pool ${subject} is served, but its controller complains: ${complaints[0]}`;
-      return { ...coded(code, message, ...complaints), subject, state: "warning" as const };
+      return { ...coded(code, message, ...complaints), state: "warning" as const };
     }
-    return { ...ok(`the payload of ${subject} is made`, name), subject };
+    return ok(`the payload of ${subject} is made`, nameOf(tokenSecret));
   },
 });
 
@@ -60,13 +53,10 @@ export function payloadProblem(secret: Secret, whose: string): Judgement | undef
 const nameOf = ({ metadata }: Secret) => `Secret ${metadata?.namespace}/${metadata?.name}`;
 
 export const userData = defineCheck({
-  ...{ id: "user-data", about: "User data has a token that is good", needs: ["poolContext", "poolState"] },
-  judge: ({ poolContext, poolState }) => [
-    ...(poolState.isLimited ? [] : [{ ...judgePool(poolState), subject: pathOf(poolState.pool) }]),
-    ...poolState.workers.map((worker) => ({
-      ...judgeWorker(poolState, worker, poolContext),
-      subject: worker.worker.name,
-    })),
+  ...{ id: "user-data", about: "User data has a token that is good", needs: ["poolState"] },
+  judge: ({ poolState }) => [
+    ...(poolState.isLimited ? [] : [judgePool(poolState)]),
+    ...poolState.workers.map((one) => ({ ...judgeWorker(poolState, one), subject: one.worker.name })),
   ],
 });
 
@@ -80,7 +70,7 @@ function judgePool(state: PoolState): Judgement {
   return { ...found, message: `${name}: ${found.message}`, remedy };
 }
 
-function judgeWorker(state: PoolState, of: WorkerState, context: PoolContext): Judgement {
+function judgeWorker(state: PoolState, of: WorkerState): Judgement {
   const { file, node, userData: text, worker } = of;
   if (node !== undefined) return skipped(`${worker.name} has joined and needs its user data no more`);
   // Its token was revoked on purpose.
@@ -94,7 +84,7 @@ function judgeWorker(state: PoolState, of: WorkerState, context: PoolContext): J
     ...found,
     message: `the user data of ${worker.name}: ${found.message}`,
     evidence: [file, ...found.evidence],
-    fix: rewriteUserData(context, of),
+    fix: rewriteUserData(state.context, of),
   };
 }
 

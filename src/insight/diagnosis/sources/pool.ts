@@ -69,7 +69,6 @@ export function poolSource(context: PoolContext, pool: ObjectName, names: readon
   const { clusters, isHosted } = context;
   return {
     poolState: () => readPool(context, pool, names),
-    poolContext: () => context,
     ignitionAnswers: async (facts) => ignitionAnswers(await facts.get("poolState")),
     async waitingRequests(facts) {
       const { now } = await facts.get("poolState");
@@ -94,7 +93,8 @@ export function poolSource(context: PoolContext, pool: ObjectName, names: readon
   };
 }
 
-async function readPool({ clusters, now, store }: PoolContext, pool: ObjectName, names: readonly string[]) {
+async function readPool(context: PoolContext, pool: ObjectName, names: readonly string[]) {
+  const { clusters, now, store } = context;
   const { hash, object } = await poolHash(clusters.pools, pool);
   const controlPlane = controlPlaneNamespace({ namespace: pool.namespace, name: object.spec?.clusterName ?? "" });
   const secrets = await secretsOf(clusters.pools, pool, [pool.namespace, controlPlane]);
@@ -113,6 +113,8 @@ async function readPool({ clusters, now, store }: PoolContext, pool: ObjectName,
   });
   return {
     ...{ pool, object, controlPlane, nodes, now: now() },
+    /** For the repairs that findings offer. */
+    context,
     /** Empty: the pool has no configuration yet. */
     hash,
     /** Whether only these workers are asked about. */
