@@ -87,15 +87,6 @@ describe("the queue of pools", () => {
     await eventually(() => expect(done).toEqual(["a", "a", "a"]));
   });
 
-  test("keeps no more keys than its bound, and reports when some were left out", async () => {
-    let overflows = 0;
-    start({ most: 2, onOverflow: () => overflows++ });
-    for (const key of ["a", "b", "c", "d"]) queue.add(key);
-    expect(queue.length).toBe(2);
-    await eventually(() => expect(overflows).toBe(1));
-    expect(done).toEqual(["a", "b"]);
-  });
-
   test("starts nothing after it was stopped", async () => {
     queue.add("a");
     await queue.stop();

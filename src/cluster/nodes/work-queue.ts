@@ -1,4 +1,7 @@
-/** A queue of keys. Each waits once however often it is added, one is worked on at a time, and failures are retried with growing delays. */
+/**
+ * A queue of keys, which name objects that are in memory anyway. Each waits once however often it is added, one is worked on
+ * at a time, and failures are retried with growing delays.
+ */
 import type { Clock } from "../../base/clock.js";
 
 /** When a key is worked on next. */
@@ -14,14 +17,10 @@ export interface WorkQueueOptions {
   readonly work: (key: string) => Promise<WorkOutcome>;
   /** The delay after a failure grows from a second to this. */
   readonly longestDelayMs?: number;
-  /** More keys than this are not kept: `onOverflow` is called once the others are done. */
-  readonly most?: number;
-  readonly onOverflow?: () => void;
 }
 
 const FIRST_DELAY_MS = 1000;
 const DEFAULT_LONGEST_DELAY_MS = 10_000;
-const DEFAULT_MOST = 10_000;
 /** Longer timers overflow. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
@@ -31,7 +30,6 @@ export class WorkQueue {
   readonly #timers = new Map<string, () => void>();
   readonly #failures = new Map<string, number>();
   #running: Promise<void> | undefined;
-  #overflowed = false;
   #stopped = false;
 
   constructor(options: WorkQueueOptions) {
@@ -46,10 +44,6 @@ export class WorkQueue {
   /** Works on the key soon: its delay ends, its count of failures stays. */
   add(key: string): void {
     if (this.#stopped) return;
-    if (this.#waiting.size >= (this.#options.most ?? DEFAULT_MOST) && !this.#waiting.has(key)) {
-      this.#overflowed = true;
-      return;
-    }
     this.#cancel(key);
     this.#waiting.add(key);
     this.#running ??= this.#run().finally(() => {
@@ -78,12 +72,7 @@ export class WorkQueue {
     await Promise.resolve();
     while (!this.#stopped) {
       const [key] = this.#waiting;
-      if (key === undefined) {
-        if (!this.#overflowed) return;
-        this.#overflowed = false;
-        this.#options.onOverflow?.();
-        continue;
-      }
+      if (key === undefined) return;
       this.#waiting.delete(key);
       this.#settle(key, await this.#work(key));
     }

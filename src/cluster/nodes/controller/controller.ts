@@ -34,7 +34,6 @@ export interface PoolControllerOptions {
   /** A pass over everything is made after this long even without a change. */
   readonly resyncMs?: number;
   readonly silenceMs?: number;
-  readonly mostQueued?: number;
   /** Whether the Ignition server's certificate is issued here. */
   readonly issuesCertificate?: boolean;
   readonly onIssued?: (sentence: string) => void;
@@ -73,8 +72,6 @@ export class PoolController {
     this.#queue = new WorkQueue({
       clock: this.#clock,
       work: (key) => this.#pass(key),
-      onOverflow: () => this.lookAtAll(),
-      ...(options.mostQueued === undefined ? {} : { most: options.mostQueued }),
     });
     this.#pools = this.#watched<NodePool>("NodePool");
     this.#configMaps = this.#watched<ConfigMap>("ConfigMap");

@@ -74,8 +74,8 @@ export function countRecentPending(requests: Iterable<SigningRequest>, now: numb
 }
 
 function apply<Context extends RequestContext>(rules: Rules<Context>, of: Context) {
-  const own = Object.entries(rules).filter(([, { kinds }]) => kinds?.includes(of.kind) ?? true);
-  return own.map(([rule, { check, demands, yields = false }]) => {
+  const own = Object.entries(rules).filter(([, { kinds }]) => kinds.includes(of.kind));
+  return own.map(([rule, { check, demands, yields }]) => {
     const found = check(of);
     return { rule, demands, yields, objection: typeof found === "string" ? { why: found } : found };
   });

@@ -24,10 +24,10 @@ interface Objection {
 interface RequestRule<Context> {
   /** What the rule demands, for `csr explain`. */
   readonly demands: string;
-  /** Which requests it is for; all of them if undefined. */
-  readonly kinds?: readonly RequestKind[];
+  /** Which requests it is for. */
+  readonly kinds: readonly RequestKind[];
   /** Whether a person may decide otherwise with `csr approve --despite`. */
-  readonly yields?: true;
+  readonly yields: boolean;
   /** Undefined when the request is in order, or when another rule objects to what this one would need. */
   readonly check: (of: Context) => string | Objection | undefined;
 }
@@ -42,27 +42,7 @@ export function mostPending({ inventory, nodes }: Pick<ClusterState, "inventory"
   return Math.max(inventory.workers.size, nodes.size) + BRAKE_MARGIN;
 }
 
-/** Rules for every request, also for one that cannot be read. */
-export const firstRules: Rules<RequestContext> = {
-  [BRAKE_RULE]: {
-    demands: `there are at most ${BRAKE_MARGIN} more young requests than machines`,
-    yields: true,
-    check: (of) => {
-      const { recentPending } = of;
-      const most = mostPending(of);
-      if (recentPending <= most) return undefined;
-      return `${recentPending} requests are pending and ${most} would be plausible: somebody floods, so nothing is approved`;
-    },
-  },
-  "request-readable": {
-    demands: "the request is one PKCS #10 request in PEM",
-    check: ({ facts, unreadable }) => (facts === undefined ? unreadable : undefined),
-  },
-};
-
-const GROUP = "system:nodes";
-const GOOD_KEY = /^P-(256|384|521)$|^RSA-(2048|3072|4096)$/;
-
+const ALL: readonly RequestKind[] = ["client", "renewal", "serving"];
 /** A machine's first certificate, which every machine requests with the same credential. */
 const FIRST: readonly RequestKind[] = ["client"];
 const CLIENT: readonly RequestKind[] = ["client", "renewal"];
@@ -70,130 +50,125 @@ const SERVING: readonly RequestKind[] = ["serving"];
 /** Requests that a node makes itself. */
 const BY_NODE: readonly RequestKind[] = ["renewal", "serving"];
 
+const rule =
+  (yields: boolean) =>
+  <Context>(
+    kinds: readonly RequestKind[],
+    demands: string,
+    check: RequestRule<Context>["check"],
+  ): RequestRule<Context> => ({ demands, kinds, yields, check });
+const strict = rule(false);
+const yielding = rule(true);
+
+/** Rules for every request, also for one that cannot be read. */
+export const firstRules: Rules<RequestContext> = {
+  [BRAKE_RULE]: yielding(ALL, `there are at most ${BRAKE_MARGIN} more young requests than machines`, (of) => {
+    const { recentPending } = of;
+    const most = mostPending(of);
+    if (recentPending <= most) return undefined;
+    return `${recentPending} requests are pending and ${most} would be plausible: somebody floods, so nothing is approved`;
+  }),
+  "request-readable": strict(ALL, "the request is one PKCS #10 request in PEM", ({ facts, unreadable }) =>
+    facts === undefined ? unreadable : undefined,
+  ),
+};
+
+const GROUP = "system:nodes";
+const GOOD_KEY = /^P-(256|384|521)$|^RSA-(2048|3072|4096)$/;
+
 /** Rules in order: of those that a request breaks, the first is reported. */
 export const requestRules: Rules<ReadableRequest> = {
   // The signer would refuse most of the following, but only after an approval.
-  "request-signature": {
-    demands: "the request is signed with the key it asks a certificate for",
-    check: ({ facts }) =>
-      facts.signatureFits ? undefined : { why: "the signature is not made with the request's key", forgery: true },
-  },
-  "request-key": {
-    demands: "the key is ECDSA on a NIST curve, or RSA with 2048 to 4096 bits",
-    check: ({ facts }) => (GOOD_KEY.test(facts.key) ? undefined : `the key is ${facts.key}`),
-  },
-  "subject-name": {
-    demands: "the subject has one common name, system:node: and a node name",
-    check: ({ facts, nodeName }) => {
+  "request-signature": strict(ALL, "the request is signed with the key it asks a certificate for", ({ facts }) =>
+    facts.signatureFits ? undefined : { why: "the signature is not made with the request's key", forgery: true },
+  ),
+  "request-key": strict(ALL, "the key is ECDSA on a NIST curve, or RSA with 2048 to 4096 bits", ({ facts }) =>
+    GOOD_KEY.test(facts.key) ? undefined : `the key is ${facts.key}`,
+  ),
+  "subject-name": strict(
+    ALL,
+    "the subject has one common name, system:node: and a node name",
+    ({ facts, nodeName }) => {
       if (facts.commonNames.length !== 1) return `the subject has ${facts.commonNames.length} common names`;
       const [name] = facts.commonNames;
       if (!name!.startsWith(NODE_USER_PREFIX)) return `the common name ${JSON.stringify(name)} is not a node's`;
       return isNodeName(nodeName) ? undefined : `${JSON.stringify(nodeName)} is not a name a node can have`;
     },
-  },
-  "subject-group": {
-    demands: `the subject's only organization is ${GROUP}`,
-    check: ({ facts }) => {
-      const extra = facts.organizations.filter((name) => name !== GROUP);
-      // A certificate's organizations are the groups its holder belongs to.
-      if (extra.length > 0) return { why: `the subject asks for membership in ${extra.join(", ")}`, forgery: true };
-      return facts.organizations.length === 1 ? undefined : `the subject must have the organization ${GROUP} once`;
-    },
-  },
-  "subject-parts": {
-    demands: "the subject has no other parts",
-    check: ({ facts }) => listed(facts.otherSubjectParts, (parts) => `the subject also has ${parts}`),
-  },
-  extensions: {
-    demands: "no extension is asked for but names",
-    check: ({ facts }) => listed(facts.otherExtensions, (extensions) => `it asks for the extensions ${extensions}`),
-  },
-  usages: {
-    demands: "the usages are exactly a kubelet's",
-    check: ({ facts, kind, request }) => {
-      const needed = ["digital signature", kind === "serving" ? "server auth" : "client auth"];
-      const asked = request.spec?.usages ?? [];
-      // Kubelets add it to an RSA key, and the signer takes either.
-      const allowed = [...needed, ...(facts.key.startsWith("RSA") ? ["key encipherment"] : [])];
-      const fits = needed.every((one) => asked.includes(one)) && asked.every((one) => allowed.includes(one));
-      if (fits && new Set(asked).size === asked.length) return undefined;
-      return `the usages are ${asked.join(", ") || "missing"}`;
-    },
-  },
-  "name-reserved": {
-    demands: "no name is one of the control plane's",
-    check: ({ facts, nodeName, policy }) => {
-      const names = [nodeName, ...facts.dnsNames].filter((name) => isReservedName(name, policy.reservedNames));
-      return listed(names, (reserved) => `${reserved} belongs to the control plane`);
-    },
-  },
-  "client-names": {
-    demands: "a client certificate is for no DNS name, address or other name",
-    kinds: CLIENT,
-    check: ({ facts: { dnsNames, ipAddresses, otherNames } }) =>
+  ),
+  "subject-group": strict(ALL, `the subject's only organization is ${GROUP}`, ({ facts }) => {
+    const extra = facts.organizations.filter((name) => name !== GROUP);
+    // A certificate's organizations are the groups its holder belongs to.
+    if (extra.length > 0) return { why: `the subject asks for membership in ${extra.join(", ")}`, forgery: true };
+    return facts.organizations.length === 1 ? undefined : `the subject must have the organization ${GROUP} once`;
+  }),
+  "subject-parts": strict(ALL, "the subject has no other parts", ({ facts }) =>
+    listed(facts.otherSubjectParts, (parts) => `the subject also has ${parts}`),
+  ),
+  extensions: strict(ALL, "no extension is asked for but names", ({ facts }) =>
+    listed(facts.otherExtensions, (extensions) => `it asks for the extensions ${extensions}`),
+  ),
+  usages: strict(ALL, "the usages are exactly a kubelet's", ({ facts, kind, request }) => {
+    const needed = ["digital signature", kind === "serving" ? "server auth" : "client auth"];
+    const asked = request.spec?.usages ?? [];
+    // Kubelets add it to an RSA key, and the signer takes either.
+    const allowed = [...needed, ...(facts.key.startsWith("RSA") ? ["key encipherment"] : [])];
+    const fits = needed.every((one) => asked.includes(one)) && asked.every((one) => allowed.includes(one));
+    if (fits && new Set(asked).size === asked.length) return undefined;
+    return `the usages are ${asked.join(", ") || "missing"}`;
+  }),
+  "name-reserved": strict(ALL, "no name is one of the control plane's", ({ facts, nodeName, policy }) => {
+    const names = [nodeName, ...facts.dnsNames].filter((name) => isReservedName(name, policy.reservedNames));
+    return listed(names, (reserved) => `${reserved} belongs to the control plane`);
+  }),
+  "client-names": strict(
+    CLIENT,
+    "a client certificate is for no DNS name, address or other name",
+    ({ facts: { dnsNames, ipAddresses, otherNames } }) =>
       listed([...dnsNames, ...ipAddresses, ...otherNames], (names) => `it asks for the names ${names}`),
-  },
-  "bootstrap-identity": {
-    demands: "it was filed with the bootstrap credential, user and groups exactly",
-    kinds: FIRST,
-    check: ({ policy, request }) => {
+  ),
+  "bootstrap-identity": strict(
+    FIRST,
+    "it was filed with the bootstrap credential, user and groups exactly",
+    ({ policy, request }) => {
       const { username = "", groups = [] } = request.spec ?? {};
       if (username !== policy.bootstrapUser)
         return `it was filed by ${username || "nobody"}, not by ${policy.bootstrapUser}`;
       if (isSameSet(groups, policy.bootstrapGroups)) return undefined;
       return `its groups are ${groups.join(", ")}, not ${policy.bootstrapGroups.join(", ")}`;
     },
-  },
-  expected: {
-    demands: "the inventory lists a worker of that name",
-    kinds: FIRST,
-    yields: true,
-    check: ({ nodeName, worker }) =>
-      worker === undefined && nodeName !== "" ? `nobody expects ${nodeName}` : undefined,
-  },
-  window: {
-    demands: "it was filed between the worker's notBefore and its deadline",
-    kinds: FIRST,
-    yields: true,
-    check: ({ request, worker }) => {
-      if (worker === undefined) return undefined;
-      const created = createdAt(request);
-      if (created > worker.notBefore - SKEW_MS && created < worker.deadline) return undefined;
-      const [from, to] = [worker.notBefore, worker.deadline].map((time) => new Date(time).toISOString());
-      return `it was filed at ${request.metadata?.creationTimestamp}, and ${worker.name} is expected from ${from} to ${to}`;
-    },
-  },
-  "not-joined": {
-    demands: "the worker has not joined before",
-    kinds: FIRST,
-    yields: true,
-    check: ({ nodeName, remembered, worker }) =>
-      remembered?.joinedAt !== undefined || worker?.joined
-        ? `${nodeName} has joined already; a machine that replaces it needs a name of its own`
-        : undefined,
-  },
-  "node-absent": {
-    demands: "no node has that name",
-    kinds: FIRST,
-    yields: true,
-    check: ({ node, nodeName }) => (node === undefined ? undefined : `there is a node ${nodeName}`),
-  },
-  "single-client": {
-    demands: "no other first certificate was approved for the worker in the last quarter of an hour",
-    kinds: FIRST,
-    yields: true,
-    check: ({ nodeName, now, remembered, request }) => {
+  ),
+  expected: yielding(FIRST, "the inventory lists a worker of that name", ({ nodeName, worker }) =>
+    worker === undefined && nodeName !== "" ? `nobody expects ${nodeName}` : undefined,
+  ),
+  window: yielding(FIRST, "it was filed between the worker's notBefore and its deadline", ({ request, worker }) => {
+    if (worker === undefined) return undefined;
+    const created = createdAt(request);
+    if (created > worker.notBefore - SKEW_MS && created < worker.deadline) return undefined;
+    const [from, to] = [worker.notBefore, worker.deadline].map((time) => new Date(time).toISOString());
+    return `it was filed at ${request.metadata?.creationTimestamp}, and ${worker.name} is expected from ${from} to ${to}`;
+  }),
+  "not-joined": yielding(FIRST, "the worker has not joined before", ({ nodeName, remembered, worker }) =>
+    remembered?.joinedAt !== undefined || worker?.joined
+      ? `${nodeName} has joined already; a machine that replaces it needs a name of its own`
+      : undefined,
+  ),
+  "node-absent": yielding(FIRST, "no node has that name", ({ node, nodeName }) =>
+    node === undefined ? undefined : `there is a node ${nodeName}`,
+  ),
+  "single-client": yielding(
+    FIRST,
+    "no other first certificate was approved for the worker in the last quarter of an hour",
+    ({ nodeName, now, remembered, request }) => {
       const earlier = remembered?.client;
       if (earlier === undefined || earlier.request === requestName(request)) return undefined;
       if (now - earlier.at > RETRY_AFTER_MS) return undefined;
       return `${earlier.request} was approved for ${nodeName} at ${new Date(earlier.at).toISOString()}`;
     },
-  },
-  claim: {
-    demands: "a machine of the pool fetched its configuration, if that is asked for",
-    kinds: FIRST,
-    yields: true,
-    check: ({ claims, nodeName, now, policy, poolName, worker }) => {
+  ),
+  claim: yielding(
+    FIRST,
+    "a machine of the pool fetched its configuration, if that is asked for",
+    ({ claims, nodeName, now, policy, poolName, worker }) => {
       if (!policy.needsClaim || worker === undefined) return undefined;
       // A claim that names a worker speaks for that worker only.
       const isClaimed = claims.some(
@@ -204,61 +179,42 @@ export const requestRules: Rules<ReadableRequest> = {
       );
       return isClaimed ? undefined : `nobody was seen fetching the configuration of ${poolName} for ${nodeName}`;
     },
-  },
-  "pool-size": {
-    demands: "the pool has room: its replicas and the surge",
-    kinds: FIRST,
-    yields: true,
-    check: (of) => {
-      if (of.pool === undefined) return undefined;
-      const most = (of.pool.replicas ?? of.pool.workers) + of.policy.surge;
-      const taken = occupants(of);
-      taken.delete(of.nodeName);
-      if (taken.size < most) return undefined;
-      return `${of.poolName} may have ${most} nodes and has ${taken.size}, counting those that are on their way`;
-    },
-  },
-  "node-identity": {
-    demands: "the node it names filed it itself",
-    kinds: BY_NODE,
-    check: ({ nodeName, request }) => {
-      if (nodeName === "") return undefined;
-      const { username = "", groups = [] } = request.spec ?? {};
-      const name = NODE_USER_PREFIX + nodeName;
-      if (username !== name) return { why: `${username || "nobody"} asks for a certificate of ${name}`, forgery: true };
-      const missing = [GROUP, "system:authenticated"].filter((group) => !groups.includes(group));
-      return listed(missing, (names) => `${username} is not in ${names}`);
-    },
-  },
-  "known-node": {
-    demands: "the approver approved the node, or the inventory says that it has joined",
-    kinds: BY_NODE,
-    yields: true,
-    check: ({ nodeName, remembered, worker }) =>
+  ),
+  "pool-size": yielding(FIRST, "the pool has room: its replicas and the surge", (of) => {
+    if (of.pool === undefined) return undefined;
+    const most = (of.pool.replicas ?? of.pool.workers) + of.policy.surge;
+    const taken = occupants(of);
+    taken.delete(of.nodeName);
+    if (taken.size < most) return undefined;
+    return `${of.poolName} may have ${most} nodes and has ${taken.size}, counting those that are on their way`;
+  }),
+  "node-identity": strict(BY_NODE, "the node it names filed it itself", ({ nodeName, request }) => {
+    if (nodeName === "") return undefined;
+    const { username = "", groups = [] } = request.spec ?? {};
+    const name = NODE_USER_PREFIX + nodeName;
+    if (username !== name) return { why: `${username || "nobody"} asks for a certificate of ${name}`, forgery: true };
+    const missing = [GROUP, "system:authenticated"].filter((group) => !groups.includes(group));
+    return listed(missing, (names) => `${username} is not in ${names}`);
+  }),
+  "known-node": yielding(
+    BY_NODE,
+    "the approver approved the node, or the inventory says that it has joined",
+    ({ nodeName, remembered, worker }) =>
       nodeName === "" || remembered?.client !== undefined || remembered?.joinedAt !== undefined || worker?.joined
         ? undefined
         : `${nodeName} was not approved by this approver`,
-  },
-  "node-present": {
-    demands: "the node exists",
-    kinds: BY_NODE,
-    yields: true,
-    check: ({ node, nodeName }) => (node === undefined && nodeName !== "" ? `there is no node ${nodeName}` : undefined),
-  },
-  "serving-names": {
-    demands: "it asks for DNS names and addresses only, and for at least one",
-    kinds: SERVING,
-    check: ({ facts }) => {
-      if (facts.otherNames.length > 0) return `it asks for ${facts.otherNames.join(", ")}`;
-      return facts.dnsNames.length + facts.ipAddresses.length === 0 ? "it asks for no name at all" : undefined;
-    },
-  },
-  "serving-owner": {
-    demands:
-      "no name or address belongs to another worker, another Node or a certificate that was approved for another",
-    kinds: SERVING,
-    yields: true,
-    check: (of) => {
+  ),
+  "node-present": yielding(BY_NODE, "the node exists", ({ node, nodeName }) =>
+    node === undefined && nodeName !== "" ? `there is no node ${nodeName}` : undefined,
+  ),
+  "serving-names": strict(SERVING, "it asks for DNS names and addresses only, and for at least one", ({ facts }) => {
+    if (facts.otherNames.length > 0) return `it asks for ${facts.otherNames.join(", ")}`;
+    return facts.dnsNames.length + facts.ipAddresses.length === 0 ? "it asks for no name at all" : undefined;
+  }),
+  "serving-owner": yielding(
+    SERVING,
+    "no name or address belongs to another worker, another Node or a certificate that was approved for another",
+    (of) => {
       if (of.nodeName === "") return undefined;
       const taken = namesOf(of.facts).flatMap((name) => {
         const whose = ownerOf(name, of);
@@ -266,23 +222,21 @@ export const requestRules: Rules<ReadableRequest> = {
       });
       return taken.length === 0 ? undefined : taken.join("; ");
     },
-  },
-  "serving-dns": {
-    demands: "every DNS name is the node's own or in the inventory",
-    kinds: SERVING,
-    yields: true,
-    check: ({ facts, nodeName, remembered, worker }) => {
+  ),
+  "serving-dns": yielding(
+    SERVING,
+    "every DNS name is the node's own or in the inventory",
+    ({ facts, nodeName, remembered, worker }) => {
       // The names of a node whose entry was cleared are compared as a whole.
       if (worker === undefined && remembered?.serving !== undefined) return undefined;
       const extra = facts.dnsNames.filter((name) => name !== nodeName && !worker?.dnsNames.includes(name));
       return listed(extra, (names) => `${names} is not a name of ${nodeName}`);
     },
-  },
-  "serving-ips": {
-    demands: "every address is in the inventory, or all are the node's own and in a network of nodes",
-    kinds: SERVING,
-    yields: true,
-    check: (of) => {
+  ),
+  "serving-ips": yielding(
+    SERVING,
+    "every address is in the inventory, or all are the node's own and in a network of nodes",
+    (of) => {
       const { nodeName, remembered, worker } = of;
       if (worker === undefined && remembered?.serving !== undefined) return undefined;
       const asked = addressesIn(of);
@@ -290,11 +244,11 @@ export const requestRules: Rules<ReadableRequest> = {
       const extra = asked.filter((address) => !worker.ips.includes(address));
       return listed(extra, (addresses) => `${addresses} is not an address of ${nodeName} in the inventory`);
     },
-  },
-  "serving-ip-foreign": {
-    demands: "no address is a loopback, link-local, service, pod or control-plane address",
-    kinds: SERVING,
-    check: (of) => {
+  ),
+  "serving-ip-foreign": strict(
+    SERVING,
+    "no address is a loopback, link-local, service, pod or control-plane address",
+    (of) => {
       const { apiServer, node, policy, worker } = of;
       const asked = addressesIn(of);
       // A machine of the control plane shares its address with the API server that runs on it.
@@ -304,33 +258,31 @@ export const requestRules: Rules<ReadableRequest> = {
       const foreign = asked.filter((address) => UNUSABLE_NETWORKS.has(address) || policy.foreignNetworks.has(address));
       return listed(foreign, (addresses) => `${addresses} can be no node's own`);
     },
-  },
-  "serving-same": {
-    demands: "a renewed certificate is for the same names as before",
-    kinds: SERVING,
-    yields: true,
-    check: ({ facts, nodeName, remembered }) => {
+  ),
+  "serving-same": yielding(
+    SERVING,
+    "a renewed certificate is for the same names as before",
+    ({ facts, nodeName, remembered }) => {
       const before = remembered?.serving?.names;
       const asked = namesOf(facts);
       if (before === undefined || asked.join() === before.join()) return undefined;
       return `${nodeName} had ${before.join(", ")} and now asks for ${asked.join(", ")}`;
     },
-  },
-  "node-pace": {
-    demands: "the node got no other certificate of that kind in the last minute",
-    kinds: BY_NODE,
-    yields: true,
-    check: ({ kind, nodeName, now, remembered, request }) => {
+  ),
+  "node-pace": yielding(
+    BY_NODE,
+    "the node got no other certificate of that kind in the last minute",
+    ({ kind, nodeName, now, remembered, request }) => {
       const earlier = remembered?.[kind];
       if (earlier === undefined || earlier.request === requestName(request)) return undefined;
       if (now - earlier.at >= RATE_WINDOW_MS) return undefined;
       return `${earlier.request} was approved for ${nodeName} less than a minute ago`;
     },
-  },
-  "pool-rate": {
-    demands: "the pool got no more approvals in the last minute than it may",
-    yields: true,
-    check: ({ memory, now, policy, poolName = "", request }) => {
+  ),
+  "pool-rate": yielding(
+    ALL,
+    "the pool got no more approvals in the last minute than it may",
+    ({ memory, now, policy, poolName = "", request }) => {
       const approvals = [...memory.values()]
         .filter(({ pool }) => pool === poolName)
         .flatMap(({ client, serving, renewal }) => [client, serving, renewal])
@@ -339,7 +291,7 @@ export const requestRules: Rules<ReadableRequest> = {
       if (recent < policy.poolRate) return undefined;
       return `${poolName || "no pool"} got ${recent} approvals in the last minute and may have ${policy.poolRate}`;
     },
-  },
+  ),
 };
 
 /** The sentence about these names; undefined when there are none. */

@@ -5,6 +5,7 @@ import { splitHostPort } from "../../../base/address.js";
 import { dataUrlOf } from "../../../base/data-url.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { type Config, type FileEntry, NEWEST, type Unit, versionOf } from "../../ignition/config.js";
+import { fieldsOf } from "../yaml.js";
 
 /** A file that replaces what the machine's image or an earlier config has at its path. */
 export function file(path: string, content: string, mode = 0o644): FileEntry {
@@ -32,20 +33,41 @@ export function configOf({ files = [], sshKeys = [], units = [] }: Parts): Confi
   };
 }
 
-/** Checks a value that is put into a script, unit or configuration as it is. Throws DB_PAYLOAD, which names the field. */
-export function requireForm<T>(field: string, value: T, isSo: (value: T) => boolean, must: string): void {
-  if (!isSo(value)) throw new DrawbridgeError("DB_PAYLOAD", `${field} ${must}, not ${JSON.stringify(value)}`);
+/** The forms of fields whose values are put into a script, unit or configuration as they are. */
+type FieldForms = Readonly<
+  Record<string, { is(value: never): boolean; readonly must: string; readonly usual?: unknown }>
+>;
+type Fields<Forms extends FieldForms> = { readonly [Name in keyof Forms]: Parameters<Forms[Name]["is"]>[0] };
+
+/** The fields of a mapping, with the usual value of each that is missing. Throws for a key that is not known. */
+export function readForms<Forms extends FieldForms>(value: unknown, what: string, forms: Forms): Fields<Forms> {
+  const given = fieldsOf(value ?? {}, what, Object.keys(forms));
+  const fields = Object.entries(forms).map(([name, { usual }]) => [name, given[name] ?? usual]);
+  return requireForms(Object.fromEntries(fields) as Fields<Forms>, what, forms);
 }
+
+/** Throws DB_PAYLOAD, which names the field, for a value that would be something else where it is put. */
+function requireForms<Forms extends FieldForms>(fields: Fields<Forms>, what: string, forms: Forms): Fields<Forms> {
+  for (const [name, { is, must }] of Object.entries(forms)) {
+    const value = fields[name] as never;
+    if (!is(value)) throw new DrawbridgeError("DB_PAYLOAD", `${what}.${name} ${must}, not ${JSON.stringify(value)}`);
+  }
+  return fields;
+}
+
+const isText = (value: unknown): value is string => typeof value === "string";
+const listOf = (is: (text: string) => boolean) => (list: readonly string[]) =>
+  Array.isArray(list) && list.every((item) => isText(item) && is(item));
 
 const LABEL = "[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?";
 const name = new RegExp(`^${LABEL}(?:\\.${LABEL}){0,126}\\.?$`);
 
-export function isAddress(text: string): boolean {
-  return isIP(text) !== 0 && !text.includes("%");
+function isAddress(text: string): boolean {
+  return isText(text) && isIP(text) !== 0 && !text.includes("%");
 }
 
-export function isHost(text: string): boolean {
-  return isAddress(text) || (text.length <= 254 && name.test(text));
+function isHost(text: string): boolean {
+  return isAddress(text) || (isText(text) && text.length <= 254 && name.test(text));
 }
 
 function isPort(port: number): boolean {
@@ -54,54 +76,47 @@ function isPort(port: number): boolean {
 
 /** `host:port`. */
 function isServer(text: string): boolean {
+  if (!isText(text)) return false;
   const split = splitHostPort(text);
   if ("error" in split || (text.startsWith("[") && !isAddress(split.host))) return false;
   return isHost(split.host) && /^[0-9]{1,5}$/.test(split.port) && isPort(Number(split.port));
 }
 
 function isImage(text: string): boolean {
-  return /^[\w.:/@-]+$/.test(text);
+  return isText(text) && /^[\w.:/@-]+$/.test(text);
 }
 
 /** systemd expands % and $ in commands, and divides them at spaces. */
-export function isPlainPath(text: string): boolean {
-  return /^(?:\/[\w.@+-]+)+$/.test(text) && !/\/\.{1,2}(?:\/|$)/.test(text);
+function isPlainPath(text: string): boolean {
+  return isText(text) && /^(?:\/[\w.@+-]+)+$/.test(text) && !/\/\.{1,2}(?:\/|$)/.test(text);
 }
 
 /** A key with a line break would be two, the second with whatever rights it asks for. */
 export function isOneLine(text: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  return text !== "" && !/[\u0000-\u001f\u007f\u0085\u2028\u2029]/.test(text);
+  return isText(text) && text !== "" && !/[\u0000-\u001f\u007f\u0085\u2028\u2029]/.test(text);
 }
+
+export const apiProxyForms = {
+  /** Given to the node's loopback interface. */
+  address: { is: isAddress, must: "must be an IP address", usual: "172.20.0.1" },
+  port: { is: isPort, must: "must be 1 to 65535", usual: 6443 },
+  server: { is: isServer, must: "must be host:port, with a host name or an address and a number" },
+  image: { is: isImage, must: "must be the pull spec of an image" },
+};
 
 /**
  * HAProxy on each node: the node reaches the API at an address that only it has, and HAProxy forwards connections to the API
  * server. Files and units are those of HyperShift.
  */
-export interface ApiProxy {
-  /** Given to the node's loopback interface. */
-  readonly address: string;
-  readonly port: number;
-  /** `host:port` of the API server. */
-  readonly server: string;
-  /** An image with HAProxy. */
-  readonly image: string;
-}
+export type ApiProxy = Fields<typeof apiProxyForms>;
 
 const SET_UP = "/usr/local/bin/setup-apiserver-ip.sh";
 const TEAR_DOWN = "/usr/local/bin/teardown-apiserver-ip.sh";
 const CONFIGURATION = "/etc/kubernetes/apiserver-proxy-config";
 
-/** Throws DB_PAYLOAD for a value that would be something else in a script or in haproxy.cfg. */
-export function requireApiProxy({ address, image, port, server }: ApiProxy): void {
-  requireForm("apiProxy.server", server, isServer, "must be host:port, with a host name or an address and a number");
-  requireForm("apiProxy.address", address, isAddress, "must be an IP address");
-  requireForm("apiProxy.port", port, isPort, "must be 1 to 65535");
-  requireForm("apiProxy.image", image, isImage, "must be the pull spec of an image");
-}
-
 export function apiProxyConfig(proxy: ApiProxy): Config {
-  requireApiProxy(proxy);
+  requireForms(proxy, "apiProxy", apiProxyForms);
   return configOf({
     files: [
       file(SET_UP, script("replace", proxy.address), 0o755),
@@ -185,48 +200,47 @@ function pod({ address, image, port }: ApiProxy): object {
   };
 }
 
-export interface Download {
-  readonly path: string;
-  readonly source: string;
-  /** `sha512-...`. */
-  readonly hash: string;
-}
-
-export interface KubeletOptions {
-  readonly clusterDns: readonly string[];
-  readonly clusterDomain: string;
-  readonly runtime: "containerd" | "crio";
-  readonly cgroupDriver: string;
-  /** Path of the kubelet in the image, or of the download. */
-  readonly binary: string;
-  /** Programs that the image does not have. */
-  readonly downloads: readonly Download[];
-}
-
 export const BOOTSTRAP_KUBECONFIG = "/etc/kubernetes/bootstrap-kubeconfig";
 const AUTHORITY = "/etc/kubernetes/ca.crt";
 const SETTINGS = "/etc/kubernetes/kubelet.yaml";
 
 const sockets = { containerd: "/run/containerd/containerd.sock", crio: "/run/crio/crio.sock" };
 
-/** Throws DB_PAYLOAD for a value that would be something else in a unit or a configuration. */
-export function requireKubeletOptions(options: KubeletOptions): void {
-  const plainPath = "must be an absolute path of letters, digits, dots and dashes";
-  const isDriver = (text: string) => /^(systemd|cgroupfs)$/.test(text);
-  requireForm("kubelet.binary", options.binary, isPlainPath, plainPath);
-  requireForm("kubelet.cgroupDriver", options.cgroupDriver, isDriver, "must be systemd or cgroupfs");
-  requireForm("kubelet.clusterDomain", options.clusterDomain, isHost, "must be a domain");
-  for (const each of options.clusterDns) requireForm("kubelet.clusterDns", each, isAddress, "must be IP addresses");
-  for (const { hash, path, source } of options.downloads) {
-    requireForm("the path of a download", path, isPlainPath, plainPath);
-    requireForm("the source of a download", source, isOneLine, "must be a URL");
-    requireForm("the hash of a download", hash, isOneLine, "must be sha512-... or sha256-...");
-  }
-}
+const plainPath = "must be an absolute path of letters, digits, dots and dashes";
+const isOneOf =
+  <Word extends string>(...words: Word[]) =>
+  (text: Word) =>
+    words.includes(text);
+
+/** A program that the image does not have. Without its hash, the server of the download would decide what runs as root. */
+export const downloadForms = {
+  path: { is: isPlainPath, must: plainPath },
+  source: { is: isOneLine, must: "must be a URL" },
+  hash: { is: isOneLine, must: "must be sha512-... or sha256-..." },
+};
+
+type Download = Fields<typeof downloadForms>;
+
+export const kubeletForms = {
+  clusterDns: { is: listOf(isAddress), must: "must be IP addresses", usual: [] },
+  clusterDomain: { is: isHost, must: "must be a domain", usual: "cluster.local" },
+  runtime: { is: isOneOf("containerd", "crio"), must: "must be containerd or crio", usual: "containerd" },
+  cgroupDriver: { is: isOneOf("systemd", "cgroupfs"), must: "must be systemd or cgroupfs", usual: "systemd" },
+  /** Path of the kubelet in the image, or of the download. */
+  binary: { is: isPlainPath, must: plainPath, usual: "/usr/local/bin/kubelet" },
+  downloads: {
+    is: (all: readonly Download[]) =>
+      Array.isArray(all) && all.every((one) => readForms(one, "a download", downloadForms)),
+    must: "must be a list",
+    usual: [],
+  },
+};
+
+export type KubeletOptions = Fields<typeof kubeletForms>;
 
 /** The config of the profile kubelet, without the credential, which every profile gets in the same way. */
 export function kubeletConfig(options: KubeletOptions, caPem: string): Config {
-  requireKubeletOptions(options);
+  requireForms(options, "kubelet", kubeletForms);
   const { cgroupDriver, downloads, runtime } = options;
   return configOf({
     files: [

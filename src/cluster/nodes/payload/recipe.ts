@@ -5,16 +5,8 @@ import { DrawbridgeError, wrapErrors } from "../../../base/errors/error.js";
 import type { Config } from "../../ignition/config.js";
 import { requireConfig } from "../../ignition/parse.js";
 import { byBytes } from "../hash/pool-hash.js";
-import { fieldsOf, itemsOf, parseKubernetesYaml, readYaml, splitDocuments, textsOf } from "../yaml.js";
-import {
-  type ApiProxy,
-  type Download,
-  isOneLine,
-  type KubeletOptions,
-  requireApiProxy,
-  requireForm,
-  requireKubeletOptions,
-} from "./parts.js";
+import { fieldsOf, parseKubernetesYaml, readYaml, splitDocuments, textsOf } from "../yaml.js";
+import { type ApiProxy, apiProxyForms, isOneLine, type KubeletOptions, kubeletForms, readForms } from "./parts.js";
 
 interface Common {
   readonly apiProxy: ApiProxy | undefined;
@@ -51,7 +43,7 @@ async function recipeOf(text: string, directory: string): Promise<PayloadRecipe>
   const nameOf = (key: keyof typeof usualNames) =>
     textOf(of[key] ?? usualNames[key], key, /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/);
   const common = {
-    apiProxy: apiProxy(of.apiProxy),
+    apiProxy: of.apiProxy === undefined ? undefined : readForms(of.apiProxy, "apiProxy", apiProxyForms),
     sshKeys: sshKeys(of.sshKeys),
     names: {
       bootstrapKubeconfig: nameOf("bootstrapKubeconfig"),
@@ -59,50 +51,10 @@ async function recipeOf(text: string, directory: string): Promise<PayloadRecipe>
       trustBundle: nameOf("trustBundle"),
     },
   };
-  if (profile === "kubelet") return { ...common, profile, kubelet: kubeletOptions(of.kubelet) };
+  if (profile === "kubelet") return { ...common, profile, kubelet: readForms(of.kubelet, "kubelet", kubeletForms) };
   const file = resolve(directory, textOf(of.machineConfig, "machineConfig"));
   const machineConfig = readMachineConfig(await readFile(file, "utf8"), file);
   return { ...common, profile, machineConfig, fips: truth(of.fips, "fips") };
-}
-
-function apiProxy(value: unknown): ApiProxy | undefined {
-  if (value === undefined) return undefined;
-  const of = fieldsOf(value, "apiProxy", ["address", "port", "server", "image"]);
-  const proxy = {
-    address: textOf(of.address ?? "172.20.0.1", "apiProxy.address"),
-    port: (of.port ?? 6443) as number,
-    server: textOf(of.server, "apiProxy.server"),
-    image: textOf(of.image, "apiProxy.image"),
-  };
-  requireApiProxy(proxy);
-  return proxy;
-}
-
-function kubeletOptions(value: unknown): KubeletOptions {
-  const keys = ["clusterDns", "clusterDomain", "runtime", "cgroupDriver", "binary", "downloads"];
-  const of = fieldsOf(value ?? {}, "kubelet", keys);
-  const { runtime = "containerd" } = of;
-  if (runtime !== "containerd" && runtime !== "crio") throw new Error("kubelet.runtime must be containerd or crio");
-  const options = {
-    clusterDns: textsOf(of.clusterDns, "kubelet.clusterDns"),
-    clusterDomain: textOf(of.clusterDomain ?? "cluster.local", "kubelet.clusterDomain"),
-    runtime,
-    cgroupDriver: textOf(of.cgroupDriver ?? "systemd", "kubelet.cgroupDriver"),
-    binary: textOf(of.binary ?? "/usr/local/bin/kubelet", "kubelet.binary"),
-    downloads: itemsOf(of.downloads, "kubelet.downloads").map(download),
-  } as const;
-  requireKubeletOptions(options);
-  return options;
-}
-
-/** The hash is required: without it, the server of the download decides what runs as root. */
-function download(value: unknown): Download {
-  const of = fieldsOf(value, "an entry of kubelet.downloads", ["path", "source", "hash"]);
-  return {
-    path: textOf(of.path, "the path of a download"),
-    source: textOf(of.source, "the source of a download"),
-    hash: textOf(of.hash, "the hash of a download (sha512-... or sha256-...)"),
-  };
 }
 
 function textOf(value: unknown, what: string, form = /./): string {
@@ -112,7 +64,8 @@ function textOf(value: unknown, what: string, form = /./): string {
 
 function sshKeys(value: unknown): readonly string[] {
   const keys = textsOf(value, "sshKeys");
-  for (const key of keys) requireForm("sshKeys", key, isOneLine, "must have one key in one line each");
+  const wrong = keys.find((key) => !isOneLine(key));
+  if (wrong !== undefined) throw new Error(`sshKeys must have one key in one line each, not ${JSON.stringify(wrong)}`);
   return keys;
 }
 

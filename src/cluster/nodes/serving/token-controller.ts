@@ -70,7 +70,6 @@ export class TokenController {
     this.#queue = new WorkQueue({
       clock: this.#clock,
       longestDelayMs: LONGEST_DELAY_MS,
-      most: Number.POSITIVE_INFINITY,
       work: async (name) => {
         try {
           return { next: "at", time: await this.#look(name) };

@@ -27,7 +27,7 @@ export interface FetchAttempt {
   readonly againInMs: number | undefined;
 }
 
-interface FetcherOptions {
+export interface FetcherOptions {
   /** The fetcher stops after this long; a machine would not. */
   readonly timeoutMs: number;
   readonly onAttempt?: (attempt: FetchAttempt) => void;

@@ -1,7 +1,7 @@
 /** The steps of a kubelet before it is a node: it asks for a client certificate, registers itself, and asks for a serving certificate. */
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { type Clock, pause, systemClock } from "../../../base/clock.js";
+import { pause, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import type { makeSigningRequest } from "../../../tunnel/pki/issue.js";
 import type { KubeEndpoint } from "../../kube/endpoint.js";
@@ -18,17 +18,15 @@ import {
   type SigningRequest,
 } from "../csr/signing-request.js";
 import { readYaml } from "../yaml.js";
+import type { FetcherOptions } from "./fetcher.js";
 import type { Tree } from "./simulate.js";
 
-interface JoinOptions {
+interface JoinOptions extends Pick<FetcherOptions, "timeoutMs" | "clock" | "signal"> {
   readonly tree: Tree;
   readonly name: string;
   /** The node's addresses, for its serving certificate. */
   readonly addresses: readonly string[];
-  readonly timeoutMs: number;
   readonly onStep: (sentence: string) => void;
-  readonly clock?: Clock;
-  readonly signal?: AbortSignal;
 }
 
 export type Joined = Awaited<ReturnType<typeof joinCluster>>;

@@ -2,21 +2,16 @@
 import { createHash } from "node:crypto";
 import { chmod, link, lstat, mkdir, readdir, readlink, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
-import type { Clock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf, wrapErrors } from "../../../base/errors/error.js";
 import type { Config, DirectoryEntry, FileEntry, LinkEntry, NodeEntry, Resource, Unit } from "../../ignition/config.js";
 import { requireConfig } from "../../ignition/parse.js";
 import { render } from "../../ignition/render.js";
-import { type FetchAttempt, Fetcher } from "./fetcher.js";
+import { Fetcher, type FetcherOptions } from "./fetcher.js";
 
-interface SimulationOptions {
+interface SimulationOptions extends FetcherOptions {
   /** The pointer config. */
   readonly userData: Buffer | string;
   readonly root: string;
-  readonly timeoutMs: number;
-  readonly onAttempt?: (attempt: FetchAttempt) => void;
-  readonly clock?: Clock;
-  readonly signal?: AbortSignal;
 }
 
 export type Simulated = Awaited<ReturnType<typeof simulateBoot>>;
