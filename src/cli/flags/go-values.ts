@@ -60,13 +60,13 @@ export function parseDuration(text: string): number {
   const parts = amount.match(/(?:[0-9]+\.?[0-9]*|\.[0-9]+)[^.0-9]*/g) ?? [];
   let nanoseconds = 0;
   for (const part of parts) {
-    const [, number, unit = ""] = /^([.0-9]+)(.*)$/s.exec(part)!;
+    const [, whole, fraction, unit = ""] = /^([0-9]*)(\.?[0-9]*)(.*)$/s.exec(part)!;
     if (unit === "") throw new Error(`time: missing unit in duration ${quote(text)}`);
     if (!Object.hasOwn(NANOSECONDS, unit)) {
       throw new Error(`time: unknown unit ${quote(unit)} in duration ${quote(text)}`);
     }
-    // 1.000001 * 1e6 is a little less than it should be.
-    nanoseconds += Math.trunc(Number(number) * NANOSECONDS[unit]! + 1e-3);
+    // 0.000001 * 1e6 may be a little less than it should be.
+    nanoseconds += Number(whole) * NANOSECONDS[unit]! + Math.trunc(Number(`0${fraction}`) * NANOSECONDS[unit]! + 1e-3);
   }
   // Go holds 63 bits of nanoseconds.
   if (parts.length === 0 || parts.join("") !== amount || nanoseconds >= 2 ** 63) {

@@ -44,7 +44,9 @@ describe.skipIf(!hasGo)("as Go reads them", () => {
   }, 300_000);
 
   test("durations", () => {
-    expectSame("duration", (text) => String(parseDuration(text)));
+    // Beyond 18 years whole milliseconds of nanoseconds are not exact any more.
+    const isExact = (text: string): boolean => !/[0-9]{5}(?:\.[0-9]*)?[hm]|[0-9]{12}/.test(text);
+    expectSame("duration", (text) => String(parseDuration(text)), isExact);
   });
   test("booleans", () => {
     expectSame("boolean", (text) => String(parseBool(text)));
