@@ -28,11 +28,6 @@ export function targetOf(text: string): Target | undefined {
   return port === undefined ? undefined : { host: split.host, port };
 }
 
-export interface SocketOwner {
-  readonly uid: number;
-  readonly gid: number;
-}
-
 /** Octal permissions of a Unix socket: `0770`, `660`. */
 export function parseFileMode(text: string): number {
   if (!/^0?[0-7]{3}$/.test(text)) throw new Error(`socket mode ${text} must be three octal digits, e.g. 0660`);
@@ -40,7 +35,7 @@ export function parseFileMode(text: string): number {
 }
 
 /** Owner of a Unix socket, `uid:gid` in numbers. */
-export function parseOwner(text: string): SocketOwner {
+export function parseOwner(text: string): { uid: number; gid: number } {
   const [, uid, gid] = /^(\d{1,10}):(\d{1,10})$/.exec(text) ?? [];
   const highest = 2 ** 32 - 2;
   if (uid === undefined || gid === undefined || Number(uid) > highest || Number(gid) > highest) {
@@ -53,7 +48,7 @@ export function parseOwner(text: string): SocketOwner {
 export interface ListenerDefaults {
   readonly deleteExisting: boolean;
   readonly fileMode: number;
-  readonly owner: SocketOwner | undefined;
+  readonly owner: ReturnType<typeof parseOwner> | undefined;
   readonly tls: TlsFiles;
 }
 
@@ -150,26 +145,18 @@ export function parseServerAddresses(hosts: readonly string[], defaultPort: numb
   return [...servers.values()];
 }
 
+const HOST_AND_PORT = /^(?:\[([^\]]*)\]|([^\s/\\@:[\]?#]+))(?::(.*))?$/s;
+
 function parseServerAddress(text: string, defaultPort: number): AgentConfig["servers"][number] {
   if (text === "") throw new Error("proxy server host cannot be empty: name the proxy-server in --proxy-server-host");
-  const fault = new Error(`proxy server host ${quote(text)} must be a host or host:port, with IPv6 as [address]:port`);
   if (isIPv6(text)) return { host: text, port: defaultPort };
-  const bracketed = /^\[(.*)\]$/s.exec(text)?.[1];
-  if (bracketed !== undefined) {
-    if (isIPv6(bracketed)) return { host: bracketed, port: defaultPort };
-    throw fault;
+  const [, address = "", name, given] = HOST_AND_PORT.exec(text) ?? [];
+  const host = name ?? (isIPv6(address) ? address : undefined);
+  const port = given === undefined ? defaultPort : parsePort(given);
+  if (host === undefined || port === undefined) {
+    throw new Error(`proxy server host ${quote(text)} must be a host or host:port, with IPv6 as [address]:port`);
   }
-  if (!text.includes(":")) return { host: plainHost(text, fault), port: defaultPort };
-  const split = splitHostPort(text);
-  if ("error" in split) throw fault;
-  const port = parsePort(split.port);
-  if (port === undefined) throw fault;
-  return { host: isIPv6(split.host) ? split.host : plainHost(split.host, fault), port };
-}
-
-function plainHost(host: string, fault: Error): string {
-  if (!/^[^\s/\\@:[\]?#]+$/.test(host)) throw fault;
-  return host;
+  return { host, port };
 }
 
 const RESOLVERS: readonly ResolverName[] = ["local", "services", "cluster-dns", "agent"];

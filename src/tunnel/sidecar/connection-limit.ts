@@ -1,25 +1,27 @@
-/** Who is inside: every client connection of the process, up to a limit, over all listeners. */
+/** The limit on client connections of the process, over all listeners. */
 import type { Socket } from "node:net";
+import { pause, systemClock } from "../../base/clock.js";
 import { processConnections } from "../../base/connections.js";
 import { ShortLivedSet } from "../../base/short-lived.js";
 
-/** How many more may come in to be told, in their protocol, that there is no room; the rest is closed unheard. */
-const TO_BE_REFUSED = 128;
+/** Connections beyond the limit that are accepted to be refused in their own protocol; further ones are just closed. */
+const MAX_REFUSED = 128;
+
+const DRAIN_CHECK_MS = 20;
 
 export class ConnectionLimit {
   readonly #max: number;
   readonly #sockets = new ShortLivedSet<Socket>();
   readonly #full = new WeakSet<Socket>();
-  #onEmpty: (() => void)[] = [];
-  #joined = 0;
+  #lastId = 0;
 
   constructor(max: number) {
     this.#max = max;
   }
 
-  /** A number for a client that is joined with its target: one row for all listeners. */
+  /** A number for a client whose target is dialled, unique over all listeners. */
   nextId(): number {
-    return ++this.#joined;
+    return ++this.#lastId;
   }
 
   get open(): number {
@@ -30,49 +32,35 @@ export class ConnectionLimit {
   admit(socket: Socket): boolean {
     // From here on somebody always listens: an error that nobody expects must not end the process.
     socket.on("error", () => {});
-    if (this.#sockets.size >= this.#max + TO_BE_REFUSED) {
+    if (this.#sockets.size >= this.#max + MAX_REFUSED) {
       socket.destroy();
       return false;
     }
-    if (this.#sockets.size >= this.#max && !this.#madeRoom()) this.#full.add(socket);
-    const leave = this.#sockets.add(socket);
-    socket.once("close", () => {
-      leave();
-      this.#tellIfEmpty();
-    });
+    if (this.#sockets.size >= this.#max && !this.#closedPending()) this.#full.add(socket);
+    socket.once("close", this.#sockets.add(socket));
     return true;
   }
 
-  /** A client that has not said yet what it wants makes way, so that silent ones keep nobody out. */
-  #madeRoom(): boolean {
+  /** Closes the oldest client that has not named its target yet, so that silent ones keep nobody out. */
+  #closedPending(): boolean {
     const closed = processConnections.closeOldestPending("connection-limit");
-    // One that was only here to be refused has taken nobody's place.
+    // One that was itself to be refused does not count: the limit is still reached.
     return closed !== undefined && !this.#full.has(closed);
   }
 
-  /** Whether this one came when there was no room. */
+  /** Whether this one was accepted only to be refused. */
   isExceededBy(socket: Socket): boolean {
     return this.#full.has(socket);
   }
 
-  /** Resolves to whether everybody left in time. */
+  /** Resolves to whether all connections ended in time. */
   async drained(withinMs: number): Promise<boolean> {
-    if (this.#sockets.size === 0) return true;
-    return await new Promise((resolve) => {
-      const late = setTimeout(() => resolve(false), withinMs);
-      this.#onEmpty.push(() => {
-        clearTimeout(late);
-        resolve(true);
-      });
-    });
+    const deadline = systemClock.now() + withinMs;
+    while (this.#sockets.size > 0 && systemClock.now() < deadline) await pause(systemClock, DRAIN_CHECK_MS);
+    return this.#sockets.size === 0;
   }
 
   destroy(): void {
     for (const socket of this.#sockets) socket.destroy();
-  }
-
-  #tellIfEmpty(): void {
-    if (this.#sockets.size > 0) return;
-    for (const tell of this.#onEmpty.splice(0)) tell();
   }
 }

@@ -16,20 +16,15 @@ const FLAG = { response: 0x8000, truncated: 0x0200, recursionDesired: 0x0100 };
 export function encodeQuery(id: number, name: string, type: AddressType, datagramBytes?: number): Buffer | undefined {
   const question = encodeName(name);
   if (question === undefined) return undefined;
-  const header = Buffer.alloc(HEADER_BYTES);
-  header.writeUInt16BE(id, 0);
-  header.writeUInt16BE(FLAG.recursionDesired, 2);
-  header.writeUInt16BE(1, 4);
-  const tail = Buffer.alloc(4);
-  tail.writeUInt16BE(TYPE[type], 0);
-  tail.writeUInt16BE(CLASS_IN, 2);
-  if (datagramBytes === undefined) return Buffer.concat([header, question, tail]);
-  header.writeUInt16BE(1, 10);
-  const option = Buffer.alloc(11);
-  option.writeUInt16BE(TYPE_OPT, 1);
-  option.writeUInt16BE(datagramBytes, 3);
-  return Buffer.concat([header, question, tail, option]);
+  // A record of the root with the length in place of the class.
+  const edns =
+    datagramBytes === undefined ? [] : [0, ...bytesOf(TYPE_OPT), ...bytesOf(datagramBytes), 0, 0, 0, 0, 0, 0];
+  const counts = [1, 0, 0, datagramBytes === undefined ? 0 : 1];
+  const header = [id, FLAG.recursionDesired, ...counts].flatMap(bytesOf);
+  return Buffer.from([...header, ...question, ...bytesOf(TYPE[type]), ...bytesOf(CLASS_IN), ...edns]);
 }
+
+const bytesOf = (word: number): number[] => [word >> 8, word & 0xff];
 
 export interface DnsAnswer {
   readonly id: number;

@@ -20,11 +20,11 @@ const GO_TRUE = new Set(["1", "t", "T", "TRUE", "true", "True"]);
 export function parseIdentifiers(query: string): Identifiers {
   const values = parseGoQuery(query);
   return {
-    ipv4: values.get("ipv4") ?? [],
-    ipv6: values.get("ipv6") ?? [],
-    host: values.get("host") ?? [],
-    cidr: values.get("cidr") ?? [],
-    defaultRoute: GO_TRUE.has(values.get("default-route")?.[0] ?? ""),
+    ipv4: values.getAll("ipv4"),
+    ipv6: values.getAll("ipv6"),
+    host: values.getAll("host"),
+    cidr: values.getAll("cidr"),
+    defaultRoute: GO_TRUE.has(values.get("default-route") ?? ""),
   };
 }
 
@@ -33,26 +33,11 @@ export function identifierKeys(query: string): string[] {
   return [...parseGoQuery(query).keys()];
 }
 
-/** Go's url.ParseQuery: `+` is a space, a bare `;` or a bad escape is an error, empty parts are skipped. */
-function parseGoQuery(query: string): Map<string, string[]> {
-  const values = new Map<string, string[]>();
-  for (const part of query.split("&")) {
-    if (part.includes(";")) throw new Error("invalid semicolon separator in query");
-    if (part === "") continue;
-    const equals = part.indexOf("=");
-    const key = unescapeGo(equals < 0 ? part : part.slice(0, equals));
-    const value = equals < 0 ? "" : unescapeGo(part.slice(equals + 1));
-    const list = values.get(key);
-    if (list === undefined) values.set(key, [value]);
-    else list.push(value);
-  }
-  return values;
-}
-
-function unescapeGo(text: string): string {
-  const bad = /%(?![0-9a-fA-F]{2}).{0,2}/s.exec(text);
+/** As Go's url.ParseQuery: `+` is a space, a bare `;` or a bad escape is an error, empty parts are skipped. */
+function parseGoQuery(query: string): URLSearchParams {
+  if (query.includes(";")) throw new Error("invalid semicolon separator in query");
+  const bad = /%(?![0-9a-fA-F]{2})[^&=]{0,2}/.exec(query);
   if (bad !== null) throw new Error(`invalid URL escape ${JSON.stringify(bad[0])}`);
-  return text
-    .replaceAll("+", " ")
-    .replace(/(?:%[0-9a-fA-F]{2})+/g, (escapes) => Buffer.from(escapes.replaceAll("%", ""), "hex").toString());
+  // A question mark at the start would be taken for that of a URL.
+  return new URLSearchParams(`&${query}`);
 }
