@@ -8,13 +8,8 @@ import { isCredentialHeader, isPasswordName, isPlainValue, isSecretName, REMOVED
 /** Every secret name has one of these in it. */
 const PART_OF_NAME = /pass|pwd|pw\b|secret|token|credential|key|auth|cookie|bearer|jwt|psk|otp|sig|mnemonic|sas|sess/gi;
 
-const isNameCode = (code: number): boolean =>
-  (code >= 97 && code <= 122) ||
-  (code >= 65 && code <= 90) ||
-  (code >= 48 && code <= 57) ||
-  code === 95 ||
-  code === 45 ||
-  code === 46;
+const NAME_SIGN = /[\w.-]/;
+const NAME_SIGNS = /[\w.-]*/y;
 
 export function withoutSecretValues(text: string): string {
   const part = new RegExp(PART_OF_NAME);
@@ -26,9 +21,8 @@ export function withoutSecretValues(text: string): string {
     const found = part.exec(text);
     if (found === null) break;
     let start = found.index;
-    while (start > from && isNameCode(text.charCodeAt(start - 1))) start--;
-    let end = part.lastIndex;
-    while (end < text.length && isNameCode(text.charCodeAt(end))) end++;
+    while (start > from && NAME_SIGN.test(text[start - 1]!)) start--;
+    const end = skip(text, NAME_SIGNS, part.lastIndex);
     from = end;
     const value = secretValue(lines, start, end);
     if (value === undefined) continue;
@@ -69,8 +63,19 @@ function secretValue(lines: Lines, start: number, end: number): Cut | undefined 
   const [, lineEnd] = lines.around(from);
   // `"cookie": 7` is no header.
   const isBare = /["'`]/.test(text[end] ?? "") && !/["'`[\\]/.test(text[from] ?? "");
-  if (isCredentialHeader(name) && by !== "space" && !isBare) return headerValue(text, { start, from, lineEnd });
-  return plainValue(text, { name, start, from, by, lineStart, lineEnd });
+  const place = { text, name, start, from, by, lineStart, lineEnd };
+  return isCredentialHeader(name) && by !== "space" && !isBare ? headerValue(place) : plainValue(place);
+}
+
+/** A secret name, and where its value begins in the line. */
+interface Place {
+  readonly text: string;
+  readonly name: string;
+  readonly start: number;
+  readonly from: number;
+  readonly by: By;
+  readonly lineStart: number;
+  readonly lineEnd: number;
 }
 
 type By = "colon" | "equals" | "space" | "tag" | "pair";
@@ -119,10 +124,7 @@ function skip(text: string, form: RegExp, at: number): number {
 }
 
 /** To the end of the line, or of the quotation or brackets it stands in; the scheme says what it was. */
-function headerValue(
-  text: string,
-  { start, from, lineEnd }: Pick<Place, "start" | "from" | "lineEnd">,
-): Cut | undefined {
+function headerValue({ text, start, from, lineEnd }: Place): Cut | undefined {
   if (text[from] === "{" || text.slice(from, Math.min(lineEnd, from + 200)).trim() === "") return undefined;
   const quote = openedBy(text, start);
   const [opening, closing] =
@@ -168,16 +170,8 @@ function closingAt(text: string, closing: string, from: number, end: number): nu
   return -1;
 }
 
-interface Place {
-  readonly name: string;
-  readonly start: number;
-  readonly from: number;
-  readonly by: By;
-  readonly lineStart: number;
-  readonly lineEnd: number;
-}
-
-function plainValue(text: string, { name, start, from, by, lineStart, lineEnd }: Place): Cut | undefined {
+function plainValue(place: Place): Cut | undefined {
+  const { text, name, start, from, by, lineStart, lineEnd } = place;
   const before = text.slice(Math.max(lineStart, start - 80), start);
   const isFirst = start - lineStart <= 80 && LINE_BEGIN.test(before);
   const rest = text.slice(from, Math.min(lineEnd, from + 40));
@@ -186,7 +180,7 @@ function plainValue(text: string, { name, start, from, by, lineStart, lineEnd }:
     return cut(text, name, from, close === -1 ? lineEnd : from + close);
   }
   if (isFirst && by === "colon" && /^(?:[|>][-+\d]{0,3}|)[ \t\r]*(?:#.*)?$/.test(rest) && lineEnd - from < 40)
-    return blockValue(text, name, { indent: indentOf(text, lineStart), from, lineEnd });
+    return blockValue(place);
   if (/^(?:[{|>]|$)/.test(rest)) return undefined;
   if (rest[0] === "[") {
     if (rest.startsWith(REMOVED) || /^\[\s*\\{0,8}["']?\[removed\]/.test(rest)) return undefined;
@@ -231,11 +225,8 @@ function cut(text: string, name: string, from: number, to: number): Cut | undefi
 }
 
 /** The lines below that are indented further. */
-function blockValue(
-  text: string,
-  name: string,
-  { indent, from, lineEnd }: { indent: number; from: number; lineEnd: number },
-): Cut | undefined {
+function blockValue({ text, name, from, lineStart, lineEnd }: Place): Cut | undefined {
+  const indent = indentOf(text, lineStart);
   const header = text.slice(from, lineEnd).trim();
   let to = lineEnd;
   while (to < text.length) {
@@ -261,11 +252,7 @@ function isMember(line: string): boolean {
   return name === undefined ? /^\s*- *$/.test(line) : !/^(?:values?|data|contents?|text|plain(?:text)?)$/i.test(name);
 }
 
-function indentOf(text: string, lineStart: number): number {
-  let at = lineStart;
-  while (text[at] === " " || text[at] === "\t") at++;
-  return at - lineStart;
-}
+const indentOf = (text: string, lineStart: number): number => skip(text, SPACES, lineStart) - lineStart;
 
 function trimmedEnd(text: string, from: number, end: number): number {
   let to = end;
@@ -292,15 +279,10 @@ function wordEnd(text: string, from: number, lineEnd: number, inUrl: boolean): n
   let to = from;
   for (; to < lineEnd; to++) {
     const sign = text[to] as string;
-    if (sign === " " || sign === "\t" || sign === "\r" || sign === '"' || sign === "'" || sign === "`") break;
+    if (" \t\r\"'`".includes(sign) || (inUrl && "&#;".includes(sign))) break;
     if (sign === "\\" && /["'ntr]/.test(text[to + 1] ?? "")) break;
-    if (inUrl && (sign === "&" || sign === "#" || sign === ";")) break;
     if (sign === "<" && text[to + 1] === "/") break;
-    if (
-      (sign === "," || sign === ";" || sign === "&") &&
-      /^(?:\s|["'\\{[]|$|[\w.-]{1,64}[=:])/.test(text.slice(to + 1, to + 70))
-    )
-      break;
+    if (",;&".includes(sign) && /^(?:\s|["'\\{[]|$|[\w.-]{1,64}[=:])/.test(text.slice(to + 1, to + 70))) break;
   }
   while (to > from && /[)\]},;]/.test(text[to - 1] ?? "")) to--;
   return to;

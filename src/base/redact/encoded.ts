@@ -109,14 +109,8 @@ function joinedLines(text: string, inner: JudgeInner): string {
     while (next < open.length && (open[next] as Span).to <= at) next++;
     const isOpen = (open[next]?.from ?? text.length) <= at;
     if (!isOpen && first.length < 1000 && BLOCK_LINE.test(first)) {
-      while (
-        last < lines.length &&
-        (lines[last] as string).length === first.length &&
-        BLOCK_LINE.test(lines[last] as string)
-      )
-        last++;
-      if (last < lines.length && (lines[last] as string).length < first.length && BLOCK_END.test(lines[last] as string))
-        last++;
+      while (lines[last]?.length === first.length && BLOCK_LINE.test(lines[last]!)) last++;
+      if (last < lines.length && lines[last]!.length < first.length && BLOCK_END.test(lines[last]!)) last++;
     }
     const block = lines.slice(index, last);
     const joined = last - index > 1 ? block.map((line) => line.trim()).join("") : "";
@@ -186,17 +180,16 @@ export interface TextForm {
   readonly encoding: "utf8" | "utf16le" | "utf16be";
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const UNREADABLE = /[\u0000-\u0006\u000e-\u001a\u001c-\u001f\ufffd]/;
+
 /** Undefined for what is no text. `least`: fewer bytes prove nothing. */
 export function asText(bytes: Buffer, least = 0): TextForm | undefined {
   if (bytes.length < least) return undefined;
   const encoding = encodingOf(bytes);
-  const text =
-    encoding === "utf8"
-      ? bytes.toString("utf8")
-      : swapped(bytes, encoding)
-          .toString("utf16le")
-          .replace(/^\ufeff/, "");
-  return isReadable(text) ? { text, encoding } : undefined;
+  const text = encoding === "utf8" ? bytes.toString() : swapped(bytes, encoding).toString("utf16le");
+  const bare = encoding === "utf8" ? text : text.replace(/^\ufeff/, "");
+  return bare === "" || UNREADABLE.test(bare) ? undefined : { text: bare, encoding };
 }
 
 export function fromText({ text, encoding }: TextForm): Buffer {
@@ -219,11 +212,4 @@ function encodingOf(bytes: Buffer): TextForm["encoding"] {
   for (let index = 0; index < looked; index++) if (bytes[index] === 0) zeros[index % 2]!++;
   if (zeros[1]! > looked * 0.3 && zeros[0] === 0) return "utf16le";
   return zeros[0]! > looked * 0.3 && zeros[1] === 0 ? "utf16be" : "utf8";
-}
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const UNREADABLE = /[\u0000-\u0006\u000e-\u001a\u001c-\u001f\ufffd]/;
-
-function isReadable(text: string): boolean {
-  return text !== "" && !UNREADABLE.test(text);
 }

@@ -27,8 +27,9 @@ export function redactFile(path: string, content: Buffer): Redacted {
   if (plain.length === 0) return { state: "kept", content, changed: false };
   const form = asText(plain) ?? asLatin(plain);
   if (form === undefined) return { state: "left-out", why: "it is not text" };
-  if (longestLine(form.text) > LONGEST_LINE)
+  if (form.text.split("\n").some((line) => line.length > LONGEST_LINE)) {
     return { state: "left-out", why: "a line in it is too long to be searched" };
+  }
   const clean = redact(form.text, [withoutYamlSecrets]);
   if (clean === form.text) return { state: "kept", content, changed: false };
   const bytes = fromText({ ...form, text: clean });
@@ -38,14 +39,4 @@ export function redactFile(path: string, content: Buffer): Redacted {
 function asLatin(bytes: Buffer) {
   // Logs of old programs; zeros and other control characters are in no text.
   return bytes.includes(0) ? undefined : asText(Buffer.from(bytes.toString("latin1")));
-}
-
-function longestLine(text: string): number {
-  let longest = 0;
-  let start = 0;
-  for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
-    longest = Math.max(longest, end - start);
-    start = end + 1;
-  }
-  return Math.max(longest, text.length - start);
 }

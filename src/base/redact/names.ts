@@ -153,6 +153,4 @@ function counts(text: string) {
   return found;
 }
 
-function distinct(text: string): number {
-  return new Set(text).size;
-}
+const distinct = (text: string): number => new Set(text).size;

@@ -54,34 +54,30 @@ export function announcesSecret(word: unknown): boolean {
 }
 
 /** The same value without its secrets; the very same object when there are none. */
-export function withoutMembers(value: unknown, text: (text: string) => string): unknown {
-  return walk(value, "", {}, text, 0);
-}
-
-function walk(value: unknown, name: string, context: Context, text: (text: string) => string, depth: number): unknown {
-  if (typeof value !== "object" || value === null) return cleanScalar(value, name, context, text);
-  if (depth > DEEPEST) return REMOVED;
-  if (Array.isArray(value)) {
-    let changed = false;
-    const items = value.map((item, index) => {
-      const inner = announcesSecret(value[index - 1]) ? { named: true } : context;
-      const clean = walk(item, name, inner, text, depth + 1);
-      changed ||= clean !== item;
-      return clean;
-    });
-    return changed ? items : value;
-  }
-  const members = value as Readonly<Record<string, unknown>>;
-  const beside = (other: string): unknown => members[other];
+function withoutMembers(whole: unknown, text: (text: string) => string): unknown {
   let changed = false;
-  const entries = Object.entries(members).map(([key, member]): [string, unknown] => {
-    const inner = memberContext(key, beside, context);
-    const clean = walk(member, isSecretName(key) ? key : name, inner, text, depth + 1);
-    const cleanKey = key.length < 14 ? key : text(key);
-    changed ||= clean !== member || cleanKey !== key;
-    return [cleanKey, clean];
-  });
-  return changed ? Object.fromEntries(entries) : value;
+  const walk = (value: unknown, name: string, context: Context, depth: number): unknown => {
+    if (typeof value !== "object" || value === null || depth > DEEPEST) {
+      const clean = typeof value === "object" && value !== null ? REMOVED : cleanScalar(value, name, context, text);
+      changed ||= clean !== value;
+      return clean;
+    }
+    if (Array.isArray(value)) {
+      return value.map((item, index) =>
+        walk(item, name, announcesSecret(value[index - 1]) ? { named: true } : context, depth + 1),
+      );
+    }
+    const members = value as Readonly<Record<string, unknown>>;
+    const entries = Object.entries(members).map(([key, member]) => {
+      const cleanKey = key.length < 14 ? key : text(key);
+      changed ||= cleanKey !== key;
+      const inner = memberContext(key, (other) => members[other], context);
+      return [cleanKey, walk(member, isSecretName(key) ? key : name, inner, depth + 1)];
+    });
+    return Object.fromEntries(entries);
+  };
+  const clean = walk(whole, "", {}, 0);
+  return changed ? clean : whole;
 }
 
 /** JSON as it was indented, without its secrets; undefined when it is no JSON. */
