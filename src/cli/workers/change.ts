@@ -62,11 +62,7 @@ export function podOf({ podImage: image, podNamespace: namespace, pods: on }: Po
 type WithFlags = ChangeFlags & Values<typeof windowFlag> & Partial<Values<typeof drainingFlags>>;
 
 /** Opens the store and the clusters for as long as `run` takes. */
-export async function withWorkers<T>(
-  flags: WithFlags,
-  pool: ObjectName,
-  run: (context: WorkersContext) => Promise<T>,
-): Promise<T> {
+export async function withWorkers<T>(flags: WithFlags, pool: ObjectName, run: (context: WorkersContext) => Promise<T>) {
   const { approve, approvedElsewhere, deleteEmptydirData = false, drainTimeout = 0, force = false } = flags;
   if (approve && approvedElsewhere) throw refused("--approve and --approved-elsewhere exclude each other");
   const by = approve ? "this command" : approvedElsewhere ? "anybody" : "a running approver";

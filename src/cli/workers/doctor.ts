@@ -9,7 +9,6 @@ import {
   diagnosesText,
   haveFailed,
   type PoolDiagnosis,
-  type WorkersDoctorOptions,
 } from "../../insight/diagnosis/workers/doctor.js";
 import { policyFlags, policyOf } from "../csr/shared.js";
 import { duration, text, type Values, yesNo } from "../flags/flag.js";
@@ -81,11 +80,7 @@ function check(flags: WorkersDoctorFlags, output: string): void {
   if (healthOf(flags) !== undefined && !flags.watch) throw refused("--health-port needs --watch");
 }
 
-async function doctorOptions(
-  flags: WorkersDoctorFlags,
-  names: readonly string[],
-  clusters: Clusters,
-): Promise<WorkersDoctorOptions> {
+async function doctorOptions(flags: WorkersDoctorFlags, names: readonly string[], clusters: Clusters) {
   const [sources, { MemoryStore }, { APPROVER_NAME: approverName }] = await Promise.all([
     import("../../cluster/nodes/csr/inventory.js"),
     import("../../cluster/nodes/csr/memory.js"),

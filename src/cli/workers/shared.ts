@@ -5,7 +5,7 @@ import { publishInventory } from "../../cluster/nodes/workers/approving.js";
 import { type MachineTemplate, PLACEHOLDERS_TEXT, splitCommand } from "../../cluster/nodes/workers/machines.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import { exclusively, WorkerStore } from "../../cluster/nodes/workers/store.js";
-import { PROVIDERS, type Worker, type WorkerGroup } from "../../cluster/nodes/workers/worker.js";
+import { PROVIDERS, type Worker } from "../../cluster/nodes/workers/worker.js";
 import {
   duration,
   type Flag,
@@ -162,9 +162,7 @@ export function makingOf(flags: MakingFlags) {
   return { pool: poolOf(flags), group: { ...groupOf(flags), zones }, template };
 }
 
-export function groupOf(
-  flags: Pick<MakingFlags, "pool" | "namespace" | "namePrefix" | "count">,
-): Omit<WorkerGroup, "zones"> {
+export function groupOf(flags: Pick<MakingFlags, "pool" | "namespace" | "namePrefix" | "count">) {
   const { name, namespace } = poolOf(flags);
   return { pool: `${namespace}/${name}`, prefix: flags.namePrefix || name, count: flags.count };
 }

@@ -199,11 +199,10 @@ export async function pass(key: string, options: PassOptions): Promise<WorkOutco
   return { next: "wait" };
 }
 
+type Report = (sentence: string) => void;
+
 /** A failure is reported and retried. A conflict is only retried: the next pass sees what somebody else wrote. */
-export async function attempted(
-  onError: (sentence: string) => void,
-  run: () => Promise<WorkOutcome>,
-): Promise<WorkOutcome> {
+export async function attempted(onError: Report, run: () => Promise<WorkOutcome>): Promise<WorkOutcome> {
   try {
     return await run();
   } catch (reason) {

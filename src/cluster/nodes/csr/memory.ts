@@ -97,11 +97,7 @@ export function isInForce({ lost, request, until }: HeldNames, now: number): boo
 }
 
 /** The held names after one more approval. */
-export function withApproval(
-  held: readonly HeldNames[],
-  request: string,
-  names: readonly string[],
-): readonly HeldNames[] {
+export function withApproval(held: readonly HeldNames[], request: string, names: readonly string[]) {
   const same = held.find((one) => isSame(one.names, names));
   const isLost = same?.lost || (same?.request !== undefined && same.request !== request);
   const entry: HeldNames = { names, request, until: same?.until ?? 0, ...(isLost ? { lost: true } : {}) };
@@ -114,11 +110,7 @@ export interface IssuedCertificate {
 }
 
 /** The held names after one more certificate was issued; the same list when nothing changed. */
-export function withCertificate(
-  held: readonly HeldNames[],
-  request: string,
-  issued: IssuedCertificate,
-): readonly HeldNames[] {
+export function withCertificate(held: readonly HeldNames[], request: string, issued: IssuedCertificate) {
   const { names, until } = issued;
   const same = held.find((one) => isSame(one.names, names));
   const isNews = held.some((one) => one.request === request) || (same?.until ?? 0) < until;

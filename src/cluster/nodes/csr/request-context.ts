@@ -119,10 +119,7 @@ function ownerByInventory(name: string, { inventory, nodeName }: RequestContext)
 }
 
 /** Certificates of a worker that is neither expected nor a node do not count: its machine is gone. */
-function ownerByCertificate(
-  name: string,
-  { inventory, memory, nodeName, nodes, now }: RequestContext,
-): string | undefined {
+function ownerByCertificate(name: string, { inventory, memory, nodeName, nodes, now }: RequestContext) {
   for (const [other, remembered] of memory) {
     if (other === nodeName || !(inventory.workers.has(other) || nodes.has(other))) continue;
     const held = heldNamesOf(remembered).find((one) => one.names.includes(name) && isInForce(one, now));

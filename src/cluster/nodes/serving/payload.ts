@@ -6,7 +6,7 @@ import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { pullSecretHash, trustBundleHash } from "../hash/pool-hash.js";
 import { type ConfigMap, type Secret, secretText, tokenSecretName } from "../objects.js";
-import { composePayload, type PayloadInputs } from "../payload/compose.js";
+import { composePayload } from "../payload/compose.js";
 import { type PayloadRecipe, readRecipe } from "../payload/recipe.js";
 import { isTokenSecret, readTokenSecret, type TokenSecretView, unpack } from "../token/token-secret.js";
 import type { PayloadSource } from "./token-controller.js";
@@ -22,12 +22,7 @@ export function payloadSource(api: KubeApi, namespace: string, recipeFile: strin
   };
 }
 
-async function gather(
-  api: KubeApi,
-  namespace: string,
-  token: TokenSecretView,
-  names: PayloadRecipe["names"],
-): Promise<Omit<PayloadInputs, "rawConfig">> {
+async function gather(api: KubeApi, namespace: string, token: TokenSecretView, names: PayloadRecipe["names"]) {
   const read = async (kind: "Secret" | "ConfigMap", name: string, key: string) => {
     const object = await find<Secret | ConfigMap>(api, namedPath(kind, { namespace, name }));
     if (object === undefined) throw unusable(`the ${kind} ${namespace}/${name} does not exist yet`);
@@ -73,10 +68,7 @@ interface PoolPayloadOptions {
 }
 
 /** A pool's payload by its hash, without a request to the Ignition server, which would count it as a machine. */
-export async function payloadOfHash(
-  hash: string,
-  { api, namespace, pool, source }: PoolPayloadOptions,
-): Promise<string> {
+export async function payloadOfHash(hash: string, { api, namespace, pool, source }: PoolPayloadOptions) {
   const { items } = await api.list<Secret>(collectionPath("Secret", namespace));
   const own = items.filter((secret) => isTokenSecret(secret) && readTokenSecret(secret).pool?.name === pool);
   const secret = hash === CURRENT_WORD ? newest(own) : own.find(isNamed(tokenSecretName(pool, hash)));

@@ -130,10 +130,7 @@ async function register(api: KubeApi, name: string, addresses: readonly string[]
   await attempted(`writing the status of Node ${name}`, () => api.update(path, { ...made, status } as KubeObject));
 }
 
-function asNode(
-  { credentials, server }: KubeEndpoint,
-  { key, pem }: { readonly key: string; readonly pem: string },
-): KubeEndpoint {
+function asNode({ credentials, server }: KubeEndpoint, { key, pem }: { readonly key: string; readonly pem: string }) {
   return {
     server,
     credentials: async () => {

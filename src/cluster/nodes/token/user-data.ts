@@ -195,11 +195,7 @@ function reachedAt(source: string, address: string): string {
 }
 
 /** A worker's user data with its pool's current configuration and token, with the settings it was made with by default. */
-export async function freshUserData(
-  api: KubeApi,
-  worker: Worker,
-  settings: Omit<WorkerSettings, "name"> = {},
-): Promise<Pick<PoolUserData, "hash" | "text">> {
+export async function freshUserData(api: KubeApi, worker: Worker, settings: Omit<WorkerSettings, "name"> = {}) {
   const pool = poolOfWorker(worker);
   const tokens = worker.ownToken ? await ensureTokens(api, pool, [worker.name]) : undefined;
   const { hash, text } = await poolUserData(api, pool);
@@ -209,11 +205,7 @@ export async function freshUserData(
 const ATTEMPTS = 5;
 
 /** The workers' own tokens, by name, from the Secret that our Ignition server reads; missing ones are made. */
-export async function ensureTokens(
-  api: KubeApi,
-  pool: ObjectName,
-  names: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
+export async function ensureTokens(api: KubeApi, pool: ObjectName, names: readonly string[]) {
   const secret = await change(api, pool, (data) => {
     const missing = names.filter((name) => !data[name]);
     return { ...data, ...Object.fromEntries(missing.map((name) => [name, encoded(randomUUID())])) };

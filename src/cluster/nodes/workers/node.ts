@@ -26,11 +26,7 @@ export function whyNotReady(node: Node): string {
 const ATTEMPTS = 10;
 
 /** Writes what `make` returns, if anything. Kubelets and controllers write all the time, so conflicts are repeated. */
-export async function changeNode(
-  api: KubeApi,
-  name: string,
-  make: (node: Node) => Node | undefined,
-): Promise<Node | undefined> {
+export async function changeNode(api: KubeApi, name: string, make: (node: Node) => Node | undefined) {
   return (await change(api, nodePath(name), ATTEMPTS, make))?.object;
 }
 

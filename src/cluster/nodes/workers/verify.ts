@@ -164,11 +164,7 @@ const PREFIX = "drawbridge-verify-";
 const LONGEST_SECONDS = 900;
 
 /** A small pod that the scheduler puts on one node, whose pool's taints must not keep it away, to see that the node runs pods. */
-function testPod(
-  node: string,
-  { image, namespace }: NonNullable<VerifyOptions["pod"]>,
-  taints: readonly Taint[],
-): NodePod {
+function testPod(node: string, { image, namespace }: NonNullable<VerifyOptions["pod"]>, taints: readonly Taint[]) {
   const only = { matchFields: [{ key: "metadata.name", operator: "In", values: [node] }] };
   const spec = {
     affinity: {
