@@ -9,7 +9,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { secondTime } from "../../src/cluster/nodes/objects.js";
-import { writeClaims } from "../../src/cluster/nodes/serving/claims.js";
+import { writeClaims } from "../../src/cluster/nodes/serving/recorder.js";
 import type { ProvidedFacts } from "../../src/insight/watch/overview/source.js";
 import { startOverview } from "../../src/insight/watch/overview/start.js";
 import { type ControlPlane, makeControlPlane } from "../support/lab/control-plane.js";

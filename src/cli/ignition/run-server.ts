@@ -16,10 +16,15 @@ import { collectionPath } from "../../cluster/kube/paths.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
 import { pathOf, type Secret } from "../../cluster/nodes/objects.js";
 import { CertificateSecret } from "../../cluster/nodes/serving/certificate-secret.js";
-import { type ClaimStore, claimsInConfigMap, claimsInFile } from "../../cluster/nodes/serving/claims.js";
 import { servingMetrics } from "../../cluster/nodes/serving/metrics.js";
 import { payloadSource } from "../../cluster/nodes/serving/payload.js";
-import { openAuditLog, Recorder } from "../../cluster/nodes/serving/recorder.js";
+import {
+  type ClaimStore,
+  claimsInConfigMap,
+  claimsInFile,
+  openAuditLog,
+  Recorder,
+} from "../../cluster/nodes/serving/recorder.js";
 import { TokenController } from "../../cluster/nodes/serving/token-controller.js";
 import { WorkerTokens } from "../../cluster/nodes/serving/worker-tokens.js";
 import { ObservedIgnitionServer } from "../../insight/observe/roles/ignition.js";

@@ -22,9 +22,9 @@ import {
   globalConfig,
   poolHashes,
   pullSecretHash,
+  rawConfig,
   trustBundleHash,
 } from "./hash/pool-hash.js";
-import { rawConfig } from "./hash/raw-config.js";
 import {
   annotation,
   type ConfigMap,

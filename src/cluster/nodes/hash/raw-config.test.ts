@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { rawConfig, usesRunc } from "./raw-config.js";
+import { rawConfig, usesRunc } from "./pool-hash.js";
 
 const from = (text: string, where = "ConfigMap clusters/extra") => ({ where, text });
 

@@ -7,8 +7,7 @@ import type { Config } from "../../ignition/config.js";
 import { readConfig } from "../../ignition/parse.js";
 import { inlineContent } from "../../ignition/resource.js";
 import { encoded } from "../objects.js";
-import { type ComposedPayload, composePayload, type PayloadInputs } from "./compose.js";
-import { readRecipe } from "./recipe.js";
+import { type ComposedPayload, composePayload, type PayloadInputs, readRecipe } from "./compose.js";
 import {
   bootstrapKubeconfig,
   caPem,

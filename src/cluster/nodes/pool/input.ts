@@ -7,13 +7,15 @@ import { typed } from "../../kube/paths.js";
 import {
   type ClusterConfiguration,
   type ClusterNetworks,
+  type ConfigSource,
   effectiveStream,
   globalConfig,
   hashedStream,
   parseVersion,
   poolHashes,
+  rawConfig,
+  usesRunc,
 } from "../hash/pool-hash.js";
-import { type ConfigSource, rawConfig, usesRunc } from "../hash/raw-config.js";
 import {
   annotation,
   type ConfigMap,

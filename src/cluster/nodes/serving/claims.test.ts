@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createDirectoryApi } from "../controller/directory.js";
 import { configMapInventory, directoryInventory, readInventory } from "../csr/inventory.js";
-import { type ClaimStore, claimsInConfigMap, claimsInFile, withClaims, writeClaims } from "./claims.js";
+import { type ClaimStore, claimsInConfigMap, claimsInFile, withClaims, writeClaims } from "./recorder.js";
 
 const at = Date.parse("2031-01-01T00:00:00Z");
 const pool = "clusters/workers";

@@ -6,8 +6,7 @@ import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { pullSecretHash, trustBundleHash } from "../hash/pool-hash.js";
 import { type ConfigMap, type Secret, secretText, tokenSecretName } from "../objects.js";
-import { composePayload } from "../payload/compose.js";
-import { type PayloadRecipe, readRecipe } from "../payload/recipe.js";
+import { composePayload, type PayloadRecipe, readRecipe } from "../payload/compose.js";
 import { isTokenSecret, readTokenSecret, type TokenSecretView, unpack } from "../token/token-secret.js";
 import type { PayloadSource } from "./token-controller.js";
 
