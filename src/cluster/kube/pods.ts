@@ -6,6 +6,7 @@ interface Condition {
   readonly status: string;
   readonly reason?: string;
   readonly message?: string;
+  readonly lastUpdateTime?: string;
 }
 
 export interface ConditionedObject extends KubeObject {

@@ -1,4 +1,5 @@
 /** Kubernetes objects, names, times and events as node pools use them. */
+import type { ConditionedObject } from "../kube/pods.js";
 import type { KubeObject, ObjectMeta } from "../kube/port.js";
 
 export interface Metadata extends ObjectMeta {
@@ -15,15 +16,6 @@ export interface Metadata extends ObjectMeta {
   }[];
 }
 
-/** A condition in the status of a Node, a Pod or a certificate signing request. */
-export interface StatusCondition {
-  readonly type: string;
-  readonly status: string;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly lastUpdateTime?: string;
-}
-
 export interface Taint {
   readonly key: string;
   readonly value?: string;
@@ -37,8 +29,7 @@ export interface Node extends KubeObject {
     readonly taints?: readonly Taint[];
     readonly providerID?: string;
   };
-  readonly status?: {
-    readonly conditions?: readonly StatusCondition[];
+  readonly status?: ConditionedObject["status"] & {
     readonly addresses?: readonly { readonly type: string; readonly address: string }[];
   };
 }

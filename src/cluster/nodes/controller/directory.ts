@@ -15,12 +15,6 @@ import { encoded, type Metadata, type Secret, secondTime } from "../objects.js";
 import { readYamlStream } from "../yaml.js";
 import { shapeProblem } from "./apply-objects.js";
 
-interface DirectoryApiOptions {
-  readonly directory: string;
-  /** How often watches look. Default half a second. */
-  readonly pollMs?: number;
-}
-
 type Snapshot = ReadonlyMap<string, KubeObject>;
 type Stored = KubeObject & { readonly metadata: Metadata; readonly status?: unknown };
 
@@ -38,7 +32,8 @@ export interface ObjectStore {
   alone<T>(run: () => Promise<T>): Promise<T>;
 }
 
-export function createDirectoryApi({ directory, pollMs = DEFAULT_POLL_MS }: DirectoryApiOptions): KubeApi {
+/** `pollMs`: how often watches look. */
+export function createDirectoryApi({ directory, pollMs }: { directory: string; pollMs?: number }): KubeApi {
   return createObjectApi(new ObjectFiles(directory), pollMs);
 }
 
@@ -382,16 +377,7 @@ function unusable(file: string, why: string): DrawbridgeError {
   return new DrawbridgeError("DB_NODEPOOL_DIRECTORY", `${file} cannot be used: ${why}`);
 }
 
-/** The object, or the collection, that a path of the API means. */
-interface ObjectPlace {
-  readonly kind: Kind;
-  /** Empty for objects that belong to no namespace. */
-  readonly namespace: string;
-  /** `kind/namespace/name`; without the name for a collection. */
-  readonly key: string;
-  /** Only the status is written: `/status`, and `/approval` of certificate signing requests. */
-  readonly isStatus: boolean;
-}
+type ObjectPlace = ReturnType<typeof placeOf>;
 
 const STORED_KINDS: readonly Kind[] = [
   ...(["NodePool", "Lease", "ConfigMap", "Secret"] as const),
@@ -404,7 +390,8 @@ const PATH =
 /** Names become file names. */
 const SAFE_NAME = /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/;
 
-function placeOf(path: string): ObjectPlace {
+/** The object, or the collection, that a path of the API means. */
+function placeOf(path: string) {
   const parts = PATH.exec(path)?.map((part: string | undefined) => part && decodeURIComponent(part)) ?? [];
   const [, root, namespace = "", plural, name = "", status] = parts;
   const kind = kindsByCollection.get(`${root}${plural}`);
@@ -416,5 +403,6 @@ function placeOf(path: string): ObjectPlace {
     const sentence = `"${unsafe}" cannot be a name: lower-case letters, digits, dashes and dots`;
     throw new KubeApiError(sentence, { status: 422, reason: "Invalid" });
   }
+  // The namespace is empty for objects that belong to none, and the key of a collection ends with the slash.
   return { kind, namespace, key: `${kind}/${namespace}/${name}`, isStatus: status !== undefined };
 }

@@ -104,13 +104,12 @@ export function withApproval(held: readonly HeldNames[], request: string, names:
   return [...held.filter((one) => one !== same), entry];
 }
 
-export interface IssuedCertificate {
-  readonly names: readonly string[];
-  readonly until: number;
-}
-
 /** The held names after one more certificate was issued; the same list when nothing changed. */
-export function withCertificate(held: readonly HeldNames[], request: string, issued: IssuedCertificate) {
+export function withCertificate(
+  held: readonly HeldNames[],
+  request: string,
+  issued: Pick<HeldNames, "names" | "until">,
+) {
   const { names, until } = issued;
   const same = held.find((one) => isSame(one.names, names));
   const isNews = held.some((one) => one.request === request) || (same?.until ?? 0) < until;

@@ -4,9 +4,10 @@ import { DrawbridgeError } from "../../../base/errors/error.js";
 import { factsOf } from "../../../tunnel/pki/inspect/facts.js";
 import { leafIn } from "../../../tunnel/pki/pem.js";
 import { collectionPath } from "../../kube/paths.js";
+import type { ConditionedObject } from "../../kube/pods.js";
 import type { KubeObject } from "../../kube/port.js";
-import type { Metadata, StatusCondition } from "../objects.js";
-import { canonicalNames, type IssuedCertificate } from "./memory.js";
+import type { Metadata } from "../objects.js";
+import { canonicalNames } from "./memory.js";
 
 export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet";
 export const SERVING_SIGNER = "kubernetes.io/kubelet-serving";
@@ -22,7 +23,7 @@ export interface SigningRequest extends KubeObject {
     readonly username?: string;
     readonly groups?: readonly string[];
   };
-  readonly status?: { readonly certificate?: string; readonly conditions?: readonly StatusCondition[] };
+  readonly status?: ConditionedObject["status"] & { readonly certificate?: string };
 }
 
 /** Client: the first certificate, asked for with the credential all machines share. Renewal and serving: asked for by the node. */
@@ -75,8 +76,10 @@ export function requestPath(name: string): string {
   return `${REQUESTS_PATH}/${encodeURIComponent(name)}`;
 }
 
+type DecidedCondition = Readonly<Record<"type" | "reason" | "message" | "lastUpdateTime", string>>;
+
 /** The request with one more condition, for the approval subresource. The API refuses a second decision. */
-export function decided(request: SigningRequest, condition: Omit<StatusCondition, "status">): SigningRequest {
+export function decided(request: SigningRequest, condition: DecidedCondition): SigningRequest {
   if (outcomeOf(request) !== "pending") {
     throw new DrawbridgeError("DB_CSR_REQUEST", `${requestName(request)} is ${outcomeOf(request)} already`);
   }
@@ -85,7 +88,7 @@ export function decided(request: SigningRequest, condition: Omit<StatusCondition
 }
 
 /** The certificate that was issued for a serving request; undefined while there is none, and for one that is no node's. */
-export function issuedServing({ spec, status }: SigningRequest): (IssuedCertificate & { node: string }) | undefined {
+export function issuedServing({ spec, status }: SigningRequest) {
   if (spec?.signerName !== SERVING_SIGNER || !status?.certificate) return undefined;
   try {
     const certificate = leafIn(Buffer.from(status.certificate, "base64").toString("latin1"));

@@ -10,17 +10,12 @@ type HashInput = Readonly<
   Record<"rawConfig" | "releaseVersion" | "pullSecretName" | "trustBundleName" | "globalConfig" | "stream", string>
 >;
 
-export interface PoolHashes {
-  /** The hash in the names of the pool's Secrets. */
-  readonly full: string;
-  /** Does not change with the release, nor, deliberately, with the cluster's configuration. */
-  readonly withoutVersion: string;
-}
-
-export function poolHashes(input: HashInput): PoolHashes {
+export function poolHashes(input: HashInput) {
   const { rawConfig, releaseVersion, pullSecretName, trustBundleName, globalConfig, stream } = input;
   return {
+    /** The hash in the names of the pool's Secrets. */
     full: fnv1a(rawConfig + releaseVersion + pullSecretName + trustBundleName + globalConfig + stream),
+    /** Does not change with the release, nor, deliberately, with the cluster's configuration. */
     withoutVersion: fnv1a(rawConfig + pullSecretName + trustBundleName + stream),
   };
 }
@@ -117,18 +112,12 @@ export interface ClusterConfiguration {
 
 export type ClusterNetworks = Readonly<Partial<Record<"machine" | "cluster" | "service", readonly string[]>>>;
 
-/** The proxy settings that machines use, as a proxy object's status has them. */
-export interface EffectiveProxy {
-  readonly httpProxy?: string;
-  readonly httpsProxy?: string;
-  /** Sorted, each once. */
-  readonly noProxy: readonly string[];
-}
+export type EffectiveProxy = NonNullable<ReturnType<typeof effectiveProxy>>;
 
 const NEVER_PROXIED = ["127.0.0.1", "localhost", ".svc", ".cluster.local", ".local"];
 
-/** Undefined when there is no proxy. */
-export function effectiveProxy(spec: ProxySpec = {}, networks: ClusterNetworks = {}): EffectiveProxy | undefined {
+/** The proxy settings that machines use, as a proxy object's status has them; undefined when there is no proxy. */
+export function effectiveProxy(spec: ProxySpec = {}, networks: ClusterNetworks = {}) {
   const { httpProxy = "", httpsProxy = "", noProxy = "" } = spec;
   if (httpProxy === "" && httpsProxy === "" && noProxy === "") return undefined;
   const { machine = [], cluster = [], service = [] } = networks;

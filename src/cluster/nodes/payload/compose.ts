@@ -36,16 +36,12 @@ export interface PayloadInputs {
   readonly rawConfig: string;
 }
 
-export interface ComposedPayload {
-  readonly text: string;
-  /** The payload for a machine whose name is known: the name and a newline, in base64, go between the two. */
-  readonly named: { readonly before: string; readonly after: string };
-}
+export type ComposedPayload = ReturnType<typeof composePayload>;
 
 const TRUST_ANCHOR = "/etc/pki/ca-trust/source/anchors/openshift-config-user-ca-bundle.crt";
 
 /** Throws DrawbridgeErrors whose sentences hold no content of any file. */
-export function composePayload(recipe: PayloadRecipe, inputs: PayloadInputs): ComposedPayload {
+export function composePayload(recipe: PayloadRecipe, inputs: PayloadInputs) {
   const own = readMachineConfigs(inputs.rawConfig, "the pool's configuration");
   const { apiProxy, sshKeys } = recipe;
   const configs = [
@@ -64,7 +60,8 @@ export function composePayload(recipe: PayloadRecipe, inputs: PayloadInputs): Co
 /** A name no payload has by chance. */
 const PLACEHOLDER = "drawbridge.worker.name.placeholder";
 
-function aroundName(config: Config): ComposedPayload["named"] {
+/** The payload for a machine whose name is known: the name and a newline, in base64, go between the two. */
+function aroundName(config: Config) {
   const named = configOf({ files: [file("/etc/hostname", PLACEHOLDER)] });
   const text = JSON.stringify(merge(config, { ...named, ignition: config.ignition }));
   const [before = "", after = ""] = text.split(encoded(PLACEHOLDER));
@@ -226,12 +223,7 @@ export interface HostSettings {
   readonly osImageURL: string;
 }
 
-export interface MachineConfig {
-  readonly name: string;
-  /** Undefined when it has only settings of the host. */
-  readonly config: Config | undefined;
-  readonly host: HostSettings;
-}
+export type MachineConfig = ReturnType<typeof readMachineConfig>;
 
 interface Manifest {
   readonly kind?: unknown;
@@ -246,7 +238,7 @@ export function readMachineConfigs(text: string, where: string): MachineConfig[]
     .sort((a, b) => byBytes(a.name, b.name));
 }
 
-function readMachineConfig(text: string, where: string): MachineConfig {
+function readMachineConfig(text: string, where: string) {
   const manifest = (parseKubernetesYaml(text, where) ?? {}) as Manifest;
   if (manifest.kind !== "MachineConfig") {
     const kind = typeof manifest.kind === "string" ? `a ${manifest.kind}` : "no Kubernetes object";
@@ -259,6 +251,7 @@ function readMachineConfig(text: string, where: string): MachineConfig {
   const isNothing = config === undefined || config === null || Object.keys(config).length === 0;
   return {
     name,
+    /** Undefined when it has only settings of the host. */
     config: isNothing
       ? undefined
       : requireConfig(JSON.stringify(config), `the Ignition config of MachineConfig ${name}`),

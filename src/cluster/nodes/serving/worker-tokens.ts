@@ -79,12 +79,8 @@ export class WorkerTokens {
   }
 }
 
-interface WorkerToken {
-  /** `namespace/name`. */
-  readonly pool: string;
-  readonly worker: string;
-  readonly token: string;
-}
+/** Its pool is `namespace/name`. */
+type WorkerToken = Readonly<Record<"pool" | "worker" | "token", string>>;
 
 /** Marks a Secret whose keys are workers and whose values are their tokens; the pool is in the usual annotation. */
 export const WORKER_TOKENS_ANNOTATION = "drawbridge/worker-tokens";

@@ -89,15 +89,13 @@ export function readUserData(secret: Secret): string {
   return value;
 }
 
-export interface PoolUserData {
-  readonly hash: string;
-  /** The pointer config, as it is given to machines. */
-  readonly text: string;
-  /** Whether our own controller manages the pool, so that our own Ignition server serves its configuration. */
-  readonly isOurs: boolean;
-}
+export type PoolUserData = Awaited<ReturnType<typeof poolUserData>>;
 
-export async function poolUserData(api: KubeApi, pool: ObjectName): Promise<PoolUserData> {
+/**
+ * The pool's hash, the pointer config as it is given to machines, and whether our own controller manages the pool, so that our
+ * own Ignition server serves its configuration.
+ */
+export async function poolUserData(api: KubeApi, pool: ObjectName) {
   const { hash, object } = await poolHash(api, pool);
   if (hash === "") {
     throw new UserDataMissing(

@@ -30,22 +30,18 @@ export async function changeNode(api: KubeApi, name: string, make: (node: Node) 
   return (await change(api, nodePath(name), ATTEMPTS, make))?.object;
 }
 
-/** Labels and taints of a pool's nodes. On platform None nobody else puts them there. */
-interface NodeSettings {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly taints: readonly Taint[];
-  /** A label that HyperShift's own nodes have; a node without it is complete. */
-  readonly poolLabels: Readonly<Record<string, string>>;
-}
+type NodeSettings = ReturnType<typeof nodeSettingsOf>;
 
 const LONGEST_LABEL = 63;
 const TAINT_EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-export function nodeSettingsOf(pool: NodePool): NodeSettings {
+/** Labels and taints of a pool's nodes. On platform None nobody else puts them there. */
+export function nodeSettingsOf(pool: NodePool) {
   const { nodeLabels = {}, taints = [] } = pool.spec ?? {};
   const name = pool.metadata?.name ?? "";
   return {
     labels: nodeLabels,
+    // A label that HyperShift's own nodes have; a node without it is complete.
     poolLabels: name.length > LONGEST_LABEL ? {} : { [label.nodePool]: name },
     taints: (taints as readonly Partial<Taint>[]).map((taint) => checked(taint, name)),
   };
