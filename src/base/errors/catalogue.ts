@@ -6,11 +6,8 @@ export const remedies = {
   // Command line and files it names
   DB_FLAG_UNKNOWN: "Run the command with --help and compare the spelling.",
   DB_FLAG_VALUE: "Correct the value; --help shows the flag's type and default.",
-  DB_SERVER_HOST_EMPTY: "Give --proxy-server-host a host name or an address.",
   DB_AGENT_AUTH_MISSING:
     "Give --cluster-ca-cert for client certificates, or --agent-namespace, --agent-service-account and --authentication-audience for tokens, or accept the risk with --allow-unauthenticated-agents.",
-  DB_IDENTIFIERS:
-    "Write them as a URL query of ipv4, ipv6, host, cidr and default-route, for example ipv4=10.0.0.1&host=node-1.",
   DB_CLAIMS_FILE:
     "Correct the file at the place the message names; the rules in force before stay in force until then.",
   DB_TOKEN_FILE:
@@ -68,7 +65,6 @@ export const remedies = {
   DB_PEER_PROTOCOL: "Check what really connects to this port and compare the versions of both sides.",
   DB_AGENT_TOKEN:
     "Compare the agent's service account, namespace and token audience with --agent-service-account, --agent-namespace and --authentication-audience.",
-  DB_MESSAGE_TOO_LARGE: "Find the client that writes so much at once; Konnectivity's own limit is the same.",
   DB_SERVER_HEADERS_MISSING:
     "Check that the address leads to the agent port of a proxy-server and that the server accepts this agent.",
   DB_SERVER_HEADERS_TIMEOUT: "Check the server's health and whether something between the two only half works.",

@@ -57,10 +57,10 @@ export class Dial {
 
   start(): void {
     const refusal = this.#takeAddress();
-    if (refusal !== undefined) this.#refuse({ kind: "dial-error", text: refusal }, "error_response", refusal);
+    if (refusal !== undefined) this.#refuse("dial-error", refusal);
     else if (!this.#tryNext()) {
-      const explained = this.#board.explainNoAgent(this.address, this.#tried);
-      this.#refuse({ kind: "no-agent", ...explained }, "no_agent", explained.text);
+      const { text, referenceId } = this.#board.explainNoAgent(this.address, this.#tried);
+      this.#refuse("no-agent", text, { referenceId });
     }
   }
 
@@ -127,7 +127,7 @@ export class Dial {
     this.#board.registry.demote(silent);
     if (this.#board.clock.now() >= this.#deadline) {
       silent.cancelDial(silentId);
-      this.#refuse({ kind: "timeout" }, "backend_dial_timeout", "timed out waiting for backend dial");
+      this.#refuse("timeout", "timed out waiting for backend dial");
     } else if (this.#tryNext()) silent.cancelDial(silentId);
     else this.#armTimer(true);
   };
@@ -153,24 +153,25 @@ export class Dial {
       this.#board.registry.demote(link);
       if (this.#tryNext()) return;
     } else this.#board.registry.restore(link);
-    this.#refuse({ kind: "dial-error", text: error }, "error_response", error);
+    this.#refuse("dial-error", error);
   }
 
   /** The agent gave the dial up without a word (DIAL_CLS). */
   onAgentClosedDial(): void {
-    this.#refuse({ kind: "closed-by-agent" }, "backend_close", "the agent closed the dial");
+    this.#refuse("closed-by-agent", "the agent closed the dial");
   }
 
   onAgentLost(): void {
     if (this.#tryNext()) return;
-    this.#refuse({ kind: "agent-lost" }, "backend_close", "the agent's stream ended");
+    this.#refuse("agent-lost", "Backend context error: context canceled", { error: "the agent's stream ended" });
   }
 
   // ---- the end -----------------------------------------------------------------------------------------------------
 
-  #refuse(refusal: DialRefusal, outcome: DialEnd["outcome"], error: string): void {
-    this.#finish({ outcome, error, ...(refusal.kind === "no-agent" && { referenceId: refusal.referenceId }) });
-    this.caller.refuse(refusal);
+  /** The event has the text as its error, unless `end` has another. */
+  #refuse(kind: DialRefusal["kind"], text: string, end: Partial<DialEnd> = {}): void {
+    this.#finish({ outcome: REFUSAL_OUTCOMES[kind], error: text, ...end });
+    this.caller.refuse({ kind, text });
   }
 
   #finish(end: DialEnd): void {
@@ -191,14 +192,20 @@ export interface Caller {
   refuse(refusal: DialRefusal): void;
 }
 
-/** Why a dial failed; frontends word it as upstream words it. */
-export type DialRefusal =
-  | { readonly kind: "no-agent"; readonly text: string; readonly referenceId: string }
-  | { readonly kind: "agent-lost" }
-  | { readonly kind: "timeout" }
+/** Why a dial failed, in upstream's words. */
+export interface DialRefusal {
+  readonly kind: keyof typeof REFUSAL_OUTCOMES;
+  readonly text: string;
+}
+
+const REFUSAL_OUTCOMES = {
+  "no-agent": "no_agent",
+  "agent-lost": "backend_close",
+  timeout: "backend_dial_timeout",
   /** The agent tried and says why not. */
-  | { readonly kind: "dial-error"; readonly text: string }
-  | { readonly kind: "closed-by-agent" };
+  "dial-error": "error_response",
+  "closed-by-agent": "backend_close",
+} as const satisfies Record<string, DialEnd["outcome"]>;
 
 /** Randomness is drawn for many dials at once: a call for eight bytes costs as much as one for thousands. */
 const drawn = Buffer.alloc(4096);

@@ -49,6 +49,7 @@ export class ProxyServer {
     to_agent: new SegmentCounters(),
   };
   readonly #frontends: FrontendListener[] = [];
+  readonly #socketRemovals: (() => void)[] = [];
   /** The certificates in force. */
   readonly certificates: WatchedCertificates[] = [];
   readonly #agents: AgentListener;
@@ -155,7 +156,8 @@ export class ProxyServer {
     });
     this.#frontends.push(frontend);
     if (certificates !== undefined) certificates.apply = (context) => frontend.setSecureContext(context);
-    const address = await openFrontend(frontend, this.config.pending ?? {}, this.connections);
+    const { address, removeSocket } = await openFrontend(frontend, this.config.pending ?? {}, this.connections);
+    if (removeSocket !== undefined) this.#socketRemovals.push(removeSocket);
     listening.publish({ source: this, what: `${config.mode} frontend`, address });
   }
 
@@ -190,6 +192,7 @@ export class ProxyServer {
   async drain(limitMs: number): Promise<boolean> {
     this.draining = true;
     this.watchdog?.stop();
+    for (const removeSocket of this.#socketRemovals) removeSocket();
     for (const frontend of this.#frontends) frontend.drain();
     this.#agentListener?.server.close();
     this.#agents.askToLeave();
@@ -212,6 +215,7 @@ export class ProxyServer {
   destroy(): void {
     this.watchdog?.stop();
     this.#agentListener?.destroy();
+    for (const removeSocket of this.#socketRemovals) removeSocket();
     for (const frontend of this.#frontends) frontend.destroy();
     for (const watched of this.certificates) watched.close();
     this.#claims?.close();

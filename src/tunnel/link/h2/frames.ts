@@ -48,9 +48,9 @@ export class SessionError extends Error {
   override readonly name = "SessionError";
   readonly code: number;
 
-  constructor(code: number, message: string) {
+  constructor(code: keyof typeof ErrorCode, message: string) {
     super(message);
-    this.code = code;
+    this.code = ErrorCode[code];
   }
 }
 
@@ -101,12 +101,12 @@ export function bare(payload: Buffer, flags: number): Buffer {
   let from = 0;
   let to = payload.length;
   if (flags & Flag.PADDED) {
-    if (to < 1) throw new SessionError(ErrorCode.FRAME_SIZE_ERROR, "padded frame without its padding length");
+    if (to < 1) throw new SessionError("FRAME_SIZE_ERROR", "padded frame without its padding length");
     to -= payload[0]!;
     from = 1;
   }
   if (flags & Flag.PRIORITY) from += 5;
-  if (from > to) throw new SessionError(ErrorCode.PROTOCOL_ERROR, "padding is longer than its frame");
+  if (from > to) throw new SessionError("PROTOCOL_ERROR", "padding is longer than its frame");
   return payload.subarray(from, to);
 }
 
@@ -169,7 +169,7 @@ export class FrameReader {
     const from = PREFACE.length - this.#prefaceLeft;
     const length = Math.min(this.#prefaceLeft, chunk.length - at);
     if (chunk.compare(PREFACE, from, from + length, at, at + length) !== 0) {
-      throw new SessionError(ErrorCode.PROTOCOL_ERROR, NOT_HTTP2);
+      throw new SessionError("PROTOCOL_ERROR", NOT_HTTP2);
     }
     this.#prefaceLeft -= length;
     return at + length;
@@ -194,10 +194,9 @@ export class FrameReader {
     this.#type = head[at + 3]!;
     this.#flags = head[at + 4]!;
     this.#streamId = head.readUInt32BE(at + 5) & 0x7fff_ffff;
-    if (this.#type !== FrameType.SETTINGS && !this.#greeted)
-      throw new SessionError(ErrorCode.PROTOCOL_ERROR, NOT_HTTP2);
+    if (this.#type !== FrameType.SETTINGS && !this.#greeted) throw new SessionError("PROTOCOL_ERROR", NOT_HTTP2);
     this.#greeted = true;
-    if (length > MAX_FRAME_BYTES) throw new SessionError(ErrorCode.FRAME_SIZE_ERROR, "a frame is longer than allowed");
+    if (length > MAX_FRAME_BYTES) throw new SessionError("FRAME_SIZE_ERROR", "a frame is longer than allowed");
     if (this.#type === FrameType.DATA) this.#beginData(length);
     else if (length === 0) this.#handler.onFrame(this.#type, this.#flags, this.#streamId, EMPTY);
     else this.#expect(length);
@@ -209,7 +208,7 @@ export class FrameReader {
   }
 
   #beginData(length: number): void {
-    if (this.#streamId === 0) throw new SessionError(ErrorCode.PROTOCOL_ERROR, "DATA without a stream");
+    if (this.#streamId === 0) throw new SessionError("PROTOCOL_ERROR", "DATA without a stream");
     this.#handler.beginData(this.#streamId, length);
     if (length === 0) this.#endData();
     else if (this.#flags & Flag.PADDED) this.#expect(length);

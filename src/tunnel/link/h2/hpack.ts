@@ -1,5 +1,5 @@
 /** Header blocks (RFC 7541): everything peers may send is read; what we send is never compressed. */
-import { ErrorCode, SessionError } from "./frames.js";
+import { SessionError } from "./frames.js";
 
 export type Header = readonly [name: string, value: string];
 
@@ -28,7 +28,7 @@ const ENTRY_OVERHEAD = 32;
 export const MAX_LIST_BYTES = 64 * 1024;
 
 function bad(what: string): never {
-  throw new SessionError(ErrorCode.COMPRESSION_ERROR, what);
+  throw new SessionError("COMPRESSION_ERROR", what);
 }
 
 export class HeaderDecoder {
@@ -48,7 +48,7 @@ export class HeaderDecoder {
       const header = this.#field(block[this.#at]!);
       if (header === undefined) continue;
       total += sizeOf(header);
-      if (total > MAX_LIST_BYTES) throw new SessionError(ErrorCode.ENHANCE_YOUR_CALM, "the header list is too long");
+      if (total > MAX_LIST_BYTES) throw new SessionError("ENHANCE_YOUR_CALM", "the header list is too long");
       headers.push(header);
     }
     return headers;
@@ -125,9 +125,7 @@ function sizeOf([name, value]: Header): number {
 /** Literals without indexing: the peer's table stays empty, and nothing of a token stays in it. */
 export function encodeHeaders(headers: Iterable<Header>): Buffer {
   const parts: Buffer[] = [];
-  for (const [name, value] of headers) {
-    parts.push(Buffer.from([0x00]), encodeString(name), encodeString(value));
-  }
+  for (const [name, value] of headers) parts.push(Buffer.from([0x00]), encodeString(name), encodeString(value));
   return Buffer.concat(parts);
 }
 
@@ -182,16 +180,14 @@ export function decodeHuffman(bytes: Buffer): string {
       const offset = code - firstCode[length]!;
       if (offset < firstIndex[length + 1]! - firstIndex[length]!) {
         const symbol = SYMBOLS[firstIndex[length]! + offset]!;
-        if (symbol === END_MARKER)
-          throw new SessionError(ErrorCode.COMPRESSION_ERROR, "Huffman end marker in a string");
+        if (symbol === END_MARKER) throw new SessionError("COMPRESSION_ERROR", "Huffman end marker in a string");
         out.push(symbol);
         code = 0;
         length = 0;
-      } else if (length === LONGEST) throw new SessionError(ErrorCode.COMPRESSION_ERROR, "no such Huffman code");
+      } else if (length === LONGEST) throw new SessionError("COMPRESSION_ERROR", "no such Huffman code");
     }
   }
   // What is left over is padding: fewer than eight bits, all of them ones.
-  if (length > 7 || code !== 2 ** length - 1)
-    throw new SessionError(ErrorCode.COMPRESSION_ERROR, "bad Huffman padding");
+  if (length > 7 || code !== 2 ** length - 1) throw new SessionError("COMPRESSION_ERROR", "bad Huffman padding");
   return Buffer.from(out).toString("latin1");
 }

@@ -106,7 +106,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     this.#maxStreams = options.maxStreams ?? Number.POSITIVE_INFINITY;
     this.#reader = new FrameReader(this, options.isServer);
     this.#control = new ControlQueue(socket, () =>
-      this.#fail(new SessionError(ErrorCode.ENHANCE_YOUR_CALM, "the peer does not read the answers to its frames")),
+      this.#fail(new SessionError("ENHANCE_YOUR_CALM", "the peer does not read the answers to its frames")),
     );
     socket.on("data", this.#onBytes);
     socket.on("error", (error) => {
@@ -253,13 +253,13 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   /** A frame came that carries nothing. */
   #countIdle(): void {
     if (this.#guard.allows()) return;
-    throw new SessionError(ErrorCode.ENHANCE_YOUR_CALM, "the peer sends too many frames that carry nothing");
+    throw new SessionError("ENHANCE_YOUR_CALM", "the peer sends too many frames that carry nothing");
   }
 
   // ---- DATA, while it arrives --------------------------------------------------------------------------------------
 
   beginData(streamId: number, length: number): void {
-    if (this.#block !== undefined) throw new SessionError(ErrorCode.PROTOCOL_ERROR, "a header block was interrupted");
+    if (this.#block !== undefined) throw new SessionError("PROTOCOL_ERROR", "a header block was interrupted");
     this.#countReceived(length);
     // Bytes for a stream that has ended here were under way; they only count for the session's window.
     const stream = this.#streams.get(streamId);
@@ -267,7 +267,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     if (stream === undefined) {
       const isOpened = this.isServer ? streamId <= this.#lastPeerStream : streamId < this.#nextStreamId;
       if (streamId % 2 === 0 || !isOpened)
-        throw new SessionError(ErrorCode.PROTOCOL_ERROR, "DATA of a stream that was never opened");
+        throw new SessionError("PROTOCOL_ERROR", "DATA of a stream that was never opened");
     }
     if (length < LEAST_DATA_BYTES) this.#countIdle();
     else if (stream !== undefined) this.#guard.carriers++;
@@ -302,7 +302,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   onFrame(type: number, flags: number, streamId: number, payload: Buffer): void {
     if (this.destroyed) return;
     if (this.#block !== undefined && type !== FrameType.CONTINUATION) {
-      throw new SessionError(ErrorCode.PROTOCOL_ERROR, "a header block was interrupted");
+      throw new SessionError("PROTOCOL_ERROR", "a header block was interrupted");
     }
     this.#countIdle();
     switch (type) {
@@ -324,7 +324,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
         this.#onPing(payload, flags);
         break;
       case FrameType.GOAWAY:
-        if (payload.length < 8) throw new SessionError(ErrorCode.FRAME_SIZE_ERROR, "GOAWAY is too short");
+        if (payload.length < 8) throw new SessionError("FRAME_SIZE_ERROR", "GOAWAY is too short");
         this.#onGoaway(payload.readUInt32BE(4));
         break;
       case FrameType.WINDOW_UPDATE:
@@ -332,7 +332,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
         this.#onWindowUpdate(streamId, payload.readUInt32BE(0) & 0x7fff_ffff);
         break;
       case FrameType.PUSH_PROMISE:
-        throw new SessionError(ErrorCode.PROTOCOL_ERROR, "pushes were not allowed");
+        throw new SessionError("PROTOCOL_ERROR", "pushes were not allowed");
       default:
         // PRIORITY, and whatever extensions there are.
         break;
@@ -347,7 +347,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   }
 
   #onHeaderBlock(streamId: number, part: Buffer, flags: number): void {
-    if (streamId === 0) throw new SessionError(ErrorCode.PROTOCOL_ERROR, "HEADERS without a stream");
+    if (streamId === 0) throw new SessionError("PROTOCOL_ERROR", "HEADERS without a stream");
     if (flags & Flag.END_HEADERS) this.#onHeaders(streamId, part, flags);
     else this.#block = { streamId, flags, parts: [part], bytes: part.length };
   }
@@ -355,12 +355,12 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   #onContinuation(streamId: number, part: Buffer, flags: number): void {
     const block = this.#block;
     if (block === undefined || block.streamId !== streamId) {
-      throw new SessionError(ErrorCode.PROTOCOL_ERROR, "CONTINUATION without HEADERS");
+      throw new SessionError("PROTOCOL_ERROR", "CONTINUATION without HEADERS");
     }
     block.parts.push(part);
     block.bytes += part.length;
     if (block.bytes > MAX_HEADER_BLOCK_BYTES || block.parts.length > MAX_HEADER_BLOCK_BYTES / 64) {
-      throw new SessionError(ErrorCode.ENHANCE_YOUR_CALM, "a header block is too long");
+      throw new SessionError("ENHANCE_YOUR_CALM", "a header block is too long");
     }
     if ((flags & Flag.END_HEADERS) === 0) return;
     this.#block = undefined;
@@ -374,7 +374,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     const known = this.#streams.get(streamId);
     if (known !== undefined) known.receiveHeaders(fields, endStream);
     else if (this.isServer && streamId > this.#lastPeerStream) {
-      if (streamId % 2 === 0) throw new SessionError(ErrorCode.PROTOCOL_ERROR, "a client's streams have odd numbers");
+      if (streamId % 2 === 0) throw new SessionError("PROTOCOL_ERROR", "a client's streams have odd numbers");
       this.#lastPeerStream = streamId;
       if (this.closing || this.#streams.size >= this.#maxStreams) this.#refuse(streamId);
       else {
@@ -389,13 +389,13 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
 
   #refuse(streamId: number): void {
     if (++this.#refused > MAX_REFUSALS * Math.max(1, this.#maxStreams)) {
-      throw new SessionError(ErrorCode.ENHANCE_YOUR_CALM, "the peer opens more streams than were announced");
+      throw new SessionError("ENHANCE_YOUR_CALM", "the peer opens more streams than were announced");
     }
     this.send(frame(FrameType.RST_STREAM, 0, streamId, uint32s(ErrorCode.REFUSED_STREAM)));
   }
 
   #onSettings(payload: Buffer): void {
-    if (payload.length % 6 !== 0) throw new SessionError(ErrorCode.FRAME_SIZE_ERROR, "SETTINGS has a broken length");
+    if (payload.length % 6 !== 0) throw new SessionError("FRAME_SIZE_ERROR", "SETTINGS has a broken length");
     if (!this.#settingsReceived) this.peerMaxStreams = Number.POSITIVE_INFINITY;
     this.#settingsReceived = true;
     for (let at = 0; at < payload.length; at += 6) {
@@ -403,7 +403,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
       const id = payload.readUInt16BE(at);
       if (id === Setting.MAX_CONCURRENT_STREAMS) this.peerMaxStreams = value;
       if (id !== Setting.INITIAL_WINDOW_SIZE) continue;
-      if (value > MAX_WINDOW_BYTES) throw new SessionError(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large");
+      if (value > MAX_WINDOW_BYTES) throw new SessionError("FLOW_CONTROL_ERROR", "a window is too large");
       if (value > this.peerStreamWindow) this.#windowsGrew = true;
       this.peerStreamWindow = value;
     }
@@ -427,8 +427,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
       return;
     }
     this.sendWindow += bytes;
-    if (this.sendWindow > MAX_WINDOW_BYTES)
-      throw new SessionError(ErrorCode.FLOW_CONTROL_ERROR, "the window is too large");
+    if (this.sendWindow > MAX_WINDOW_BYTES) throw new SessionError("FLOW_CONTROL_ERROR", "the window is too large");
     // Whoever finds no room waits again, behind the others: an update is never worth more than the streams it serves.
     for (const stream of this.#waiting) {
       this.#waiting.delete(stream);
@@ -456,5 +455,5 @@ function greeting({ isServer, maxStreams, streamWindowBytes, sessionWindowBytes 
 }
 
 function exactly(payload: Buffer, length: number): void {
-  if (payload.length !== length) throw new SessionError(ErrorCode.FRAME_SIZE_ERROR, "a frame has the wrong length");
+  if (payload.length !== length) throw new SessionError("FRAME_SIZE_ERROR", "a frame has the wrong length");
 }

@@ -72,10 +72,9 @@ export class Stream extends EventEmitter<StreamEvents> {
 
   /** A DATA frame of this length begins. */
   expect(length: number): void {
-    if (this.#remoteEnded) throw new SessionError(ErrorCode.STREAM_CLOSED, "bytes after the end of a stream");
+    if (this.#remoteEnded) throw new SessionError("STREAM_CLOSED", "bytes after the end of a stream");
     this.#receiveWindow -= length;
-    if (this.#receiveWindow < 0)
-      throw new SessionError(ErrorCode.FLOW_CONTROL_ERROR, "more bytes than the window allows");
+    if (this.#receiveWindow < 0) throw new SessionError("FLOW_CONTROL_ERROR", "more bytes than the window allows");
   }
 
   receive(chunk: Buffer): void {

@@ -198,6 +198,10 @@ function stemOf(name: string): string {
 }
 
 function readIfPem(path: string): InspectedFile[] {
+  const stem = stemOf(path);
+  const unread = { path, stem, mode: 0, certificates: [], key: undefined };
+  // Of files whose name is no PEM file's nothing is expected.
+  const troubled = (trouble: string, mode = 0) => (stem === basename(path) ? [] : [{ ...unread, mode, trouble }]);
   let text: string;
   let mode: number;
   try {
@@ -206,23 +210,17 @@ function readIfPem(path: string): InspectedFile[] {
     mode = status.mode & 0o777;
     text = readFileSync(path, "utf8");
   } catch (reason) {
-    return looksLikePem(path) ? [unread(path, 0, `it cannot be read (${messageOf(reason)})`)] : [];
+    return troubled(`it cannot be read (${messageOf(reason)})`);
   }
-  if (!text.includes("-----BEGIN ")) return looksLikePem(path) ? [unread(path, mode, "it is not PEM")] : [];
-  if (holdsEncryptedKey(text)) return [unread(path, mode, "its key is encrypted; store it without a passphrase")];
+  if (!text.includes("-----BEGIN ")) return troubled("it is not PEM", mode);
+  if (holdsEncryptedKey(text)) {
+    return [{ ...unread, mode, trouble: "its key is encrypted; store it without a passphrase" }];
+  }
   try {
     const certificates = certificatesIn(text).map(({ certificate }) => certificate);
     if (pemBlocks(text).length < text.split(/^-----BEGIN /m).length - 1) throw new Error("a block is torn");
-    return [{ path, stem: stemOf(path), mode, certificates, key: privateKeyIn(text)?.key, trouble: undefined }];
+    return [{ path, stem, mode, certificates, key: privateKeyIn(text)?.key, trouble: undefined }];
   } catch {
-    return [unread(path, mode, "a block in it cannot be parsed")];
+    return [{ ...unread, mode, trouble: "a block in it cannot be parsed" }];
   }
-}
-
-function looksLikePem(path: string): boolean {
-  return stemOf(path) !== basename(path);
-}
-
-function unread(path: string, mode: number, trouble: string): InspectedFile {
-  return { path, stem: stemOf(path), mode, certificates: [], key: undefined, trouble };
 }

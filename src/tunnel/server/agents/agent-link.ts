@@ -15,6 +15,9 @@ import type { Principal } from "./claims.js";
 /** An agent that has just answered is not pinged again, or others could keep it unconfirmed all the time. */
 const SIGN_OF_LIFE_MS = 10_000;
 
+/** Enough for the connections that can have bytes in flight; older ones are answered as unknown again, which is safe. */
+const MAX_CLOSING = 4096;
+
 export interface AgentIdentity {
   readonly agentId: string;
   readonly identifiers: Identifiers;
@@ -59,7 +62,8 @@ export class AgentLink implements StreamOwner {
   readonly #board: Switchboard;
   #askedAt = Number.NEGATIVE_INFINITY;
   readonly #pending = new ShortLivedMap<DialId, Dial>();
-  readonly #closing = new RecentIds();
+  /** Connection numbers that were closed here and whose last packets may still arrive: they are no protocol errors. */
+  readonly #closing = new Set<ConnectId>();
 
   constructor(
     number: number,
@@ -81,6 +85,7 @@ export class AgentLink implements StreamOwner {
       pendingDials: () => this.#pending.size,
       onFinished: (tunnel, reason) => {
         this.#closing.add(tunnel.connectId);
+        if (this.#closing.size > MAX_CLOSING) this.#closing.delete(this.#closing.keys().next().value!);
         if (tunnel.info.isProbe !== true) board.onTunnelFinished(this, tunnel, reason);
       },
       onCut: ({ info: { address }, connectId }, queuedBytes) => {
@@ -228,31 +233,5 @@ export class AgentLink implements StreamOwner {
     this.#pending.clear();
     for (const dial of dials) dial.onAgentLost();
     this.tunnels.linkLost("the agent's stream ended");
-  }
-}
-
-/** Enough for the connections that can have bytes in flight; older ones are answered as unknown again, which is safe. */
-const KEPT = 4096;
-
-/** Connection numbers that were closed here and whose last packets may still arrive: they are no protocol errors. */
-export class RecentIds {
-  readonly #ids = new Set<ConnectId>();
-
-  add(id: ConnectId): void {
-    this.#ids.add(id);
-    if (this.#ids.size > KEPT) {
-      for (const oldest of this.#ids) {
-        this.#ids.delete(oldest);
-        break;
-      }
-    }
-  }
-
-  has(id: ConnectId): boolean {
-    return this.#ids.has(id);
-  }
-
-  delete(id: ConnectId): void {
-    this.#ids.delete(id);
   }
 }

@@ -6,9 +6,7 @@ describe("several strategies", () => {
     const { board, agent } = makeBoard({ strategies: ["destHost", "default"] });
     const host = agent("host", "ipv4=10.0.0.1");
     const other = agent("other");
-    for (let draw = 0; draw < 20; draw++) {
-      expect(board.registry.choose("10.0.0.1:443", [])).toBe(host.link);
-    }
+    for (let draw = 0; draw < 20; draw++) expect(board.registry.choose("10.0.0.1:443", [])).toBe(host.link);
     const seen = new Set(Array.from({ length: 100 }, () => board.registry.choose("10.9.9.9:443", [])));
     expect(seen).toEqual(new Set([host.link, other.link]));
   });

@@ -12,19 +12,6 @@ import { Strategy } from "./strategies.js";
 const DEMOTION_MS = 15_000;
 const MAX_DEMOTION_MS = 5 * 60_000;
 
-/** The agents that each strategy finds for one destination. */
-export interface DestinationMatches {
-  /** The destination's host as agents are chosen by it. */
-  readonly host: string;
-  /** Only agents that claim the host may have its dials. */
-  readonly isReserved: boolean;
-  readonly strategies: readonly {
-    readonly name: string;
-    readonly keys: number;
-    readonly candidates: readonly AgentCandidate[];
-  }[];
-}
-
 export class AgentRegistry {
   readonly #links = new Set<AgentLink>();
   readonly #groups = new AgentGroups();
@@ -125,18 +112,16 @@ export class AgentRegistry {
     link.demotedUntil = group.demotedUntil = 0;
   }
 
-  /** The matches of a destination now, by strategy and in order: the first with a match decides. */
-  matchesFor(address: string): DestinationMatches {
+  /**
+   * The matches of a destination now, by strategy and in order: the first with a match decides. `host` is the destination's
+   * as agents are chosen by it; when it is reserved, only agents that claim it may have its dials.
+   */
+  matchesFor(address: string) {
     const host = judgedHost(hostOfAddress(address));
-    return {
-      host,
-      isReserved: this.#isReserved(host),
-      strategies: this.#strategies.map((strategy) => ({
-        name: strategy.name,
-        keys: strategy.keys,
-        candidates: this.#matches(strategy, host),
-      })),
-    };
+    const strategies = this.#strategies.map((strategy) => {
+      return { name: strategy.name, keys: strategy.keys, candidates: this.#matches(strategy, host) };
+    });
+    return { host, isReserved: this.#isReserved(host), strategies };
   }
 }
 

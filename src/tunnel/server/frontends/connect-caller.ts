@@ -109,9 +109,7 @@ export class ConnectCaller implements Caller, NearEvents {
   }
 
   refuse(refusal: DialRefusal): void {
-    // Upstream writes nothing when the agent itself closed the dial.
-    if (refusal.kind === "closed-by-agent") this.#refuseAndClose("");
-    else this.#refuseAndClose(answerTo(refusal));
+    this.#refuseAndClose(answerTo(refusal));
   }
 
   #refuseAndClose(answer: string): void {
@@ -127,15 +125,18 @@ export class ConnectCaller implements Caller, NearEvents {
 /** Ignores whatever a refused caller still sends. */
 const NOBODY: NearEvents = { onNearData() {}, onNearEnd() {}, onNearLost() {}, onNearDrained() {} };
 
-function answerTo(refusal: Exclude<DialRefusal, { kind: "closed-by-agent" }>): string {
-  switch (refusal.kind) {
+function answerTo({ kind, text }: DialRefusal): string {
+  switch (kind) {
     case "no-agent":
-      return noTunnels(refusal.text);
+      return noTunnels(text);
     case "agent-lost":
-      return gatewayError(502, "Backend context error: context canceled");
+      return gatewayError(502, text);
     case "timeout":
-      return gatewayError(504, "Backend dial timeout: timed out waiting for backend dial");
+      return gatewayError(504, `Backend dial timeout: ${text}`);
     case "dial-error":
-      return dialFailed(statusOfDialError(refusal.text), Buffer.from(refusal.text, "utf8").toString("latin1"));
+      return dialFailed(statusOfDialError(text), Buffer.from(text, "utf8").toString("latin1"));
+    case "closed-by-agent":
+      // Upstream writes nothing when the agent itself closed the dial.
+      return "";
   }
 }

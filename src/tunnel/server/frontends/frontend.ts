@@ -17,8 +17,6 @@ import type { Switchboard } from "../switchboard.js";
 import { ConnectCaller } from "./connect-caller.js";
 import { GrpcCaller } from "./grpc-caller.js";
 
-const NOTHING = (): void => {};
-
 export interface FrontendListenerOptions {
   readonly board: Switchboard;
   readonly config: ListenerConfig;
@@ -37,8 +35,6 @@ export interface FrontendListener {
   /** Whether bytes for a caller still wait for its connection to take them. */
   readonly flushing: boolean;
   setSecureContext(options: SecureContextOptions): void;
-  /** Removes the Unix socket, if it is still this listener's. */
-  removeSocket: () => void;
   /** No new callers; those under way may finish. */
   drain(): void;
   destroy(): void;
@@ -91,15 +87,8 @@ function grpcFrontend({
       return false;
     },
     setSecureContext: (context) => listener.setSecureContext(context),
-    removeSocket: NOTHING,
-    drain() {
-      this.removeSocket();
-      listener.drain();
-    },
-    destroy() {
-      this.removeSocket();
-      listener.destroy();
-    },
+    drain: () => listener.drain(),
+    destroy: () => listener.destroy(),
   };
 }
 
@@ -139,40 +128,28 @@ function connectFrontend({ board, config, tls: secure }: FrontendListenerOptions
       trust?.update(context);
       (server as tls.Server).setSecureContext(context);
     },
-    removeSocket: NOTHING,
-    drain() {
-      this.removeSocket();
-      server.close();
-    },
+    drain: () => server.close(),
     destroy() {
-      this.removeSocket();
       server.close();
       for (const socket of sockets) socket.destroy();
     },
   };
 }
 
-/** Starts listening; resolves to the address. */
+/** Starts listening; resolves to the address, and to what removes the Unix socket if it is still this listener's. */
 export async function openFrontend(
-  listener: FrontendListener,
+  { config, server }: FrontendListener,
   limits: ListenerLimits,
   connections: Connections,
-): Promise<string> {
-  const { config, server } = listener;
+): Promise<{ readonly address: string; removeSocket?(): void }> {
   const what = `${config.mode} frontend`;
   if (config.transport === "tcp") {
     const clientCertificates = config.tls.clientCaFile !== "";
     const { host, port } = config;
     await listenOn(server, what, { host, port }, { ...limits, clientCertificates }, connections);
-    return `${host}:${port}`;
+    return { address: `${host}:${port}` };
   }
   const { path, fileMode, owner, deleteExisting: replace } = config;
-  listener.removeSocket = await listenOnSocketFile(
-    server,
-    what,
-    { path, fileMode, owner, replace },
-    limits,
-    connections,
-  );
-  return path;
+  const file = { path, fileMode, owner, replace };
+  return { address: path, removeSocket: await listenOnSocketFile(server, what, file, limits, connections) };
 }

@@ -114,9 +114,9 @@ export class GrpcCaller implements Caller, StreamOwner {
     return this.#port;
   }
 
-  refuse(refusal: DialRefusal): void {
-    if (refusal.kind === "closed-by-agent") this.#stop({ type: "DIAL_CLS", random: this.dialId });
-    else this.#stop({ type: "DIAL_RSP", error: textOf(refusal), connectId: 0, random: this.dialId });
+  refuse({ kind, text: error }: DialRefusal): void {
+    if (kind === "closed-by-agent") this.#stop({ type: "DIAL_CLS", random: this.dialId });
+    else this.#stop({ type: "DIAL_RSP", error, connectId: 0, random: this.dialId });
   }
 
   // ---- the stream --------------------------------------------------------------------------------------------------
@@ -146,18 +146,6 @@ export class GrpcCaller implements Caller, StreamOwner {
     this.#state = "done";
     if (state === "dialing") this.#dial?.cancel();
     else this.#port?.near?.onNearLost(reason);
-  }
-}
-
-function textOf(refusal: Exclude<DialRefusal, { kind: "closed-by-agent" }>): string {
-  switch (refusal.kind) {
-    case "no-agent":
-    case "dial-error":
-      return refusal.text;
-    case "agent-lost":
-      return "Backend context error: context canceled";
-    case "timeout":
-      return "timed out waiting for backend dial";
   }
 }
 
