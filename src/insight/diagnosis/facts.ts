@@ -81,7 +81,7 @@ export interface Facts {
   readonly deadSockets: readonly string[];
 
   // Of a cluster.
-  readonly cluster: { readonly api: KubeApi; readonly endpoint: KubeEndpoint };
+  readonly cluster: { readonly api: KubeApi; readonly server: string; readonly endpoint?: KubeEndpoint };
   /** Where pools, tokens and leases are: in that cluster, or in a directory. */
   readonly objects: KubeApi;
   readonly apiVersion: { readonly server: string; readonly version: string };

@@ -360,7 +360,7 @@ describe("checks of the cluster", () => {
       },
     } as unknown as KubeApi;
     const endpoint = { server: "https://10.0.0.1:6443" } as KubeEndpoint;
-    return { facts: { cluster: () => ({ api, endpoint }) } };
+    return { facts: { cluster: () => ({ api, server: endpoint.server, endpoint }) } };
   }
 
   test("kubeconfig fails when the API refuses, or the file cannot be used", async () => {

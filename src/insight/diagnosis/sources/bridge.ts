@@ -1,7 +1,7 @@
 /** The facts of a bridge, gathered on the host of its server and from its cluster. */
 import { existsSync } from "node:fs";
 import { joinHostPort } from "../../../base/address.js";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { DrawbridgeError, messageOf, reasonOf } from "../../../base/errors/error.js";
 import { CheckFailure } from "../../../base/finding.js";
 import { httpGet } from "../../../base/http-get.js";
 import { samplesOf } from "../../../base/metrics/samples.js";
@@ -43,42 +43,51 @@ export type BridgeApi =
 const API_REMEDY =
   "Give a kubeconfig of this host's kube-apiserver that may read nodes and webhooks with --kubeconfig.";
 
+/** Rejects with a CheckFailure when the API does not answer. */
+export async function readVersion(facts: Gatherer): Promise<Facts["apiVersion"]> {
+  const { api, server } = await facts.get("cluster");
+  try {
+    const options = { signal: facts.signal, timeoutMs: 10_000 };
+    const { gitVersion = "of unknown version" } = await api.get<KubeObject & { gitVersion?: string }>(
+      "/version",
+      options,
+    );
+    return { server, version: gitVersion };
+  } catch (reason) {
+    throw new CheckFailure(reasonOf(reason), "Check server and credentials with kubectl --kubeconfig FILE version.");
+  }
+}
+
 /** The facts that can be gathered from everywhere. */
-export function bridgeClusterSource(bridge: Bridge, access: BridgeApi): FactSource {
-  const { namespace, address, agentPort } = bridge;
-  const withApi =
-    <T>(read: (api: KubeApi, signal: AbortSignal) => Promise<T>) =>
-    async ({ signal }: Gatherer): Promise<T> => {
-      if (access.api === undefined) return unavailable("the cluster cannot be asked, see kubeconfig");
-      // The check kubeconfig reports what is wrong with it.
-      return read(access.api, signal).catch((reason) => unavailable(messageOf(reason)));
-    };
+export function bridgeClusterSource({ address, agentPort, namespace }: Bridge, access: BridgeApi): FactSource {
+  const list = async <T extends KubeObject>(
+    facts: Gatherer,
+    path: string,
+    labelSelector = "",
+  ): Promise<readonly T[]> => {
+    // The check kubeconfig reports what is wrong with it.
+    const { api } = await facts.get("cluster").catch(() => unavailable("the cluster cannot be asked, see kubeconfig"));
+    const options = { signal: facts.signal, ...(labelSelector && { labelSelector }) };
+    return (await api.list<T>(path, options).catch((reason) => unavailable(messageOf(reason)))).items;
+  };
   return {
     agentPlace: () => ({ namespace, dialled: joinHostPort(address ?? "this host", agentPort) }),
-    async apiVersion({ signal }) {
-      if (access.api === undefined) {
-        if (access.problem === undefined) return unavailable("no kubeconfig was given", API_REMEDY);
-        throw new CheckFailure(access.problem, API_REMEDY);
-      }
-      const options = { signal, timeoutMs: 10_000 };
-      const { gitVersion: version = "of unknown version" } = await access.api
-        .get<KubeObject & { gitVersion?: string }>("/version", options)
-        .catch((reason) => {
-          throw new CheckFailure(messageOf(reason), API_REMEDY);
-        });
-      return { server: access.kubeconfig, version };
+    cluster() {
+      if (access.api !== undefined) return { api: access.api, server: access.kubeconfig };
+      if (access.problem === undefined) return unavailable("no kubeconfig was given", API_REMEDY);
+      throw new CheckFailure(access.problem, API_REMEDY);
     },
-    nodes: withApi(async (api, signal) => {
-      const { items } = await api.list<ConditionedObject>(collectionPath("Node"), { signal });
-      return items.map((node) => ({ name: node.metadata?.name ?? "", isReady: isReady(node) }));
-    }),
-    agentPodsByNode: withApi(async (api, signal) => {
-      const options = { labelSelector: `app=${AGENT_NAME}`, signal };
-      const { items } = await api.list<Pod>(collectionPath("Pod", namespace), options);
+    apiVersion: readVersion,
+    async nodes(facts) {
+      const nodes = await list<ConditionedObject>(facts, collectionPath("Node"));
+      return nodes.map((node) => ({ name: node.metadata?.name ?? "", isReady: isReady(node) }));
+    },
+    async agentPodsByNode(facts) {
+      const pods = await list<Pod>(facts, collectionPath("Pod", namespace), `app=${AGENT_NAME}`);
       return new Map(
-        items.toReversed().map((pod) => [pod.spec?.nodeName ?? "", { isReady: isReady(pod), state: stateOf(pod) }]),
+        pods.toReversed().map((pod) => [pod.spec?.nodeName ?? "", { isReady: isReady(pod), state: stateOf(pod) }]),
       );
-    }),
+    },
   };
 }
 
@@ -116,20 +125,25 @@ export function bridgeSource(bridge: Bridge, access: BridgeApi): FactSource {
       const names = address === undefined ? [] : [address];
       return dialTls(address ?? "127.0.0.1", agentPort, "h2", names, { file, text: await textAt(file) });
     },
-    certificates: () => inspectCertificates(bridge),
+    certificates: () => inspectDirectory(pki, address, new Date()),
     connectedAgents: ({ signal }) => readMetrics(health, "is no proxy-server's", connectedAgents, signal),
   };
 }
 
-async function inspectCertificates({ pki, address }: Bridge): Promise<Facts["certificates"]> {
+/** The certificates of a directory, judged for an address at a time. */
+export async function inspectDirectory(
+  pki: Bridge["pki"],
+  address: string | undefined,
+  now: Date,
+): Promise<Facts["certificates"]> {
   const { directory, given } = pki;
   if (!existsSync(directory)) {
-    const remedy = "Give the directory of ca.crt, server.crt and server.key with --pki.";
+    const remedy = "Name the directory of ca.crt, server.crt and server.key with --pki.";
     if (given) throw new CheckFailure(`${directory} does not exist`, remedy);
     return unavailable(`${directory} does not exist here`, remedy);
   }
   const { inspectPath } = await import("../../../tunnel/pki/inspect/inspect.js");
-  return inspectPath(directory, address === undefined ? {} : { address });
+  return inspectPath(directory, { now, ...(address && { address }) });
 }
 
 /** Where no agent finds a listener. */

@@ -31,6 +31,7 @@ import { dialTls } from "../host/handshake.js";
 import { isListening, processFile, socketFile } from "../host/this-host.js";
 import { type DoctorPlace, worksOnObjects } from "../place.js";
 import { adminPortOf, dialableHost, healthPortOf, PROGRAMS, programOf } from "../programs.js";
+import { inspectDirectory, readVersion } from "./bridge.js";
 
 const API_TIMEOUT = { timeoutMs: 10_000 };
 const HEALTH_TIMEOUT_MS = 6_000;
@@ -86,14 +87,9 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
       }
     },
 
-    async certificates() {
-      if (!existsSync(pki))
-        return unavailable(`${pki} does not exist here`, "Name the directory of the certificates with --pki.");
-      const { inspectPath } = await import("../../../tunnel/pki/inspect/inspect.js");
-      // The server's certificate is not on an agent's host; the handshake shows it.
-      const dialled = address === "" || role === "agent" ? {} : { address };
-      return inspectPath(pki, { ...dialled, now: now() });
-    },
+    // The server's certificate is not on an agent's host; the handshake shows it.
+    certificates: () =>
+      inspectDirectory({ directory: pki, given: false }, role === "agent" ? undefined : address, now()),
 
     async egress() {
       const reading = await readEgress(egressConfig);
@@ -251,20 +247,12 @@ function clusterFacts(place: DoctorPlace, opened: KubeApi[]): FactSource {
         const endpoint = isInCluster ? inClusterEndpoint() : await kubeconfigEndpoint(kubeconfig, context);
         const api = createKubeApi(endpoint);
         opened.push(api);
-        return { api, endpoint };
+        return { api, server: endpoint.server, endpoint };
       } catch (reason) {
         throw new CheckFailure(reasonOf(reason), API_REMEDY);
       }
     },
-    async apiVersion(facts) {
-      const { api, endpoint } = await facts.get("cluster");
-      const { gitVersion = "" } = await api
-        .get<KubeObject & { gitVersion?: string }>("/version", API_TIMEOUT)
-        .catch((reason: unknown) => {
-          throw new CheckFailure(reasonOf(reason), API_REMEDY);
-        });
-      return { server: endpoint.server, version: gitVersion };
-    },
+    apiVersion: readVersion,
     async missingPermissions(facts) {
       const missing: string[] = [];
       try {
@@ -285,9 +273,9 @@ function clusterFacts(place: DoctorPlace, opened: KubeApi[]): FactSource {
       return missing;
     },
     async apiTime(facts) {
-      const { endpoint } = await facts
-        .get("cluster")
-        .catch(() => unavailable("there is no API server to compare clocks with", "Give --kubeconfig."));
+      const { endpoint } = await facts.get("cluster").catch(() => ({ endpoint: undefined }));
+      if (endpoint === undefined)
+        return unavailable("there is no API server to compare clocks with", "Give --kubeconfig.");
       const { KubeConnection } = await import("../../../cluster/kube/connection.js");
       const connection = new KubeConnection(endpoint, systemClock);
       try {
