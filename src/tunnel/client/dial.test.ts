@@ -14,8 +14,8 @@ import { streamError } from "../events/channels.js";
 import { dialThrough } from "./dial.js";
 import { DialRefusedError } from "./errors.js";
 import type { Frontend } from "./frontend.js";
+import type { TunnelSocket } from "./grpc-tunnel.js";
 import { FRONTENDS, startTunnelFixture, type TunnelFixture } from "./testing/fixture.js";
-import type { TunnelSocket } from "./tunnel-socket.js";
 
 const MIB = 1024 * 1024;
 

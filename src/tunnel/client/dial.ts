@@ -4,7 +4,7 @@ import { dialConnect } from "./connect-dial.js";
 import { type DialOptions, withinBounds } from "./errors.js";
 import { canonicalTarget, type Frontend, parseTarget } from "./frontend.js";
 import { dialGrpc } from "./grpc-pool.js";
-import type { TunnelSocket } from "./tunnel-socket.js";
+import type { TunnelSocket } from "./grpc-tunnel.js";
 
 /** Whatever dials: a frontend by itself, or a pool that shares one connection to it. */
 export interface Dialer {

@@ -5,9 +5,8 @@ import { type OpenSession, openSession } from "../link/open.js";
 import type { Dialer } from "./dial.js";
 import { type DialOptions, frontendLost, step, withinBounds } from "./errors.js";
 import { canonicalTarget, describeFrontend, type Frontend } from "./frontend.js";
-import { ProxyCall } from "./proxy-call.js";
+import { GrpcTunnel, type TunnelSocket } from "./grpc-tunnel.js";
 import { connectFrontend } from "./transport.js";
-import type { TunnelSocket } from "./tunnel-socket.js";
 
 /** For the shared connection, whoever asked for it first. */
 const CONNECT_TIMEOUT_MS = 30_000;
@@ -31,7 +30,7 @@ export class GrpcTunnelPool implements Dialer {
       const open = await this.#join(stop);
       const onOver = (): void => this.#use(open, -1);
       // One tunnel's wish to let the process go cannot be granted while others share the connection.
-      return await new ProxyCall({ open, frontend: this.#frontend, address, onOver, setRef: () => {} }).dial(stop);
+      return await new GrpcTunnel({ open, frontend: this.#frontend, address, onOver, setRef: () => {} }).dial(stop);
     });
   }
 
@@ -118,5 +117,5 @@ export async function dialGrpc(
   onFrontend?.();
   const { session } = open;
   const setRef = (on: boolean): void => (on ? session.ref() : session.unref());
-  return await new ProxyCall({ open, frontend, address, onOver: () => session.destroy(), setRef }).dial(stop);
+  return await new GrpcTunnel({ open, frontend, address, onOver: () => session.destroy(), setRef }).dial(stop);
 }

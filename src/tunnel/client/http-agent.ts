@@ -5,7 +5,7 @@ import type { Duplex } from "node:stream";
 import { joinHostPort } from "../../base/address.js";
 import { type Dialer, dialerOf } from "./dial.js";
 import type { Frontend } from "./frontend.js";
-import type { TunnelSocket } from "./tunnel-socket.js";
+import type { TunnelSocket } from "./grpc-tunnel.js";
 
 export type HttpAgentOptions = http.AgentOptions & {
   /** For each dial. Default 30 s. */

@@ -5,5 +5,5 @@ export type { DialOptions } from "./errors.js";
 export { DialRefusedError } from "./errors.js";
 export type { Frontend, FrontendProtocol, FrontendTls } from "./frontend.js";
 export { GrpcTunnelPool } from "./grpc-pool.js";
+export type { TunnelSocket } from "./grpc-tunnel.js";
 export { createHttpAgent, createHttpsAgent, type HttpAgentOptions, type HttpsAgentOptions } from "./http-agent.js";
-export type { TunnelSocket } from "./tunnel-socket.js";

@@ -1,5 +1,6 @@
-/** One Proxy stream at a gRPC frontend: one dial, one connection, then nothing more. */
+/** One Proxy stream at a gRPC frontend as a socket: one dial, one connection, then nothing more. */
 import { randomBytes } from "node:crypto";
+import { Duplex } from "node:stream";
 import { decodeGrpcMessage, GrpcStatus, goCodeName } from "../link/grpc-status.js";
 import { type Headers, NOT_HTTP2, type OpenSession } from "../link/open.js";
 import { SegmentCounters } from "../link/packet-meter.js";
@@ -7,9 +8,29 @@ import { PacketStream, type StreamEnd, type StreamOwner } from "../link/packet-s
 import type { ConnectId, ControlPacket, DialId } from "../wire/packet.js";
 import { agentGaveUp, badAnswer, DialRefusedError, frontendLost, step } from "./errors.js";
 import { describeFrontend, type Frontend, parseTarget } from "./frontend.js";
-import { type FarSide, TunnelDuplex } from "./tunnel-socket.js";
 
-export interface ProxyCallOptions {
+/**
+ * The result of a dial: enough of a `net.Socket` for node:http, node:tls and most code that was written for sockets. A
+ * real `net.Socket` (or `tls.TLSSocket`) at http-connect frontends, a GrpcTunnel at gRPC frontends.
+ */
+export interface TunnelSocket extends Duplex {
+  readonly remoteAddress?: string | undefined;
+  readonly remotePort?: number | undefined;
+  readonly bytesRead: number;
+  readonly bytesWritten: number;
+  readonly connecting: boolean;
+  readonly timeout?: number | undefined;
+  setNoDelay(on?: boolean): this;
+  setKeepAlive(on?: boolean, initialDelayMs?: number): this;
+  /** Emits `timeout` after `ms` without traffic; 0 switches it off. */
+  setTimeout(ms: number, onTimeout?: () => void): this;
+  /** Ends, and destroys once everything written is sent. */
+  destroySoon(): void;
+  ref(): this;
+  unref(): this;
+}
+
+interface GrpcTunnelOptions {
   /** The connection to the frontend, on which the call is made. */
   readonly open: OpenSession;
   readonly frontend: Frontend;
@@ -25,9 +46,18 @@ type State = "dialing" | "open" | "closing" | "over";
 
 /** Upstream's client waits as long for the answer to its CLOSE_REQ. */
 const CLOSE_WAIT_MS = 10_000;
+/** Bytes that may wait for the program in either direction before the far side is held back. */
+const HIGH_WATER_BYTES = 128 * 1024;
 
-export class ProxyCall implements StreamOwner, FarSide {
-  readonly #options: ProxyCallOptions;
+export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
+  readonly remoteAddress: string;
+  readonly remotePort: number;
+  readonly connecting = false;
+  bytesRead = 0;
+  bytesWritten = 0;
+  timeout = 0;
+
+  readonly #options: GrpcTunnelOptions;
   /** Where the frontend is, for people. */
   readonly #where: string;
   readonly #stream: PacketStream;
@@ -35,23 +65,32 @@ export class ProxyCall implements StreamOwner, FarSide {
   readonly #counters = new SegmentCounters();
   #state: State = "dialing";
   #connectId: ConnectId = 0;
-  #socket: TunnelDuplex | undefined;
-  #answered: { resolve(socket: TunnelDuplex): void; reject(reason: unknown): void } | undefined;
+  #answered: { resolve(): void; reject(reason: unknown): void } | undefined;
   #lateClose: NodeJS.Timeout | undefined;
   /** The server's status when it refused the call at once. */
   #status = "";
+  /** The end of a write that waits for the stream. */
+  #waiting: (() => void) | undefined;
+  #idle: NodeJS.Timeout | undefined;
 
-  constructor(options: ProxyCallOptions) {
+  constructor(options: GrpcTunnelOptions) {
+    // The protocol closes both directions at once, so our side ends with the far one.
+    super({ highWaterMark: HIGH_WATER_BYTES, allowHalfOpen: false });
+    const { host, port } = parseTarget(options.address);
+    this.remoteAddress = host;
+    this.remotePort = port;
     this.#options = options;
     this.#where = describeFrontend(options.frontend);
     const stream = options.open.call("/ProxyService/Proxy", {});
     this.#stream = new PacketStream(stream, this, { received: this.#counters, sent: this.#counters });
     stream.once("headers", this.#onHeaders);
+    // An error that nobody expects must not end the process.
+    this.on("error", () => {});
   }
 
-  async dial(stop: AbortSignal): Promise<TunnelDuplex> {
+  async dial(stop: AbortSignal): Promise<this> {
     try {
-      const socket = await step<TunnelDuplex>(stop, (resolve, reject) => {
+      await step<void>(stop, (resolve, reject) => {
         this.#answered = { resolve, reject };
         if (this.#stream.closed) reject(this.#lost("it hung up"));
         const { address } = this.#options;
@@ -61,54 +100,26 @@ export class ProxyCall implements StreamOwner, FarSide {
         };
       });
       // Lost in the same turn, before anybody could listen to the socket.
-      if (socket.errored !== null) throw socket.errored;
-      return socket;
+      if (this.errored !== null) throw this.errored;
+      return this;
     } catch (reason) {
-      this.#giveUp();
+      if (this.#state === "dialing") {
+        // The server need not answer any more; ending the stream also closes a connection that was made meanwhile.
+        this.#stream.control({ type: "DIAL_CLS", random: this.#dialId });
+        this.#endStream();
+      }
+      this.destroy();
       throw reason;
     }
-  }
-
-  /** The server need not answer any more; ending the stream also closes a connection that was made meanwhile. */
-  #giveUp(): void {
-    this.#socket?.destroy();
-    if (this.#state !== "dialing") return;
-    this.#stream.control({ type: "DIAL_CLS", random: this.#dialId });
-    this.#endStream();
-  }
-
-  // ---- FarSide: what the socket wants ------------------------------------------------------------------------------
-
-  send(bytes: Uint8Array): boolean {
-    return this.#state === "open" ? this.#stream.data(this.#connectId, bytes) : true;
-  }
-
-  pause(): void {
-    if (this.#state !== "over") this.#stream.pause();
-  }
-
-  resume(): void {
-    this.#stream.resume();
-  }
-
-  hangUp(): void {
-    if (this.#state !== "open") return;
-    this.#stream.control({ type: "CLOSE_REQ", connectId: this.#connectId });
-    this.#leave("closing");
-  }
-
-  ref(): void {
-    this.#options.setRef(true);
-  }
-
-  unref(): void {
-    this.#options.setRef(false);
   }
 
   // ---- StreamOwner: what comes from the server ---------------------------------------------------------------------
 
   onData(connectId: ConnectId, chunk: Buffer): void {
-    if (connectId === this.#connectId) this.#socket?.received(chunk);
+    if (connectId !== this.#connectId || this.#state === "over" || this.destroyed) return;
+    this.bytesRead += chunk.length;
+    this.#idle?.refresh();
+    if (!this.push(chunk)) this.#stream.pause();
   }
 
   onControl(packet: ControlPacket): void {
@@ -119,17 +130,13 @@ export class ProxyCall implements StreamOwner, FarSide {
 
   #onDialAnswer({ random, error, connectId }: { random: DialId; error: string; connectId: ConnectId }): void {
     if (this.#state !== "dialing") return;
-    const { address } = this.#options;
     if (random !== this.#dialId) this.#refuse(badAnswer(this.#where, "it belongs to another dial"));
-    else if (error !== "") this.#refuse(new DialRefusedError(address, error));
+    else if (error !== "") this.#refuse(new DialRefusedError(this.#options.address, error));
     else if (connectId === 0) this.#refuse(badAnswer(this.#where, "the connection has no number"));
     else {
       this.#state = "open";
       this.#connectId = connectId;
-      // Here and not later: the endpoint's first bytes may come in the same turn.
-      this.#socket = new TunnelDuplex(this, parseTarget(address));
-      this.#socket.on("error", () => {});
-      this.#answered?.resolve(this.#socket);
+      this.#answered?.resolve();
     }
   }
 
@@ -144,14 +151,20 @@ export class ProxyCall implements StreamOwner, FarSide {
     if (!asked && this.#state !== "open") return;
     this.#endStream();
     // A server that has forgotten the connection says so in answer to our CLOSE_REQ, too; then it is closed all the same.
-    if (error === "" || asked) this.#socket?.farEnded();
-    else this.#socket?.destroy(badAnswer(this.#where, `it closed the tunnel with: ${error}`));
+    if (error !== "" && !asked) this.destroy(badAnswer(this.#where, `it closed the tunnel with: ${error}`));
+    else if (!this.destroyed) {
+      // What it sent before is still read. Bytes on their way to it are gone, as on any network.
+      this.push(null);
+      this.onDrain();
+    }
   }
 
   onSettle(): void {}
 
   onDrain(): void {
-    this.#socket?.drained();
+    const done = this.#waiting;
+    this.#waiting = undefined;
+    done?.();
   }
 
   onEmpty(): void {}
@@ -166,7 +179,7 @@ export class ProxyCall implements StreamOwner, FarSide {
     const state = this.#state;
     this.#state = "over";
     if (state === "dialing") this.#answered?.reject(this.#lost(end.reason));
-    else if (state !== "over") this.#socket?.destroy(this.#lost(end.reason));
+    else if (state !== "over") this.destroy(this.#lost(end.reason));
     this.#options.onOver();
   }
 
@@ -186,6 +199,13 @@ export class ProxyCall implements StreamOwner, FarSide {
 
   // ---- the end -----------------------------------------------------------------------------------------------------
 
+  /** Nothing more will be sent, and nothing more is wanted than what is under way. May be called again. */
+  #hangUp(): void {
+    if (this.#state !== "open") return;
+    this.#stream.control({ type: "CLOSE_REQ", connectId: this.#connectId });
+    this.#leave("closing");
+  }
+
   #leave(state: "closing" | "over"): void {
     this.#state = state;
     this.#lateClose ??= setTimeout(() => {
@@ -198,5 +218,71 @@ export class ProxyCall implements StreamOwner, FarSide {
     this.#leave("over");
     this.#stream.resume();
     this.#stream.end();
+  }
+
+  // ---- Duplex ------------------------------------------------------------------------------------------------------
+
+  override _read(): void {
+    this.#stream.resume();
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.bytesWritten += chunk.length;
+    this.#idle?.refresh();
+    if (this.#state !== "open" || this.#stream.data(this.#connectId, chunk)) done();
+    else this.#waiting = done;
+  }
+
+  override _final(done: () => void): void {
+    this.#hangUp();
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    clearTimeout(this.#idle);
+    this.#hangUp();
+    // Nobody reads any more: what still comes is thrown away instead of holding the stream up.
+    this.#stream.resume();
+    done(error);
+  }
+
+  // ---- net.Socket --------------------------------------------------------------------------------------------------
+
+  setTimeout(ms: number, onTimeout?: () => void): this {
+    this.timeout = ms;
+    clearTimeout(this.#idle);
+    this.#idle = undefined;
+    if (onTimeout !== undefined) {
+      if (ms === 0) this.off("timeout", onTimeout);
+      else this.once("timeout", onTimeout);
+    }
+    if (ms > 0 && !this.destroyed) this.#idle = setTimeout(() => this.emit("timeout"), ms).unref();
+    return this;
+  }
+
+  /** Packets are sent as they come; there is nothing to switch. */
+  setNoDelay(): this {
+    return this;
+  }
+
+  /** The connection to the proxy-server has its own keep-alive, and the agent one towards the endpoint. */
+  setKeepAlive(): this {
+    return this;
+  }
+
+  destroySoon(): void {
+    if (this.writable) this.end();
+    if (this.writableFinished) this.destroy();
+    else this.once("finish", () => this.destroy());
+  }
+
+  ref(): this {
+    this.#options.setRef(true);
+    return this;
+  }
+
+  unref(): this {
+    this.#options.setRef(false);
+    return this;
   }
 }
