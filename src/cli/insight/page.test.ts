@@ -8,7 +8,7 @@ import { CollectionStub } from "../../cluster/kube/testing/collection-stub.js";
 import { INVENTORY_LABEL } from "../../cluster/nodes/csr/inventory.js";
 import { ApproverClusterStub } from "../../cluster/nodes/testing/cluster-stub.js";
 import { signingRequest } from "../../cluster/nodes/testing/requests.js";
-import type { ProvidedFacts } from "../../insight/watch/overview/source.js";
+import type { ProvidedFacts } from "../../insight/watch/overview/overview.js";
 import { captureOutput } from "../testing/output.js";
 import pageCommand, { clusterProviders, openClusters } from "./page.js";
 

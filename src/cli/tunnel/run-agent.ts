@@ -9,8 +9,7 @@ import type { KubeAccess } from "../../cluster/kube/open.js";
 import type { LeaseCount } from "../../cluster/membership/lease-count.js";
 import { logEvents } from "../../insight/observe/log-events.js";
 import { agentMetrics } from "../../insight/observe/metrics/agent-metrics.js";
-import { DumpFiles } from "../../insight/observe/recorder/dump-files.js";
-import { dumpOnCrash } from "../../insight/observe/recorder/dump-moments.js";
+import { dumpOnCrash } from "../../insight/observe/recorder/dumps.js";
 import { ObservedAgent } from "../../insight/observe/roles/agent.js";
 import { ProxyAgent } from "../../tunnel/agent/agent.js";
 import type { AgentConfig } from "../../tunnel/agent/config.js";
@@ -41,9 +40,7 @@ export async function runAgent(config: AgentProcessConfig, logging: LoggingOptio
     metrics.registry,
   );
   const { dumpDir = "" } = config;
-  if (agent.flights !== undefined && dumpDir !== "") {
-    dumpOnCrash({ source: agent, flights: agent.flights, files: new DumpFiles(dumpDir) });
-  }
+  if (agent.flights !== undefined && dumpDir !== "") dumpOnCrash(agent.flights, dumpDir);
   const admin = await openAdmin(config.admin, { healthPort: config.health.port }, agent, new ObservedAgent(agent));
   listening.publish({ source: agent, what: "health", address: health.address });
   listening.publish({ source: agent, what: "admin", address: admin.address });

@@ -7,8 +7,7 @@ import { nextSignal } from "../../base/signals.js";
 import type { KubeAccess } from "../../cluster/kube/open.js";
 import { logEvents } from "../../insight/observe/log-events.js";
 import { serverMetrics } from "../../insight/observe/metrics/server-metrics.js";
-import { DumpFiles } from "../../insight/observe/recorder/dump-files.js";
-import { dumpOnCrash, dumpOnStall } from "../../insight/observe/recorder/dump-moments.js";
+import { dumpOnCrash, dumpOnStall } from "../../insight/observe/recorder/dumps.js";
 import { ObservedServer } from "../../insight/observe/roles/server.js";
 import { leaseDeleted, leaseListed, leasesCulled, listening, note } from "../../tunnel/events/channels.js";
 import type { ServerConfig } from "../../tunnel/server/config.js";
@@ -32,9 +31,8 @@ export async function runServer(config: ServerProcessConfig, logging: LoggingOpt
   const { dumpDir = "" } = config;
   const { flights } = server.board;
   if (flights !== undefined) {
-    const parts = { source: server, flights, files: dumpDir === "" ? undefined : new DumpFiles(dumpDir) };
-    dumpOnStall(parts);
-    dumpOnCrash(parts);
+    dumpOnStall(server, flights, dumpDir);
+    if (dumpDir !== "") dumpOnCrash(flights, dumpDir);
   }
   const health = await startServerHealth(
     config.health,

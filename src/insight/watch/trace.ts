@@ -58,11 +58,7 @@ export async function trace(
   };
 }
 
-interface ServerRecord {
-  readonly tunnel?: TunnelRow;
-  readonly explanation?: ChoiceExplanation;
-  readonly blind?: string;
-}
+type ServerRecord = Pick<Trace, "explanation" | "blind"> & { readonly tunnel?: TunnelRow };
 
 /** How far the round trip may blur the difference between the two clocks. */
 const SLACK_MS = 5000;

@@ -78,65 +78,59 @@ export async function exchangeConnect(
 type Head = { readonly answer: ConnectAnswer & { kind: "answer" }; readonly rest: Buffer };
 
 function readHead(stream: Duplex, exchange: ConnectExchange, stop: AbortSignal): Promise<Head> {
-  return collect<Head>(stream, stop, (bytes, end, resolve, reject) => {
+  return collect<Head>(stream, stop, (bytes, end) => {
     const answer = parseConnectAnswer(bytes);
-    if (answer?.kind === "answer") resolve({ answer, rest: bytes.subarray(answer.headBytes) });
-    else if (answer !== undefined) reject(exchange.malformed());
-    else if (end !== undefined) reject(exchange.lost(end));
+    if (answer?.kind === "answer") return { answer, rest: bytes.subarray(answer.headBytes) };
+    if (answer !== undefined) throw exchange.malformed();
+    if (end !== undefined) throw exchange.lost(end);
+    return undefined;
   });
 }
 
-function readBody(stream: Duplex, start: Buffer, limit: number, stop: AbortSignal): Promise<Buffer> {
-  if (start.length >= limit) return Promise.resolve(start.subarray(0, limit));
+async function readBody(stream: Duplex, start: Buffer, limit: number, stop: AbortSignal): Promise<Buffer> {
+  if (start.length >= limit) return start.subarray(0, limit);
   const late = AbortSignal.timeout(BODY_WAIT_MS);
-  return collect<Buffer>(
-    stream,
-    stop,
-    (bytes, end, resolve) => {
-      if (end !== undefined || bytes.length >= limit || late.aborted) resolve(bytes.subarray(0, limit));
-    },
-    start,
-    late,
-  );
+  const judge = (bytes: Buffer, end: unknown) =>
+    end !== undefined || bytes.length >= limit ? bytes.subarray(0, limit) : undefined;
+  return await collect(stream, stop, judge, start, late);
 }
 
-type Judge<T> = (
-  bytes: Buffer,
-  /** Why nothing more will come, once that is so. */
-  end: unknown,
-  resolve: (value: T) => void,
-  reject: (reason: unknown) => void,
-) => void;
-
 /**
- * Gathers what arrives until `judge` settles. Reads by `readable`, which leaves the stream as it was found: not flowing,
- * so that its next owner misses nothing.
+ * Gathers what arrives until `judge` returns a value or throws; `end` is why nothing more will come, once that is so, or
+ * is waited for. Reads by `readable`, which leaves the stream as it was found: not flowing, so that its next owner misses
+ * nothing.
  */
 function collect<T>(
   stream: Duplex,
   stop: AbortSignal,
-  judge: Judge<T>,
+  judge: (bytes: Buffer, end: unknown) => T | undefined,
   start = EMPTY,
-  nudge?: AbortSignal,
+  late?: AbortSignal,
 ): Promise<T> {
   return step<T>(stop, (resolve, reject) => {
     let bytes = start;
+    const look = (end?: unknown): void => {
+      try {
+        const found = judge(bytes, end);
+        if (found !== undefined) resolve(found);
+      } catch (reason) {
+        reject(reason);
+      }
+    };
     const onReadable = (): void => {
       const chunk = stream.read() as Buffer | null;
       if (chunk === null) return;
       bytes = bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk]);
-      judge(bytes, undefined, resolve, reject);
+      look();
     };
-    const onError = (error: Error): void => judge(bytes, error, resolve, reject);
-    const onEnd = (): void => judge(bytes, "it hung up without an answer", resolve, reject);
-    const onNudge = (): void => judge(bytes, undefined, resolve, reject);
-    stream.on("readable", onReadable).once("error", onError).once("end", onEnd).once("close", onEnd);
-    nudge?.addEventListener("abort", onNudge);
+    const onEnd = (): void => look("it hung up without an answer");
+    stream.on("readable", onReadable).once("error", look).once("end", onEnd).once("close", onEnd);
+    late?.addEventListener("abort", onEnd);
     if (stream.destroyed || stream.readableEnded) onEnd();
     else onReadable();
     return () => {
-      stream.off("readable", onReadable).off("error", onError).off("end", onEnd).off("close", onEnd);
-      nudge?.removeEventListener("abort", onNudge);
+      stream.off("readable", onReadable).off("error", look).off("end", onEnd).off("close", onEnd);
+      late?.removeEventListener("abort", onEnd);
     };
   });
 }

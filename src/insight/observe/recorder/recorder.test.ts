@@ -6,8 +6,7 @@ import { ManualClock } from "../../../base/testing/manual-clock.js";
 import { note, serverPathChecked } from "../../../tunnel/events/channels.js";
 import { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
 import { PacketMeter, SegmentCounters } from "../../../tunnel/link/packet-meter.js";
-import { DumpFiles } from "./dump-files.js";
-import { dumpOnCrash, dumpOnStall } from "./dump-moments.js";
+import { dumpOnCrash, dumpOnStall, writeDump } from "./dumps.js";
 import { flightText } from "./flight-text.js";
 
 let clock: ManualClock;
@@ -93,16 +92,16 @@ test("the last eight links that ended are remembered", () => {
 
 describe("dump files", () => {
   let folder: string;
-  let files: DumpFiles;
+  let dumps: string;
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), "drawbridge-flight-"));
-    files = new DumpFiles(join(folder, "dumps"));
+    dumps = join(folder, "dumps");
   });
   afterEach(() => rmSync(folder, { recursive: true }));
-  const names = () => readdirSync(join(folder, "dumps"));
+  const names = () => readdirSync(dumps);
 
   test("are readable by their owner only, and ten at most", () => {
-    const written = Array.from({ length: 14 }, (_, index) => files.write(`dump ${index}`, []).file!);
+    const written = Array.from({ length: 14 }, (_, index) => writeDump(dumps, `dump ${index}`, []).file!);
     expect(names()).toHaveLength(10);
     expect(statSync(written.at(-1)!).mode & 0o777).toBe(0o600);
     expect(readFileSync(written.at(-1)!, "utf8")).toMatch(/^dump 13\n/);
@@ -110,7 +109,7 @@ describe("dump files", () => {
   });
 
   test("that cannot be written are reported in a sentence", () => {
-    expect(new DumpFiles(join(folder, "not", "there")).write("why", []).error).toMatch(/ENOENT/);
+    expect(writeDump(join(folder, "not", "there"), "why", []).error).toMatch(/ENOENT/);
   });
 
   test("are written once for a path that fails, and the log names them", () => {
@@ -119,7 +118,7 @@ describe("dump files", () => {
     const notes: object[] = [];
     const endings = [
       note.subscribe(({ fields }) => notes.push(fields!), source),
-      dumpOnStall({ source, flights: book, files }, clock),
+      dumpOnStall(source, book, dumps, clock),
     ];
     const check = (failures: number) =>
       serverPathChecked.publish({
@@ -138,19 +137,19 @@ describe("dump files", () => {
         agentId: "node-3",
         stream: 3,
         lastPackets: expect.arrayContaining(["-> DATA connection 7, 16 bytes"]),
-        file: join(folder, "dumps", names()[0]!),
+        file: join(dumps, names()[0]!),
       },
     ]);
-    expect(readFileSync(join(folder, "dumps", names()[0]!), "utf8")).toContain("link 3 with node-3");
+    expect(readFileSync(join(dumps, names()[0]!), "utf8")).toContain("link 3 with node-3");
   });
 
   test("have every link's last packets after a crash, and no secret of its message", () => {
     talk(link(1, "node-1"));
     talk(link(2, "node-2"));
-    const end = dumpOnCrash({ source: {}, flights: book, files });
+    const end = dumpOnCrash(book, dumps);
     (process as NodeJS.EventEmitter).emit("uncaughtExceptionMonitor", new Error("Bearer abcdef was in the way"));
     end();
-    const text = readFileSync(join(folder, "dumps", names()[0]!), "utf8");
+    const text = readFileSync(join(dumps, names()[0]!), "utf8");
     expect(text).toMatch(/^the process crashed: Bearer \[removed\] was in the way\n/);
     expect(text).toContain("link 1 with node-1");
     expect(text).toContain("link 2 with node-2");

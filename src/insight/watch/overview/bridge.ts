@@ -6,7 +6,7 @@ import type { Host, HostProcess } from "../../../cluster/bootstrap/host/host.js"
 import type { SettingMethod } from "../../../cluster/bootstrap/host/record.js";
 import type { BridgeStatus, StatusLine } from "../../../cluster/bootstrap/host/status.js";
 import type { BridgeInfo, BridgeStep } from "../../observe/admin/contract.js";
-import type { FactProvider } from "./source.js";
+import type { FactProvider } from "./overview.js";
 
 export interface BridgeCircumstances {
   /** `bootstrap up` runs at this moment. */

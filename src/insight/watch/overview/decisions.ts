@@ -21,7 +21,7 @@ import {
 } from "../../../cluster/nodes/csr/signing-request.js";
 import { inspectRequest } from "../../../tunnel/pki/inspect-request.js";
 import type { DecisionInfo } from "../../observe/admin/contract.js";
-import type { FactProvider, ProvidedFacts } from "./source.js";
+import type { FactProvider, ProvidedFacts } from "./overview.js";
 
 const MAX_DECISIONS = 100;
 const MAX_WHY = 500;

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { ChangeEvent, Overview, SnapshotEvent } from "../../observe/admin/contract.js";
-import { type FactProvider, PolledSource, type ProvidedFacts } from "./source.js";
-import { startOverview } from "./start.js";
+import { type FactProvider, PolledSource, type ProvidedFacts, startOverview } from "./overview.js";
 
 /** Answers what the test puts there, and counts the questions. */
 class Played implements FactProvider {

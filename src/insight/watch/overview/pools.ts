@@ -6,7 +6,7 @@ import type { Inventory } from "../../../cluster/nodes/csr/inventory.js";
 import type { Memory } from "../../../cluster/nodes/csr/memory.js";
 import { ROTATE_AFTER_MS } from "../../../cluster/nodes/token/token-secret.js";
 import type { ClaimInfo, PoolInfo, PoolTrouble } from "../../observe/admin/contract.js";
-import type { FactProvider, ProvidedFacts } from "./source.js";
+import type { FactProvider, ProvidedFacts } from "./overview.js";
 
 const MAX_POOLS = 100;
 const MAX_TROUBLES = 10;

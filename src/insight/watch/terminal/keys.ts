@@ -11,30 +11,27 @@ export const FIRST_CHOICES: Choices = {
   skipped: 0,
 };
 
+const scrolled = (choices: Choices, by: number): Choices => ({
+  ...choices,
+  skipped: Math.max(0, choices.skipped + by),
+});
+
+const ACTIONS: Readonly<Record<string, (choices: Choices) => Choices | undefined>> = {
+  q: () => undefined,
+  "/": (choices) => ({ ...choices, isTyping: true, search: "", skipped: 0 }),
+  s: (choices) => ({ ...choices, order: { column: nextColumn(choices.order.column), descending: true }, skipped: 0 }),
+  r: (choices) => ({ ...choices, order: { ...choices.order, descending: !choices.order.descending } }),
+  "\u001b[A": (choices) => scrolled(choices, -1),
+  "\u001b[B": (choices) => scrolled(choices, 1),
+  "\u001b[5~": (choices) => scrolled(choices, -20),
+  "\u001b[6~": (choices) => scrolled(choices, 20),
+};
+
 /** Undefined: leave. */
 export function pressed(key: string, choices: Choices): Choices | undefined {
   if (key === "\u0003") return undefined;
   if (choices.isTyping) return typed(key, choices);
-  switch (key) {
-    case "q":
-      return undefined;
-    case "/":
-      return { ...choices, isTyping: true, search: "", skipped: 0 };
-    case "s":
-      return { ...choices, order: { column: nextColumn(choices.order.column), descending: true }, skipped: 0 };
-    case "r":
-      return { ...choices, order: { ...choices.order, descending: !choices.order.descending } };
-    case "\u001b[A":
-      return { ...choices, skipped: Math.max(0, choices.skipped - 1) };
-    case "\u001b[B":
-      return { ...choices, skipped: choices.skipped + 1 };
-    case "\u001b[5~":
-      return { ...choices, skipped: Math.max(0, choices.skipped - 20) };
-    case "\u001b[6~":
-      return { ...choices, skipped: choices.skipped + 20 };
-    default:
-      return choices;
-  }
+  return Object.hasOwn(ACTIONS, key) ? ACTIONS[key]?.(choices) : choices;
 }
 
 function typed(key: string, choices: Choices): Choices {

@@ -48,20 +48,21 @@ export class FlowMeter {
     this.#at = now;
     this.#instance = instance;
     const bytes = new Map<number, number>();
-    const sums = new Map<number, Map<string, Sum>>();
+    const flows = new Map<string, Mutable<Flow>>();
     for (const tunnel of view.tunnels.values()) {
-      const peer = carrier(tunnel) ?? this.#listenerOf(tunnel);
+      const { id, target, bytesToTarget, bytesFromTarget } = tunnel;
+      const peer = (tunnel.agent ?? tunnel.server)?.key ?? this.#listenerOf(tunnel);
       if (peer === undefined) continue;
-      const total = tunnel.bytesToTarget + tunnel.bytesFromTarget;
-      bytes.set(tunnel.id, total);
-      const before = this.#bytes.get(tunnel.id) ?? total;
-      const sum = sumOf(sums, peer, tunnel.target);
-      sum.tunnels += 1;
-      if (seconds > 0) sum.rate += (total - before) / seconds;
+      const total = bytesToTarget + bytesFromTarget;
+      bytes.set(id, total);
+      const flow = flows.get(`${peer} ${target}`) ?? { peer, target, tunnels: 0, rate: 0 };
+      flow.tunnels += 1;
+      if (seconds > 0) flow.rate += (total - (this.#bytes.get(id) ?? total)) / seconds;
+      flows.set(`${peer} ${target}`, flow);
     }
     this.#bytes = bytes;
-    const flows = [...sums.values()].flatMap((ofPeer) => [...ofPeer.values()]);
-    return drawing([...peersOf(view, flows), ...this.#listenersIn(flows)].filter(isPartOf(flows)), flows);
+    const all = [...flows.values()];
+    return drawing(this.#peersOf(view, all), all);
   }
 
   /** Its number on the map; peers have numbers from zero on. */
@@ -72,34 +73,24 @@ export class FlowMeter {
     return known;
   }
 
-  #listenersIn(flows: readonly Flow[]): PeerOnMap[] {
+  /** Where flows begin at listeners, servers of which no load is known would only stand about. */
+  #peersOf({ agents, servers }: ProcessView, flows: readonly Flow[]): PeerOnMap[] {
     const sums = sumBy(flows, ({ peer }) => peer);
-    return [...this.#listeners].flatMap(([name, key]) => {
+    const listeners = [...this.#listeners].flatMap(([name, key]): PeerOnMap[] => {
       const sum = sums.get(key);
       return sum === undefined ? [] : [{ key, name, ...sum, state: "ok" }];
     });
+    if (listeners.length > 0) return listeners;
+    return [...agents.values(), ...servers.values()].map((peer) => ({
+      key: peer.key,
+      name: peerId(peer),
+      ...(sums.get(peer.key) ?? { tunnels: 0, rate: 0 }),
+      state: peerState(peer),
+    }));
   }
 }
 
-interface Sum extends Flow {
-  tunnels: number;
-  rate: number;
-}
-
-function sumOf(sums: Map<number, Map<string, Sum>>, peer: number, target: string): Sum {
-  const ofPeer = sums.get(peer) ?? new Map<string, Sum>();
-  const sum = ofPeer.get(target) ?? { peer, target, tunnels: 0, rate: 0 };
-  sums.set(peer, ofPeer.set(target, sum));
-  return sum;
-}
-
-const carrier = (tunnel: TunnelRow): number | undefined => (tunnel.agent ?? tunnel.server)?.key;
-
-/** Where flows begin at listeners, servers of which no load is known would only stand about. */
-function isPartOf(flows: readonly Flow[]): (peer: PeerOnMap) => boolean {
-  const atListeners = flows.some(({ peer }) => peer < 0);
-  return ({ key }) => key < 0 || !atListeners;
-}
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 function drawing(peers: readonly PeerOnMap[], flows: readonly Flow[]): FlowMap {
   const targets = sumBy(flows, ({ target }) => target);
@@ -114,16 +105,6 @@ function drawing(peers: readonly PeerOnMap[], flows: readonly Flow[]): FlowMap {
     targetsLeftOut: targets.size - shownTargets.length,
     flows: busiest(flows.filter(({ peer, target }) => keys.has(peer) && names.has(target))).slice(0, LINES),
   };
-}
-
-function peersOf({ agents, servers }: ProcessView, flows: readonly Flow[]): PeerOnMap[] {
-  const sums = sumBy(flows, ({ peer }) => peer);
-  return [...agents.values(), ...servers.values()].map((peer) => ({
-    key: peer.key,
-    name: peerId(peer),
-    ...(sums.get(peer.key) ?? { tunnels: 0, rate: 0 }),
-    state: peerState(peer),
-  }));
 }
 
 function sumBy<Key>(flows: readonly Flow[], keyOf: (flow: Flow) => Key): Map<Key, { tunnels: number; rate: number }> {
