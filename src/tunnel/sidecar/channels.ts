@@ -36,7 +36,10 @@ export interface RequestDecided extends Sourced {
   readonly dialMs?: number | undefined;
 }
 
-export interface ConnectionClosed extends Sourced {
+const channel = <T>(event: string) => new Channel<T & Sourced>("shared", `sidecar-${event}`);
+
+export const requestDecided = channel<RequestDecided>("request-decided");
+export const connectionClosed = channel<{
   readonly connection: RelayedConnection;
   readonly listener: string;
   readonly target: string;
@@ -44,30 +47,13 @@ export interface ConnectionClosed extends Sourced {
   readonly bytesToTarget: number;
   readonly bytesFromTarget: number;
   readonly error: string;
-}
-
-export interface RouteTaken extends Sourced {
-  readonly listener: string;
-  readonly route: RouteKind;
-}
-
-export interface FallbackChanged extends Sourced {
-  readonly listener: string;
-  readonly active: boolean;
-  readonly why: string;
-}
-
-export interface ProbeEnded extends Sourced {
-  readonly listener: string;
-  /** Empty when an agent answered. */
-  readonly error: string;
-  readonly code?: string;
-}
-
-const channel = <T extends Sourced>(event: string) => new Channel<T>("shared", `sidecar-${event}`);
-
-export const requestDecided = channel<RequestDecided>("request-decided");
-export const connectionClosed = channel<ConnectionClosed>("connection-closed");
-export const routeTaken = channel<RouteTaken>("route-taken");
-export const fallbackChanged = channel<FallbackChanged>("fallback-changed");
-export const probeEnded = channel<ProbeEnded>("probe-ended");
+}>("connection-closed");
+export const routeTaken = channel<{ readonly listener: string; readonly route: RouteKind }>("route-taken");
+/** `active`: targets are dialled directly from now on. */
+export const fallbackChanged = channel<{ readonly listener: string; readonly active: boolean; readonly why: string }>(
+  "fallback-changed",
+);
+/** The error is empty when an agent answered. */
+export const probeEnded = channel<{ readonly listener: string; readonly error: string; readonly code?: string }>(
+  "probe-ended",
+);

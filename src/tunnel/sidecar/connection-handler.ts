@@ -65,9 +65,10 @@ export class ConnectionHandler {
   readonly router: Pick<Router, "open" | "routeHttp">;
   readonly #source: object;
   readonly #listener: string;
-  readonly #connections = new ShortLivedSet<RelayedConnection>();
-  /** Never more than there are clients. */
-  readonly #dials = new ShortLivedMap<number, TargetRequest>();
+  /** Joined pairs whose ends are not both closed. */
+  readonly connections = new ShortLivedSet<RelayedConnection>();
+  /** Requests whose targets are being dialled, by their number; never more than there are clients. */
+  readonly dials = new ShortLivedMap<number, TargetRequest>();
 
   constructor({ source, config, limits, limit, router }: ConnectionHandlerOptions) {
     this.#source = source;
@@ -91,7 +92,7 @@ export class ConnectionHandler {
     client.once("close", onClose);
     request.id ||= this.limit.nextId();
     request.dialledAt = performance.now();
-    this.#dials.set(request.id, request);
+    this.dials.set(request.id, request);
     try {
       if (client.destroyed) throw CLIENT_GONE;
       const stream = await open(stop.signal);
@@ -103,14 +104,11 @@ export class ConnectionHandler {
       return stream;
     } finally {
       client.off("close", onClose);
-      if (request.frontend === "upgrade" && request.dialMs !== undefined) this.#waitForAnswer(request, client);
-      else this.#dials.delete(request.id);
+      const forget = (): void => void this.dials.delete(request.id);
+      // Whether the protocol changes is for the target to say; until then the client has no connection.
+      if (request.frontend === "upgrade" && request.dialMs !== undefined) client.once("close", forget);
+      else forget();
     }
-  }
-
-  /** Whether the protocol changes is for the target to say; until then the client has no connection. */
-  #waitForAnswer(request: TargetRequest, client: Duplex): void {
-    client.once("close", () => this.#dials.delete(request.id));
   }
 
   /** Dials the target and joins the client with it. `answers` are what the client's protocol says to each outcome. */
@@ -156,36 +154,18 @@ export class ConnectionHandler {
       },
     });
     const connection: RelayedConnection = { relay, info: { ...request, openedAt: since } };
-    const leave = this.#connections.add(connection);
-  }
-
-  connections(): IterableIterator<RelayedConnection> {
-    return this.#connections[Symbol.iterator]();
-  }
-
-  /** Those whose targets are being dialled. */
-  dials(): IterableIterator<TargetRequest> {
-    return this.#dials.values();
-  }
-
-  get dialling(): number {
-    return this.#dials.size;
-  }
-
-  /** Joined pairs whose ends are not both closed. */
-  get connectionCount(): number {
-    return this.#connections.size;
+    const leave = this.connections.add(connection);
   }
 
   established(request: TargetRequest): void {
-    this.#dials.delete(request.id);
+    this.dials.delete(request.id);
     const { address: target, dialMs, frontend: kind } = request;
     this.#decided({ kind, outcome: "established", error: "", target, dialMs, request });
   }
 
   /** The dial failed, or the client left before it was done. */
   failed(request: TargetRequest, reason: unknown): void {
-    this.#dials.delete(request.id);
+    this.dials.delete(request.id);
     const { address: target, frontend: kind } = request;
     const isGone = reason === CLIENT_GONE;
     const { outcome, text, code } = isGone
@@ -200,7 +180,7 @@ export class ConnectionHandler {
 
   /** Cuts every joined connection, so that both peers notice. */
   destroy(): void {
-    for (const { relay } of this.#connections) relay.cut("the sidecar ended");
+    for (const { relay } of this.connections) relay.cut("the sidecar ended");
   }
 
   #decided(decision: Omit<RequestDecided, "source" | "listener">): void {

@@ -12,16 +12,11 @@ const DIAL_BUCKETS = [0.005, 0.025, 0.1, 0.5, 2.5, 10, 30];
 
 export function sidecarMetrics(sidecar: Sidecar): EventMetrics {
   const metrics = new EventMetrics(sidecar);
-  connectionMetrics(metrics, sidecar);
-  requestMetrics(metrics);
-  routeMetrics(metrics, sidecar);
-  return metrics;
-}
-
-function connectionMetrics({ registry }: EventMetrics, { limit, listeners }: Sidecar): void {
+  const { registry } = metrics;
+  const { limit, listeners, readiness } = sidecar;
   registry.gauge(`${PREFIX}client_connections`, "Connections of clients, whatever their state.", () => limit.open);
   registry.gauge(`${PREFIX}connections_open`, "Connections between a client and a target.", () =>
-    listeners.map(({ config, handler }): Sample => [{ listener: config.name }, handler.connectionCount]),
+    listeners.map(({ config, handler }): Sample => [{ listener: config.name }, handler.connections.size]),
   );
   registry.counterRead(`${PREFIX}bytes_total`, "Bytes carried between clients and targets, by direction.", () =>
     listeners.flatMap(({ config: { name: listener }, handler: { traffic } }): Sample[] => [
@@ -29,20 +24,18 @@ function connectionMetrics({ registry }: EventMetrics, { limit, listeners }: Sid
       [{ listener, direction: "from_target" }, traffic.fromTarget],
     ]),
   );
-}
 
-function requestMetrics(metrics: EventMetrics): void {
-  const { registry } = metrics;
-  const labels = ["listener", "outcome"];
-  const connections = registry.counter(
-    `${PREFIX}connections_total`,
+  const counter = (name: string, help: string, label: string) =>
+    registry.counter(`${PREFIX}${name}`, help, ["listener", label]);
+  const connections = counter(
+    "connections_total",
     "Connections that clients asked for by SOCKS5, CONNECT or Upgrade, by outcome.",
-    labels,
+    "outcome",
   );
-  const requests = registry.counter(
-    `${PREFIX}forwarded_requests_total`,
+  const requests = counter(
+    "forwarded_requests_total",
     "Plain HTTP requests, and connections that never became one, by outcome.",
-    labels,
+    "outcome",
   );
   const dials = registry.histogram(
     `${PREFIX}dial_seconds`,
@@ -53,22 +46,16 @@ function requestMetrics(metrics: EventMetrics): void {
     (kind === "forward" ? requests : connections).inc({ listener, outcome });
     if (dialMs !== undefined) dials.observe(dialMs / 1000, { listener });
   });
-}
 
-function routeMetrics(metrics: EventMetrics, { readiness }: Sidecar): void {
-  const { registry } = metrics;
   registry.gauge(`${PREFIX}ready`, "1 when the last probe through the tunnel reached an agent.", () =>
     Number(readiness.ready),
   );
-  const routes = registry.counter(
-    `${PREFIX}routes_total`,
+  const routes = counter(
+    "routes_total",
     "Connections made, by the route they took: tunnel, customer-proxy, direct or fallback.",
-    ["listener", "route"],
+    "route",
   );
-  const probes = registry.counter(`${PREFIX}probes_total`, "Probes through the tunnel, by result.", [
-    "listener",
-    "result",
-  ]);
+  const probes = counter("probes_total", "Probes through the tunnel, by result.", "result");
   const fallbacks = new Map<string, boolean>();
   registry.gauge(`${PREFIX}fallback`, "1 while targets are dialled straight because the tunnel does not work.", () =>
     Array.from(fallbacks, ([listener, active]): Sample => [{ listener }, Number(active)]),
@@ -78,4 +65,5 @@ function routeMetrics(metrics: EventMetrics, { readiness }: Sidecar): void {
     probes.inc({ listener, result: error === "" ? "answered" : "failed" });
   });
   metrics.on(fallbackChanged, ({ listener, active }) => fallbacks.set(listener, active));
+  return metrics;
 }

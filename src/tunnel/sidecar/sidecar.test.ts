@@ -30,7 +30,7 @@ describe("a sidecar", () => {
     const refused = await fixture.client();
     refused.write("GET http://nowhere/ HTTP/1.1\r\nHost: nowhere\r\n\r\n");
     await readAll(refused);
-    await eventually(() => expect(fixture.sidecar.listeners[0]?.handler.connectionCount).toBe(0));
+    await eventually(() => expect(fixture.sidecar.listeners[0]?.handler.connections.size).toBe(0));
     const text = metrics.registry.text();
     for (const line of [
       'connections_total{listener="http",outcome="established"} 1',

@@ -185,9 +185,9 @@ describe("a plain HTTP request", () => {
       client,
       async () => new PassThrough(),
     );
-    expect(handler.dialling).toBe(1);
+    expect(handler.dials.size).toBe(1);
     client.destroy();
     await once(client, "close");
-    expect(handler.dialling).toBe(0);
+    expect(handler.dials.size).toBe(0);
   });
 });

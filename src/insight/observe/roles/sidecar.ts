@@ -63,9 +63,9 @@ export class ObservedSidecar implements ObservedRole {
     for (const { handler } of this.#sidecar.listeners) {
       totals.bytesToTarget += handler.traffic.toTarget;
       totals.bytesFromTarget += handler.traffic.fromTarget;
-      totals.tunnelsOpen += handler.connectionCount;
-      totals.dialsPending += handler.dialling;
-      for (const { relay } of handler.connections()) totals.queuedBytes += relay.status.queuedBytes;
+      totals.tunnelsOpen += handler.connections.size;
+      totals.dialsPending += handler.dials.size;
+      for (const { relay } of handler.connections) totals.queuedBytes += relay.status.queuedBytes;
     }
     return totals;
   }
@@ -85,8 +85,8 @@ export class ObservedSidecar implements ObservedRole {
 
   *tunnels(): Iterable<LiveTunnel> {
     for (const { handler } of this.#sidecar.listeners) {
-      for (const dial of handler.dials()) yield this.#rows.live(dial);
-      for (const connection of handler.connections()) yield this.#rows.live(connection.info, {}, factsOf(connection));
+      for (const dial of handler.dials.values()) yield this.#rows.live(dial);
+      for (const connection of handler.connections) yield this.#rows.live(connection.info, {}, factsOf(connection));
     }
   }
 }

@@ -235,7 +235,7 @@ test("a client that was served leaves nothing behind", async () => {
   await establish(client, `127.0.0.1:${await openTarget(echo)}`);
   client.destroy();
   await eventually(() =>
-    expect([fixture.sidecar.limit.open, fixture.sidecar.listeners[0]?.handler.connectionCount]).toEqual([0, 0]),
+    expect([fixture.sidecar.limit.open, fixture.sidecar.listeners[0]?.handler.connections.size]).toEqual([0, 0]),
   );
   const { socket } = fixture.router.opened[0]!;
   if (!socket.closed) await once(socket, "close");

@@ -1,7 +1,7 @@
 /** Targets, and the errors of dials to them. */
 import { joinHostPort } from "../../../base/address.js";
 import type { ErrorCode } from "../../../base/errors/catalogue.js";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { DrawbridgeError, messageOf, reasonOf } from "../../../base/errors/error.js";
 import { DialRefusedError } from "../../client/errors.js";
 
 export interface Target {
@@ -98,7 +98,7 @@ export interface Attempt {
 
 export function unresolvedError(name: string, attempts: readonly Attempt[]): RouteError {
   const answers = attempts.map(({ resolver, failure }) => {
-    return `${resolver}: ${failure === undefined ? "no such name" : messageOf(failure).replace(/\.$/, "")}`;
+    return `${resolver}: ${failure === undefined ? "no such name" : reasonOf(failure)}`;
   });
   // A resolver that cannot be asked is not the name's fault.
   const failed = attempts.find(({ failure }) => failure !== undefined);

@@ -1,7 +1,7 @@
 /** Dials through several proxy-servers: the one that worked last, then the others. */
 import type { Duplex } from "node:stream";
 import type { ErrorCode } from "../../../base/errors/catalogue.js";
-import { DrawbridgeError } from "../../../base/errors/error.js";
+import { DrawbridgeError, reasonOf } from "../../../base/errors/error.js";
 import { type Dialer, dialerOf } from "../../client/dial.js";
 import type { Frontend } from "../../client/frontend.js";
 import { GrpcTunnelPool } from "../../client/grpc-pool.js";
@@ -16,7 +16,7 @@ export function frontendDialerOf(frontend: Frontend): FrontendDialer {
   return frontend.mode === "http-connect" ? dialerOf(frontend) : new GrpcTunnelPool({ ...frontend, mode: "grpc" });
 }
 
-/** Errors after which another server may be asked: no agent has received the dial. */
+/** Errors that say that no agent has received the dial. */
 const NOT_DIALLED: ReadonlySet<ErrorCode> = new Set(["DB_FRONTEND", "DB_NO_AGENT"]);
 
 export class FailoverDialer {
@@ -48,32 +48,25 @@ export class FailoverDialer {
         return stream;
       } catch (reason) {
         stop.throwIfAborted();
+        const failure = tunnelError(reason);
         const isLast = turn === frontends.length - 1;
-        if (!(reason instanceof DrawbridgeError) || !mayAskAnother(reason, isLast)) {
+        // No agent has received the dial, or this server has used up its share of the time.
+        const isServers = NOT_DIALLED.has(failure.code) || (failure.code === "DB_DIAL_TIMEOUT" && !isLast);
+        if (!(reason instanceof DrawbridgeError) || !isServers) {
           this.#first = index;
-          throw tunnelError(reason);
+          throw failure;
         }
-        failures.push(tunnelError(reason));
+        failures.push(failure);
       }
     }
     this.#first = 0;
-    throw this.#noneUsable(failures);
+    const [cause] = failures;
+    if (failures.length === 1) throw cause;
+    const message = `none of ${failures.length} proxy-servers can be used: ${failures.map(reasonOf).join("; ")}.`;
+    throw new RouteError("path", cause!.code, message, { cause });
   }
 
   close(): void {
     for (const frontend of this.#frontends) void frontend.close?.();
   }
-
-  #noneUsable(failures: readonly RouteError[]): RouteError {
-    const [only] = failures;
-    if (failures.length === 1) return only!;
-    const messages = failures.map((failure) => failure.message.replace(/\.$/, "")).join("; ");
-    return new RouteError("path", only!.code, `none of ${failures.length} proxy-servers can be used: ${messages}.`, {
-      cause: only,
-    });
-  }
-}
-
-function mayAskAnother({ code }: DrawbridgeError, isLast: boolean): boolean {
-  return NOT_DIALLED.has(code) || (code === "DB_DIAL_TIMEOUT" && !isLast);
 }

@@ -8,7 +8,7 @@ import { loopError, type Target } from "./errors.js";
 export interface LoopGuardOptions {
   readonly own: readonly Target[];
   readonly frontends: readonly Frontend[];
-  readonly localAddresses?: (() => readonly string[]) | undefined;
+  readonly localAddresses?: () => readonly string[];
   /** Addresses of a proxy-server's name, as this host sees it. */
   readonly lookup: (name: string, stop: AbortSignal) => Promise<readonly string[]>;
 }
@@ -31,17 +31,13 @@ export class LoopGuard {
   }
 
   isOwn({ host, port }: Target): boolean {
-    return this.#options.own.some((listener) => listener.port === port && this.#isAt(listener.host, host));
-  }
-
-  #isAt(listener: string, host: string): boolean {
+    const { own, localAddresses = addressesOfThisHost } = this.#options;
     const wanted = canonical(host);
-    if (isEverywhere(listener)) return isLoopback(wanted) || this.#isLocal(wanted);
-    return wanted === canonical(listener);
-  }
-
-  #isLocal(address: string): boolean {
-    return (this.#options.localAddresses ?? localAddresses)().some((local) => canonical(local) === address);
+    return own.some((listener) => {
+      if (listener.port !== port) return false;
+      if (!isEverywhere(listener.host)) return wanted === canonical(listener.host);
+      return isLoopback(wanted) || localAddresses().some((local) => canonical(local) === wanted);
+    });
   }
 
   async #leadsTo(frontend: string, host: string, stop: AbortSignal): Promise<boolean> {
@@ -77,6 +73,6 @@ function isEverywhere(host: string): boolean {
   return host === "" || (ipaddr.isValid(host) && ipaddr.process(host).range() === "unspecified");
 }
 
-function localAddresses(): readonly string[] {
+function addressesOfThisHost(): readonly string[] {
   return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
 }

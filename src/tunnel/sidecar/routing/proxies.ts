@@ -5,7 +5,7 @@ import { isIP } from "node:net";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import tls, { createSecureContext, rootCertificates, type SecureContext } from "node:tls";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { DrawbridgeError, messageOf, reasonOf } from "../../../base/errors/error.js";
 import { proxyLogin } from "../../../base/http-connect.js";
 import { exchangeConnect } from "../../client/connect-dial.js";
 import { connected } from "../../client/transport.js";
@@ -50,7 +50,7 @@ export async function secureProxy(
 ): Promise<Duplex> {
   if (!proxy.secure) return stream;
   const failed = (why: unknown): Error =>
-    proxyError("path", proxy, `cannot be spoken to by TLS: ${messageOf(why).replace(/\.$/, "")}`, { cause: why });
+    proxyError("path", proxy, `cannot be spoken to by TLS: ${reasonOf(why)}`, { cause: why });
   try {
     const secured = tls.connect({
       socket: stream,
@@ -154,17 +154,14 @@ function systemCertificates(env = process.env): string[] {
 }
 
 /** Without the hash links that OpenSSL makes: they lead to the same files. */
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder).filter((name) => /\.(pem|crt)$/.test(name));
-  } catch {
-    return [];
-  }
-}
+const namesIn = (folder: string): string[] =>
+  noneIfUnreadable(() => readdirSync(folder).filter((name) => /\.(pem|crt)$/.test(name)));
 
-function certificatesOf(file: string): string[] {
+const certificatesOf = (file: string): string[] => noneIfUnreadable(() => certificateTexts(readFileSync(file, "utf8")));
+
+function noneIfUnreadable(read: () => string[]): string[] {
   try {
-    return certificateTexts(readFileSync(file, "utf8"));
+    return read();
   } catch {
     return [];
   }
