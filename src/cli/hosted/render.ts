@@ -1,6 +1,6 @@
 /** `drawbridge hosted render`: every object of both sides, printed or written. */
 
-import { readFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { currentCertificates, publishedAddress } from "../../cluster/hosted/apply/apply.js";
 import type { HostedConfig } from "../../cluster/hosted/config/config.js";
@@ -64,7 +64,7 @@ trust bundles are left out. Keys are printed with --show-secrets only.`,
 async function described(config: HostedConfig, pki: string, cluster: ClusterValues) {
   if (cluster.kubeconfig === "") {
     const model = hostedModel(config, { version: VERSION });
-    return { model, certificates: pki === "" ? undefined : await fromDirectory(pki, model) };
+    return { model, certificates: pki === "" ? undefined : fromDirectory(pki, model) };
   }
   return withClusters({ ...cluster, hostedKubeconfig: "", hostedContext: "" }, async ({ management }) => {
     const { host } = await publishedAddress(management, config.controlPlaneNamespace, config.publishing);
@@ -74,17 +74,17 @@ async function described(config: HostedConfig, pki: string, cluster: ClusterValu
 }
 
 /** Signers' keys may not have been kept; then the signers stay where they are. */
-async function fromDirectory(dir: string, model: HostedModel): Promise<Certificates> {
+function fromDirectory(dir: string, model: HostedModel): Certificates {
   const set = hostedProfile(pkiOptions(model));
   const pair = (name: string) => {
     const read = readCertificateSet({ certFile: join(dir, `${name}.crt`), keyFile: join(dir, `${name}.key`) });
     return { certificatePem: read.cert!, privateKeyPem: read.key! };
   };
-  const hasKey = async (name: string) =>
-    (await readFile(join(dir, `${name}.key`)).catch(() => undefined)) !== undefined;
-  const signers = new Map<string, ReturnType<typeof pair>>();
-  for (const { name } of set.signers) if (await hasKey(name)) signers.set(name, pair(name));
-  const bundles = new Map<string, string>();
-  for (const { name } of set.bundles) bundles.set(name, readCertificateSet({ caFile: join(dir, `${name}.crt`) }).ca!);
-  return { signers, leaves: new Map(set.leaves.map(({ name }) => [name, pair(name)])), bundles };
+  const kept = set.signers.filter(({ name }) => existsSync(join(dir, `${name}.key`)));
+  const bundle = (name: string) => readCertificateSet({ caFile: join(dir, `${name}.crt`) }).ca!;
+  return {
+    signers: new Map(kept.map(({ name }) => [name, pair(name)])),
+    leaves: new Map(set.leaves.map(({ name }) => [name, pair(name)])),
+    bundles: new Map(set.bundles.map(({ name }) => [name, bundle(name)])),
+  };
 }

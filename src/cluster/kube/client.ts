@@ -3,11 +3,11 @@ import { type Clock, pause, systemClock } from "../../base/clock.js";
 import { messageOf } from "../../base/errors/error.js";
 import { answerBody } from "../../base/http-get.js";
 import { RateLimit } from "../../base/rate-limit.js";
-import { type ApiCall, describe, KubeConnection } from "./connection.js";
+import { type ApiCall, describe, kubeConnection } from "./connection.js";
 import type { KubeEndpoint } from "./endpoint.js";
 import { KubeApiError, refusalError, unreachableError } from "./errors.js";
-import type { KubeApi, KubeList, KubeObject, ListOptions, RequestOptions } from "./port.js";
-import { watchStream } from "./watch.js";
+import type { KubeApi, KubeList, KubeObject, KubeWatchOptions, ListOptions, RequestOptions } from "./port.js";
+import { watchEvents } from "./watch.js";
 
 export interface KubeClientOptions {
   /** 0: the default. Negative: no limit. */
@@ -18,6 +18,8 @@ export interface KubeClientOptions {
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const PAGE_SIZE = 500;
+/** The API server ends a watch after this many seconds; spread, so that many clients do not come back together. */
+const SHORTEST_WATCH = 300;
 /** Far longer than any answer to our requests. */
 const LONGEST_ANSWER = 64 * 1024 * 1024;
 
@@ -25,7 +27,7 @@ const LONGEST_ANSWER = 64 * 1024 * 1024;
 export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions = {}): KubeApi {
   const clock = options.clock ?? systemClock;
   const limit = new RateLimit(clock, options.qps ?? 0, options.burst ?? 0);
-  const connection = new KubeConnection(endpoint, clock);
+  const connection = kubeConnection(endpoint, clock);
 
   async function open(call: ApiCall, until: ReturnType<typeof deadline>): Promise<IncomingMessage> {
     const wait = limit.reserve(until.left());
@@ -42,7 +44,7 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
     try {
       return JSON.parse(body) as T;
     } catch (reason) {
-      throw unreachableError(describe(call), connection.server, "what came back is not JSON", reason);
+      throw unreachableError(describe(call), endpoint.server, "what came back is not JSON", reason);
     }
   }
 
@@ -57,7 +59,7 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
         const status = response.statusCode ?? 0;
         const body = await answerBody(response, LONGEST_ANSWER).catch((reason: unknown) => {
           const why = messageOf(until.signal.aborted ? until.signal.reason : reason);
-          throw unreachableError(describe(call), connection.server, why, reason);
+          throw unreachableError(describe(call), endpoint.server, why, reason);
         });
         const retryMs = Number(response.headers["retry-after"]) * 1000;
         // An overloaded API server names a time to wait; it is kept if the deadline allows.
@@ -89,24 +91,21 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
     return { ...page, items };
   }
 
+  async function* watch<T extends KubeObject>(path: string, options: KubeWatchOptions) {
+    const query = {
+      ...{ ...selection(options), watch: "true", allowWatchBookmarks: "true" },
+      timeoutSeconds: String(Math.floor(SHORTEST_WATCH * (1 + Math.random()))),
+    };
+    const until = deadline(clock, DEFAULT_TIMEOUT_MS, options.signal);
+    const response = await open({ method: "GET", path: withQuery(path, query) }, until).finally(until.clear);
+    yield* watchEvents<T>(response, options, { what: `WATCH ${path}`, server: endpoint.server, clock });
+  }
+
   return {
     get: (path, options = {}) => answer({ method: "GET", path }, options),
     text: (path, options = {}) => answerText({ method: "GET", path, accept: "text/plain, */*" }, options),
     list,
-    watch: (path, options) =>
-      watchStream(path, options, {
-        clock,
-        server: connection.server,
-        open: async (query) => {
-          const until = deadline(clock, DEFAULT_TIMEOUT_MS, options.signal);
-          try {
-            const call: ApiCall = { method: "GET", path: withQuery(path, { ...selection(options), ...query }) };
-            return await open(call, until);
-          } finally {
-            until.clear();
-          }
-        },
-      }),
+    watch,
     create: (path, object, options = {}) => answer({ method: "POST", path, body: JSON.stringify(object) }, options),
     update: (path, object, options = {}) => answer({ method: "PUT", path, body: JSON.stringify(object) }, options),
     apply: (path, object, options) => {

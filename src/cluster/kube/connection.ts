@@ -24,68 +24,33 @@ const CREDENTIALS_MS = 10_000;
 const IDLE_MS = 30_000;
 
 /** Kept-alive connections to one API server, with whatever credentials are current. */
-export class KubeConnection {
-  readonly #endpoint: KubeEndpoint;
-  readonly #clock: Clock;
-  #agent: HttpAgent | undefined;
-  #agentFits = "";
-  #credentials: KubeCredentials | undefined;
-  #readAt = 0;
+export function kubeConnection(endpoint: KubeEndpoint, clock: Clock) {
+  let agent: HttpAgent | undefined;
+  let agentFits = "";
+  let credentials: KubeCredentials | undefined;
+  let readAt = 0;
+  const isSecure = () => endpoint.server.startsWith("https:");
 
-  constructor(endpoint: KubeEndpoint, clock: Clock) {
-    this.#endpoint = endpoint;
-    this.#clock = clock;
+  async function currentCredentials(areRefused = false): Promise<KubeCredentials> {
+    if (credentials === undefined || areRefused || clock.now() - readAt >= CREDENTIALS_MS) {
+      credentials = await endpoint.credentials(areRefused);
+      readAt = clock.now();
+    }
+    return credentials;
   }
 
-  get server(): string {
-    return this.#endpoint.server;
-  }
-
-  get #secure(): boolean {
-    return this.server.startsWith("https:");
-  }
-
-  /** Sends the call and returns as soon as the answer's head is there. The signal ends the answer's body, too. */
-  async open(call: ApiCall, signal: AbortSignal): Promise<IncomingMessage> {
-    const credentials = await this.#current();
-    const response = await this.#send(call, credentials, signal);
-    if (response.statusCode !== 401) return response;
-    // The token may have been replaced a moment ago; ask once more only if there is something new to show.
-    const fresh = await this.#refresh(true);
-    if (JSON.stringify(fresh) === JSON.stringify(credentials)) return response;
-    response.resume();
-    return this.#send(call, fresh, signal);
-  }
-
-  close(): void {
-    this.#agent?.destroy();
-    this.#agent = undefined;
-    this.#agentFits = "";
-  }
-
-  async #current(): Promise<KubeCredentials> {
-    if (this.#credentials !== undefined && this.#clock.now() - this.#readAt < CREDENTIALS_MS) return this.#credentials;
-    return this.#refresh();
-  }
-
-  async #refresh(areRefused = false): Promise<KubeCredentials> {
-    this.#credentials = await this.#endpoint.credentials(areRefused);
-    this.#readAt = this.#clock.now();
-    return this.#credentials;
-  }
-
-  async #send(call: ApiCall, { headers, ...access }: KubeCredentials, signal: AbortSignal): Promise<IncomingMessage> {
+  async function send(call: ApiCall, { headers, ...access }: KubeCredentials, signal: AbortSignal) {
     const { accept = "application/json", body, contentType = "application/json", method } = call;
     const content = body !== undefined && {
       "content-type": contentType,
       "content-length": Buffer.byteLength(body),
     };
     const options = {
-      ...{ method, signal, agent: await this.#agentFor(access) },
+      ...{ method, signal, agent: await agentFor(access) },
       headers: { accept, "user-agent": "drawbridge", ...content, ...headers },
     };
     for (;;) {
-      const request = (this.#secure ? httpsRequest : httpRequest)(this.server + call.path, options);
+      const request = (isSecure() ? httpsRequest : httpRequest)(endpoint.server + call.path, options);
       // A connection may also break after the head of the answer; its reader learns of that.
       request.on("error", () => {}).end(body);
       try {
@@ -96,29 +61,47 @@ export class KubeConnection {
         const isStale = request.reusedSocket && /^(ECONNRESET|EPIPE)$/.test(String(at(reason, "code")));
         if (isStale && repeatable(call)) continue;
         const why = messageOf(signal.aborted ? signal.reason : reason);
-        throw unreachableError(describe(call), this.server, why, reason);
+        throw unreachableError(describe(call), endpoint.server, why, reason);
       }
     }
   }
 
   /** Connections made with replaced certificates are not used for new calls; calls under way on them finish. */
-  async #agentFor({ proxy, tls }: Omit<KubeCredentials, "headers">): Promise<HttpAgent> {
-    const wanted = JSON.stringify([this.server, proxy, tls]);
-    if (this.#agent !== undefined && wanted === this.#agentFits) return this.#agent;
+  async function agentFor({ proxy, tls }: Omit<KubeCredentials, "headers">): Promise<HttpAgent> {
+    const wanted = JSON.stringify([endpoint.server, proxy, tls]);
+    if (agent !== undefined && wanted === agentFits) return agent;
     const options = {
       ...{ keepAlive: true, keepAliveMsecs: 15_000, maxSockets: 32, timeout: IDLE_MS },
       // Node does not verify a server's certificate again when it resumes a session.
       maxCachedSessions: 0,
     };
-    this.#agent =
+    agent =
       proxy !== undefined
-        ? (await import("./proxy.js")).proxiedAgent(proxy, this.#secure, { ...options, ...tls })
-        : this.#secure
+        ? (await import("./proxy.js")).proxiedAgent(proxy, isSecure(), { ...options, ...tls })
+        : isSecure()
           ? new HttpsAgent({ ...options, ...tls })
           : new HttpAgent(options);
-    this.#agentFits = wanted;
-    return this.#agent;
+    agentFits = wanted;
+    return agent;
   }
+
+  return {
+    /** Sends the call and returns as soon as the answer's head is there. The signal ends the answer's body, too. */
+    async open(call: ApiCall, signal: AbortSignal): Promise<IncomingMessage> {
+      const shown = await currentCredentials();
+      const response = await send(call, shown, signal);
+      if (response.statusCode !== 401) return response;
+      // The token may have been replaced a moment ago; ask once more only if there is something new to show.
+      const fresh = await currentCredentials(true);
+      if (JSON.stringify(fresh) === JSON.stringify(shown)) return response;
+      response.resume();
+      return send(call, fresh, signal);
+    },
+    close(): void {
+      agent?.destroy();
+      agent = undefined;
+    },
+  };
 }
 
 export function describe(call: ApiCall): string {

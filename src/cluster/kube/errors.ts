@@ -45,18 +45,12 @@ function parsed(body: string): unknown {
   }
 }
 
-export function isNotFound(reason: unknown): boolean {
-  return reason instanceof KubeApiError && reason.status === 404;
-}
+const hasStatus = (status: number) => (reason: unknown) => reason instanceof KubeApiError && reason.status === status;
 
-export function isConflict(reason: unknown): boolean {
-  return reason instanceof KubeApiError && reason.status === 409;
-}
-
+export const isNotFound = hasStatus(404);
+export const isConflict = hasStatus(409);
 /** The resource version asked for is too old: list again. */
-export function isGone(reason: unknown): boolean {
-  return reason instanceof KubeApiError && reason.status === 410;
-}
+export const isGone = hasStatus(410);
 
 /** No answer, or one that says nothing about the object: the same request may succeed a little later. */
 export function isTransient(reason: unknown): boolean {

@@ -4,30 +4,16 @@ import { answerBody } from "../../base/http-get.js";
 import { refusalError, unreachableError } from "./errors.js";
 import type { KubeObject, KubeWatchOptions, WatchEvent } from "./port.js";
 
-export interface WatchTransport {
-  readonly clock: Clock;
-  readonly server: string;
-  /** Sends the request and returns once the answer's head is there. */
-  open(query: Readonly<Record<string, string>>): Promise<IncomingMessage>;
-}
-
 const DEFAULT_SILENCE_MS = 150_000;
-/** The API server ends a watch after this many seconds; spread, so that many clients do not come back together. */
-const SHORTEST_WATCH = 300;
 const LONGEST_LINE = 16 * 1024 * 1024;
 const LONGEST_REFUSAL = 65_536;
 
-export async function* watchStream<T extends KubeObject>(
-  path: string,
+/** The events of an accepted watch; throws when it was refused. */
+export async function* watchEvents<T extends KubeObject>(
+  response: IncomingMessage,
   options: KubeWatchOptions,
-  transport: WatchTransport,
+  { what, server, clock }: { readonly what: string; readonly server: string; readonly clock: Clock },
 ): AsyncGenerator<WatchEvent<T>, void, void> {
-  const what = `WATCH ${path}`;
-  const response = await transport.open({
-    watch: "true",
-    allowWatchBookmarks: "true",
-    timeoutSeconds: String(Math.floor(SHORTEST_WATCH * (1 + Math.random()))),
-  });
   if (response.statusCode !== 200) {
     // A connection that breaks here leaves the status, which is enough.
     const body = await answerBody(response, LONGEST_REFUSAL).catch(() => "");
@@ -35,9 +21,7 @@ export async function* watchStream<T extends KubeObject>(
   }
   response.setEncoding("utf8");
   options.onOpen?.();
-  for await (const line of lines(response, options, transport.clock)) {
-    yield event<T>(what, transport.server, line);
-  }
+  for await (const line of lines(response, options, clock)) yield event<T>(what, server, line);
 }
 
 /** Whole lines until the stream ends, for whatever reason: the next watch starts where this one stopped. */

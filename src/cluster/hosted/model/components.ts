@@ -6,11 +6,13 @@ export interface ComponentProxy {
   readonly mode: SidecarMode;
   /** The port of the proxy; default 8090. */
   readonly port?: number;
-  readonly guestDns?: true;
-  readonly managementFallback?: true;
-  readonly cloudBypass?: true;
-  readonly resolverDisabled?: true;
+  /** Further flags. */
+  readonly flags?: readonly string[];
 }
+
+/** The proxy reaches the APIs of clouds past the tunnel. */
+export const CLOUD_BYPASS = "--connect-directly-to-cloud-apis=true";
+const GUEST_DNS = "--resolve-from-guest-cluster-dns=true";
 
 export interface ProxiedComponent {
   /** The name of the Deployment and of its main container. */
@@ -40,15 +42,15 @@ const component = (
 /** As HyperShift wires them. The network operator reaches for its proxy explicitly, without any variable. */
 export const proxiedComponents: readonly ProxiedComponent[] = [
   component("openshift-apiserver", [{ mode: "https" }], { ...both(local("http")), NO_PROXY: storage }),
-  component("openshift-oauth-apiserver", [{ mode: "socks5", guestDns: true }], {
+  component("openshift-oauth-apiserver", [{ mode: "socks5", flags: [GUEST_DNS] }], {
     ...both(local("socks5")),
     NO_PROXY: storage,
   }),
   component(
     "oauth-openshift",
     [
-      { mode: "https", port: hostedPorts.secondProxy, cloudBypass: true },
-      { mode: "socks5", guestDns: true, managementFallback: true },
+      { mode: "https", port: hostedPorts.secondProxy, flags: [CLOUD_BYPASS] },
+      { mode: "socks5", flags: [GUEST_DNS, "--resolve-from-management-cluster-dns=true"] },
     ],
     {
       ...both(local("http", hostedPorts.secondProxy)),
@@ -58,11 +60,16 @@ export const proxiedComponents: readonly ProxiedComponent[] = [
   ),
   component(
     "ingress-operator",
-    [{ mode: "https", cloudBypass: true }],
+    [{ mode: "https", flags: [CLOUD_BYPASS] }],
     { ...both(local("http")), NO_PROXY: [API_SERVER] },
     "admin-kubeconfig",
   ),
-  component("cluster-network-operator", [{ mode: "socks5", resolverDisabled: true }], {}, "hosted-etc-kube"),
+  component(
+    "cluster-network-operator",
+    [{ mode: "socks5", flags: ["--disable-resolver=true"] }],
+    {},
+    "hosted-etc-kube",
+  ),
   component("olm-operator", [{ mode: "socks5" }], viaGrpc),
   component("catalog-operator", [{ mode: "socks5" }], viaGrpc),
   component("packageserver", [{ mode: "socks5" }], viaGrpc),

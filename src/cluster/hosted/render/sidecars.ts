@@ -1,9 +1,9 @@
 /** The proxies beside components that reach the data plane, as changes in the components' own Deployments. */
 
 import { type FileVolume, kubeManifest, mountsOf, volumesOf } from "../../kube/builders.js";
-import { type ComponentProxy, type ProxiedComponent, proxiedComponents } from "../model/components.js";
+import { CLOUD_BYPASS, type ComponentProxy, type ProxiedComponent, proxiedComponents } from "../model/components.js";
 import { type HostedModel, isIpv4Only, noProxy } from "../model/model.js";
-import { hostedPorts, mounts, names } from "../model/names.js";
+import { mounts, names } from "../model/names.js";
 import { fromSecret, proxyVariables } from "./agents.js";
 import { container } from "./manifest.js";
 import { guestSecurity } from "./server.js";
@@ -49,7 +49,7 @@ function sidecarContainer(sidecar: ComponentProxy, component: ProxiedComponent, 
     env: [
       { name: "KUBECONFIG", value: `${mounts.kubeconfig}/kubeconfig` },
       ...chainOf(sidecar, model).env,
-      ...(sidecar.cloudBypass ? managementVariables(model) : []),
+      ...(sidecar.flags?.includes(CLOUD_BYPASS) ? managementVariables(model) : []),
     ],
     securityContext: guestSecurity(model),
     volumeMounts: [
@@ -62,16 +62,12 @@ function sidecarContainer(sidecar: ComponentProxy, component: ProxiedComponent, 
 }
 
 function argumentsOf(sidecar: ComponentProxy, model: HostedModel): string[] {
-  const given = (condition: unknown, flag: string): string[] => (condition ? [flag] : []);
+  const { flags = [], port } = sidecar;
   return [
-    "run",
-    ...chainOf(sidecar, model).args,
-    ...given(sidecar.port, `--serving-port=${sidecar.port ?? hostedPorts.frontend}`),
-    ...given(sidecar.cloudBypass, "--connect-directly-to-cloud-apis=true"),
-    ...given(sidecar.guestDns, "--resolve-from-guest-cluster-dns=true"),
-    ...given(sidecar.managementFallback, "--resolve-from-management-cluster-dns=true"),
-    ...given(sidecar.resolverDisabled, "--disable-resolver=true"),
-    ...given(isIpv4Only(model), "--prefer-ipv4=true"),
+    ...["run", ...chainOf(sidecar, model).args],
+    ...(port === undefined ? [] : [`--serving-port=${port}`]),
+    ...flags,
+    ...(isIpv4Only(model) ? ["--prefer-ipv4=true"] : []),
   ];
 }
 

@@ -16,7 +16,7 @@ import {
 } from "../config.js";
 import type { ConfigPlace } from "../problems.js";
 import { rule } from "./rule.js";
-import { parseUnit, type UnitReading } from "./unit-file.js";
+import { parseUnit } from "./unit-file.js";
 
 const OWNERS = ["user", "group"] as const;
 
@@ -138,14 +138,16 @@ function pathsOf({ name, contents, dropins = [] }: Unit): string[] {
   return contents ? [file, ...parts] : parts;
 }
 
-function checkUnit({ name, contents, dropins, enabled }: Unit, reading: UnitReading, place: ConfigPlace): void {
+type UnitReading = ReturnType<typeof parseUnit>;
+
+function checkUnit({ name, contents, dropins, enabled }: Unit, sections: UnitReading, place: ConfigPlace): void {
   if (!ENDINGS.has(ending(name))) place.error("a unit's name ends in its kind, such as .service", "name");
-  if (!reading.ok) place.error(`the unit cannot be read: ${reading.why}`, "contents");
-  else if (enabled === true && contents && !reading.sections.has("Install"))
+  if (typeof sections === "string") place.error(`the unit cannot be read: ${sections}`, "contents");
+  else if (enabled === true && contents && !sections.has("Install"))
     place.warning("the unit is enabled but has no [Install] section, so nothing starts it", "contents");
   for (const [dropin, one] of place.entries("dropins", dropins)) {
     const part = parseUnit(dropin.contents ?? "");
-    if (!part.ok) one.error(`the drop-in cannot be read: ${part.why}`, "contents");
+    if (typeof part === "string") one.error(`the drop-in cannot be read: ${part}`, "contents");
     if (ending(dropin.name) !== ".conf") one.error("a drop-in's name ends in .conf", "name");
   }
 }
@@ -156,10 +158,9 @@ function checkInstance(
   place: ConfigPlace,
   templates: ReadonlyMap<string, UnitReading | undefined>,
 ): void {
-  const template = templateOf(name);
-  if (enabled !== true || template === undefined) return;
-  const reading = templates.get(template);
-  if (reading?.ok && !reading.sections.has("Install"))
+  const template = enabled === true ? templateOf(name) : undefined;
+  const sections = template === undefined ? undefined : templates.get(template);
+  if (typeof sections === "object" && !sections.has("Install"))
     place.warning(`the template ${template} has no [Install] section, so nothing starts its instance`, "contents");
 }
 

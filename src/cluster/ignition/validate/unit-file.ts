@@ -2,20 +2,18 @@
  * Unit files as Ignition's parser reads them. It is neither systemd's nor a strict one: text before the first section
  * is passed over, and lines of 2048 bytes and more are refused where its 4096-byte window happens to show them whole.
  */
-export type UnitReading =
-  | { readonly ok: true /** Sections that hold at least one option. */; readonly sections: ReadonlySet<string> }
-  | { readonly ok: false; readonly why: string };
 
 const WINDOW = 4096;
 const LONGEST_LINE = 2048;
 
 class Refusal extends Error {}
 
-export function parseUnit(contents: string): UnitReading {
+/** The sections that hold at least one option, or why the unit cannot be read. */
+export function parseUnit(contents: string): ReadonlySet<string> | string {
   try {
-    return { ok: true, sections: new UnitReader(Buffer.from(contents)).sections() };
+    return new UnitReader(Buffer.from(contents)).sections();
   } catch (error) {
-    if (error instanceof Refusal) return { ok: false, why: error.message };
+    if (error instanceof Refusal) return error.message;
     throw error;
   }
 }

@@ -152,32 +152,30 @@ export function loadSelection(files: readonly string[], contextName: string): Se
   return { cluster: { ...cluster, server: cluster.server.replace(/\/+$/, "") }, user };
 }
 
-/** Pairs of fields of which only one may be given. */
-const either: readonly (readonly [keyof KubeconfigUser, keyof KubeconfigUser])[] = [
+/** Pairs of fields of a user of which only one may be given. */
+const EITHER = [
   ["client-certificate", "client-certificate-data"],
   ["client-key", "client-key-data"],
   ["token", "username"],
   ["tokenFile", "username"],
-];
+] as const;
 
 /** What clientcmd refuses, too, and what only its built-in providers could do. */
 function contradictionIn(cluster: KubeconfigCluster, user: KubeconfigUser): string | undefined {
   const [ca, caData] = [cluster["certificate-authority"], cluster["certificate-authority-data"]];
   if (ca && caData) return "its cluster has certificate-authority and certificate-authority-data; remove one of them";
-  if (cluster["insecure-skip-tls-verify"] && (ca || caData)) {
+  if (cluster["insecure-skip-tls-verify"] && (ca || caData))
     return "its cluster names a certificate authority and skips verification with insecure-skip-tls-verify";
-  }
-  const both = either.find(([one, other]) => user[one] && user[other]);
+  const both = EITHER.find(([one, other]) => user[one] && user[other]);
   if (both !== undefined) return `its user has ${both[0]} and ${both[1]}; remove one of them`;
   const certificate = user["client-certificate"] || user["client-certificate-data"];
-  if (certificate && !user["client-key"] && !user["client-key-data"]) {
+  if (certificate && !user["client-key"] && !user["client-key-data"])
     return "its user has a client certificate without a client key";
-  }
-  const provider = user["auth-provider"]?.name;
-  if (provider !== undefined && user.exec === undefined) {
-    return `auth-provider ${JSON.stringify(provider)} is not supported, use a token, a certificate or an exec plugin`;
-  }
-  return undefined;
+  const provider = user.exec === undefined ? user["auth-provider"]?.name : undefined;
+  return (
+    provider &&
+    `auth-provider ${JSON.stringify(provider)} is not supported, use a token, a certificate or an exec plugin`
+  );
 }
 
 /** A file whose status cannot be read is reported when it is read. */

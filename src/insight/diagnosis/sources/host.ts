@@ -276,8 +276,8 @@ function clusterFacts(place: DoctorPlace, opened: KubeApi[]): FactSource {
       const { endpoint } = await facts.get("cluster").catch(() => ({ endpoint: undefined }));
       if (endpoint === undefined)
         return unavailable("there is no API server to compare clocks with", "Give --kubeconfig.");
-      const { KubeConnection } = await import("../../../cluster/kube/connection.js");
-      const connection = new KubeConnection(endpoint, systemClock);
+      const { kubeConnection } = await import("../../../cluster/kube/connection.js");
+      const connection = kubeConnection(endpoint, systemClock);
       try {
         const began = performance.now();
         // Refused answers have a date as well.
