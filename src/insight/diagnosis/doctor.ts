@@ -1,5 +1,4 @@
 /** `drawbridge doctor`: the checks that apply to each role. */
-import type { Finding } from "../../base/finding.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
 import type { Check } from "./check.js";
 import * as admin from "./checks/admin.js";
@@ -51,12 +50,9 @@ export const selection: readonly (readonly [Check, readonly DoctorRole[]])[] = [
   [host.clock, roles],
 ];
 
-export interface Diagnosis {
-  readonly role: DoctorRole;
-  readonly findings: readonly Finding[];
-}
+type Diagnosis = Awaited<ReturnType<typeof diagnose>>;
 
-export async function diagnose(settings: DoctorSettings): Promise<Diagnosis> {
+export async function diagnose(settings: DoctorSettings) {
   const place = await findPlace(settings);
   const { role } = place;
   const opened: KubeApi[] = [];

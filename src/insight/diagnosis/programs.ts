@@ -29,15 +29,11 @@ interface PortFlags {
   readonly host?: string;
   readonly port?: string;
   /** The default of the flag; 0: no port is opened. */
-  readonly otherwise: number;
+  readonly usual: number;
 }
 
-const healthAt = (otherwise: number, port = "health-port"): PortFlags => ({
-  ...{ host: "health-bind-address", port, otherwise },
-});
-const adminAt = (otherwise: number, port = "admin-port"): PortFlags => ({
-  ...{ host: "admin-bind-address", port, otherwise },
-});
+const healthAt = (usual: number, port = "health-port"): PortFlags => ({ host: "health-bind-address", port, usual });
+const adminAt = (usual: number, port = "admin-port"): PortFlags => ({ host: "admin-bind-address", port, usual });
 
 /**
  * `title` is the name used in messages, `spellings` are the first words of the command line behind a runtime if there is
@@ -65,18 +61,14 @@ export const PROGRAMS = {
   },
   ignition: {
     ...{ title: "Ignition server", spellings: ["drawbridge ignition serve"] },
-    health: { address: "metrics-addr", otherwise: 8080 } satisfies PortFlags,
-    admin: { address: "admin-addr", otherwise: 0 } satisfies PortFlags,
+    health: { address: "metrics-addr", usual: 8080 } satisfies PortFlags,
+    admin: { address: "admin-addr", usual: 0 } satisfies PortFlags,
     start: "Start drawbridge ignition serve here, or look at its Deployment: kubectl get pods -A.",
     unready: "Read its log.",
   },
   nodepool: {
-    ...{
-      title: "pool controller",
-      spellings: ["drawbridge nodepool controller"],
-      health: healthAt(0),
-      admin: adminAt(0),
-    },
+    ...{ title: "pool controller", spellings: ["drawbridge nodepool controller"] },
+    ...{ health: healthAt(0), admin: adminAt(0) },
     start: "Start drawbridge nodepool controller here, or look at its Deployment: kubectl get pods -A.",
     unready: "It cannot list the pools: see its log, and that its kubeconfig and rights are there (nodepool install).",
   },
@@ -134,7 +126,7 @@ export function detectTopology(): Topology {
 /** Undefined: it has none. `otherwise`: the port of a program whose flags do not name it. */
 export function healthPortOf(program: ProgramKind, running: RunningProgram, otherwise?: number) {
   const flags = PROGRAMS[program].health;
-  return portOf({ ...flags, otherwise: otherwise ?? (isHyperShifts(running) ? 0 : flags.otherwise) }, running);
+  return portOf({ ...flags, usual: otherwise ?? (isHyperShifts(running) ? 0 : flags.usual) }, running);
 }
 
 export const adminPortOf = (program: ProgramKind, running: RunningProgram) => portOf(PROGRAMS[program].admin, running);
@@ -145,11 +137,11 @@ function isHyperShifts({ words }: RunningProgram): boolean {
 }
 
 /** As it can be dialled from the same host; `text` is `host:port`. */
-function portOf({ address, host = "", port = "", otherwise }: PortFlags, { flags }: RunningProgram) {
+function portOf({ address, host = "", port = "", usual }: PortFlags, { flags }: RunningProgram) {
   const split =
     address === undefined
-      ? { host: flags.get(host) ?? "", port: flags.get(port) ?? otherwise }
-      : splitHostPort(flags.get(address) ?? `:${otherwise}`);
+      ? { host: flags.get(host) ?? "", port: flags.get(port) ?? usual }
+      : splitHostPort(flags.get(address) ?? `:${usual}`);
   const given = "error" in split ? 0 : Number(split.port);
   if ("error" in split || !Number.isInteger(given) || given <= 0) return undefined;
   return { port: given, text: joinHostPort(dialableHost(split.host), given) };

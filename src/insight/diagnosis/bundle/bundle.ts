@@ -82,9 +82,7 @@ export interface AgentPodState {
 }
 
 /** A program's flags, and the line where they were found. */
-export interface FoundProgram extends CommandLine {
-  readonly seen: string;
-}
+type FoundProgram = CommandLine & { readonly seen: string };
 
 export class Bundle {
   kind: "openshift-install" | "drawbridge" | undefined = undefined;

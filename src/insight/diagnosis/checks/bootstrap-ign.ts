@@ -1,9 +1,9 @@
 /** `drawbridge bootstrap inject --check`: the checks of a bridge that need only its bootstrap.ign. */
 import { at, listOf } from "../../../base/at.js";
 import { messageOf } from "../../../base/errors/error.js";
-import { type Finding, failed, ok } from "../../../base/finding.js";
+import { failed, ok } from "../../../base/finding.js";
 import { BOOTKUBE, hooks, OVERRIDE_FLAG, SOURCE_LINE } from "../../../cluster/bootstrap/inject/bootkube.js";
-import { classify, type InjectionState } from "../../../cluster/bootstrap/inject/classify.js";
+import { classify } from "../../../cluster/bootstrap/inject/classify.js";
 import {
   containerOf,
   type IgnitionConfig,
@@ -44,18 +44,12 @@ function sourceOf(ign: BootstrapIgn): FactSource {
   };
 }
 
-export interface IgnitionReport {
-  readonly state: InjectionState;
-  /** False for bootstrap in place, which needs no bridge: then there are no findings. */
-  readonly applicable: boolean;
-  readonly findings: readonly Finding[];
-}
-
-export async function checkBootstrapIgn(config: IgnitionConfig): Promise<IgnitionReport> {
+export async function checkBootstrapIgn(config: IgnitionConfig) {
   const ign = readBootstrapIgn(config);
   const { state } = ign;
-  if (state === "bootstrap-in-place") return { state, applicable: false, findings: [] };
-  return { state, applicable: true, findings: await runChecks(CHECKS, sourceOf(ign)) };
+  // Bootstrap in place needs no bridge.
+  const applicable = state !== "bootstrap-in-place";
+  return { state, applicable, findings: applicable ? await runChecks(CHECKS, sourceOf(ign)) : [] };
 }
 
 const KAS_SOCKET = "/etc/kubernetes/config/konnectivity-server.socket";

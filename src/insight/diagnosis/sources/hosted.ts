@@ -12,8 +12,8 @@ import { isReady, type Pod } from "../../../cluster/kube/pods.js";
 import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
 import type { ConfigMap, Node } from "../../../cluster/nodes/objects.js";
 import { type FactSource, unavailable } from "../check.js";
-import { PROBE_LABEL, removeForgotten } from "../checks/hosted.js";
 import { listApiServices, listWebhooks } from "../rehearsal/calls.js";
+import { PROBE_LABEL, removeForgotten } from "../rehearsal/webhook-probe.js";
 
 export interface HostedWorkload extends KubeObject {
   readonly spec?: {

@@ -8,7 +8,7 @@ import { isNotFound } from "../../../cluster/kube/errors.js";
 import { find } from "../../../cluster/kube/objects.js";
 import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
-import { type Decision, decide, snapshotOf } from "../../../cluster/nodes/csr/decide.js";
+import { decide, snapshotOf } from "../../../cluster/nodes/csr/decide.js";
 import type { InventorySource } from "../../../cluster/nodes/csr/inventory.js";
 import type { MemoryStore } from "../../../cluster/nodes/csr/memory.js";
 import type { ApprovalPolicy } from "../../../cluster/nodes/csr/request-context.js";
@@ -49,48 +49,40 @@ export type WorkerState = PoolState["workers"][number];
 /** The answer of an Ignition server to a random token. */
 export type IgnitionAnswer = Awaited<ReturnType<typeof askServer>>;
 
-export interface WaitingRequest {
-  readonly decision: Decision;
-  readonly ageMs: number;
-}
+export type WaitingRequest = Awaited<ReturnType<typeof waitingRequests>>[number];
 
 /** The Secret of the hosted cluster (`inside`), and its copy beside the control plane. */
-export interface NetworkCertificate {
-  readonly from: ObjectName;
-  readonly to: ObjectName;
-  readonly inside: Secret | undefined;
-  readonly outside: Secret | undefined;
-}
+export type NetworkCertificate = Awaited<ReturnType<typeof networkCertificate>>;
 
 const NETWORK_CERTIFICATE = "ovn-control-plane-metrics-cert";
 
 /** `names`: only these workers; empty for all of the pool. */
 export function poolSource(context: PoolContext, pool: ObjectName, names: readonly string[]): FactSource {
-  const { clusters, isHosted } = context;
   return {
     poolState: () => readPool(context, pool, names),
     ignitionAnswers: async (facts) => ignitionAnswers(await facts.get("poolState")),
-    async waitingRequests(facts) {
-      const { now } = await facts.get("poolState");
-      const { inventory, policy } = context;
-      const look = await snapshotOf({ api: clusters.nodes, inventory, store: context.memory() }, policy, now);
-      return look.requests.flatMap((request) => {
-        const decision = decide(request, look.state);
-        return decision === undefined ? [] : [{ decision, ageMs: look.state.now - createdAt(request) }];
-      });
-    },
-    async networkCertificate(facts) {
-      if (!isHosted)
-        return unavailable("nodes join the pool's own cluster", "Name another one with --hosted-kubeconfig.");
-      const from = { namespace: "openshift-ovn-kubernetes", name: NETWORK_CERTIFICATE };
-      const to = { namespace: (await facts.get("poolState")).controlPlane, name: NETWORK_CERTIFICATE };
-      const [inside, outside] = await Promise.all([
-        find<Secret>(clusters.nodes, namedPath("Secret", from)),
-        find<Secret>(clusters.pools, namedPath("Secret", to)),
-      ]);
-      return { from, to, inside, outside };
-    },
+    waitingRequests: async (facts) => waitingRequests(context, (await facts.get("poolState")).now),
+    networkCertificate: async (facts) => networkCertificate(context, (await facts.get("poolState")).controlPlane),
   };
+}
+
+async function waitingRequests({ clusters, inventory, memory, policy }: PoolContext, now: number) {
+  const look = await snapshotOf({ api: clusters.nodes, inventory, store: memory() }, policy, now);
+  return look.requests.flatMap((request) => {
+    const decision = decide(request, look.state);
+    return decision === undefined ? [] : [{ decision, ageMs: look.state.now - createdAt(request) }];
+  });
+}
+
+async function networkCertificate({ clusters, isHosted }: PoolContext, controlPlane: string) {
+  if (!isHosted) return unavailable("nodes join the pool's own cluster", "Name another one with --hosted-kubeconfig.");
+  const from = { namespace: "openshift-ovn-kubernetes", name: NETWORK_CERTIFICATE };
+  const to = { namespace: controlPlane, name: NETWORK_CERTIFICATE };
+  const [inside, outside] = await Promise.all([
+    find<Secret>(clusters.nodes, namedPath("Secret", from)),
+    find<Secret>(clusters.pools, namedPath("Secret", to)),
+  ]);
+  return { from, to, inside, outside };
 }
 
 async function readPool(context: PoolContext, pool: ObjectName, names: readonly string[]) {

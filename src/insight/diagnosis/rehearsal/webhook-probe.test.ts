@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from "vitest";
 import { createKubeApi } from "../../../cluster/kube/client.js";
 import { ApiStub, reply, replyStatus } from "../../../cluster/kube/testing/api-stub.js";
-import { probeWebhook, removeForgotten } from "./hosted.js";
+import { probeWebhook, removeForgotten } from "./webhook-probe.js";
 
 const target = {
   name: "hook.test",
