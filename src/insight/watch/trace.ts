@@ -9,7 +9,7 @@ import type { AdminPort } from "./admin-port.js";
 export interface TraceStep {
   readonly name: string;
   readonly ms: number;
-  readonly detail?: string;
+  readonly detail?: string | undefined;
 }
 
 export interface Trace {
@@ -18,11 +18,11 @@ export interface Trace {
   readonly totalMs: number;
   readonly steps: readonly TraceStep[];
   /** Absent when the dial went well. */
-  readonly error?: string;
+  readonly error?: string | undefined;
   /** Why no agent was chosen, where that was it. */
-  readonly explanation?: ChoiceExplanation;
+  readonly explanation?: ChoiceExplanation | undefined;
   /** The server's own record of it was not found; the message says why. */
-  readonly blind?: string;
+  readonly blind?: string | undefined;
 }
 
 /** Without an admin port only the caller's side is known. */
@@ -52,9 +52,9 @@ export async function trace(
     ok: socket !== undefined,
     totalMs,
     steps: stepsOf(describeFrontend(frontend), reachedMs, record.tunnel, totalMs, socket !== undefined),
-    ...(error === undefined ? {} : { error }),
-    ...(record.explanation === undefined ? {} : { explanation: record.explanation }),
-    ...(record.blind === undefined ? {} : { blind: record.blind }),
+    error,
+    explanation: record.explanation,
+    blind: record.blind,
   };
 }
 
@@ -83,7 +83,7 @@ async function recordOf(admin: AdminPort | undefined, target: string, since: num
     const { refusalId } = ours;
     if (refusalId === undefined) return { tunnel: ours };
     const refusal = await admin.find<ExplainedRefusal>(`refusals/${encodeURIComponent(refusalId)}`);
-    return refusal?.explanation === undefined ? { tunnel: ours } : { tunnel: ours, explanation: refusal.explanation };
+    return { tunnel: ours, explanation: refusal?.explanation };
   } catch (reason) {
     return { blind: messageOf(reason) };
   }
@@ -116,9 +116,8 @@ function stepsOf(
   if (tunnel === undefined || inServer === undefined) {
     return [...steps, { name: "ask, and wait for the answer", ms: totalMs - reachedMs }];
   }
-  const agent = tunnel.agent?.id;
   if (dialled !== undefined) {
-    steps.push({ name: "choose an agent", ms: dialled, ...(agent === undefined ? {} : { detail: agent }) });
+    steps.push({ name: "choose an agent", ms: dialled, detail: tunnel.agent?.id });
     steps.push({ name: ok ? "agent dials the target" : "agent tries the target", ms: inServer - dialled });
   } else {
     steps.push({ name: "choose an agent", ms: inServer, detail: "failed" });

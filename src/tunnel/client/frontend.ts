@@ -36,14 +36,11 @@ export function certificatesOf({ ca, cert, key, ...files }: FrontendTls): Certif
   return { ...texts, ...(key === undefined ? {} : { key }), ...readCertificateSet(files) };
 }
 
-/** A destination in the one form that servers and agents judge and dial. */
-export interface DialTarget {
-  readonly host: string;
-  readonly port: number;
-}
-
-/** Also kept from a CONNECT request: a line of text that an address could break out of. */
-export function parseTarget(address: string): DialTarget {
+/**
+ * A destination in the one form that servers and agents judge and dial. Also kept from a CONNECT request: a line of text
+ * that an address could break out of.
+ */
+export function parseTarget(address: string): { readonly host: string; readonly port: number } {
   const split = splitHostPort(address);
   if ("error" in split) throw badAddress(address, split.error);
   const host = parseHost(split.host);

@@ -9,11 +9,6 @@ const MAX_LIMIT = 1_000;
 
 const STATES = ["dialing", "open", "half-closed", "closed", "failed"];
 
-interface Cut {
-  readonly limit: number;
-  readonly after: number | undefined;
-}
-
 /** `after` counts items here: these lists are short and have no numbers of their own. */
 export function pageOf<Item>(items: readonly Item[], query: URLSearchParams): Page<Item> {
   const { limit, after = 0 } = cutOf(query);
@@ -69,7 +64,7 @@ function filterOf(query: URLSearchParams): (tunnel: Pick<LiveTunnel, "target" | 
     (state === null || tunnel.state === state);
 }
 
-function cutOf(query: URLSearchParams): Cut {
+function cutOf(query: URLSearchParams) {
   const limit = numberOf(query, "limit") ?? DEFAULT_LIMIT;
   if (limit < 1 || limit > MAX_LIMIT) throw new ApiFailure(400, "malformed", `limit must be from 1 to ${MAX_LIMIT}`);
   return { limit, after: numberOf(query, "after") };

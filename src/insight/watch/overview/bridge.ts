@@ -1,8 +1,7 @@
 /** The bridge on this host as the page shows it: the steps of `bootstrap status`, and who has to do what is left. */
 
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import type { Instructions } from "../../../cluster/bootstrap/host/api-server.js";
-import type { Host, HostProcess } from "../../../cluster/bootstrap/host/host.js";
+import type { HostProcess } from "../../../cluster/bootstrap/host/host.js";
 import type { SettingMethod } from "../../../cluster/bootstrap/host/record.js";
 import type { BridgeStatus, StatusLine } from "../../../cluster/bootstrap/host/status.js";
 import type { BridgeInfo, BridgeStep } from "../../observe/admin/contract.js";
@@ -69,12 +68,12 @@ export async function bridgeProvider(stateDirectory: string): Promise<FactProvid
     import("../../../cluster/bootstrap/host/record.js"),
     import("../../../cluster/bootstrap/host/api-server.js"),
   ]);
-  const host: Host = thisHost();
+  const host = thisHost();
   const ask = async (): Promise<BridgeInfo> => {
     const keeper = await records.RecordKeeper.find(host, stateDirectory);
     if (keeper === undefined) return { steps: [] };
     const { setting } = keeper.record;
-    const { flag }: Instructions = instructionsFor(keeper.model, setting);
+    const { flag } = instructionsFor(keeper.model, setting);
     const atWork = isUpAtWork(await host.processes(), stateDirectory, records.DEFAULT_STATE_DIRECTORY);
     // Its own cluster, as up recorded it: the page's may be another.
     const status = await bridgeStatus(host, { stateDirectory, kubeconfig: "", context: "", env: process.env }, openApi);
@@ -83,16 +82,14 @@ export async function bridgeProvider(stateDirectory: string): Promise<FactProvid
   return {
     what: "bridge",
     where: stateDirectory,
-    ask: async () => ({ facts: { bridge: await orNone(ask) } }),
+    ask: async () => ({
+      facts: {
+        bridge: await ask().catch((reason: unknown) => {
+          // A teardown may come in between.
+          if (reason instanceof DrawbridgeError && reason.code === "DB_BRIDGE_ABSENT") return { steps: [] };
+          throw reason;
+        }),
+      },
+    }),
   };
-}
-
-/** A teardown may come in between. */
-async function orNone(ask: () => Promise<BridgeInfo>): Promise<BridgeInfo> {
-  try {
-    return await ask();
-  } catch (reason) {
-    if (reason instanceof DrawbridgeError && reason.code === "DB_BRIDGE_ABSENT") return { steps: [] };
-    throw reason;
-  }
 }
