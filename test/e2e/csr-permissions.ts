@@ -2,7 +2,7 @@
 import { LeaderElection } from "../../src/cluster/kube/leader.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
 import { Approver } from "../../src/cluster/nodes/csr/approver.js";
-import { noDecisionLog } from "../../src/cluster/nodes/csr/decide.js";
+import { openDecisionLog } from "../../src/cluster/nodes/csr/decide.js";
 import { configMapInventory } from "../../src/cluster/nodes/csr/inventory.js";
 import { MemoryStore } from "../../src/cluster/nodes/csr/memory.js";
 import { defaultPolicy } from "../../src/cluster/nodes/csr/request-context.js";
@@ -50,7 +50,7 @@ export class Trial {
     const onError = (sentence: string) => errors.push(sentence);
     const election = new LeaderElection({ api, namespace: NAMESPACE, name: APPROVER_NAME, identity: "trial", onError });
     const approver = new Approver({
-      ...{ api, policy: defaultPolicy, log: noDecisionLog, dryRun: false, intervalMs: 200, onError },
+      ...{ api, policy: defaultPolicy, log: openDecisionLog(), dryRun: false, intervalMs: 200, onError },
       inventory: configMapInventory(api, NAMESPACE),
       store: new MemoryStore(api, { namespace: NAMESPACE, name: APPROVER_NAME }),
       leading: () => election.leading,

@@ -1,7 +1,7 @@
 /** `drawbridge csr approve NAME`: approves one request by hand, despite the rules that are named. */
 
 import { DrawbridgeError } from "../../base/errors/error.js";
-import { carryOut, noDecisionLog, openDecisionLog } from "../../cluster/nodes/csr/decide.js";
+import { carryOut, openDecisionLog } from "../../cluster/nodes/csr/decide.js";
 import { list } from "../flags/flag.js";
 import { defineCommand, onlyWord } from "../framework/define.js";
 import { csrFlags, decisionAbout, decisionLogFlag, INVENTORY_HELP, withRequests } from "./shared.js";
@@ -27,15 +27,15 @@ ${INVENTORY_HELP}`,
         const why = `because ${decision.explanation} (rule ${decision.rule})`;
         throw new DrawbridgeError("DB_CSR_REQUEST", `${name} is not approved, ${why}`);
       }
-      const log = flags.decisionLog === "" ? undefined : openDecisionLog(flags.decisionLog);
+      const log = openDecisionLog(flags.decisionLog);
       try {
         await store.remember(new Map([[decision.node, decision.remember]]));
-        const actor = { api, log: log ?? noDecisionLog, by: "by hand", mayWrite: () => true, despite };
+        const actor = { api, log, by: "by hand", mayWrite: () => true, despite };
         const result = await carryOut(actor, request, { ...snapshot.state, memory: store.memory });
         if (result.done) return { request: name, explanation: result.decision.explanation };
         throw new DrawbridgeError("DB_CSR_REQUEST", `${name} was not approved: ${result.because}`);
       } finally {
-        log?.close();
+        log.close();
       }
     });
   },

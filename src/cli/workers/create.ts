@@ -32,14 +32,14 @@ ${PROVIDERS_HELP}
     "dry-run": yesNo("Say which workers would be made, by which commands, and change nothing."),
   },
   async run(flags) {
-    const making = makingOf(flags);
+    const { group, pool, template } = makingOf(flags);
     const { dryRun, window: joinWithinMs } = flags;
     return withState(flags.state, (store) =>
       withClusters(flags, async (clusters) => {
-        const workers = await createWorkers({
-          ...{ ...making, store, clusters, now: Date.now(), dryRun, joinWithinMs, publish: publisher(flags, clusters) },
-          userData: await poolUserData(clusters.pools, making.pool),
-        });
+        const userData = await poolUserData(clusters.pools, pool);
+        const publish = publisher(flags, clusters);
+        const options = { pool, store, clusters, userData, now: Date.now(), dryRun, joinWithinMs, publish };
+        const workers = await createWorkers(options, group, template);
         return { workers, inventory: store.inventoryDirectory };
       }),
     );

@@ -280,9 +280,7 @@ async function cleanUp(key: string, wanted: WantedSecrets, { now, view, writer }
 
 /** Another replica leads now, and does what is left to do. */
 export class LeadershipLost extends Error {
-  constructor() {
-    super("another replica leads now");
-  }
+  override readonly message = "another replica leads now";
 }
 
 /** Writes what a pass decided, on the condition that nothing changed since, and only while this replica leads. */

@@ -77,7 +77,7 @@ const ASK_AGAIN_MS = 5000;
 
 /** Whether the pools are ours. It is asked whenever this replica becomes leader: HyperShift may have been installed. */
 export class Ownership {
-  #isOurs = false;
+  isOurs = false;
   readonly #queue: WorkQueue;
 
   constructor({ check, clock = systemClock, leading, onError, onOurs }: OwnershipOptions) {
@@ -85,7 +85,7 @@ export class Ownership {
       if (!leading()) return { next: "wait" };
       try {
         await check();
-        this.#isOurs = true;
+        this.isOurs = true;
         onOurs();
         return { next: "wait" };
       } catch (reason) {
@@ -96,13 +96,9 @@ export class Ownership {
     this.#queue = new WorkQueue({ clock, work });
   }
 
-  get isOurs(): boolean {
-    return this.#isOurs;
-  }
-
   /** Asks until the answer is yes, or another replica leads. Returns at once. */
   ask(): void {
-    this.#isOurs = false;
+    this.isOurs = false;
     this.#queue.add("ownership");
   }
 

@@ -19,7 +19,6 @@ import {
   type DecisionLog,
   decide,
   decisionEntry,
-  noDecisionLog,
   openDecisionLog,
 } from "./decide.js";
 import type { Inventory, InventorySource } from "./inventory.js";
@@ -86,8 +85,10 @@ export class Approver {
   readonly #queue: WorkQueue;
   #stopped = false;
   #wasLeading = false;
-  #problem: string | undefined = "requests and nodes have not been listed yet";
-  #pendingCounts = { pending: 0, limit: 0 };
+  /** Why the last pass failed; undefined when it did not. */
+  problem: string | undefined = "requests and nodes have not been listed yet";
+  /** The pending requests that the brake counted last, and its limit. */
+  pendingCounts = { pending: 0, limit: 0 };
 
   constructor(options: ApproverOptions) {
     this.#options = options;
@@ -102,16 +103,6 @@ export class Approver {
     this.#queue = new WorkQueue({ clock: this.#clock, work: () => this.#decideAll() });
     this.#requests = new ListWatch<SigningRequest>({ ...shared, path: REQUESTS_PATH });
     this.#nodes = new ListWatch<Node>({ ...shared, path: collectionPath("Node") });
-  }
-
-  /** Why the last pass failed; undefined when it did not. */
-  get problem(): string | undefined {
-    return this.#problem;
-  }
-
-  /** The pending requests that the brake counted last, and its limit. */
-  get pendingCounts(): { readonly pending: number; readonly limit: number } {
-    return this.#pendingCounts;
   }
 
   /** Returns at once. */
@@ -134,8 +125,8 @@ export class Approver {
     try {
       await this.#pass();
     } catch (reason) {
-      this.#problem = messageOf(reason);
-      this.#options.onError?.(this.#problem);
+      this.problem = messageOf(reason);
+      this.#options.onError?.(this.problem);
       this.#wasLeading = false;
     }
     return { next: "at", time: this.#clock.date() + this.#options.intervalMs };
@@ -146,7 +137,7 @@ export class Approver {
     if (!this.#requests.synced || !this.#nodes.synced) return;
     if (!leading()) {
       this.#wasLeading = false;
-      this.#problem = undefined;
+      this.problem = undefined;
       return;
     }
     // The former leader may have written; a dry run never leads, so it reads every time.
@@ -156,7 +147,7 @@ export class Approver {
     }
     this.#wasLeading = true;
     const read = await inventory();
-    this.#problem = undefined;
+    this.problem = undefined;
     await this.#updateMemory(read);
     const pending = [...this.#requests.items.values()].sort((a, b) => createdAt(a) - createdAt(b));
     this.#forgetGone(pending);
@@ -171,7 +162,7 @@ export class Approver {
       const recentPending = countRecentPending(this.#requests.items.values(), now);
       const nodes = byName(this.#nodes.items.values());
       const state = { now, policy, inventory: read, memory, nodes, apiServer, recentPending };
-      this.#pendingCounts = { pending: recentPending, limit: mostPending(state) };
+      this.pendingCounts = { pending: recentPending, limit: mostPending(state) };
       const decision = await this.#consider(request, state);
       if (decision?.action !== "approve") continue;
       memory.set(decision.node, decision.remember);
@@ -296,7 +287,7 @@ interface ApproverConfig
 /** Resolves to the exit code when the process should end. */
 export async function runApprover(config: ApproverConfig): Promise<number> {
   const { api, dryRun, health, namespace } = config;
-  const log = config.decisionLog === "" ? undefined : openDecisionLog(config.decisionLog);
+  const log = openDecisionLog(config.decisionLog);
   const replica: Replica = new Replica({
     ...{ api, namespace, name: APPROVER_NAME, health, onFailure: () => metrics.failed() },
     onLeaderChange: (leads) => {
@@ -308,7 +299,7 @@ export async function runApprover(config: ApproverConfig): Promise<number> {
   // A dry run writes nothing, so it need not be elected.
   const leading = () => dryRun || election.leading;
   const approver: Approver = new Approver({
-    ...{ ...config, log: log ?? noDecisionLog, leading, onError },
+    ...{ ...config, log, leading, onError },
     onDecision: (decision) => {
       metrics.decided(decision);
       const { explanation, kind, node, pool, request, rule } = decision;
@@ -324,7 +315,7 @@ export async function runApprover(config: ApproverConfig): Promise<number> {
     },
     stop: async () => {
       await approver.stop();
-      log?.close();
+      log.close();
     },
   });
 }

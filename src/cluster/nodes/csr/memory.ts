@@ -147,30 +147,26 @@ export class MemoryStore {
   readonly #api: KubeApi;
   readonly #name: ObjectName;
   #stored: ConfigMap | undefined;
-  #memory: Memory = new Map();
+  memory: Memory = new Map();
 
   constructor(api: KubeApi, name: ObjectName) {
     this.#api = api;
     this.#name = name;
   }
 
-  get memory(): Memory {
-    return this.#memory;
-  }
-
   async load(): Promise<Memory> {
     this.#stored = await find<ConfigMap>(this.#api, namedPath("ConfigMap", this.#name));
     const what = `the ConfigMap ${pathOf(this.#name)}, which holds what was approved, cannot be read`;
-    this.#memory = wrapErrors("DB_CSR_INVENTORY", what, () => readMemory(this.#stored?.data));
-    return this.#memory;
+    this.memory = wrapErrors("DB_CSR_INVENTORY", what, () => readMemory(this.#stored?.data));
+    return this.memory;
   }
 
   /** Fails, and changes nothing, when somebody else wrote since `load`. */
   async remember(changes: Memory, forgotten: readonly string[] = []): Promise<void> {
-    const next = new Map<string, NodeRecord>([...this.#memory, ...changes]);
+    const next = new Map<string, NodeRecord>([...this.memory, ...changes]);
     for (const name of forgotten) next.delete(name);
     const map: ConfigMap = { ...(this.#stored ?? { metadata: this.#name }), data: writeMemory(next) };
     this.#stored = await createOrUpdate(this.#api, "ConfigMap", map);
-    this.#memory = next;
+    this.memory = next;
   }
 }

@@ -21,22 +21,18 @@ export function isFalse(reason: string, message: string): ConditionValue {
 }
 
 export class Conditions {
-  readonly #list: Condition[];
+  readonly list: Condition[];
   readonly #now: number;
   readonly #generation: number | undefined;
 
   constructor(before: readonly Condition[], now: number, generation: number | undefined) {
-    this.#list = [...before];
+    this.list = [...before];
     this.#now = now;
     this.#generation = generation;
   }
 
-  get list(): readonly Condition[] {
-    return this.#list;
-  }
-
   get(type: string): Condition | undefined {
-    return this.#list.find((condition) => condition.type === type);
+    return this.list.find((condition) => condition.type === type);
   }
 
   /** The time of transition is that of the status; other words for the same status do not move it. */
@@ -49,8 +45,8 @@ export class Conditions {
       lastTransitionTime,
       ...(this.#generation === undefined ? {} : { observedGeneration: this.#generation }),
     };
-    if (before === undefined) this.#list.push(condition);
-    else this.#list[this.#list.indexOf(before)] = condition;
+    if (before === undefined) this.list.push(condition);
+    else this.list[this.list.indexOf(before)] = condition;
   }
 
   /** Sets the condition to False and ends the pass. */
@@ -61,7 +57,7 @@ export class Conditions {
 
   remove(type: string): void {
     const before = this.get(type);
-    if (before !== undefined) this.#list.splice(this.#list.indexOf(before), 1);
+    if (before !== undefined) this.list.splice(this.list.indexOf(before), 1);
   }
 }
 

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { chmod, link, lstat, mkdir, readdir, readlink, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
 import { DrawbridgeError, messageOf, wrapErrors } from "../../../base/errors/error.js";
-import type { Config, DirectoryEntry, FileEntry, LinkEntry, NodeEntry, Resource, Unit } from "../../ignition/config.js";
+import type { Config, FileEntry, NodeEntry, Resource, Unit } from "../../ignition/config.js";
 import { requireConfig } from "../../ignition/parse.js";
 import { render } from "../../ignition/render.js";
 import { Fetcher, type FetcherOptions } from "./fetcher.js";
@@ -33,27 +33,18 @@ const FILE_MODE = 0o644;
 /** Special bits came with spec 3.6; before it they are ignored. */
 const permissions = (mode: number) => mode & 0o777;
 
-type Entry =
-  | { readonly kind: "directory"; readonly node: DirectoryEntry }
-  | { readonly kind: "file"; readonly node: FileEntry }
-  | { readonly kind: "link"; readonly node: LinkEntry };
-
 /** Writes a rendered config into a directory, in the order and with the rules of Ignition's files stage. */
 async function applyConfig(tree: Tree, config: Config, content: Content) {
   const { directories = [], files = [], links = [] } = config.storage ?? {};
-  const soft: Entry[] = links.filter(({ hard }) => !hard).map((node) => ({ kind: "link", node }));
-  const entries: Entry[] = [
-    ...directories.map((node): Entry => ({ kind: "directory", node })),
-    ...files.map((node): Entry => ({ kind: "file", node })),
-    ...soft,
-  ];
-  entries.sort((a, b) => depth(a.node) - depth(b.node));
   const written: Awaited<ReturnType<typeof applyFile>>[] = [];
-  for (const { kind, node } of entries) {
-    if (kind === "directory") await tree.directory(node.path);
-    else if (kind === "file") written.push(await applyFile(tree, node, content));
-    else await tree.symlink(node.path, node.target ?? "");
-  }
+  const entries = [
+    ...directories.map((node) => ({ node, apply: () => tree.directory(node.path) })),
+    ...files.map((node) => ({ node, apply: async () => void written.push(await applyFile(tree, node, content)) })),
+    ...links
+      .filter(({ hard }) => !hard)
+      .map((node) => ({ node, apply: () => tree.symlink(node.path, node.target ?? "") })),
+  ];
+  for (const { apply } of entries.sort((a, b) => depth(a.node) - depth(b.node))) await apply();
   // Last, since what they lead to may be deeper than they are.
   for (const { hard, path, target } of links) if (hard) await tree.hardLink(path, target ?? "");
   const units = config.systemd?.units ?? [];

@@ -10,7 +10,6 @@ import { type ApprovalMode, approving } from "./approving.js";
 import type { Deadline } from "./deadline.js";
 import {
   createWorkers,
-  type MachineContext,
   type MachineTemplate,
   type MakeOptions,
   machineCommand,
@@ -32,7 +31,7 @@ import {
   workersError,
 } from "./worker.js";
 
-export interface WorkersContext extends MachineContext {
+export interface WorkersContext extends Pick<MakeOptions, "clusters" | "pool" | "store" | "joinWithinMs" | "publish"> {
   readonly deadline: Deadline;
   readonly rules: DrainRules;
   readonly drainMs: number;
@@ -111,7 +110,7 @@ export async function bringUpWorkers(context: WorkersContext, options: UpOptions
   for (const { action, object } of outcomes) deadline.progress.log(`${object} ${action}`);
   await prepare(context, group);
   return approving(context, async () => {
-    const made = await createWorkers({ ...(await makeOptionsFor(context)), group, template });
+    const made = await createWorkers(await makeOptionsFor(context), group, template);
     const workers = (await store.read()).filter((worker) => isInGroup(worker, group));
     return { made, verdict: await verifyWorkers({ ...context, workers, pod, labelsNodes: true }) };
   });
@@ -204,7 +203,7 @@ async function carryOutPlan(context: WorkersContext, { leave, make, group }: Sca
     await deadline.retry("the inventory", () => context.publish(left));
     deadline.progress.log(`${worker.name} is removed`);
   });
-  if (making !== undefined && template !== undefined) await createWorkers({ ...making, group, template });
+  if (making !== undefined && template !== undefined) await createWorkers(making, group, template);
   const own = (await store.read()).filter((worker) => isInGroup(worker, group));
   if (make.length > 0) await awaitWorkers({ ...context, workers: own.filter(({ name }) => make.includes(name)) });
 }

@@ -8,8 +8,7 @@ import type { Clusters } from "./status.js";
 import type { WorkerStore } from "./store.js";
 import { isInGroup, planWorkers, type Worker, type WorkerGroup, workersError } from "./worker.js";
 
-/** The pool, the clusters and the store for which machines are made. */
-export interface MachineContext {
+export interface MakeOptions {
   readonly clusters: Clusters;
   readonly pool: ObjectName;
   readonly store: WorkerStore;
@@ -17,9 +16,6 @@ export interface MachineContext {
   readonly joinWithinMs: number;
   /** Writes into the cluster which workers its approver should expect. */
   readonly publish: (workers: readonly Worker[]) => Promise<void>;
-}
-
-export interface MakeOptions extends MachineContext {
   readonly userData: PoolUserData;
   readonly now: number;
   /** Changes nothing and returns what would be done. */
@@ -34,11 +30,6 @@ export interface MachineTemplate
   readonly ownToken: boolean | undefined;
 }
 
-interface CreateOptions extends MakeOptions {
-  readonly group: WorkerGroup;
-  readonly template: MachineTemplate;
-}
-
 export interface MadeWorker {
   readonly name: string;
   readonly zone: string;
@@ -51,9 +42,9 @@ export interface MadeWorker {
 /** A worker that is not recorded yet. */
 export type NewWorker = Omit<Worker, "hash" | "notBefore" | "deadline" | "made">;
 
-export async function createWorkers(options: CreateOptions): Promise<MadeWorker[]> {
-  const { group, store, userData } = options;
-  const template = { ...options.template, ownToken: options.template.ownToken ?? userData.isOurs };
+export async function createWorkers(options: MakeOptions, group: WorkerGroup, machines: MachineTemplate) {
+  const { store, userData } = options;
+  const template = { ...machines, ownToken: machines.ownToken ?? userData.isOurs };
   const before = await store.read();
   const plans = planWorkers(before, group, await store.numbers());
   const planned = plans.map((plan) => ({ ...template, ...plan, pool: group.pool, ips: [] }));

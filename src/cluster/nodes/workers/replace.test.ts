@@ -89,7 +89,7 @@ async function make(count: number): Promise<void> {
     shape: { machineType: "", diskGb: "", subnet: "", image: "", imageProject: "", project: "" },
     ...{ createCommand: command("make"), deleteCommand: command("remove") },
   };
-  await createWorkers({ ...(await makeOptionsFor(context())), group: { ...group, count }, template });
+  await createWorkers(await makeOptionsFor(context()), { ...group, count }, template);
   boot();
 }
 

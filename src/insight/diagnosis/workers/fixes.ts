@@ -6,7 +6,7 @@ import { messageOf } from "../../../base/errors/error.js";
 import type { Finding, Fix } from "../../../base/finding.js";
 import { isConflict } from "../../../cluster/kube/errors.js";
 import { collectionPath } from "../../../cluster/kube/paths.js";
-import { carryOut, decide, noDecisionLog, snapshotOf } from "../../../cluster/nodes/csr/decide.js";
+import { carryOut, decide, openDecisionLog, snapshotOf } from "../../../cluster/nodes/csr/decide.js";
 import { requestName } from "../../../cluster/nodes/csr/signing-request.js";
 import { openLineLog } from "../../../cluster/nodes/line-log.js";
 import { pathOf, type Secret } from "../../../cluster/nodes/objects.js";
@@ -43,7 +43,7 @@ export function approveRequest({ clusters, inventory, memory, now, policy }: Poo
         return `${name} was left alone: somebody decided it meanwhile`;
       if (decision.action !== "approve") return `${name} was left alone: ${decision.explanation}`;
       await store.remember(new Map([[decision.node, decision.remember]]));
-      const actor = { api, log: noDecisionLog, by: "doctor", mayWrite: () => true };
+      const actor = { api, log: openDecisionLog(), by: "doctor", mayWrite: () => true };
       const result = await carryOut(actor, request, { ...look.state, memory: store.memory });
       return result.done
         ? `${name} is approved: ${result.decision.explanation}`
