@@ -28,7 +28,7 @@ function exported(): Set<string> {
   agentMetrics(source, {} as Parameters<typeof agentMetrics>[1]).end();
   sidecarMetrics({} as Sidecar).end();
   approverMetrics(never, never);
-  controllerMetrics(never, never);
+  controllerMetrics(never);
   servingMetrics(never);
   doctorMetrics();
   register.mockRestore();

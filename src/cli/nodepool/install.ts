@@ -3,19 +3,15 @@
 import { outcomesText } from "../../cluster/kube/apply.js";
 import {
   applyInstall,
+  INSTALL_COMPONENTS,
   type InstallComponent,
-  type InstallConfig,
   renderInstall,
   installStream as streamOf,
 } from "../../cluster/nodes/install/render.js";
-import { list, number, oneOf, required, text, type Values, yesNo } from "../flags/flag.js";
+import { list, number, oneOf, required, restricted, text, yesNo } from "../flags/flag.js";
 import { clusterFlags, openCluster } from "../flags/kubernetes.js";
-import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { namespaceFlag } from "../framework/objects.js";
-
-const COMPONENTS: readonly string[] = ["controller", "approver", "ignition"] satisfies readonly InstallComponent[];
-const isComponent = (word: string): word is InstallComponent => COMPONENTS.includes(word);
 
 const installFlags = {
   ...clusterFlags(),
@@ -24,13 +20,25 @@ const installFlags = {
     text("drawbridge's image, as npm run image makes it."),
     "where can the cluster pull drawbridge from?",
   ),
-  components: list(`What runs in the cluster beside the resource, of ${COMPONENTS.join(", ")}.`, [
-    "controller",
-    "approver",
-  ]),
+  components: restricted(
+    list(`What runs in the cluster beside the resource, of ${INSTALL_COMPONENTS.join(", ")}.`, [
+      "controller",
+      "approver",
+    ]),
+    (words) => {
+      const wrong = words.find((word) => !INSTALL_COMPONENTS.some((known) => known === word));
+      return wrong === undefined ? undefined : `has "${wrong}"; there are ${INSTALL_COMPONENTS.join(", ")}`;
+    },
+  ),
   replicas: number(2, "Replicas of each component; one works, the others stand by.", { least: 1 }),
-  "api-port": list("Port at which pods may reach the API server; repeatable.", ["443", "6443"]),
-  "approver-flag": list("Flag of the approver, such as --node-cidr=10.0.0.0/16; repeatable."),
+  "api-port": restricted(list("Port at which pods may reach the API server; repeatable.", ["443", "6443"]), (ports) =>
+    ports.every((given) => Number(given) > 0 && Number(given) < 65_536 && Number.isInteger(Number(given)))
+      ? undefined
+      : "must be 1 to 65535",
+  ),
+  "approver-flag": restricted(list("Flag of the approver, such as --node-cidr=10.0.0.0/16; repeatable."), (flags) =>
+    flags.every((flag) => flag.startsWith("--")) ? undefined : "must itself begin with --",
+  ),
   "ignition-service": oneOf(
     ["ClusterIP", "NodePort", "LoadBalancer"],
     "Type of the Service by which machines reach the Ignition server.",
@@ -52,8 +60,12 @@ name an ignitionCA: then tls.crt and tls.key are yours to put there.`,
   examples: ["drawbridge nodepool install --image registry.example/drawbridge:1 --output yaml"],
   flags: installFlags,
   async run(flags, { output }) {
-    const config = configOf(flags);
-    const manifests = renderInstall(config);
+    const manifests = renderInstall({
+      ...flags,
+      components: flags.components as readonly InstallComponent[],
+      apiPorts: flags.apiPort.map(Number),
+      approverArgs: flags.approverFlag,
+    });
     if (output === "yaml") return { yaml: streamOf(manifests), objects: [] };
     const api = await openCluster(flags);
     const applied = applyInstall(api, manifests, { force: flags.forceConflicts });
@@ -65,23 +77,3 @@ name an ignitionCA: then tls.crt and tls.key are yours to put there.`,
     json: ({ objects }) => ({ objects }),
   },
 });
-
-function configOf(flags: Values<typeof installFlags>): InstallConfig {
-  const { apiPort, approverFlag, components, ignitionService, image, namespace, replicas } = flags;
-  const wrong = components.find((word) => !isComponent(word));
-  if (wrong !== undefined) throw refused(`--components has "${wrong}"; there are ${COMPONENTS.join(", ")}`);
-  const stray = approverFlag.find((flag) => !flag.startsWith("--"));
-  if (stray !== undefined) throw refused(`--approver-flag "${stray}" must itself begin with --`);
-  return {
-    ...{ namespace, image, replicas, ignitionService },
-    components: components.filter(isComponent),
-    apiPorts: apiPort.map(portOf),
-    approverArgs: approverFlag,
-  };
-}
-
-function portOf(given: string): number {
-  const port = Number(given);
-  if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
-  throw refused(`--api-port "${given}" must be 1 to 65535`);
-}

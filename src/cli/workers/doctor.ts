@@ -1,6 +1,9 @@
 /** `drawbridge workers doctor`: why machines do not become nodes, and what to do about it. */
 
 import { join } from "node:path";
+import { configMapInventory, directoryInventory, withClaimsOf } from "../../cluster/nodes/csr/inventory.js";
+import { MemoryStore } from "../../cluster/nodes/csr/memory.js";
+import { APPROVER_NAME } from "../../cluster/nodes/permissions.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import {
@@ -81,20 +84,15 @@ function check(flags: WorkersDoctorFlags, output: string): void {
 }
 
 async function doctorOptions(flags: WorkersDoctorFlags, names: readonly string[], clusters: Clusters) {
-  const [sources, { MemoryStore }, { APPROVER_NAME: approverName }] = await Promise.all([
-    import("../../cluster/nodes/csr/inventory.js"),
-    import("../../cluster/nodes/csr/memory.js"),
-    import("../../cluster/nodes/permissions.js"),
-  ]);
   const store = new WorkerStore(flags.state);
   const namespace = approverNamespaceOf(flags);
   const hasRecords = (await store.read()).length > 0;
   const expected =
     flags.inventory === "" && !hasRecords
-      ? sources.configMapInventory(clusters.nodes, namespace)
-      : sources.directoryInventory(flags.inventory || store.inventoryDirectory);
-  const claims = sources.configMapInventory(clusters.pools, flags.namespace);
-  const inventory = flags.requireClaim ? sources.withClaimsOf(expected, claims) : expected;
+      ? configMapInventory(clusters.nodes, namespace)
+      : directoryInventory(flags.inventory || store.inventoryDirectory);
+  const claims = configMapInventory(clusters.pools, flags.namespace);
+  const inventory = flags.requireClaim ? withClaimsOf(expected, claims) : expected;
   const { dryRun, fix, fixLog, pool } = flags;
   const logFile = fixLog || join(store.directory, "fixes.jsonl");
   return {
@@ -104,7 +102,7 @@ async function doctorOptions(flags: WorkersDoctorFlags, names: readonly string[]
     context: {
       ...{ clusters, store, inventory, policy: policyOf(flags), now: Date.now },
       isHosted: flags.hostedKubeconfig !== "",
-      memory: () => new MemoryStore(clusters.nodes, { namespace, name: approverName }),
+      memory: () => new MemoryStore(clusters.nodes, { namespace, name: APPROVER_NAME }),
     },
   };
 }

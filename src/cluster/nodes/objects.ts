@@ -1,4 +1,5 @@
 /** Kubernetes objects, names, times and events as node pools use them. */
+import { isDeepStrictEqual } from "node:util";
 import type { ConditionedObject } from "../kube/pods.js";
 import type { KubeObject, ObjectMeta } from "../kube/port.js";
 
@@ -92,6 +93,11 @@ export interface ObjectWrite {
 /** Nothing is written when there is no object. */
 export function updateOf(object: KubeObject | undefined): ObjectWrite[] {
   return object === undefined ? [] : [{ verb: "update", object }];
+}
+
+/** The Secret with exactly this data; undefined when it has that already. */
+export function withData(secret: Secret, data: NonNullable<Secret["data"]>): Secret | undefined {
+  return isDeepStrictEqual({ ...secret.data }, data) ? undefined : { ...secret, data };
 }
 
 const GROUP = "hypershift.openshift.io";

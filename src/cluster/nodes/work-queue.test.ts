@@ -22,7 +22,7 @@ function start(options: Partial<WorkQueueOptions> = {}): void {
 beforeEach(() => {
   clock = new ManualClock();
   done = [];
-  answer = () => ({ next: "wait" });
+  answer = () => "wait";
   start();
 });
 
@@ -39,7 +39,7 @@ describe("the queue of pools", () => {
     let release = () => {};
     answer = () =>
       new Promise<WorkOutcome>((resolve) => {
-        release = () => resolve({ next: "wait" });
+        release = () => resolve("wait");
       });
     queue.add("a");
     await eventually(() => expect(done).toEqual(["a"]));
@@ -56,7 +56,7 @@ describe("the queue of pools", () => {
 
   test("repeats failures after 1, 2, 4, 8 and then every 10 seconds, and starts over after a success", async () => {
     const delays: number[] = [];
-    answer = () => (done.length > 6 ? { next: "wait" } : { next: "retry" });
+    answer = () => (done.length > 6 ? "wait" : "retry");
     queue.add("a");
     for (let count = 1; count <= 6; count++) {
       await eventually(() => expect([done.length, clock.waiting.length]).toEqual([count, 1]));
@@ -65,7 +65,7 @@ describe("the queue of pools", () => {
     }
     expect(delays).toEqual([1000, 2000, 4000, 8000, 10_000, 10_000]);
     await eventually(() => expect(done.length).toBe(7));
-    answer = () => ({ next: "retry" });
+    answer = () => "retry";
     queue.add("a");
     await eventually(() => expect(clock.waiting).toEqual([1000]));
   });
@@ -77,7 +77,7 @@ describe("the queue of pools", () => {
   });
 
   test("works on a key again at the given time, or sooner when it is added", async () => {
-    answer = () => ({ next: "at", time: clock.date() + 60_000 });
+    answer = () => clock.date() + 60_000;
     queue.add("a");
     await eventually(() => expect(clock.waiting).toEqual([60_000]));
     queue.add("a");

@@ -4,12 +4,8 @@
  */
 import type { Clock } from "../../base/clock.js";
 
-/** When a key is worked on next. */
-export type WorkOutcome =
-  | { readonly next: "wait" }
-  | { readonly next: "retry" }
-  /** Milliseconds since 1970. */
-  | { readonly next: "at"; readonly time: number };
+/** When a key is worked on next: when it is added, after a delay that grows, or at a time in milliseconds since 1970. */
+export type WorkOutcome = "wait" | "retry" | number;
 
 export interface WorkQueueOptions {
   readonly clock: Clock;
@@ -82,22 +78,22 @@ export class WorkQueue {
     try {
       return await this.#options.work(key);
     } catch {
-      return { next: "retry" };
+      return "retry";
     }
   }
 
   #settle(key: string, outcome: WorkOutcome): void {
     if (this.#stopped) return;
-    const failures = outcome.next === "retry" ? (this.#failures.get(key) ?? 0) + 1 : 0;
+    const failures = outcome === "retry" ? (this.#failures.get(key) ?? 0) + 1 : 0;
     if (failures === 0) this.#failures.delete(key);
     else this.#failures.set(key, failures);
     // The key was added again meanwhile: that comes first.
-    if (outcome.next === "wait" || this.#waiting.has(key)) return;
+    if (outcome === "wait" || this.#waiting.has(key)) return;
     const { clock, longestDelayMs = DEFAULT_LONGEST_DELAY_MS } = this.#options;
     const delay =
-      outcome.next === "retry"
+      outcome === "retry"
         ? Math.min(longestDelayMs, FIRST_DELAY_MS * 2 ** (failures - 1))
-        : Math.min(LONGEST_TIMER_MS, Math.max(0, outcome.time - clock.date()));
+        : Math.min(LONGEST_TIMER_MS, Math.max(0, outcome - clock.date()));
     this.#cancel(key);
     this.#timers.set(
       key,

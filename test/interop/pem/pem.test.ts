@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { requirePeer } from "../../../peers/index.js";
 import { decide } from "../../../src/cluster/nodes/csr/decide.js";
-import { canonicalAddress } from "../../../src/cluster/nodes/csr/names.js";
+import { plainAddress } from "../../../src/cluster/nodes/csr/names.js";
 import { SERVING_SIGNER, type SigningRequest } from "../../../src/cluster/nodes/csr/signing-request.js";
 import {
   clusterState,
@@ -65,7 +65,7 @@ function decisionOn(text: string, facts: RequestFacts): string | undefined {
   const name = user.replace(/^system:node:/, "");
   const made = kind === "serving" ? template.serving : template.client;
   const spec = { ...made.spec, username: user, request: Buffer.from(text, "latin1").toString("base64") };
-  const ips = facts.ipAddresses.map((address) => canonicalAddress(address) ?? address);
+  const ips = facts.ipAddresses.map((address) => plainAddress(address) ?? address);
   const inventory = inventoryOf([{ ...worker, name, dnsNames: facts.dnsNames, ips, joined: true }]);
   const around = clusterState(kind, { inventory, memory: new Map(), nodes: new Map([[name, nodeOf(name, ...ips)]]) });
   return decide({ ...made, spec } as SigningRequest, around)?.action;
@@ -90,7 +90,7 @@ const judged = (
   commonNames,
   organizations,
   dnsNames,
-  addresses: ipAddresses.map((address) => canonicalAddress(address)),
+  addresses: ipAddresses.map((address) => plainAddress(address)),
   others: [],
   key,
   signatureFits,
@@ -102,7 +102,7 @@ const signed = (go: GoRequest | undefined) =>
     commonNames: go.parts.filter((part) => part.startsWith("2.5.4.3=")).map((part) => part.slice("2.5.4.3=".length)),
     organizations: go.organizations,
     dnsNames: go.dnsNames,
-    addresses: go.addresses.map((address) => canonicalAddress(address)),
+    addresses: go.addresses.map((address) => plainAddress(address)),
     others: [
       ...[...go.emails, ...go.uris, ...go.extensions.filter((oid) => oid !== "2.5.29.17")],
       ...go.parts.filter((part) => !part.startsWith("2.5.4.3=") && !part.startsWith("2.5.4.10=")),

@@ -8,15 +8,19 @@ import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { PemPair } from "../../../tunnel/pki/issue.js";
 import type { ProfileSet } from "../../../tunnel/pki/profiles.js";
 import { kubeManifest } from "../../kube/builders.js";
+import { typed } from "../../kube/paths.js";
 import {
   type ConfigMap,
   encoded,
   IGNITION_CA_SECRET,
   nameOf,
+  type ObjectWrite,
   pathOf,
   SERVING_CERTIFICATE_SECRET,
   type Secret,
   secretText,
+  updateOf,
+  withData,
 } from "../objects.js";
 import { isClusterObject, type View } from "../pool/input.js";
 import type { Writer } from "./controller.js";
@@ -89,14 +93,9 @@ function pairSecret(
 }
 
 async function put(writer: Writer, before: Secret | undefined, wanted: Secret): Promise<void> {
-  if (before === undefined) {
-    await writer.perform({ verb: "create", object: wanted });
-    return;
-  }
-  const data = { ...before.data, ...wanted.data };
-  if (Object.keys(data).every((key) => data[key] === before.data?.[key])) return;
-  const { apiVersion, kind } = wanted;
-  await writer.perform({ verb: "update", object: { ...before, apiVersion, kind, data } as Secret });
+  const changed = before && withData(typed("Secret", before), { ...before.data, ...wanted.data });
+  const writes: ObjectWrite[] = before === undefined ? [{ verb: "create", object: wanted }] : updateOf(changed);
+  for (const write of writes) await writer.perform(write);
 }
 
 /** The addresses of all clusters that name no authority of their own: the certificate is issued for them. */

@@ -29,6 +29,8 @@ export interface PoolControllerOptions {
   readonly namespace: string;
   /** Only the leader writes. */
   readonly leading: () => boolean;
+  /** Rejects while the pools are not ours, or while nobody can tell. If undefined, they are. */
+  readonly requireOurs?: (() => Promise<void>) | undefined;
   readonly clock?: Clock;
   readonly newToken?: () => string;
   /** A pass over everything is made after this long even without a change. */
@@ -37,7 +39,7 @@ export interface PoolControllerOptions {
   /** Whether the Ignition server's certificate is issued here. */
   readonly issuesCertificate?: boolean;
   readonly onIssued?: (sentence: string) => void;
-  readonly onPass?: (key: string, outcome: WorkOutcome["next"]) => void;
+  readonly onPass?: (key: string, outcome: WorkOutcome) => void;
   /** A pass over a pool failed and is repeated; the same sentence is reported once. */
   readonly onFailure?: (pool: NodePool, sentence: string) => void;
   readonly onError?: (sentence: string) => void;
@@ -48,6 +50,8 @@ const DEFAULT_RESYNC_MS = 10 * 60_000;
 const GATHER_MS = 20;
 /** No pool's key: those have a slash. */
 const CERTIFICATE_KEY = "certificate";
+const OWNERSHIP_KEY = "ownership";
+const ASK_AGAIN_MS = 5000;
 
 export class PoolController {
   readonly #options: PoolControllerOptions;
@@ -58,6 +62,7 @@ export class PoolController {
   readonly #configMaps: ListWatch<ConfigMap>;
   readonly #secrets: ListWatch<Secret>;
   readonly #watches: readonly ListWatch<KubeObject>[];
+  #isOurs: boolean;
   #certificateInputs = "";
   #cancelGathering: (() => void) | undefined;
   #cancelResync: (() => void) | undefined;
@@ -68,7 +73,8 @@ export class PoolController {
   constructor(options: PoolControllerOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#writer = new Writer(options.api, options.leading);
+    this.#isOurs = options.requireOurs === undefined;
+    this.#writer = new Writer(options.api, () => this.leads);
     this.#queue = new WorkQueue({
       clock: this.#clock,
       work: (key) => this.#pass(key),
@@ -86,6 +92,11 @@ export class PoolController {
 
   get view(): View {
     return { pools: this.#pools.items, configMaps: this.#configMaps.items, secrets: this.#secrets.items };
+  }
+
+  /** Whether this replica writes: it leads, and the pools are ours. */
+  get leads(): boolean {
+    return this.#isOurs && this.#options.leading();
   }
 
   get queued(): number {
@@ -106,7 +117,27 @@ export class PoolController {
     await Promise.all(this.#watches.map((watch) => watch.stop()));
   }
 
-  /** Every pool, and every pool that is gone and left Secrets; after becoming the leader, for example. */
+  /** After becoming the leader. Whether the pools are ours is asked again, until it is so: HyperShift may have been installed. */
+  takeOver(): void {
+    this.#isOurs = false;
+    this.#queue.add(OWNERSHIP_KEY);
+  }
+
+  async #askOwnership(): Promise<WorkOutcome> {
+    const { leading, onError, requireOurs } = this.#options;
+    if (!leading()) return "wait";
+    try {
+      await requireOurs?.();
+    } catch (reason) {
+      onError?.(messageOf(reason));
+      return this.#clock.date() + ASK_AGAIN_MS;
+    }
+    this.#isOurs = true;
+    this.lookAtAll();
+    return "wait";
+  }
+
+  /** Every pool, and every pool that is gone and left Secrets. */
   lookAtAll(): void {
     if (!this.synced) return;
     if (this.#options.issuesCertificate) this.#queue.add(CERTIFICATE_KEY);
@@ -122,20 +153,21 @@ export class PoolController {
   }
 
   async #pass(key: string): Promise<WorkOutcome> {
-    const { leading, namespace, newToken, onIssued, onPass } = this.#options;
-    if (!this.synced || !leading()) return { next: "wait" };
+    const { namespace, newToken, onIssued, onPass } = this.#options;
+    if (key === OWNERSHIP_KEY) return this.#askOwnership();
+    if (!this.synced || !this.leads) return "wait";
     const complaints: string[] = [];
     const onError = (sentence: string) => complaints.push(sentence);
     const given = { view: this.view, writer: this.#writer, now: () => this.#clock.date(), onError };
     const outcome = await attempted(onError, async () => {
       if (key !== CERTIFICATE_KEY) return pass(key, { ...given, newToken });
       await keepCertificate({ ...given, namespace, onIssued });
-      return { next: "wait" };
+      return "wait";
     });
     // A pass that only came too late, and is repeated, says nothing about earlier complaints.
-    const isRepeat = outcome.next === "retry";
+    const isRepeat = outcome === "retry";
     if (!isRepeat || complaints.length > 0) this.#complain(key, complaints.join("; "), isRepeat);
-    onPass?.(key, outcome.next);
+    onPass?.(key, outcome);
     return outcome;
   }
 
@@ -196,7 +228,7 @@ export async function pass(key: string, options: PassOptions): Promise<WorkOutco
   const name = readPath(key);
   const isGone = name === undefined || (await options.writer.isGone(namedPath("NodePool", name)));
   await cleanUp(key, isGone ? "no pool" : undefined, options);
-  return { next: "wait" };
+  return "wait";
 }
 
 type Report = (sentence: string) => void;
@@ -206,9 +238,9 @@ export async function attempted(onError: Report, run: () => Promise<WorkOutcome>
   try {
     return await run();
   } catch (reason) {
-    if (reason instanceof LeadershipLost) return { next: "wait" };
+    if (reason instanceof LeadershipLost) return "wait";
     if (!isConflict(reason)) onError(messageOf(reason));
-    return { next: "retry" };
+    return "retry";
   }
 }
 
@@ -221,8 +253,8 @@ async function passOver(key: string, input: PassInput, options: PassOptions): Pr
   await cleanUp(key, await wantedSecrets(input, pool, result, options.writer), options);
   const { requeueAt, stopped } = result;
   if (stopped !== undefined) options.onError(stopped.because);
-  if (stopped?.retry === true) return { next: "retry" };
-  return requeueAt === undefined ? { next: "wait" } : { next: "at", time: requeueAt };
+  if (stopped?.retry === true) return "retry";
+  return requeueAt === undefined ? "wait" : requeueAt;
 }
 
 /** The pool as it is after the writes; undefined when they let it go. */

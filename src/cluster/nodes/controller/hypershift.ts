@@ -1,12 +1,10 @@
 /** Whether a cluster's pools are managed by drawbridge or by HyperShift. */
 
-import { type Clock, systemClock } from "../../../base/clock.js";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { DrawbridgeError } from "../../../base/errors/error.js";
 import { KubeApiError } from "../../kube/errors.js";
 import { find } from "../../kube/objects.js";
 import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { type WorkOutcome, WorkQueue } from "../work-queue.js";
 
 export const CRD_NAME = "nodepools.hypershift.openshift.io";
 export const OWNER_LABEL = "app.kubernetes.io/managed-by";
@@ -61,48 +59,5 @@ async function found(api: KubeApi, path: string): Promise<KubeObject | undefined
       );
     }
     throw reason;
-  }
-}
-
-interface OwnershipOptions {
-  /** Rejects while the pools are not ours, or while nobody can tell. */
-  readonly check: () => Promise<void>;
-  readonly leading: () => boolean;
-  readonly onOurs: () => void;
-  readonly onError: (sentence: string) => void;
-  readonly clock?: Clock;
-}
-
-const ASK_AGAIN_MS = 5000;
-
-/** Whether the pools are ours. It is asked whenever this replica becomes leader: HyperShift may have been installed. */
-export class Ownership {
-  isOurs = false;
-  readonly #queue: WorkQueue;
-
-  constructor({ check, clock = systemClock, leading, onError, onOurs }: OwnershipOptions) {
-    const work = async (): Promise<WorkOutcome> => {
-      if (!leading()) return { next: "wait" };
-      try {
-        await check();
-        this.isOurs = true;
-        onOurs();
-        return { next: "wait" };
-      } catch (reason) {
-        onError(messageOf(reason));
-        return { next: "at", time: clock.date() + ASK_AGAIN_MS };
-      }
-    };
-    this.#queue = new WorkQueue({ clock, work });
-  }
-
-  /** Asks until the answer is yes, or another replica leads. Returns at once. */
-  ask(): void {
-    this.isOurs = false;
-    this.#queue.add("ownership");
-  }
-
-  stop(): Promise<void> {
-    return this.#queue.stop();
   }
 }

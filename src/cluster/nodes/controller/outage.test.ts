@@ -38,17 +38,17 @@ async function viewOf(api: KubeApi): Promise<View> {
 /** Looks when something that concerns it has changed or the last look came to nothing, as the controller's queue does. */
 class CertificateKeeper {
   #seen = "";
-  #last: WorkOutcome = { next: "retry" };
+  #last: WorkOutcome = "retry";
 
   async look(options: KeepCertificateOptions): Promise<WorkOutcome> {
     const seen = certificateInputs(options.view);
-    if (this.#last.next === "wait" && seen === this.#seen) return this.#last;
+    if (this.#last === "wait" && seen === this.#seen) return this.#last;
     this.#seen = seen;
     this.#last = await attempted(
       () => {},
       async () => {
         await keepCertificate(options);
-        return { next: "wait" };
+        return "wait";
       },
     );
     return this.#last;
@@ -73,7 +73,7 @@ async function settle(interrupted: InterruptedApi, certificate: CertificateKeepe
       expect(opened.some((token) => userData.includes(`Bearer ${token}"`))).toBe(true);
     }
     // What a watch or the queue would not bring back is not looked at again.
-    if (interrupted.changes === before && outcomes.every(({ next }) => next === "wait")) return;
+    if (interrupted.changes === before && outcomes.every((outcome) => outcome === "wait")) return;
   }
   throw new Error("it did not come to rest");
 }

@@ -11,7 +11,7 @@ import type { NodePool } from "../pool/node-pool.js";
 import { Replica } from "../replica.js";
 import type { WorkOutcome } from "../work-queue.js";
 import { PoolController } from "./controller.js";
-import { Ownership, requireInstalled } from "./hypershift.js";
+import { requireInstalled } from "./hypershift.js";
 
 interface ControllerConfig {
   readonly api: KubeApi;
@@ -31,27 +31,19 @@ export async function runController(config: ControllerConfig): Promise<number> {
     ...{ api, namespace, name: CONTROLLER_NAME, health, onFailure: () => metrics.failed() },
     onLeaderChange: (leads) => {
       logger.info(0, leads ? "this replica looks after the pools" : "another replica looks after the pools");
-      if (leads) ownership.ask();
+      if (leads) controller.takeOver();
     },
   });
   const { election, logger, onError } = replica;
-  const ownership: Ownership = new Ownership({
-    check: async () => {
-      if (isCluster) await requireInstalled(api);
-    },
-    leading: () => election.leading,
-    onOurs: () => controller.lookAtAll(),
-    onError,
-  });
-  const leading = () => ownership.isOurs && election.leading;
   const controller: PoolController = new PoolController({
-    ...{ api, namespace, leading, onError, issuesCertificate },
+    ...{ api, namespace, leading: () => election.leading, onError, issuesCertificate },
+    requireOurs: isCluster ? () => requireInstalled(api) : undefined,
     onIssued: (sentence) => logger.info(0, sentence),
     onPass: (_key, next) => metrics.passed(next),
     // A directory has nobody who would look at events.
     ...(isCluster ? { onFailure: failureEvents(api, namespace, onError) } : {}),
   });
-  const metrics = controllerMetrics(() => controller, leading);
+  const metrics = controllerMetrics(() => controller);
   return replica.run({
     ...{ what: "nodepool controller", registry: metrics.registry },
     problem: () => (controller.synced ? undefined : "pools have not been listed yet"),
@@ -59,13 +51,13 @@ export async function runController(config: ControllerConfig): Promise<number> {
       controller.start();
       election.start();
     },
-    stop: () => Promise.all([controller.stop(), ownership.stop()]),
+    stop: () => controller.stop(),
   });
 }
 
 const PREFIX = "drawbridge_nodepool_";
 
-export function controllerMetrics(controller: () => PoolController, leading: () => boolean) {
+export function controllerMetrics(controller: () => PoolController) {
   const registry = new MetricsRegistry();
   const passes = registry.counter(
     `${PREFIX}passes_total`,
@@ -75,9 +67,13 @@ export function controllerMetrics(controller: () => PoolController, leading: () 
   const failures = registry.counter(`${PREFIX}failures_total`, "Complaints about pools, and lost connections.");
   registry.gauge(`${PREFIX}pools`, "Pools in the namespace.", () => controller().view.pools.size);
   registry.gauge(`${PREFIX}queue_length`, "Pools that wait for a pass.", () => controller().queued);
-  registry.gauge(`${PREFIX}leader`, "Whether this replica writes.", () => Number(leading()));
+  registry.gauge(`${PREFIX}leader`, "Whether this replica writes.", () => Number(controller().leads));
   processMetrics(registry);
-  return { registry, passed: (next: WorkOutcome["next"]) => passes.inc({ next }), failed: () => failures.inc() };
+  return {
+    registry,
+    passed: (outcome: WorkOutcome) => passes.inc({ next: typeof outcome === "number" ? "at" : outcome }),
+    failed: () => failures.inc(),
+  };
 }
 
 /** Reports failed passes as events on the pools, as HyperShift's operator does. Nobody waits for these writes. */

@@ -129,7 +129,7 @@ export class Approver {
       this.#options.onError?.(this.problem);
       this.#wasLeading = false;
     }
-    return { next: "at", time: this.#clock.date() + this.#options.intervalMs };
+    return this.#clock.date() + this.#options.intervalMs;
   }
 
   async #pass(): Promise<void> {

@@ -8,7 +8,7 @@ import { type LineLog, openLineLog } from "../line-log.js";
 import { byName, type Node, secondTime } from "../objects.js";
 import type { InventorySource } from "./inventory.js";
 import { heldNamesOf, type MemoryStore, type NodeRecord, withApproval } from "./memory.js";
-import { canonicalAddress } from "./names.js";
+import { plainAddress } from "./names.js";
 import {
   type ApprovalPolicy,
   BRAKE_WINDOW_MS,
@@ -222,5 +222,5 @@ export async function apiServerAddresses(api: KubeApi): Promise<ReadonlySet<stri
   const [service, slice] = await Promise.all([find<Service>(api, servicePath), find<EndpointSlice>(api, slicePath)]);
   const { clusterIP = "", clusterIPs = [] } = service?.spec ?? {};
   const advertised = (slice?.endpoints ?? []).flatMap(({ addresses = [] }) => addresses);
-  return new Set([clusterIP, ...clusterIPs, ...advertised].flatMap((address) => canonicalAddress(address) ?? []));
+  return new Set([clusterIP, ...clusterIPs, ...advertised].flatMap((address) => plainAddress(address) ?? []));
 }

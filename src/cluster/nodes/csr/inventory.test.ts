@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { readInventory } from "./inventory.js";
 import { readMemory, updatedRecord, writeMemory } from "./memory.js";
-import { canonicalAddress, Networks, UNUSABLE_NETWORKS } from "./names.js";
+import { Networks, plainAddress, UNUSABLE_NETWORKS } from "./names.js";
 
 const read = (...texts: readonly string[]) =>
   readInventory(texts.map((text, index) => ({ where: `file ${index}`, text })));
@@ -97,7 +97,7 @@ describe("an inventory", () => {
 describe("networks", () => {
   test("contain addresses in whatever spelling", () => {
     const networks = new Networks(["10.0.0.0/24", "fd00::/64"]);
-    const inside = (text: string) => networks.has(canonicalAddress(text)!);
+    const inside = (text: string) => networks.has(plainAddress(text)!);
     expect(["10.0.0.255", "::ffff:10.0.0.1", "fd00:0::1"].map(inside)).toEqual([true, true, true]);
     expect(["10.0.1.0", "fd01::1"].map(inside)).toEqual([false, false]);
     expect(
@@ -118,7 +118,7 @@ describe("networks", () => {
   );
 
   test.each(["", "10.0.0", "010.0.0.1", "fe80::1%eth0", "host"])("%j is no address", (text) => {
-    expect(canonicalAddress(text)).toBeUndefined();
+    expect(plainAddress(text)).toBeUndefined();
   });
 });
 

@@ -7,7 +7,7 @@ import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type ConfigMap, parseTime } from "../objects.js";
 import { fieldsOf, itemsOf, readYaml, splitDocuments, textsOf } from "../yaml.js";
-import { canonicalAddress, isNodeName } from "./names.js";
+import { isNodeName, plainAddress } from "./names.js";
 
 export type ExpectedWorker = ReturnType<typeof readWorker>;
 
@@ -93,7 +93,7 @@ function readWorker(entry: unknown, pool: string) {
   const wrongName = dnsNames.find((dnsName) => !isNodeName(dnsName));
   if (wrongName !== undefined) throw new Error(`dnsNames ${of}: "${wrongName}" is not a plain DNS name`);
   const ips = textsOf(worker.ips, `ips ${of}`).map((text) => {
-    const address = canonicalAddress(text);
+    const address = plainAddress(text);
     if (address === undefined) throw new Error(`ips ${of}: "${text}" is not an address`);
     return address;
   });

@@ -5,7 +5,7 @@ import { createOrUpdate, find } from "../../kube/objects.js";
 import { namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type ConfigMap, type ObjectName, pathOf } from "../objects.js";
-import { canonicalAddress } from "./names.js";
+import { plainAddress } from "./names.js";
 
 interface Approval {
   /** Name of the request. */
@@ -136,7 +136,7 @@ function isSame(a: readonly string[], b: readonly string[]): boolean {
 /** `DNS:w0`, `IP:10.0.0.1`, in one spelling, sorted, each once. */
 export function canonicalNames(names: readonly string[]): string[] {
   const all = names.map((name) => {
-    const address = name.startsWith("IP:") ? canonicalAddress(name.slice("IP:".length)) : undefined;
+    const address = name.startsWith("IP:") ? plainAddress(name.slice("IP:".length)) : undefined;
     return address === undefined ? name : `IP:${address}`;
   });
   return [...new Set(all)].sort();

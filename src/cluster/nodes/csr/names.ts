@@ -3,7 +3,7 @@ import { BlockList, isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 
 /** Undefined for anything that is not one plain address. An IPv4 address inside IPv6 is that IPv4 address. */
-export function canonicalAddress(text: string): string | undefined {
+export function plainAddress(text: string): string | undefined {
   return isIP(text) === 0 || text.includes("%") ? undefined : ipaddr.process(text).toString();
 }
 

@@ -4,7 +4,7 @@ import { inspectRequest, type RequestFacts } from "../../../tunnel/pki/inspect-r
 import type { Node } from "../objects.js";
 import type { ExpectedWorker, Inventory } from "./inventory.js";
 import { canonicalNames, heldNamesOf, isInForce, type Memory } from "./memory.js";
-import { canonicalAddress, Networks } from "./names.js";
+import { Networks, plainAddress } from "./names.js";
 import { nodeNameOf, type RequestKind, requestPem, type SigningRequest } from "./signing-request.js";
 
 /** The cluster and its machines at the moment of a decision. */
@@ -147,7 +147,7 @@ function namesOfWorker({ dnsNames, ips, name }: ExpectedWorker): string[] {
 
 function namesOfNode(name: string, { status }: Node): string[] {
   const reported = (status?.addresses ?? []).map(({ address }) => {
-    const ip = canonicalAddress(address);
+    const ip = plainAddress(address);
     return ip === undefined ? `DNS:${address.toLowerCase().replace(/\.$/, "")}` : `IP:${ip}`;
   });
   return [`DNS:${name}`, ...reported];

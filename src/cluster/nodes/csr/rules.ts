@@ -1,6 +1,6 @@
 /** The rules that a kubelet's certificate signing request must keep to be approved, as one table. */
 import type { Node } from "../objects.js";
-import { canonicalAddress, isNodeName, isReservedName, UNUSABLE_NETWORKS } from "./names.js";
+import { isNodeName, isReservedName, plainAddress, UNUSABLE_NETWORKS } from "./names.js";
 import {
   BRAKE_MARGIN,
   type ClusterState,
@@ -320,7 +320,7 @@ function occupants({ inventory, memory, nodes, now, poolName }: RequestContext):
 
 /** The addresses that a request asks for, in canonical spelling. */
 function addressesIn({ facts }: ReadableRequest): string[] {
-  return facts.ipAddresses.map((text) => canonicalAddress(text) ?? text);
+  return facts.ipAddresses.map((text) => plainAddress(text) ?? text);
 }
 
 /** The node itself says which addresses it has, so its word counts only within networks that are for nodes. */
@@ -337,5 +337,5 @@ function notOwn({ node, nodeName, policy }: RequestContext, asked: readonly stri
 
 function addressesOf({ status }: Node): Set<string> {
   const ips = (status?.addresses ?? []).filter(({ type }) => type === "InternalIP" || type === "ExternalIP");
-  return new Set(ips.map(({ address }) => canonicalAddress(address) ?? address));
+  return new Set(ips.map(({ address }) => plainAddress(address) ?? address));
 }

@@ -7,7 +7,7 @@ import { type Grant, makePayload, type Payload, type TokenStore } from "../../ig
 import { isConflict, isNotFound } from "../../kube/errors.js";
 import { namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
-import { annotation, encoded, pathOf, type Secret } from "../objects.js";
+import { annotation, encoded, pathOf, type Secret, withData } from "../objects.js";
 import type { ComposedPayload } from "../payload/compose.js";
 import {
   isTokenSecret,
@@ -72,10 +72,10 @@ export class TokenController {
       longestDelayMs: LONGEST_DELAY_MS,
       work: async (name) => {
         try {
-          return { next: "at", time: await this.#look(name) };
+          return await this.#look(name);
         } catch (reason) {
           options.onError?.(`the token Secret ${name}: ${messageOf(reason)}`);
-          return { next: "retry" };
+          return "retry";
         }
       },
     });
@@ -246,12 +246,12 @@ function inputs({ data = {}, metadata }: Secret): string {
 function withPayload(secret: Secret, text: string): Secret | undefined {
   const { payload: _, ...data } = secret.data ?? {};
   const fine = written(data, { reason: "AsExpected", message: "Payload generated successfully" });
-  if (readTokenSecret(secret).upgradeType !== "InPlace") return ifChanged(secret, fine);
+  if (readTokenSecret(secret).upgradeType !== "InPlace") return withData(secret, fine);
   const whole = { ...fine, payload: encoded(pack(text)) };
   const problem = sizeProblem(whole);
-  if (problem === undefined) return ifChanged(secret, whole);
+  if (problem === undefined) return withData(secret, whole);
   const message = `the payload is served, but upgrades in place need it in this Secret, too, and it ${problem}; make the pool's configuration smaller`;
-  return ifChanged(secret, written(data, { reason: "PayloadTooLarge", message }));
+  return withData(secret, written(data, { reason: "PayloadTooLarge", message }));
 }
 
 /** Undefined when that is already known: a failure that repeats must not keep the API server busy. */
@@ -259,15 +259,10 @@ function withFailure(secret: Secret, reason: unknown): Secret | undefined {
   const why = messageOf(reason);
   const undecoded = reason instanceof DrawbridgeError && reason.code === "DB_TOKEN_SECRET";
   const message = undecoded ? why : `failed to generate payload: error getting ignition payload: ${why}`;
-  return ifChanged(secret, written(secret.data ?? {}, { reason: "InvalidConfig", message }));
+  return withData(secret, written(secret.data ?? {}, { reason: "InvalidConfig", message }));
 }
 
 /** With the outcome that the Ignition server reports to the pool's controller. */
 function written(data: Data, { reason, message }: NonNullable<TokenSecretView["outcome"]>): Data {
   return { ...data, reason: encoded(reason), message: encoded(message.slice(0, LONGEST_MESSAGE)) };
-}
-
-function ifChanged(secret: Secret, data: Data): Secret | undefined {
-  const keys = new Set([...Object.keys(data), ...Object.keys(secret.data ?? {})]);
-  return [...keys].every((key) => secret.data?.[key] === data[key]) ? undefined : { ...secret, data };
 }

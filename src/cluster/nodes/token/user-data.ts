@@ -18,6 +18,7 @@ import {
   type Secret,
   secretText,
   userDataSecretName,
+  withData,
 } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
 import { WORKER_TOKENS_ANNOTATION } from "../serving/worker-tokens.js";
@@ -70,10 +71,7 @@ export function makeUserDataSecret(namespace: string, content: UserDataContent):
 
 /** The Secret with the wanted pointer config; undefined when it has that already. */
 export function refreshUserDataSecret(secret: Secret, content: UserDataContent): Secret | undefined {
-  const wanted = makeUserDataSecret(secret.metadata?.namespace ?? "", content).data ?? {};
-  const keys = Object.keys(wanted);
-  if (keys.every((key) => secret.data?.[key] === wanted[key])) return undefined;
-  return { ...secret, data: { ...secret.data, ...wanted } };
+  return withData(secret, { ...secret.data, ...makeUserDataSecret("", content).data });
 }
 
 /** The pointer config to hand to a machine, as it is. */
