@@ -65,47 +65,32 @@ export default defineCommand({
   },
 });
 
-function requestOf(flags: InitFlags, input: Input, before: PkiManifest | undefined) {
+/** The flags that belong to the other profile. */
+const FOREIGN_FLAGS = { bootstrap: ["namespace", "shared-signer"], hosted: ["node", "organization"] } as const;
+
+function requestOf(flags: InitFlags, { given }: Input, before: PkiManifest | undefined) {
   const profile = flags.profile ?? before?.profile;
   if (profile === undefined) throw refused("--profile is missing: bootstrap or hosted");
-  const options = {
-    ...(before?.profile === profile ? before.options : {}),
-    ...(profile === "bootstrap" ? bootstrapOptions(flags, input) : hostedOptions(flags, input)),
-    ...(flags.key !== undefined && { key: flags.key }),
-    ...(input.given.has("for") && { validForMs: flags.for }),
-  };
-  return { profile, options: checked(profile, options) };
-}
-
-function bootstrapOptions(flags: InitFlags, { given }: Input): Partial<ProfileOptions["bootstrap"]> {
-  refuseOthers("hosted", given, "namespace", "shared-signer");
-  return {
+  const stray = FOREIGN_FLAGS[profile].find((name) => given.has(name));
+  if (stray) throw refused(`--${stray} belongs to --profile ${profile === "bootstrap" ? "hosted" : "bootstrap"}`);
+  const { ip, dns } = flags;
+  const addresses =
+    profile === "bootstrap" ? { ipAddresses: ip, dnsNames: dns } : { externalAddresses: [...dns, ...ip] };
+  const options: Partial<ProfileOptions["bootstrap"] & ProfileOptions["hosted"]> = {
+    ...(before?.profile === profile && before.options),
     // Another address takes the place of all former ones.
-    ...((given.has("ip") || given.has("dns")) && { ipAddresses: flags.ip, dnsNames: flags.dns }),
+    ...((given.has("ip") || given.has("dns")) && addresses),
     ...(given.has("node") && { nodes: flags.node }),
     ...(given.has("organization") && { organization: flags.organization }),
-  };
-}
-
-function hostedOptions(flags: InitFlags, { given }: Input): Partial<ProfileOptions["hosted"]> {
-  refuseOthers("bootstrap", given, "node", "organization");
-  return {
-    ...((given.has("ip") || given.has("dns")) && { externalAddresses: [...flags.dns, ...flags.ip] }),
     ...(given.has("namespace") && { namespace: flags.namespace }),
     ...(given.has("shared-signer") && { sharedSigner: flags.sharedSigner }),
+    ...(flags.key !== undefined && { key: flags.key }),
+    ...(given.has("for") && { validForMs: flags.for }),
   };
-}
-
-function refuseOthers(profile: ProfileName, given: ReadonlySet<string>, ...names: readonly string[]): void {
-  const stray = names.find((name) => given.has(name));
-  if (stray) throw refused(`--${stray} belongs to --profile ${profile}`);
-}
-
-function checked(profile: ProfileName, options: Partial<ProfileOptions["bootstrap"] & ProfileOptions["hosted"]>) {
   const { ipAddresses = [], dnsNames = [], externalAddresses = [], namespace } = options;
   if (profile === "hosted" && namespace === undefined) throw refused("--namespace is missing: the control plane's");
   if (ipAddresses.length + dnsNames.length + externalAddresses.length === 0) {
     throw refused("--ip or --dns is missing: where agents reach the server");
   }
-  return options as ProfileOptions[ProfileName];
+  return { profile, options: options as ProfileOptions[ProfileName] };
 }

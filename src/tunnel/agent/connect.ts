@@ -52,11 +52,16 @@ export async function connectOnce(
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     });
     const headers = await responseHeaders(stream, config.headerTimeoutMs).catch(explainHeaders);
+    const serverCount = exactlyOne("server count", headers.servercount);
+    if (!/^[+-]?\d+$/.test(serverCount)) {
+      const message = `the server count ${JSON.stringify(serverCount)} is not a number`;
+      throw new DrawbridgeError("DB_SERVER_HEADERS_MISSING", message);
+    }
     return {
       session,
       stream,
       serverId: exactlyOne("server ID in the context", headers.serverid),
-      serverCount: readCount(headers.servercount),
+      serverCount: Number(serverCount),
       features: featuresIn(headers[FEATURES_KEY]),
     };
   } catch (error) {
@@ -85,12 +90,6 @@ function exactlyOne(what: string, value: string | readonly string[] | undefined)
   const values = value === undefined ? [] : [value].flat();
   if (values.length === 1) return values[0]!;
   throw new DrawbridgeError("DB_SERVER_HEADERS_MISSING", `expected one ${what}, got [${values.join(" ")}]`);
-}
-
-function readCount(value: string | readonly string[] | undefined): number {
-  const text = exactlyOne("server count", value);
-  if (/^[+-]?\d+$/.test(text)) return Number(text);
-  throw new DrawbridgeError("DB_SERVER_HEADERS_MISSING", `the server count ${JSON.stringify(text)} is not a number`);
 }
 
 /** Trimmed: upstream sends a trailing newline as it is, and then no header value is valid. */

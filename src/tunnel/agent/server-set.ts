@@ -156,15 +156,10 @@ export class ServerSet {
   #nextAddress(): ServerAddress {
     const { servers } = this.#options.config;
     const used = new Set([...this.#connected].map(({ address }) => address));
-    for (let step = 0; step < servers.length; step++) {
-      const candidate = servers[(this.#next + step) % servers.length]!;
-      if (used.has(joinHostPort(candidate.host, candidate.port))) continue;
-      this.#next = (this.#next + step + 1) % servers.length;
-      return candidate;
-    }
-    const candidate = servers[this.#next % servers.length]!;
-    this.#next = (this.#next + 1) % servers.length;
-    return candidate;
+    const inTurn = [...servers.slice(this.#next), ...servers.slice(0, this.#next)];
+    const chosen = inTurn.find(({ host, port }) => !used.has(joinHostPort(host, port))) ?? inTurn[0]!;
+    this.#next = (servers.indexOf(chosen) + 1) % servers.length;
+    return chosen;
   }
 
   async #sleep(ms: number): Promise<void> {

@@ -54,7 +54,7 @@ const ATTRIBUTES_TAG = 0xa0;
 /** Readers differ in which of several lists they take, so there may be one. */
 function attributesIn(attributes: DerReader): RequestNames & Pick<RequestFacts, "otherExtensions"> {
   const types = new Set<string>();
-  let asked: Extensions = { names: undefined, others: [] };
+  let asked = new Map<string, Buffer>();
   while (!attributes.isEmpty) {
     const attribute = attributes.inside(tags.sequence, "an attribute");
     const type = attribute.oid("type");
@@ -71,17 +71,15 @@ function attributesIn(attributes: DerReader): RequestNames & Pick<RequestFacts, 
     values.end();
   }
   types.delete(EXTENSION_REQUEST);
+  const names = asked.get(SUBJECT_ALTERNATIVE_NAME);
+  asked.delete(SUBJECT_ALTERNATIVE_NAME);
   const none = { dnsNames: [], ipAddresses: [], otherNames: [] };
-  return { ...(asked.names ?? none), otherExtensions: [...types, ...asked.others] };
+  // The values of others are not read: no request that has one is approved.
+  return { ...(names === undefined ? none : namesIn(names)), otherExtensions: [...types, ...asked.keys()] };
 }
 
-interface Extensions {
-  readonly names: RequestNames | undefined;
-  /** Object identifiers. Their values are not read: no request that has one is approved. */
-  readonly others: readonly string[];
-}
-
-function extensionsIn(list: DerReader): Extensions {
+/** The values by object identifier. */
+function extensionsIn(list: DerReader): Map<string, Buffer> {
   const found = new Map<string, Buffer>();
   while (!list.isEmpty) {
     const extension = list.inside(tags.sequence, "an extension");
@@ -95,9 +93,7 @@ function extensionsIn(list: DerReader): Extensions {
     found.set(type, extension.element(tags.octetString, "value").content);
     extension.end();
   }
-  const names = found.get(SUBJECT_ALTERNATIVE_NAME);
-  found.delete(SUBJECT_ALTERNATIVE_NAME);
-  return { names: names && namesIn(names), others: [...found.keys()] };
+  return found;
 }
 
 interface Algorithm {

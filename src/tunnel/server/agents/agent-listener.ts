@@ -50,7 +50,11 @@ export class AgentListener {
     const [agentId, ...otherIds] = call.metadata("agentid");
     if (agentId === undefined || otherIds.length > 0)
       throw new Error(`expected one agent ID in the context, got [${call.metadata("agentid").join(" ")}]`);
-    const identifierText = readIdentifierText(call);
+    const [identifierText = "", ...otherTexts] = call.metadata("agentidentifiers");
+    if (otherTexts.length > 0) {
+      const all = [identifierText, ...otherTexts].join(" ");
+      throw new Error(`expected at most one set of agent identifiers in the context, got [${all}]`);
+    }
     const identifiers = identifierText === "" ? NO_IDENTIFIERS : readIdentifiers(identifierText);
     const certificate: PeerCertificate | undefined = call.tlsSocket?.getPeerCertificate();
     const principal: Principal = {
@@ -145,14 +149,6 @@ function senderOf({ stream, remote }: IncomingCall): TokenSender {
 /** Without an agentID, all streams of a certificate's subject or a service account are one agent in the choice. */
 function groupKey({ issuer, subject, serviceAccount }: Principal, agentId?: string): string {
   return JSON.stringify([issuer, subject, serviceAccount, agentId ?? null]);
-}
-
-function readIdentifierText(call: IncomingCall): string {
-  const texts = call.metadata("agentidentifiers");
-  if (texts.length > 1) {
-    throw new Error(`expected at most one set of agent identifiers in the context, got [${texts.join(" ")}]`);
-  }
-  return texts[0] ?? "";
 }
 
 function readIdentifiers(text: string): Identifiers {

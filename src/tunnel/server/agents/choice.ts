@@ -110,31 +110,3 @@ export class AgentGroup {
     this.key = key;
   }
 }
-
-export class AgentGroups {
-  readonly #byKey = new Map<string, AgentGroup>();
-  readonly #byConnection = new WeakMap<object, AgentGroup>();
-
-  /** Agents, counted as the choice counts them. */
-  get size(): number {
-    return this.#byKey.size;
-  }
-
-  add(link: AgentLink): AgentGroup {
-    let group = this.#byConnection.get(link.connection);
-    if (group === undefined || group.links.length === 0) {
-      group = this.#byKey.get(link.identity.groupKey) ?? new AgentGroup(link.identity.groupKey);
-      this.#byKey.set(group.key, group);
-      this.#byConnection.set(link.connection, group);
-    }
-    group.links.push(link);
-    return group;
-  }
-
-  remove(link: AgentLink): void {
-    const { group } = link;
-    const at = group.links.indexOf(link);
-    if (at >= 0) group.links.splice(at, 1);
-    if (group.links.length === 0) this.#byKey.delete(group.key);
-  }
-}

@@ -5,7 +5,7 @@ import type { Clock } from "../../../base/clock.js";
 import { judgedHost } from "../../wire/destination.js";
 import type { StrategyName } from "../config.js";
 import type { AgentLink } from "./agent-link.js";
-import { type AgentCandidate, AgentGroups, chooseAmong, preferredOf } from "./choice.js";
+import { type AgentCandidate, AgentGroup, chooseAmong, preferredOf } from "./choice.js";
 import { Strategy } from "./strategies.js";
 
 /** The first own failure keeps an agent out of favour this long; each further one doubles it. */
@@ -14,7 +14,8 @@ const MAX_DEMOTION_MS = 5 * 60_000;
 
 export class AgentRegistry {
   readonly #links = new Set<AgentLink>();
-  readonly #groups = new AgentGroups();
+  readonly #groups = new Map<string, AgentGroup>();
+  readonly #groupOfConnection = new WeakMap<object, AgentGroup>();
   readonly #strategies: readonly Strategy[];
   readonly #clock: Clock;
   readonly #random: () => number;
@@ -60,7 +61,14 @@ export class AgentRegistry {
 
   add(link: AgentLink): void {
     this.#links.add(link);
-    const group = this.#groups.add(link);
+    const { groupKey } = link.identity;
+    let group = this.#groupOfConnection.get(link.connection);
+    if (group === undefined || group.links.length === 0) {
+      group = this.#groups.get(groupKey) ?? new AgentGroup(groupKey);
+      this.#groups.set(groupKey, group);
+      this.#groupOfConnection.set(link.connection, group);
+    }
+    group.links.push(link);
     // An agent that lost its connection comes back before the server has noticed: whoever is alive says so.
     const before = preferredOf(group.links, this.#clock.now());
     if (before !== undefined && before.connection !== link.connection) before.confirmAlive();
@@ -72,7 +80,9 @@ export class AgentRegistry {
   remove(link: AgentLink): void {
     if (!this.#links.delete(link)) return;
     for (const strategy of this.#strategies) strategy.remove(link);
-    this.#groups.remove(link);
+    const { key, links } = link.group;
+    links.splice(links.indexOf(link), 1);
+    if (links.length === 0) this.#groups.delete(key);
     this.#noteChange();
   }
 
