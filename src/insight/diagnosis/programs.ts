@@ -97,9 +97,7 @@ export function isProgram(program: ProgramKind, words: readonly string[]): boole
 }
 
 const bootstrapHost = ["/usr/local/bin/bootkube.sh", "/opt/openshift"];
-const controlPlane = ["manifests/kube-apiserver.yaml", "pki/apiserver.crt", "admin.conf"].map(
-  (name) => `/etc/kubernetes/${name}`,
-);
+const controlPlane = ["/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/pki/apiserver.crt"];
 
 export async function detectRole(host: Pick<DoctorHost, "running">, env: NodeJS.ProcessEnv): Promise<DoctorRole> {
   if ((await host.running("agent")) !== undefined) return "agent";
@@ -120,7 +118,7 @@ export function detectTopology(): Topology {
   const left = topologies.find(isLeft);
   if (left !== undefined) return left;
   if (bootstrapHost.some(existsSync)) return "openshift";
-  return controlPlane.some(existsSync) ? "kubeadm" : "bare";
+  return [...controlPlane, "/etc/kubernetes/admin.conf"].some(existsSync) ? "kubeadm" : "bare";
 }
 
 /** Undefined: it has none. `otherwise`: the port of a program whose flags do not name it. */

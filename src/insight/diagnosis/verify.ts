@@ -80,8 +80,8 @@ async function checkCalls(
   if (api === undefined || !isDialable) {
     const why = api === undefined ? "the cluster cannot be asked, see kubeconfig" : ONLY_THERE;
     const unasked = [
-      action("webhooks", "Admission and conversion webhooks and aggregated APIs", async () => skipped(why)),
-      ...(testWebhook === undefined ? [] : [action("test-webhook", proof, async () => skipped(why))]),
+      action("webhooks", "Admission and conversion webhooks and aggregated APIs", skipped(why)),
+      ...(testWebhook === undefined ? [] : [action("test-webhook", proof, skipped(why))]),
     ];
     return runChecks(unasked, {}, { signal });
   }

@@ -54,24 +54,21 @@ const KINDS = [
     id: "webhooks",
     ...{ about: "Admission webhooks", lists: "webhook configurations" },
     list: async (api: KubeApi, signal: AbortSignal) => (await listWebhooks(api, signal)).map(webhookRehearsal),
-    unknown: (name: string) =>
-      missing(
-        `webhook:${name}`,
-        `Webhook ${name}`,
-        `no webhook or configuration is named ${name}`,
-        "Compare --webhook with kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations.",
-      ),
+    unknown(name: string) {
+      const remedy =
+        "Compare --webhook with kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations.";
+      const judgement = failed(`no webhook or configuration is named ${name}`, remedy);
+      return [action(`webhook:${name}`, `Webhook ${name}`, judgement)];
+    },
   },
   {
     id: "conversions",
     ...{ about: "Conversion webhooks", lists: "CustomResourceDefinitions", list: listConversions },
-    unknown: (name: string) =>
-      missing(
-        `conversion:${name}`,
-        `Conversion webhook of ${name}`,
-        `no CustomResourceDefinition named ${name} has a conversion webhook`,
-        "Compare --conversion with kubectl get customresourcedefinitions.",
-      ),
+    unknown(name: string) {
+      const remedy = "Compare --conversion with kubectl get customresourcedefinitions.";
+      const judgement = failed(`no CustomResourceDefinition named ${name} has a conversion webhook`, remedy);
+      return [action(`conversion:${name}`, `Conversion webhook of ${name}`, judgement)];
+    },
   },
   {
     id: "apiservices",
@@ -79,10 +76,6 @@ const KINDS = [
     list: async (api: KubeApi, signal: AbortSignal) => (await listApiServices(api, signal)).map(apiServiceRehearsal),
   },
 ] as const;
-
-const missing = (id: string, about: string, message: string, remedy: string) => [
-  action(id, about, async () => failed(message, remedy)),
-];
 
 /** A check for each call. */
 export async function rehearsals(
@@ -98,22 +91,29 @@ export async function rehearsals(
     try {
       const found = await list(api, signal);
       const checksOf = (some: readonly Rehearsal[]) => some.map((one) => checkOf(one, route, api));
-      if (isAll)
-        return found.length > 0 ? checksOf(found) : [action(id, about, async () => skipped("the cluster has none"))];
+      if (isAll) return found.length > 0 ? checksOf(found) : [action(id, about, skipped("the cluster has none"))];
       return wanted[id].flatMap((name) => {
         const named = found.filter(({ names }) => names.includes(name));
         return named.length > 0 ? checksOf(named) : unknown(name);
       });
     } catch (reason) {
-      return missing(id, about, messageOf(reason), `Give a kubeconfig whose user may list ${lists} with --kubeconfig.`);
+      const remedy = `Give a kubeconfig whose user may list ${lists} with --kubeconfig.`;
+      return [action(id, about, failed(messageOf(reason), remedy))];
     }
   });
   return (await Promise.all(checks)).flat();
 }
 
-/** A check whose question is an action. */
-export function action(id: string, about: string, perform: (signal: AbortSignal) => Promise<Judgement>): Check {
-  return defineCheck({ id, about, needs: [], judge: (_, signal) => perform(signal) });
+/** A check whose question is an action, or one that is judged already. */
+export function action(
+  id: string,
+  about: string,
+  perform: Judgement | ((signal: AbortSignal) => Promise<Judgement>),
+): Check {
+  return defineCheck({
+    ...{ id, about, needs: [] },
+    judge: (_, signal) => (typeof perform === "function" ? perform(signal) : perform),
+  });
 }
 
 function checkOf(rehearsal: Rehearsal, route: ServiceRoute, api: KubeApi): Check {
