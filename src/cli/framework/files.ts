@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
-import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { wrapErrors } from "../../base/errors/error.js";
 import { makeDirectory, replaceFile } from "../../base/files.js";
 
 /** Name of a file in messages; `-` is standard input. */
@@ -11,12 +11,8 @@ export const inputName = (file: string): string => (file === "-" ? "standard inp
 
 /** A file, or standard input for `-`. Throws an error of this code. */
 export async function readInput(file: string, code: ErrorCode = "DB_FLAG_VALUE"): Promise<Buffer> {
-  try {
-    // Descriptor 0 rather than a path: not every system has one for it.
-    return file === "-" ? readFileSync(0) : await readFile(file);
-  } catch (reason) {
-    throw new DrawbridgeError(code, `${inputName(file)} cannot be read: ${messageOf(reason)}`, { cause: reason });
-  }
+  // Descriptor 0 rather than a path: not every system has one for it.
+  return wrapErrors(code, `${inputName(file)} cannot be read`, () => (file === "-" ? readFileSync(0) : readFile(file)));
 }
 
 interface RenderedFile {
@@ -30,14 +26,10 @@ export async function writeRendering(directory: string, files: readonly Rendered
   const written: string[] = [];
   for (const { name, text, mode } of files) {
     const target = join(directory, name);
-    try {
+    await wrapErrors("DB_RENDER_WRITE", `${target} cannot be written`, async () => {
       await makeDirectory(dirname(target));
       await replaceFile(target, text, mode);
-    } catch (reason) {
-      throw new DrawbridgeError("DB_RENDER_WRITE", `${target} cannot be written: ${messageOf(reason)}`, {
-        cause: reason,
-      });
-    }
+    });
     written.push(target);
   }
   return written;

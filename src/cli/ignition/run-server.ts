@@ -31,8 +31,8 @@ import { ObservedIgnitionServer } from "../../insight/observe/roles/ignition.js"
 import { listening } from "../../tunnel/events/channels.js";
 import { openCluster, secondCluster } from "../flags/kubernetes.js";
 import { openObjects } from "../framework/objects.js";
-import { openAdmin } from "../tunnel/open-admin.js";
 import { adminAccessOf } from "../tunnel/process-flags.js";
+import { openAdmin } from "../tunnel/role-process.js";
 import type { ServeConfig } from "./serve.js";
 
 const TEND_EVERY_MS = 5_000;

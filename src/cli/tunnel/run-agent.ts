@@ -16,8 +16,8 @@ import type { AgentConfig } from "../../tunnel/agent/config.js";
 import { leaseListed, leaseWatched, listening, note } from "../../tunnel/events/channels.js";
 import { readCertificateSet } from "../../tunnel/pki/certificate-set.js";
 import { VERSION } from "../framework/define.js";
-import { openAdmin } from "./open-admin.js";
 import type { LoggingOptions } from "./process-flags.js";
+import { openAdmin } from "./role-process.js";
 
 export interface AgentProcessConfig extends AgentConfig {
   /** Set when --count-server-leases is given. */

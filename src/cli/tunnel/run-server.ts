@@ -3,7 +3,6 @@
 import { systemClock } from "../../base/clock.js";
 import { startServerHealth } from "../../base/health.js";
 import { Logger } from "../../base/log/log.js";
-import { nextSignal } from "../../base/signals.js";
 import type { KubeAccess } from "../../cluster/kube/open.js";
 import { logEvents } from "../../insight/observe/log-events.js";
 import { serverMetrics } from "../../insight/observe/metrics/server-metrics.js";
@@ -12,8 +11,8 @@ import { ObservedServer } from "../../insight/observe/roles/server.js";
 import { leaseDeleted, leaseListed, leasesCulled, listening, note } from "../../tunnel/events/channels.js";
 import type { ServerConfig } from "../../tunnel/server/config.js";
 import { ProxyServer, type ServerParts } from "../../tunnel/server/server.js";
-import { openAdmin } from "./open-admin.js";
 import type { LoggingOptions } from "./process-flags.js";
+import { openAdmin, untilEnded } from "./role-process.js";
 
 export interface ServerProcessConfig extends ServerConfig {
   readonly kube: KubeAccess;
@@ -46,10 +45,8 @@ export async function runServer(config: ServerProcessConfig, logging: LoggingOpt
   const leases = await startLeases(config, api, server);
 
   logger.info(0, "proxy-server is up", { serverId: config.serverId, serverCount: config.serverCount });
-  const signal = await nextSignal();
-  logger.info(0, "shutting down", { signal, gracefulMs: config.gracefulShutdownMs });
-  const impatient = nextSignal().then(() => 1);
-  const orderly = (async () => {
+  return await untilEnded(logger, async (signal) => {
+    logger.info(0, "shutting down", { signal, gracefulMs: config.gracefulShutdownMs });
     // At once: who counts servers should no longer count this one while its tunnels finish.
     const withdrawn = leases?.stop();
     if (config.gracefulShutdownMs > 0) {
@@ -58,11 +55,7 @@ export async function runServer(config: ServerProcessConfig, logging: LoggingOpt
     }
     await Promise.all([health.close(), admin.close(), withdrawn]);
     server.destroy();
-    return 0;
-  })();
-  const code = await Promise.race([orderly, impatient]);
-  await logger.close();
-  return code;
+  });
 }
 
 /** The Kubernetes client is only loaded when a flag asks for it: it is heavier than all the rest. */

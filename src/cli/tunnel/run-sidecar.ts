@@ -3,7 +3,6 @@
 import { startHealth } from "../../base/health.js";
 import { type Endpoint, type Route, sendText } from "../../base/http.js";
 import { Logger } from "../../base/log/log.js";
-import { nextSignal } from "../../base/signals.js";
 import { openServiceAddresses } from "../../cluster/kube/service-addresses.js";
 import { logEvents } from "../../insight/observe/log-events.js";
 import { ObservedSidecar } from "../../insight/observe/roles/sidecar.js";
@@ -13,8 +12,8 @@ import type { SidecarConfig } from "../../tunnel/sidecar/config.js";
 import { logSidecar } from "../../tunnel/sidecar/log.js";
 import { sidecarMetrics } from "../../tunnel/sidecar/metrics.js";
 import { Sidecar } from "../../tunnel/sidecar/sidecar.js";
-import { type AdminEndpoint, openAdmin } from "./open-admin.js";
 import type { LoggingOptions } from "./process-flags.js";
+import { type AdminEndpoint, openAdmin, untilEnded } from "./role-process.js";
 
 export interface SidecarProcessConfig extends SidecarConfig {
   /** Undefined: no health port. */
@@ -43,19 +42,13 @@ export async function runSidecar(config: SidecarProcessConfig, logging: LoggingO
   await sidecar.start();
 
   logger.info(0, "sidecar is up", { listeners: config.listeners.map(({ name }) => name) });
-  const signal = await nextSignal();
-  logger.info(0, "shutting down", { signal, drainTimeoutMs: config.drainTimeoutMs });
-  const impatient = nextSignal().then(() => 1);
-  const orderly = (async () => {
+  return await untilEnded(logger, async (signal) => {
+    logger.info(0, "shutting down", { signal, drainTimeoutMs: config.drainTimeoutMs });
     const finished = await sidecar.drain(config.drainTimeoutMs);
     if (!finished) logger.warn("connections were still open at the end of the drain and were cut");
     sidecar.destroy();
     await Promise.all([health?.close(), admin?.close()]);
-    return 0;
-  })();
-  const code = await Promise.race([orderly, impatient]);
-  await logger.close();
-  return code;
+  });
 }
 
 /** They are read again for every connection; a mistake that is there from the start is reported at once. */

@@ -18,12 +18,8 @@ export interface RelayOptions {
   readonly onEnd: (end: RelayEnd) => void;
 }
 
-export interface RelayEnd {
-  readonly toTarget: number;
-  readonly fromTarget: number;
-  /** Empty when both directions ended in order. */
-  readonly error: string;
-}
+/** The error is empty when both directions ended in order. */
+export type RelayEnd = Readonly<Traffic> & { readonly error: string };
 
 /**
  * What may wait in one direction before its source is paused. Looked at after the write: what the kernel took at once

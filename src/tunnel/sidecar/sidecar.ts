@@ -27,7 +27,13 @@ export class Sidecar {
     const { listeners, limits, probe } = config;
     this.config = config;
     this.limit = new ConnectionLimit(limits.maxConnections);
-    this.#routers = listeners.map(({ name, routing }) => makeRouter(routing, this.#parts(name, openServices)));
+    this.#routers = listeners.map(({ name: listener, routing }) =>
+      makeRouter(routing, {
+        openServices,
+        onRoute: (route) => routeTaken.publish({ source: this, listener, route }),
+        onFallback: (active, why) => fallbackChanged.publish({ source: this, listener, active, why }),
+      }),
+    );
     this.listeners = listeners.map((config, at) => {
       return new ProxyListener({ source: this, config, limits, limit: this.limit, router: this.#routers[at]! });
     });
@@ -64,13 +70,5 @@ export class Sidecar {
     for (const listener of this.listeners) listener.destroy();
     this.limit.destroy();
     for (const router of this.#routers) router.close();
-  }
-
-  #parts(listener: string, openServices: OpenServices | undefined): RouterParts {
-    return {
-      openServices,
-      onRoute: (route) => routeTaken.publish({ source: this, listener, route }),
-      onFallback: (active, why) => fallbackChanged.publish({ source: this, listener, active, why }),
-    };
   }
 }

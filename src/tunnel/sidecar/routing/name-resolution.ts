@@ -150,14 +150,13 @@ export class AnswerCache {
 
   async #ask(key: string): Promise<readonly string[]> {
     const { timeoutMs } = this.#options;
-    const limit = new AbortController();
-    const timer = setTimeout(() => limit.abort(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
+    const late = AbortSignal.timeout(timeoutMs);
     try {
-      const answer = await unlessStopped(this.#query(key, limit.signal), limit.signal);
+      const answer = await unlessStopped(this.#query(key, late), late);
       this.#remember(key, answer);
       return answer.addresses;
-    } finally {
-      clearTimeout(timer);
+    } catch (reason) {
+      throw late.aborted ? new Error(`no answer within ${timeoutMs} ms`) : reason;
     }
   }
 

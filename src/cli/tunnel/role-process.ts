@@ -1,5 +1,7 @@
-/** The admin port of a process, the same for every role. */
+/** What the processes of all roles have: an admin port, and an end by signals. */
 import type { Endpoint, RunningHttp } from "../../base/http.js";
+import type { Logger } from "../../base/log/log.js";
+import { nextSignal } from "../../base/signals.js";
 import type { ObservedRole } from "../../insight/observe/admin/observed-role.js";
 import { type AdminMetrics, startAdmin } from "../../insight/observe/admin.js";
 import { CertificateFiles } from "../../tunnel/pki/certificate-set.js";
@@ -26,4 +28,13 @@ export function openAdmin(
     ...{ source, version: VERSION, subject, tokenFile, profiling },
     tls: tls && { certFile: tls.certFile, follow: (events) => new CertificateFiles(tls, events) },
   });
+}
+
+/** Waits for the first signal and runs `end`; a second signal does not wait for that. Resolves to the exit code. */
+export async function untilEnded(logger: Logger, end: (signal: string) => Promise<void>): Promise<number> {
+  const signal = await nextSignal();
+  const impatient = nextSignal().then(() => 1);
+  const code = await Promise.race([end(signal).then(() => 0), impatient]);
+  await logger.close();
+  return code;
 }
