@@ -40,15 +40,11 @@ export async function requireTrustedDirectory(path: string): Promise<void> {
   const own = await lstat(path);
   const fault = own.isDirectory() ? directoryFault(own, me(), false) : "it is not a directory";
   if (fault !== undefined) throw untrusted(path, fault);
-  await requireTrustedAbove(path);
-}
-
-async function requireTrustedAbove(path: string): Promise<void> {
   const real = await realpath(dirname(path));
   for (const above of new Set([...allAbove(path), real, ...allAbove(real)])) {
     const status = await lstat(above);
-    const fault = status.isSymbolicLink() ? ownerFault(status, me()) : directoryFault(status, me(), true);
-    if (fault !== undefined) throw untrusted(above, fault);
+    const faultAbove = status.isSymbolicLink() ? ownerFault(status, me()) : directoryFault(status, me(), true);
+    if (faultAbove !== undefined) throw untrusted(above, faultAbove);
   }
 }
 

@@ -125,19 +125,20 @@ export async function connectToServer(
   const socket = proxy === undefined ? await dial(server, reach) : await dialThrough(proxy, server, reach);
   socket.setNoDelay(true);
   socket.setKeepAlive(true, 15_000);
-  return await secure(
-    tls.connect({
-      ...certificates,
-      socket,
-      host: server.host,
-      // An address is checked against the certificate's addresses; only names are sent as SNI.
-      ...(isIP(server.host) === 0 ? { servername: server.host } : {}),
-      minVersion: "TLSv1.2",
-      ALPNProtocols: [...files.alpn, "h2"],
-    }),
-    describe(server),
-    reach.deadline,
-  );
+  const secured = tls.connect({
+    ...certificates,
+    socket,
+    host: server.host,
+    // An address is checked against the certificate's addresses; only names are sent as SNI.
+    ...(isIP(server.host) === 0 ? { servername: server.host } : {}),
+    minVersion: "TLSv1.2",
+    ALPNProtocols: [...files.alpn, "h2"],
+  });
+  const where = describe(server);
+  await settle(secured, "secureConnect", where, reach.deadline);
+  if (secured.alpnProtocol) return secured;
+  secured.destroy();
+  throw new Error(`${where} offers no HTTP/2 (ALPN negotiated nothing); is this the proxy-server's agent port?`);
 }
 
 function proxyFor(server: { host: string; port: number }, env: ProxyEnvironment): URL | undefined {
@@ -171,13 +172,6 @@ async function dial(where: { host: string; port: number }, { resolver, deadline 
     lookup: (_host, _options, done) => done(null, found),
   });
   return await settle(socket, "connect", describe(where), deadline);
-}
-
-async function secure(socket: TLSSocket, where: string, deadline: AbortSignal): Promise<TLSSocket> {
-  await settle(socket, "secureConnect", where, deadline);
-  if (socket.alpnProtocol) return socket;
-  socket.destroy();
-  throw new Error(`${where} offers no HTTP/2 (ALPN negotiated nothing); is this the proxy-server's agent port?`);
 }
 
 /** Asks an HTTP proxy for a connection to the server. */

@@ -3,7 +3,7 @@ import { createSecureContext } from "node:tls";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { FollowedFiles, type FollowOptions } from "./followed-files.js";
-import { certificatesIn, holdsEncryptedKey, type PemCertificate, type PemKey, privateKeyIn } from "./pem.js";
+import { certificatesIn, holdsEncryptedKey, joinedPem, type PemCertificate, type PemKey, privateKeyIn } from "./pem.js";
 
 /** Which files belong together; an empty or missing path means that part is not used. */
 export interface CertificatePaths {
@@ -29,7 +29,7 @@ export function readCertificateSet(paths: CertificatePaths): CertificateSet {
   }
   const set = {
     ...(certFile === "" ? {} : readPair(certFile, keyFile)),
-    ...(caFile === "" ? {} : { ca: joined(readCertificates(caFile, "DB_CA_BUNDLE_EMPTY")) }),
+    ...(caFile === "" ? {} : { ca: joinedPem(readCertificates(caFile, "DB_CA_BUNDLE_EMPTY")) }),
   };
   try {
     // OpenSSL may refuse more, for example keys that are too short for its security level.
@@ -47,10 +47,8 @@ function readPair(certFile: string, keyFile: string): { cert: string; key: strin
     const what = `this private key does not belong to the certificate in ${certFile}`;
     throw fileError("DB_CERT_KEY_MISMATCH", keyFile, what);
   }
-  return { cert: joined(chain), key: pem };
+  return { cert: joinedPem(chain), key: pem };
 }
-
-const joined = (certificates: readonly PemCertificate[]): string => certificates.map(({ pem }) => pem).join("");
 
 function readCertificates(file: string, ifNone: ErrorCode): PemCertificate[] {
   const text = readText(file);

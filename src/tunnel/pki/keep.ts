@@ -6,7 +6,7 @@ import type { X509Certificate } from "node:crypto";
 import { type CertificateFacts, factsOf } from "./inspect/facts.js";
 import type { Authority, PemPair } from "./issue.js";
 import { createAuthority, extendAuthority, issueCertificate, loadAuthority } from "./issue.js";
-import { certificatesIn, isSignedBy, leafIn, type PemCertificate, privateKeyIn, readableCertificates } from "./pem.js";
+import { certificatesIn, isSignedBy, joinedPem, leafIn, privateKeyIn, readableCertificates } from "./pem.js";
 import type { LeafPlan, ProfileSet, SignerPlan } from "./profiles.js";
 import { CLIENT_AUTH, extendedKeyUsages, issueError, SERVER_AUTH } from "./request.js";
 
@@ -98,7 +98,7 @@ async function usableSigner(work: SignerWork, found: KeptSigner | undefined): Pr
     const trusted = readableCertificates(found?.certificatePem ?? "").filter(
       ({ certificate }) => Date.parse(certificate.validTo) > now.getTime(),
     );
-    return { ...made, certificatePem: made.certificatePem + joined(trusted) };
+    return { ...made, certificatePem: made.certificatePem + joinedPem(trusted) };
   }
   const end = Date.parse(leafIn(found.certificatePem).validTo);
   const lives = set.leaves.filter(({ signer }) => signer === plan.name).map(({ validForMs }) => validForMs);
@@ -106,7 +106,7 @@ async function usableSigner(work: SignerWork, found: KeptSigner | undefined): Pr
   report(`it ends ${new Date(end).toISOString()}; its key stays`);
   const longer = await extendAuthority(await loadAuthority(leading(found)), requestOf(set, plan, now));
   const others = readableCertificates(found.certificatePem).slice(1);
-  return { ...found, certificatePem: longer.certificatePem + joined(others) };
+  return { ...found, certificatePem: longer.certificatePem + joinedPem(others) };
 }
 
 async function rotated(work: SignerWork, signer: KeptSigner, step: RotationStep | undefined): Promise<KeptSigner> {
@@ -145,8 +145,6 @@ function bundlesOf({ bundles }: ProfileSet, signers: ReadonlyMap<string, KeptSig
 function leading({ certificatePem, privateKeyPem }: PemPair): PemPair {
   return { certificatePem: readableCertificates(certificatePem)[0]?.pem ?? certificatePem, privateKeyPem };
 }
-
-const joined = (certificates: readonly PemCertificate[]): string => certificates.map(({ pem }) => pem).join("");
 
 /** What all certificates of a set have in common. */
 export type CertificateForm = Pick<ProfileSet, "key" | "keyFormat" | "backdateMs">;

@@ -121,6 +121,9 @@ export function readableCertificates(text: string): PemCertificate[] {
   }
 }
 
+export const joinedPem = (certificates: readonly PemCertificate[]): string =>
+  certificates.map(({ pem }) => pem).join("");
+
 /** The first certificate, which is the leaf of a chain. Throws when there is none, or a block that holds something else. */
 export function leafIn(text: string): X509Certificate {
   const [leaf] = certificatesIn(text);

@@ -30,7 +30,7 @@ import {
   type SetFiles,
   validityOf,
 } from "./manifest.js";
-import { isSignedBy, readableCertificates } from "./pem.js";
+import { isSignedBy, joinedPem, readableCertificates } from "./pem.js";
 import { type LeafPlan, nodeAgent } from "./profiles.js";
 import { issueError } from "./request.js";
 import { writeError } from "./write-pki.js";
@@ -152,7 +152,7 @@ function trustIn(dir: string, manifest: PkiManifest, { signers, drop = false, no
         Date.parse(validTo) > now.getTime(),
     );
     for (const { certificate } of others) former.add(labelOf(certificate));
-    const wanted = [...present, ...(drop ? [] : others)].map(({ pem }) => pem).join("");
+    const wanted = joinedPem([...present, ...(drop ? [] : others)]);
     if (wanted !== onDisk) bundles.set(name, wanted);
   }
   return { bundles, former: [...former] };

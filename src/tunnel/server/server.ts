@@ -247,9 +247,9 @@ export class ProxyServer {
       segments: () => Object.entries(this.#counters),
       /** One entry per agent stream; streams of the same agent are added up. */
       agents: () =>
-        links().map(({ identity: { agentId }, tunnels, stream: { queuedBytes } }) => ({
-          ...{ agentId, tunnels: tunnels.size, queuedBytes },
-        })),
+        links().map(({ identity: { agentId }, tunnels, stream: { queuedBytes } }) => {
+          return { agentId, tunnels: tunnels.size, queuedBytes };
+        }),
       queuedBytes: () => board.budget.queuedBytes,
       /** The state of every agent's path; undefined without a watchdog. */
       paths: watchdog && (() => links().map((link) => watchdog.pathOf(link).state)),
