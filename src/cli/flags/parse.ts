@@ -13,93 +13,67 @@ export interface ParsedArguments<F extends Flags> {
   readonly warnings: readonly string[];
 }
 
-/** Flags and other words may be mixed; `--` ends the flags. */
-export function parseFlags<F extends Flags>(flags: F, argv: readonly string[]): ParsedArguments<F> {
-  const parser = new Parser(flags, argv);
-  parser.parse();
-  const values = Object.entries(flags).map(([name, { value }]) => [
-    propertyOf(name),
-    parser.read.has(name) ? parser.read.get(name) : value,
-  ]);
-  return {
-    values: Object.fromEntries(values),
-    given: new Set(parser.read.keys()),
-    words: parser.words,
-    warnings: [...parser.warnings],
-  };
-}
-
 type NamedFlag = readonly [name: string, flag: Flag<unknown>];
 
-class Parser {
-  readonly read = new Map<string, unknown>();
-  readonly words: string[] = [];
-  readonly warnings = new Set<string>();
-  readonly #byName = new Map<string, NamedFlag>();
-  readonly #byShorthand = new Map<string, NamedFlag>();
-  readonly #waiting: string[];
+/** Flags and other words may be mixed; `--` ends the flags. */
+export function parseFlags<F extends Flags>(flags: F, argv: readonly string[]): ParsedArguments<F> {
+  const named = Object.entries(flags);
+  const byName = new Map<string, NamedFlag>(named.map((flag) => [flag[0], flag]));
+  for (const flag of named) if (flag[1].alias !== undefined) byName.set(flag[1].alias, flag);
+  const byShorthand = new Map<string | undefined, NamedFlag>(named.map((flag) => [flag[1].shorthand, flag]));
+  const read = new Map<string, unknown>();
+  const words: string[] = [];
+  const warnings = new Set<string>();
+  const waiting = [...argv];
 
-  constructor(flags: Flags, argv: readonly string[]) {
-    this.#waiting = [...argv];
-    for (const named of Object.entries(flags)) {
-      const [name, { alias, shorthand }] = named;
-      this.#byName.set(name, named);
-      if (alias !== undefined) this.#byName.set(alias, named);
-      if (shorthand !== undefined) this.#byShorthand.set(shorthand, named);
+  const assign = ([name, { deprecated, kind, shorthand }]: NamedFlag, given: string): void => {
+    try {
+      read.set(name, kind.read(given, read.get(name)));
+    } catch (error) {
+      const shown = shorthand ? `-${shorthand}, --${name}` : `--${name}`;
+      throw refused(`invalid argument ${quote(given)} for ${quote(shown)} flag: ${messageOf(error)}`);
     }
-  }
+    if (deprecated) warnings.add(`Flag --${name} has been deprecated, ${deprecated}`);
+  };
 
-  parse(): void {
-    for (let argument = this.#waiting.shift(); argument !== undefined; argument = this.#waiting.shift()) {
-      if (argument === "--") {
-        this.words.push(...this.#waiting);
-        return;
-      }
-      if (argument.startsWith("--")) this.#parseLong(argument);
-      else if (argument.startsWith("-") && argument !== "-") this.#parseShort(argument);
-      else this.words.push(argument);
-    }
-  }
-
-  #parseLong(argument: string): void {
+  const parseLong = (argument: string): void => {
     if (/^--[-=]/.test(argument)) throw refused(`bad flag syntax: ${argument}`);
     const [, name = "", value] = /^--([^=]*)(?:=(.*))?$/s.exec(argument) ?? [];
-    const named = this.#byName.get(name);
-    if (!named) throw new DrawbridgeError("DB_FLAG_UNKNOWN", `unknown flag: --${name}`);
-    const given = value ?? named[1].kind.withoutValue ?? this.#waiting.shift();
+    const flag = byName.get(name);
+    if (!flag) throw new DrawbridgeError("DB_FLAG_UNKNOWN", `unknown flag: --${name}`);
+    const given = value ?? flag[1].kind.withoutValue ?? waiting.shift();
     if (given === undefined) throw refused(`flag needs an argument: --${name}`);
-    this.#assign(named, given);
-  }
+    assign(flag, given);
+  };
 
   /** `-v4`, `-v 4`, `-v=4`, and boolean letters in a row. */
-  #parseShort(argument: string): void {
+  const parseShort = (argument: string): void => {
     for (let letters = argument.slice(1); letters !== ""; ) {
-      const named = this.#byShorthand.get(letters[0] ?? "");
-      if (!named) {
+      const flag = byShorthand.get(letters[0]);
+      if (!flag) {
         throw new DrawbridgeError("DB_FLAG_UNKNOWN", `unknown shorthand flag: '${letters[0]}' in -${letters}`);
       }
-      const { withoutValue } = named[1].kind;
+      const { withoutValue } = flag[1].kind;
       let given: string | undefined;
       let rest = "";
       if (letters.length > 2 && letters[1] === "=") given = letters.slice(2);
       else if (withoutValue !== undefined) [given, rest] = [withoutValue, letters.slice(1)];
       else if (letters.length > 1) given = letters.slice(1);
-      else given = this.#waiting.shift();
+      else given = waiting.shift();
       if (given === undefined) throw refused(`flag needs an argument: '${letters[0]}' in -${letters}`);
-      this.#assign(named, given);
+      assign(flag, given);
       letters = rest;
     }
-  }
+  };
 
-  #assign([name, { deprecated, kind, shorthand }]: NamedFlag, given: string): void {
-    try {
-      this.read.set(name, kind.read(given, this.read.get(name)));
-    } catch (error) {
-      const shown = shorthand ? `-${shorthand}, --${name}` : `--${name}`;
-      throw refused(`invalid argument ${quote(given)} for ${quote(shown)} flag: ${messageOf(error)}`);
-    }
-    if (deprecated) this.warnings.add(`Flag --${name} has been deprecated, ${deprecated}`);
+  for (let argument = waiting.shift(); argument !== undefined; argument = waiting.shift()) {
+    if (argument === "--") words.push(...waiting.splice(0));
+    else if (argument.startsWith("--")) parseLong(argument);
+    else if (argument.startsWith("-") && argument !== "-") parseShort(argument);
+    else words.push(argument);
   }
+  const values = named.map(([name, { value }]) => [propertyOf(name), read.has(name) ? read.get(name) : value]);
+  return { values: Object.fromEntries(values), given: new Set(read.keys()), words, warnings: [...warnings] };
 }
 
 /** The command was called wrongly; the sentence says how. */
