@@ -1,18 +1,12 @@
 /** Flags that several long-running processes share: admin port, logs, memory limits, flight recorder. */
 import { statSync } from "node:fs";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import type { LoggerOptions } from "../../base/log/log.js";
 import type { MemoryLimits } from "../../tunnel/connection/budget.js";
 import { type Flag, type Flags, inGroup, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 
-/** Verbosity and format of a process' log. */
-export interface LoggingOptions {
-  /** klog's --v. */
-  readonly verbosity: number;
-  readonly format: "text" | "json";
-}
-
-export function loggingOf(flags: { readonly v: number; readonly logFormat: "text" | "json" }): LoggingOptions {
+export function loggingOf(flags: { readonly v: number; readonly logFormat: "text" | "json" }): LoggerOptions {
   return { verbosity: flags.v, format: flags.logFormat };
 }
 
@@ -94,7 +88,7 @@ export function adminAccessOf({ adminTokenFile, adminCertFile, adminKeyFile }: V
   return { tokenFile: adminTokenFile, ...(adminCertFile === "" ? {} : { tls }) };
 }
 
-export const logFormatFlag = (value: LoggingOptions["format"]) => ({
+export const logFormatFlag = (value: LoggerOptions["format"]) => ({
   "log-format": oneOf(["text", "json"], "Format of log lines.", value),
 });
 

@@ -3,7 +3,7 @@
 import { pause, systemClock } from "../../base/clock.js";
 import { messageOf } from "../../base/errors/error.js";
 import { startAgentHealth } from "../../base/health.js";
-import { Logger } from "../../base/log/log.js";
+import { Logger, type LoggerOptions } from "../../base/log/log.js";
 import { nextSignal } from "../../base/signals.js";
 import type { KubeAccess } from "../../cluster/kube/open.js";
 import type { LeaseCount } from "../../cluster/membership/lease-count.js";
@@ -16,7 +16,6 @@ import type { AgentConfig } from "../../tunnel/agent/config.js";
 import { leaseListed, leaseWatched, listening, note } from "../../tunnel/events/channels.js";
 import { readCertificateSet } from "../../tunnel/pki/certificate-set.js";
 import { VERSION } from "../framework/define.js";
-import type { LoggingOptions } from "./process-flags.js";
 import { openAdmin } from "./role-process.js";
 
 export interface AgentProcessConfig extends AgentConfig {
@@ -26,7 +25,7 @@ export interface AgentProcessConfig extends AgentConfig {
 }
 
 /** Resolves to the exit code when the process should end. */
-export async function runAgent(config: AgentProcessConfig, logging: LoggingOptions): Promise<number> {
+export async function runAgent(config: AgentProcessConfig, logging: LoggerOptions): Promise<number> {
   // Later attempts read the files again; a mistake that is there from the start is reported at once.
   readCertificateSet(config.tls);
   let leases: LeaseCount | undefined;

@@ -2,7 +2,7 @@
 
 import { systemClock } from "../../base/clock.js";
 import { startServerHealth } from "../../base/health.js";
-import { Logger } from "../../base/log/log.js";
+import { Logger, type LoggerOptions } from "../../base/log/log.js";
 import type { KubeAccess } from "../../cluster/kube/open.js";
 import { logEvents } from "../../insight/observe/log-events.js";
 import { serverMetrics } from "../../insight/observe/metrics/server-metrics.js";
@@ -11,7 +11,6 @@ import { ObservedServer } from "../../insight/observe/roles/server.js";
 import { leaseDeleted, leaseListed, leasesCulled, listening, note } from "../../tunnel/events/channels.js";
 import type { ServerConfig } from "../../tunnel/server/config.js";
 import { ProxyServer, type ServerParts } from "../../tunnel/server/server.js";
-import type { LoggingOptions } from "./process-flags.js";
 import { openAdmin, untilEnded } from "./role-process.js";
 
 export interface ServerProcessConfig extends ServerConfig {
@@ -21,7 +20,7 @@ export interface ServerProcessConfig extends ServerConfig {
 }
 
 /** Resolves to the exit code when the process should end. */
-export async function runServer(config: ServerProcessConfig, logging: LoggingOptions): Promise<number> {
+export async function runServer(config: ServerProcessConfig, logging: LoggerOptions): Promise<number> {
   const api = config.leases === undefined ? undefined : await openApi(config);
   const server = new ProxyServer(config, await loadParts(config));
   const logger = new Logger(logging);

@@ -2,7 +2,7 @@
 
 import { startHealth } from "../../base/health.js";
 import { type Endpoint, type Route, sendText } from "../../base/http.js";
-import { Logger } from "../../base/log/log.js";
+import { Logger, type LoggerOptions } from "../../base/log/log.js";
 import { openServiceAddresses } from "../../cluster/kube/service-addresses.js";
 import { logEvents } from "../../insight/observe/log-events.js";
 import { ObservedSidecar } from "../../insight/observe/roles/sidecar.js";
@@ -12,7 +12,6 @@ import type { SidecarConfig } from "../../tunnel/sidecar/config.js";
 import { logSidecar } from "../../tunnel/sidecar/log.js";
 import { sidecarMetrics } from "../../tunnel/sidecar/metrics.js";
 import { Sidecar } from "../../tunnel/sidecar/sidecar.js";
-import type { LoggingOptions } from "./process-flags.js";
 import { type AdminEndpoint, openAdmin, untilEnded } from "./role-process.js";
 
 export interface SidecarProcessConfig extends SidecarConfig {
@@ -25,7 +24,7 @@ export interface SidecarProcessConfig extends SidecarConfig {
 }
 
 /** Resolves to the exit code when the process should end. */
-export async function runSidecar(config: SidecarProcessConfig, logging: LoggingOptions): Promise<number> {
+export async function runSidecar(config: SidecarProcessConfig, logging: LoggerOptions): Promise<number> {
   checkCertificates(config);
   const sidecar = new Sidecar(config, openServiceAddresses);
   const logger = new Logger(logging);

@@ -45,7 +45,7 @@ const MAX_BODY_BYTES = 500;
 export async function secureProxy(
   stream: Duplex,
   proxy: HttpProxy,
-  trust: ProxyTrust,
+  trust: () => SecureContext,
   stop: AbortSignal,
 ): Promise<Duplex> {
   if (!proxy.secure) return stream;
@@ -54,7 +54,7 @@ export async function secureProxy(
   try {
     const secured = tls.connect({
       socket: stream,
-      secureContext: trust.context(),
+      secureContext: trust(),
       host: proxy.host,
       ...(isIP(proxy.host) === 0 ? { servername: proxy.host } : {}),
       ALPNProtocols: ["http/1.1"],
@@ -118,31 +118,23 @@ const FILES = [
 /** HyperShift mounts a cluster's additional authorities into the second. */
 const FOLDERS = ["/etc/ssl/certs", "/etc/pki/tls/certs"];
 
-export class ProxyTrust {
-  readonly #bundleFile: string;
-  #context: { readonly stamp: string; readonly value: SecureContext } | undefined;
-
-  constructor(bundleFile: string) {
-    this.#bundleFile = bundleFile;
-  }
-
-  /** Made again when the bundle was replaced. Throws a DrawbridgeError that names the file when it cannot be used. */
-  context(): SecureContext {
-    const stamp = this.#stamp();
-    if (this.#context?.stamp !== stamp) {
-      const { ca } = this.#bundleFile === "" ? {} : readCertificateSet({ caFile: this.#bundleFile });
+/**
+ * Gives the context for TLS to proxies, made again when the bundle was replaced. Throws a DrawbridgeError that names the
+ * file when it cannot be used.
+ */
+export function proxyTrust(bundleFile: string): () => SecureContext {
+  let made: { readonly stamp: string; readonly context: SecureContext } | undefined;
+  return () => {
+    const found = bundleFile === "" ? undefined : statSync(bundleFile, { throwIfNoEntry: false });
+    const stamp = found === undefined ? "none" : `${found.ino} ${found.size} ${found.mtimeMs}`;
+    if (made?.stamp !== stamp) {
+      const { ca = "" } = bundleFile === "" ? {} : readCertificateSet({ caFile: bundleFile });
       // OpenSSL passes over what it cannot read, so one broken file takes no trust away from the others.
-      const all = new Set([...rootCertificates, ...systemCertificates(), ...certificateTexts(ca ?? "")]);
-      this.#context = { stamp, value: createSecureContext({ ca: [...all], minVersion: "TLSv1.2" }) };
+      const all = new Set([...rootCertificates, ...systemCertificates(), ...certificateTexts(ca)]);
+      made = { stamp, context: createSecureContext({ ca: [...all], minVersion: "TLSv1.2" }) };
     }
-    return this.#context.value;
-  }
-
-  #stamp(): string {
-    if (this.#bundleFile === "") return "";
-    const found = statSync(this.#bundleFile, { throwIfNoEntry: false });
-    return found === undefined ? "missing" : `${found.ino} ${found.size} ${found.mtimeMs}`;
-  }
+    return made.context;
+  };
 }
 
 function systemCertificates(env = process.env): string[] {

@@ -16,7 +16,7 @@ import { addressOf, directError, proxyError, RouteError, type Target, tunnelErro
 import { FailoverDialer, frontendDialerOf } from "./frontends.js";
 import { LoopGuard } from "./loop-guard.js";
 import { ANSWER_LIFE, AnswerCache, FallbackState, NameResolver, queryLocally } from "./name-resolution.js";
-import { connectThroughProxy, type HttpProxy, ProxyTrust, parseProxyUrl, secureProxy } from "./proxies.js";
+import { connectThroughProxy, type HttpProxy, parseProxyUrl, proxyTrust, secureProxy } from "./proxies.js";
 
 /** Which route a connection took. */
 export type RouteKind = "tunnel" | "customer-proxy" | "direct" | "fallback";
@@ -76,7 +76,7 @@ export class TunnelRouter {
   readonly #dns: ClusterDnsAddress;
   readonly #tunnels: FailoverDialer;
   readonly #guard: LoopGuard;
-  readonly #trust: ProxyTrust;
+  readonly #trust: ReturnType<typeof proxyTrust>;
   readonly #fallback: FallbackState | undefined;
   readonly #local: AnswerCache;
   readonly #names: NameResolver;
@@ -101,8 +101,8 @@ export class TunnelRouter {
     // Without the bypass nothing uses it: a variable that is meant for the programs beside us does no harm then.
     this.#networkProxy = config.cloudBypass ? parseProxyUrl(config.network.httpsProxy, "HTTPS_PROXY") : undefined;
     this.#bypassesNetworkProxy = noProxyRules(config.network.noProxy);
-    this.#trust = new ProxyTrust(config.proxyTrustBundle);
-    if (config.proxyTrustBundle !== "") this.#trust.context();
+    this.#trust = proxyTrust(config.proxyTrustBundle);
+    if (config.proxyTrustBundle !== "") this.#trust();
 
     const dialers = parts.dialer === undefined ? frontends.map(frontendDialerOf) : [parts.dialer];
     this.#tunnels = new FailoverDialer(dialers, config.dialTimeoutMs, now);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { makePki } from "../../../../test/support/processes/certs.js";
 import { Scope } from "../../../../test/support/processes/scope.js";
-import { ProxyTrust } from "./proxies.js";
+import { proxyTrust } from "./proxies.js";
 
 const scope = new Scope();
 afterEach(() => scope.close());
@@ -14,19 +14,19 @@ describe("the trust bundle for proxies", () => {
     const pki = makePki(dir);
     const bundle = join(dir, "bundle.pem");
     copyFileSync(pki.webhook.ca, bundle);
-    const trust = new ProxyTrust(bundle);
-    const first = trust.context();
-    expect(trust.context()).toBe(first);
+    const trust = proxyTrust(bundle);
+    const first = trust();
+    expect(trust()).toBe(first);
     rmSync(bundle);
     copyFileSync(pki.frontend.ca, bundle);
-    expect(trust.context()).not.toBe(first);
+    expect(trust()).not.toBe(first);
   });
 
   test("is refused by name when it is missing or holds no certificate", () => {
     const bundle = join(scope.tempDir(), "bundle.pem");
-    const trust = new ProxyTrust(bundle);
-    expect(() => trust.context()).toThrow(expect.objectContaining({ code: "DB_CERT_MISSING" }));
+    const trust = proxyTrust(bundle);
+    expect(() => trust()).toThrow(expect.objectContaining({ code: "DB_CERT_MISSING" }));
     writeFileSync(bundle, "nothing");
-    expect(() => trust.context()).toThrow(expect.objectContaining({ code: "DB_CERT_NOT_PEM" }));
+    expect(() => trust()).toThrow(expect.objectContaining({ code: "DB_CERT_NOT_PEM" }));
   });
 });
