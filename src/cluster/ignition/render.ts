@@ -131,27 +131,21 @@ export function emit(config: Config, minor: Minor = USUAL_MINOR): Fields {
   return result;
 }
 
-function emitted(fields: Fields, shape: Shape, minor: Minor, path: JsonPath): Fields {
+/** Objects that say nothing are left out. */
+function emitted(fields: Fields, shape: Shape, minor: Minor, above: JsonPath): Fields {
   const result: Record<string, unknown> = {};
-  for (const field of shape.fields) {
-    const value = emittedField(fields[field.name], field, minor, [...path, field.name]);
+  for (const { name, since, type } of shape.fields) {
+    const path = [...above, name];
+    let value = fields[name];
     if (value === undefined) continue;
-    if (field.since > minor)
-      throw inexpressible([...path, field.name], minor, `it came with spec ${versionOf(field.since)}`);
-    result[field.name] = value;
+    if (type.kind === "object") value = emitted(value as Fields, type.shape, minor, path);
+    if (type.kind === "object" && Object.keys(value as Fields).length === 0) continue;
+    if (type.kind === "objects")
+      value = (value as readonly Fields[]).map((entry, index) => emitted(entry, type.shape, minor, [...path, index]));
+    if (since > minor) throw inexpressible(path, minor, `it came with spec ${versionOf(since)}`);
+    result[name] = value;
   }
   return result;
-}
-
-/** Objects that say nothing are left out. */
-function emittedField(value: unknown, { type }: Field, minor: Minor, path: JsonPath): unknown {
-  if (value === undefined) return undefined;
-  if (type.kind === "object") {
-    const inner = emitted(value as Fields, type.shape, minor, path);
-    return Object.keys(inner).length === 0 ? undefined : inner;
-  }
-  if (type.kind !== "objects") return value;
-  return (value as readonly Fields[]).map((entry, index) => emitted(entry, type.shape, minor, [...path, index]));
 }
 
 function inexpressible(path: JsonPath, minor: Minor, why: string): DrawbridgeError {

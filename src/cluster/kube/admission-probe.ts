@@ -18,12 +18,12 @@ export interface AdmissionProbe {
   readonly namespace: string;
 }
 
-interface ProbedWebhook {
-  readonly name: string;
-  readonly clientConfig: object;
-  readonly timeoutSeconds: number;
-  readonly namespaceSelector?: object;
-}
+type ProbedWebhook = Readonly<{
+  name: string;
+  clientConfig: object;
+  timeoutSeconds: number;
+  namespaceSelector?: object;
+}>;
 
 /** The kube-apiserver calls the webhooks in this order. */
 export function probeConfiguration(

@@ -35,9 +35,7 @@ export interface ListOptions extends RequestOptions {
   readonly resourceVersion?: string;
 }
 
-export interface KubeWatchOptions {
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
+export interface KubeWatchOptions extends Pick<ListOptions, "labelSelector" | "fieldSelector"> {
   readonly resourceVersion: string;
   readonly signal: AbortSignal;
   /** The watch ends when nothing, not even a bookmark, arrives for this long. Default 150 s; bookmarks come every minute. */

@@ -11,11 +11,8 @@ export interface ServedApi {
   /** An IP address, a name or a prefix. */
   readonly address: string;
   /** Undefined where another program registers the API. */
-  readonly registration: Registration | undefined;
+  readonly registration: ReturnType<typeof registrationOf> | undefined;
 }
-
-/** How the hosted cluster finds an API: a Service without pods, and APIServices that lead to it. */
-export type Registration = ReturnType<typeof registrationOf>;
 
 /** `kind` is that of the server's image; files are named from `directory`. */
 export function aggregatedApisOf(
@@ -59,6 +56,7 @@ function checkPlain(fields: DocumentFields, entry: string, kind: string): void {
     );
 }
 
+/** How the hosted cluster finds an API: a Service without pods, and APIServices that lead to it. */
 function registrationOf(entry: DocumentFields, directory: string) {
   const name = entry.text("name") ?? "";
   if (!isLabel(name) || !/^[a-z]/.test(name))

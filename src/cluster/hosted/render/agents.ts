@@ -155,15 +155,14 @@ function affinity(model: HostedModel) {
     preference: { matchExpressions: [{ key, operator: "In", values: [value] }] },
   }));
   const controlPlane = near({ [hypershift.hostedControlPlane]: model.namespace }, host);
-  const others = [near(selector, zone), near(selector, host)];
+  const preferred = [{ weight: 100, podAffinityTerm: controlPlane }];
+  const required = [near(selector, zone), near(selector, host)];
   return {
     nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: nodes },
-    podAffinity: {
-      preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: controlPlane }],
-    },
-    ...(model.controlPlaneAgents.replicas > 1
-      ? { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: others } }
-      : {}),
+    podAffinity: { preferredDuringSchedulingIgnoredDuringExecution: preferred },
+    ...(model.controlPlaneAgents.replicas > 1 && {
+      podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required },
+    }),
   };
 }
 

@@ -1,7 +1,6 @@
 /** Services, Routes and network policies by which callers and agents reach the servers, and APIs of the control plane. */
 import { isIP } from "node:net";
 import { tcpPort } from "../../kube/builders.js";
-import type { Registration, ServedApi } from "../config/aggregated-apis.js";
 import type { HostedModel } from "../model/model.js";
 import { API_NAMESPACE, hostedPorts, hypershift, names } from "../model/names.js";
 import { own, type RenderedObject } from "./manifest.js";
@@ -84,30 +83,25 @@ function policy(model: HostedModel, name: string, ingress: readonly object[]): R
 
 const API_PORT = 443;
 
-/** How the hosted cluster finds APIs that its control plane serves: by an address that only the tunnel leads to. */
+/**
+ * How the hosted cluster finds APIs that its control plane serves: by an address that only the tunnel leads to. The Service
+ * has no selector: no pod of this cluster is behind it.
+ */
 export function aggregatedApiObjects(model: HostedModel): RenderedObject[] {
-  return model.aggregatedApis.flatMap(({ address, registration }: ServedApi) =>
-    registration === undefined
-      ? []
-      : [...serviceAt(model, registration.name, address), ...apiServices(model, registration)],
-  );
-}
-
-/** Without a selector: no pod of this cluster is behind it. */
-function serviceAt(model: HostedModel, name: string, address: string): RenderedObject[] {
-  const place = { name, namespace: API_NAMESPACE };
-  const https = { name: "https", protocol: "TCP", port: API_PORT };
-  return [
-    own(model, "hosted", "Service", place, { spec: { ports: [{ ...https, targetPort: API_PORT }] } }),
-    // The cluster makes EndpointSlices of it, which is what newer kube-apiservers read.
-    own(model, "hosted", "Endpoints", place, { subsets: [{ addresses: [{ ip: address }], ports: [https] }] }),
-  ];
-}
-
-function apiServices(model: HostedModel, { name, served, caBundle, ...priorities }: Registration): RenderedObject[] {
-  const service = { name, namespace: API_NAMESPACE, port: API_PORT };
-  const common = { ...priorities, caBundle: Buffer.from(caBundle).toString("base64"), service };
-  return served.map(({ group, version }) =>
-    own(model, "hosted", "APIService", { name: `${version}.${group}` }, { spec: { group, version, ...common } }),
-  );
+  return model.aggregatedApis.flatMap(({ address, registration }) => {
+    if (registration === undefined) return [];
+    const { name, served, caBundle, ...priorities } = registration;
+    const place = { name, namespace: API_NAMESPACE };
+    const https = { name: "https", protocol: "TCP", port: API_PORT };
+    const service = { ...place, port: API_PORT };
+    const common = { ...priorities, caBundle: Buffer.from(caBundle).toString("base64"), service };
+    return [
+      own(model, "hosted", "Service", place, { spec: { ports: [{ ...https, targetPort: API_PORT }] } }),
+      // The cluster makes EndpointSlices of it, which is what newer kube-apiservers read.
+      own(model, "hosted", "Endpoints", place, { subsets: [{ addresses: [{ ip: address }], ports: [https] }] }),
+      ...served.map(({ group, version }) =>
+        own(model, "hosted", "APIService", { name: `${version}.${group}` }, { spec: { group, version, ...common } }),
+      ),
+    ];
+  });
 }

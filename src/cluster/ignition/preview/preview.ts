@@ -10,10 +10,6 @@ import { secretIn, shownHeader, shownSource, withoutSecrets } from "./secrets.js
 
 type Preview = ReturnType<typeof preview>;
 type PreviewEntry = ReturnType<typeof entryOf>;
-type PreviewUnit = ReturnType<typeof unitOf>;
-type PreviewUser = Preview["users"][number];
-/** Another config that this one names. */
-type ConfigReference = ReturnType<typeof reference>;
 
 export function preview(config: Config) {
   const { ignition, storage, systemd, passwd, kernelArguments } = config;
@@ -24,7 +20,7 @@ export function preview(config: Config) {
       ...merge.map((resource) => reference("merge", resource)),
     ],
     authorities: (ignition.security?.tls?.certificateAuthorities ?? []).map((ca) => shownContent(ca, "authority")),
-    ...(ignition.proxy && { proxy: proxyOf(ignition.proxy) }),
+    ...(ignition.proxy && { proxy: Object.fromEntries(Object.entries(ignition.proxy).map(shownProxy)) }),
     entries: entriesOf(config),
     units: (systemd?.units ?? []).map(unitOf),
     users: (passwd?.users ?? []).map(({ name, sshAuthorizedKeys = [], groups = [], passwordHash }) => ({
@@ -53,13 +49,10 @@ function reference(use: "replace" | "merge", { source = "", httpHeaders = [] }: 
   return { use, source: shownSource(source), headers: Object.fromEntries(headers) };
 }
 
-function proxyOf({ httpProxy, httpsProxy, noProxy }: NonNullable<Config["ignition"]["proxy"]>): Record<string, string> {
-  return {
-    ...(httpProxy && { httpProxy: shownSource(httpProxy) }),
-    ...(httpsProxy && { httpsProxy: shownSource(httpsProxy) }),
-    ...(noProxy && { noProxy: noProxy.join(",") }),
-  };
-}
+const shownProxy = ([name, value]: [string, string | readonly string[]]): [name: string, shown: string] => [
+  name,
+  typeof value === "string" ? shownSource(value) : value.join(","),
+];
 
 function entriesOf({ storage }: Config) {
   const { files = [], directories = [], links = [] } = storage ?? {};
@@ -166,16 +159,29 @@ function readable(pem: string): Certificate[] {
 /** A preview as text. */
 export function showPreview(preview: Preview, now: Date): string {
   const { references, authorities, proxy, entries, units, users, groups, kernelArguments, devices } = preview;
+  const unitRows = units.map(({ name, state, size, dropins }) => {
+    const parts = dropins.length === 0 ? "" : `drop-ins: ${dropins.join(", ")}`;
+    return [name, state, size === undefined ? "" : bytesText(size), parts];
+  });
   return [
-    section("Fetches", references, referenceText),
+    section("Fetches", references, ({ use, source, headers }) => {
+      const names = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+      return `${use} ${source}${names.length === 0 ? "" : ` with ${names.join(", ")}`}`;
+    }),
     section("Proxy", Object.entries(proxy ?? {}), ([name, value]) => `${name} ${value}`),
     section(
       "Authorities",
-      authorities.flatMap((content) => authorityLines(content, now)),
+      authorities.flatMap(
+        (content) => content.certificates?.map((one) => certificateText(one, now)) ?? contentText(content),
+      ),
     ),
     entries.length === 0 ? "" : `Files\n${treeText(entries, now)}\n`,
-    section("Units", table(units.map(unitRow)).split("\n").slice(0, -1)),
-    section("Users", users, userText),
+    section("Units", table(unitRows).split("\n").slice(0, -1)),
+    section("Users", users, ({ name, keys, groups: of, hasPassword }) =>
+      [`${name}: ${keys} ssh keys`, hasPassword && "password set (hidden)", of.length > 0 && `groups ${of.join(", ")}`]
+        .filter((fact) => fact !== false)
+        .join("; "),
+    ),
     section("Groups", groups),
     section("Kernel arguments", kernelArguments),
     section("Devices", devices),
@@ -191,24 +197,11 @@ function section<T>(title: string, items: readonly T[], text: (item: T) => strin
 /** Names and contents in a payload come from others; they must not steer a terminal. */
 export const oneLine = (text: string): string => text.replaceAll("\t", "    ").replace(/[\p{Cc}\p{Cf}]/gu, "?");
 
-function referenceText({ use, source, headers }: ConfigReference): string {
-  const names = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  return `${use} ${source}${names.length === 0 ? "" : ` with ${names.join(", ")}`}`;
-}
-
-function authorityLines(content: ShownContent, now: Date): string[] {
-  const { certificates = [] } = content;
-  return certificates.length === 0 ? [contentText(content)] : certificates.map((one) => certificateText(one, now));
-}
-
 function treeText(entries: readonly PreviewEntry[], now: Date): string {
   const lines = treeLines(entries);
   // A payload can hold more lines than a call takes arguments.
-  const width = Math.min(
-    60,
-    lines.reduce((widest, { name }) => Math.max(widest, name.length), 0),
-  );
-  return lines.flatMap((line) => lineText(line, width, now)).join("\n");
+  const widest = lines.reduce((width, { name }) => Math.max(width, name.length), 0);
+  return lines.flatMap((line) => lineText(line, Math.min(60, widest), now)).join("\n");
 }
 
 function lineText({ name, entry, below }: TreeLine, width: number, now: Date): string[] {
@@ -244,17 +237,6 @@ function certificateText({ subject, notAfter }: Certificate, now: Date): string 
   const left = notAfter.getTime() - now.getTime();
   const state = left <= 0 ? `EXPIRED ${roughDuration(-left)} ago` : `ends in ${roughDuration(left)}`;
   return `certificate ${subject || "without subject"}, ${state} (${notAfter.toISOString().slice(0, 10)})`;
-}
-
-function unitRow({ name, state, size, dropins }: PreviewUnit): string[] {
-  const parts = dropins.length === 0 ? "" : `drop-ins: ${dropins.join(", ")}`;
-  return [name, state, size === undefined ? "" : bytesText(size), parts];
-}
-
-function userText({ name, keys, groups, hasPassword }: PreviewUser): string {
-  const facts = [`${keys} ssh keys`, ...(hasPassword ? ["password set (hidden)"] : [])];
-  if (groups.length > 0) facts.push(`groups ${groups.join(", ")}`);
-  return `${name}: ${facts.join("; ")}`;
 }
 
 /** Folders that only lead to something have no entry. */
