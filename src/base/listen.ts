@@ -85,7 +85,8 @@ export async function listenOnSocketFile(
 ): Promise<() => void> {
   const { path } = file;
   refuseOther(path, file.replace);
-  const folder = makeFolder(what, path);
+  refuseTooLong(path, path);
+  const folder = orListenError(what, path, () => mkdtempSync(`${dirname(path)}/.`));
   try {
     // By the same name where that fits: tools that list sockets show the name under which one was made.
     const named = join(folder, basename(path));
@@ -95,7 +96,7 @@ export async function listenOnSocketFile(
     chmodSync(made, file.fileMode);
     if (file.owner !== undefined) chownSync(made, file.owner.uid, file.owner.gid);
     const { dev, ino } = lstatSync(made, { bigint: true });
-    moveTo(path, made, what, file.replace);
+    orListenError(what, path, () => (file.replace ? renameSync : linkSync)(made, path));
     let isThere = true;
     return () => {
       // Once: when the socket is closed its number may go to another.
@@ -112,19 +113,9 @@ export async function listenOnSocketFile(
   }
 }
 
-function moveTo(path: string, made: string, what: string, replace: boolean): void {
+function orListenError<T>(what: string, path: string, run: () => T): T {
   try {
-    if (replace) renameSync(made, path);
-    else linkSync(made, path);
-  } catch (reason) {
-    throw listenError(what, path, reason);
-  }
-}
-
-function makeFolder(what: string, path: string): string {
-  refuseTooLong(path, path);
-  try {
-    return mkdtempSync(`${dirname(path)}/.`);
+    return run();
   } catch (reason) {
     throw listenError(what, path, reason);
   }

@@ -46,7 +46,13 @@ export async function writePki(dir: string, issued: IssuedPki, options: WriteOpt
   const target = await realpath(dir).catch(() => resolve(dir));
   const present = await listing(target);
   const before = await readPkiManifest(target);
-  if (present.length > 0) refuseToOverwrite(target, before, options);
+  if (present.length > 0 && before === undefined) {
+    const message = `${target} holds files but no ${MANIFEST_FILE}, so they are not drawbridge's to replace.`;
+    throw new DrawbridgeError("DB_PKI_EXISTS", message);
+  }
+  if (before !== undefined && !options.replace) {
+    throw new DrawbridgeError("DB_PKI_EXISTS", `${target} already holds certificates, made ${before.madeAt}.`);
+  }
   const signerKeys = options.keepSignerKeys ?? false;
   const manifest = { ...issued.manifest, signerKeysKept: signerKeys };
   const strangers = before === undefined ? [] : present.filter((name) => !filesOf(before).includes(name));
@@ -78,18 +84,6 @@ async function listing(dir: string): Promise<string[]> {
   } catch (reason) {
     if ((reason as NodeJS.ErrnoException).code === "ENOENT") return [];
     throw writeError(dir, reason);
-  }
-}
-
-function refuseToOverwrite(dir: string, before: PkiManifest | undefined, { replace = false }: WriteOptions): void {
-  if (before === undefined) {
-    throw new DrawbridgeError(
-      "DB_PKI_EXISTS",
-      `${dir} holds files but no ${MANIFEST_FILE}, so they are not drawbridge's to replace.`,
-    );
-  }
-  if (!replace) {
-    throw new DrawbridgeError("DB_PKI_EXISTS", `${dir} already holds certificates, made ${before.madeAt}.`);
   }
 }
 

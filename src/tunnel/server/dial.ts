@@ -76,13 +76,8 @@ export class Dial {
   }
 
   get asked(): DialFacts {
-    return {
-      id: this.id,
-      address: this.address,
-      frontend: this.caller.frontend,
-      askedAt: this.startedAt,
-      dialledAt: this.dialledAt,
-    };
+    const { id, address, startedAt: askedAt, dialledAt } = this;
+    return { id, address, frontend: this.caller.frontend, askedAt, dialledAt };
   }
 
   /** The caller hung up, or said it no longer wants it. */
