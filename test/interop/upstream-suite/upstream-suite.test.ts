@@ -25,10 +25,11 @@ const canRun = (await requireNamespaces()) && suite !== undefined && theirAgent 
 const RACY: readonly string[] = ["TestProxyHandle_TunnelContextCancelled_GRPC"];
 const TRIES = 8;
 
-async function runWith(agent: string, label: string): Promise<Report> {
+/** Upstream's own agent gets further tries in every test: a busy machine makes more of them racy. */
+async function runWith(agent: string, label: "upstream" | "our"): Promise<Report> {
   const logFile = join(tmpdir(), `db-upstream-suite-${label}.log`);
   const report = new Map(await runSuite({ suite: suite!, agent, logFile }));
-  for (const name of RACY) {
+  for (const name of label === "upstream" ? [...report.keys()] : RACY) {
     for (let again = 1; report.get(name) === "FAIL" && again < TRIES; again++) {
       const alone = await runSuite({ suite: suite!, agent, arguments: [`-test.run=^${name}$`] });
       process.stdout.write(`${name}, tried again: ${alone.get(name)}\n`);
