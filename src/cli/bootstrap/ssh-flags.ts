@@ -23,51 +23,32 @@ export function checkSshFlags(given: ReadonlySet<string>, dir: string): void {
   if (dir === "" && stray !== undefined) throw refused(`--${stray} is for --dir, which is missing`);
 }
 
-/** Undefined where the installer made no machines: then only a flag can name the bootstrap host. */
-export async function knownTarget(
-  flags: SshFlags,
-  directory: InstallDirectory,
-  folder: string,
-): Promise<SshTarget | undefined> {
-  const isKnown = flags.bootstrap !== "" || (await directory.isHostKnown());
-  return isKnown ? bootstrapTarget(flags, directory, folder, { keyless: true }) : undefined;
-}
-
-/** `keyless`: what ssh would use by itself will do where the directory has no key. */
-type Need = { readonly keyless?: boolean };
-
-/** Undefined when neither a flag nor the install directory names a host: then this host is meant. */
+/**
+ * Undefined when neither a flag nor the install directory names a host. The directory's generated key is kept in a file
+ * of the folder while the command runs. `isLenient`: the installer may have made no machines, and what ssh would use by
+ * itself will do where the directory has no key.
+ */
 export async function bootstrapTarget(
   flags: SshFlags,
   directory: InstallDirectory | undefined,
   folder: string,
-  need: Need = {},
+  isLenient = false,
 ): Promise<SshTarget | undefined> {
+  if (isLenient && flags.bootstrap === "" && !(await directory?.isHostKnown())) return undefined;
   const host = flags.bootstrap || (await directory?.bootstrapHost());
-  return host === undefined
-    ? undefined
-    : { ...(await accessOf(flags, directory, folder, need)), host: checkedHost(host) };
-}
-
-/** User, port and key, the same for every host. The generated key is kept in a file while the command runs. */
-async function accessOf(
-  flags: SshFlags,
-  directory: InstallDirectory | undefined,
-  folder: string,
-  { keyless = false }: Need,
-) {
+  if (host === undefined) return undefined;
   const generated = async (): Promise<string | undefined> => {
     const pem = await directory?.sshKey().catch((reason: unknown) => {
-      if (!keyless) throw reason;
+      if (!isLenient) throw reason;
       return undefined;
     });
     return pem && writeKey(folder, pem);
   };
-  const key = flags.key || (await generated());
   return {
+    host: checkedHost(host),
     user: checkedUser(flags.user),
     port: flags.port,
-    keyFile: key,
+    keyFile: flags.key || (await generated()),
     knownHostsFile: flags.knownHosts || (directory?.knownHostsFile ?? join(folder, "known_hosts")),
   };
 }

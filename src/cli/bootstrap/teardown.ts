@@ -23,7 +23,7 @@ import { refused } from "../flags/parse.js";
 import { defineCommand, type Input } from "../framework/define.js";
 import { note } from "../framework/output.js";
 import { stateDirFlag } from "./bridge-flags.js";
-import { checkSshFlags, knownTarget, sshFlags } from "./ssh-flags.js";
+import { bootstrapTarget, checkSshFlags, sshFlags } from "./ssh-flags.js";
 
 const teardownFlags = {
   "for-platform": oneOf(
@@ -117,7 +117,7 @@ async function takenDownFrom(flags: TeardownFlags, options: TeardownOptions): Pr
   const kubeconfig = flags.kubeconfig || (await directory.kubeconfig());
   const network = completed(options.network, await readInstallDir(directory.path));
   return withPrivateFolder(async (folder) => {
-    const over = await knownTarget(flags, directory, folder);
+    const over = await bootstrapTarget(flags, directory, folder, true);
     const run = (script: string, timeoutMs: number) => scriptText({ script, over, timeoutMs });
     const elsewhere = { bootstrap: over && { name: over.host, run } };
     return takenDown({ ...options, kubeconfig, network, elsewhere });

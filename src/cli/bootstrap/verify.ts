@@ -20,7 +20,7 @@ import { type ClusterValues, clusterFlags, kubeconfigOf, openCluster } from "../
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Input } from "../framework/define.js";
 import { note } from "../framework/output.js";
-import { checkSshFlags, knownTarget, sshFlags } from "./ssh-flags.js";
+import { bootstrapTarget, checkSshFlags, sshFlags } from "./ssh-flags.js";
 
 const verifyFlags = {
   for: oneOf(topologies, "Kind of control plane that the bridge is for. If empty, the one this host has."),
@@ -184,7 +184,7 @@ async function verifyFrom(config: VerifyConfig, stop: AbortSignal): Promise<Find
   const { hostEntries } = await import("../../cluster/bootstrap/gather/host.js");
   const directory = await openInstallDirectory(config.flags.dir);
   return withPrivateFolder(async (folder) => {
-    const over = await knownTarget(config.flags, directory, folder);
+    const over = await bootstrapTarget(config.flags, directory, folder, true);
     const files = (timeoutMs: number) => hostEntries(bootstrapCalls(), over, timeoutMs);
     return verified(config, stop, { host: over && { name: over.host, files } });
   });

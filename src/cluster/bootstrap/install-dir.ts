@@ -7,9 +7,10 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join, resolve } from "node:path";
 import { parse } from "yaml";
-import { at, isRecord, listOf } from "../../base/at.js";
+import { at, isRecord, jsonOf, listOf } from "../../base/at.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { type FoundNetwork, type Platform, platforms } from "./firewall/plan.js";
+import { textAt, yamlOf } from "./settings/programs.js";
 
 export type InstallDirectory = Awaited<ReturnType<typeof openInstallDirectory>>;
 
@@ -143,8 +144,8 @@ export async function readInstallDir(dir: string): Promise<FoundNetwork> {
   const metadata = await json(join(dir, "metadata.json"));
   const state = await json(join(dir, ".openshift_install_state.json"));
   // Between create manifests and create ignition-configs the install-config is also in a ConfigMap.
-  const map = yamlValue(await readFile(join(dir, "manifests", "cluster-config.yaml"), "utf8").catch(() => ""));
-  const config = at(state, "*installconfig.InstallConfig", "config") ?? yamlValue(at(map, "data", "install-config"));
+  const map = yamlOf(await readFile(join(dir, "manifests", "cluster-config.yaml"), "utf8").catch(() => ""));
+  const config = at(state, "*installconfig.InstallConfig", "config") ?? yamlOf(at(map, "data", "install-config"));
   return {
     infraId: textIn(metadata, "infraID") ?? textIn(state, "*installconfig.ClusterID", "InfraID"),
     platform: platformIn(metadata) ?? platformIn(at(config, "platform")),
@@ -158,15 +159,6 @@ export function machineNetworksIn(installConfig: unknown): string[] {
   return cidrs.filter((cidr) => typeof cidr === "string");
 }
 
-/** Undefined for what is not YAML text. */
-export function yamlValue(text: unknown): unknown {
-  try {
-    return typeof text === "string" ? parse(text) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 function platformIn(sections: unknown): Platform | undefined {
   const named = (platform: Platform): boolean =>
     platform !== "host" && isRecord(sections) && Object.hasOwn(sections, platform);
@@ -175,13 +167,7 @@ function platformIn(sections: unknown): Platform | undefined {
   return name === "azure" && at(sections, "azure", "cloudName") === "AzureStackCloud" ? "azurestack" : name;
 }
 
-async function json(path: string): Promise<unknown> {
-  try {
-    return JSON.parse(await readFile(path, "utf8"));
-  } catch {
-    return undefined;
-  }
-}
+const json = async (path: string): Promise<unknown> => jsonOf((await textAt(path)) ?? "");
 
 function textIn(value: unknown, ...path: readonly string[]): string | undefined {
   const text = at(value, ...path);

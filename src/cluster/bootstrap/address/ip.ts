@@ -36,25 +36,16 @@ export function parsePrefix(text: string): Prefix | undefined {
   const bits = /^\d{1,3}$/.test(length) ? Number(length) : Number.NaN;
   const width = family === 6 ? 128 : 32;
   if (family === undefined || rest.length > 0 || !(bits <= width)) return undefined;
-  const network = maskTo(ipaddr.parse(address), bits);
+  const { networkAddressFromCIDR } = family === 6 ? ipaddr.IPv6 : ipaddr.IPv4;
+  const network = networkAddressFromCIDR(`${address}/${bits}`);
   return {
     text: `${network.toString()}/${bits}`,
     family,
-    contains: (other) => {
-      if (familyOf(other) !== family) return false;
-      return maskTo(ipaddr.parse(other), bits).toString() === network.toString();
-    },
+    contains: (other) =>
+      familyOf(other) === family && networkAddressFromCIDR(`${other}/${bits}`).toString() === network.toString(),
     // In a network of two or of one there is no address to skip.
     firstHost: bits >= width - 1 ? network.toString() : successor(network).toString(),
   };
-}
-
-function maskTo(address: Parsed, bits: number): Parsed {
-  const bytes = address.toByteArray().map((byte, index) => {
-    const kept = Math.min(8, Math.max(0, bits - index * 8));
-    return byte & (0xff << (8 - kept)) & 0xff;
-  });
-  return ipaddr.fromByteArray(bytes);
 }
 
 /** Of a network address, whose last bit is always clear here. */

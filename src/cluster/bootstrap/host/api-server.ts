@@ -1,5 +1,4 @@
 /** The one change in somebody else's process: the kube-apiserver's egress flag. */
-import { createHash } from "node:crypto";
 import { basename } from "node:path";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { apiServerFlag, createdObjects } from "../model/created.js";
@@ -56,24 +55,30 @@ async function editManifest(host: Host, model: BridgeModel, keeper: RecordKeeper
   if (edited === original) return;
   // Outside the manifests' directory, or the kubelet would run both.
   const backup = keeper.file(basename(setting.manifest));
-  const { mode } = status;
   await files.write(backup, original, 0o600);
-  const edit = { backup, mode, originalSha256: sha256(original), editedSha256: sha256(edited) };
-  await keeper.change({ setting: { ...setting, edit } });
-  await files.write(setting.manifest, edited, mode);
+  await keeper.change({ setting: { ...setting, edit: { backup } } });
+  await files.write(setting.manifest, edited, status.mode);
 }
 
 /** The very bytes of before, unless somebody has changed the manifest since; then only what is ours goes. */
-async function restoreManifest(host: Host, model: BridgeModel, { manifest, edit }: ByManifest): Promise<void> {
-  const { files } = host;
+async function restoreManifest({ files }: Host, model: BridgeModel, { manifest, edit }: ByManifest): Promise<void> {
   const present = await files.read(manifest);
   const status = await files.status(manifest);
   if (present === undefined || status === undefined) return;
-  if (edit !== undefined && sha256(present) === edit.originalSha256) return;
-  const backup = edit && sha256(present) === edit.editedSha256 ? await files.read(edit.backup) : undefined;
-  const isWhole = backup !== undefined && sha256(backup) === edit?.originalSha256;
-  const restored = isWhole ? backup : withoutEgress(present, model);
-  if (restored !== present) await files.write(manifest, restored, edit?.mode ?? status.mode);
+  const original = edit && (await files.read(edit.backup));
+  if (present === original) return;
+  const restored =
+    original !== undefined && isEditOf(original, present, model) ? original : withoutEgress(present, model);
+  if (restored !== present) await files.write(manifest, restored, status.mode);
+}
+
+function isEditOf(original: string, present: string, model: BridgeModel): boolean {
+  try {
+    return withEgress(original, model) === present;
+  } catch {
+    // The copy was damaged.
+    return false;
+  }
 }
 
 /** For hosts where only their owner knows how a kube-apiserver is started. */
@@ -85,10 +90,6 @@ async function runCommand(host: Host, model: BridgeModel, command: string): Prom
   const complaint = stderr.trim().split("\n").at(-1) || "it printed nothing";
   const sentence = `The command ${JSON.stringify(command)} ended with ${code}: ${complaint}`;
   throw new DrawbridgeError("DB_API_SERVER_CHANGE", sentence);
-}
-
-function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
 }
 
 /** The kube-apiservers that run with this bridge's flag, and the others; only that says whether a change is in force. */

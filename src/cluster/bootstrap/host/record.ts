@@ -19,16 +19,9 @@ export const DEFAULT_STATE_DIRECTORY = "/var/lib/drawbridge-bootstrap";
 export type SettingMethod =
   /** Somebody does it. */
   | { readonly by: "hand" }
-  | { readonly by: "manifest"; readonly manifest: string; readonly edit?: ManifestEdit }
+  /** `edit` names the copy of the original, once it was changed. */
+  | { readonly by: "manifest"; readonly manifest: string; readonly edit?: { readonly backup: string } }
   | { readonly by: "command"; readonly apply: string; readonly restore: string | undefined };
-
-/** Enough to put the very same bytes back. */
-interface ManifestEdit {
-  readonly backup: string;
-  readonly mode: number;
-  readonly originalSha256: string;
-  readonly editedSha256: string;
-}
 
 export interface BridgeRecord {
   readonly version: 1;
@@ -195,10 +188,8 @@ function requireOwnThings({ opened, setting }: BridgeRecord, model: BridgeModel,
   const { manifest, edit } = setting;
   if (manifest !== posix.join(posix.dirname(model.paths.staticPod), KUBEADM_MANIFEST))
     throw foreign(`the manifest ${manifest}`);
-  if (edit === undefined) return;
-  const { backup, mode } = edit;
-  if (backup !== `${directory}/${KUBEADM_MANIFEST}`) throw foreign(`the backup ${backup}`);
-  if (!Number.isInteger(mode) || mode < 0 || mode > 0o777) throw foreign(`the mode ${mode}`);
+  if (edit !== undefined && edit.backup !== `${directory}/${KUBEADM_MANIFEST}`)
+    throw foreign(`the backup ${edit.backup}`);
 }
 
 function ownNames(model: BridgeModel): Set<string> {

@@ -3,8 +3,9 @@ import { isIP } from "node:net";
 import { at, isRecord, listOf } from "../../../base/at.js";
 import { canonical, parsePrefix } from "../address/ip.js";
 import { machineNetworksIn } from "../install-dir.js";
+import { yamlOf } from "../settings/programs.js";
 import { BOOTKUBE } from "./bootkube.js";
-import { type IgnitionConfig, manifestAt, textOf, yamlObject } from "./ignition-config.js";
+import { type IgnitionConfig, manifestAt, textOf } from "./ignition-config.js";
 
 export interface ClusterFacts {
   /** Agents dial an address of the family of the first service network. */
@@ -24,9 +25,7 @@ const MANIFESTS = "/opt/openshift/manifests";
 export function clusterFacts(config: IgnitionConfig): ClusterFacts {
   const network = manifestAt(config, `${MANIFESTS}/cluster-network-02-config.yml`);
   const infrastructure = manifestAt(config, `${MANIFESTS}/cluster-infrastructure-02-config.yml`);
-  const installConfig = yamlObject(
-    at(manifestAt(config, `${MANIFESTS}/cluster-config.yaml`), "data", "install-config"),
-  );
+  const installConfig = yamlOf(at(manifestAt(config, `${MANIFESTS}/cluster-config.yaml`), "data", "install-config"));
   const networks = machineNetworksIn(installConfig).flatMap((cidr) => parsePrefix(cidr) ?? []);
   const [firstService] = listOf(at(network, "spec", "serviceNetwork")).filter((entry) => typeof entry === "string");
   return {

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { posix } from "node:path";
 import { gzipSync } from "node:zlib";
-import { at, isRecord } from "../../../base/at.js";
+import { at } from "../../../base/at.js";
 import { dataUrlOf, readDataUrl } from "../../../base/data-url.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import {
@@ -18,7 +18,7 @@ import {
 } from "../../../base/located-json.js";
 import { utf8Text } from "../../../base/text.js";
 import { received } from "../../ignition/resource.js";
-import { yamlValue } from "../install-dir.js";
+import { yamlOf } from "../settings/programs.js";
 import type { PayloadFile } from "./payload.js";
 
 /** One entry of storage.files. */
@@ -248,21 +248,10 @@ export function isPlainlySpelt(config: IgnitionConfig, path: string): boolean {
   return replaceContent(content, content.bytes).every(({ start, end, text }) => config.text.slice(start, end) === text);
 }
 
-/** Looking into manifests that may be anybody's. */
-
-/** Undefined when the file is missing or no YAML object. */
-export type YamlObject = Readonly<Record<string, unknown>> | undefined;
-
-export function manifestAt(config: IgnitionConfig, path: string): YamlObject {
-  return yamlObject(textOf(config, path));
-}
-
-export function yamlObject(text: unknown): YamlObject {
-  const value = yamlValue(text);
-  return isRecord(value) ? value : undefined;
-}
+/** A manifest that may be anybody's; undefined when the file is missing or not YAML. */
+export const manifestAt = (config: IgnitionConfig, path: string): unknown => yamlOf(textOf(config, path));
 
 /** The first container, of a pod or of a template. */
-export function containerOf(manifest: YamlObject): unknown {
+export function containerOf(manifest: unknown): unknown {
   return at(manifest, "spec", "containers", "0") ?? at(manifest, "spec", "template", "spec", "containers", "0");
 }

@@ -214,7 +214,7 @@ describe("options of inject", () => {
   });
 
   test.each([
-    [{ image: "a b" }, /--image "a b" is not an image's pull spec/],
+    [{ image: "a b" }, /"a b" is not an image's pull spec/],
     [{ image: "x'; rm -rf /" }, /--image/],
     [{ bootstrapIp: "api-int.example.com" }, /--bootstrap-ip "api-int.example.com" is not an IP address/],
     [{ bootstrapIp: "fe80::1%eth0" }, /--bootstrap-ip/],

@@ -80,17 +80,7 @@ export function namesImages({ image, serverImage, agentImage, imageKind }: Injec
   return image !== undefined || (serverImage !== undefined && agentImage !== undefined) || imageKind === "upstream";
 }
 
-/** The alphabet of pull specs; anything else could be interpreted by sed, YAML or bash. */
-const PULL_SPEC = /^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/;
-
 function checked(options: InjectOptions): InjectOptions {
-  for (const [flag, value] of [
-    ["--image", options.image],
-    ["--server-image", options.serverImage],
-    ["--agent-image", options.agentImage],
-  ]) {
-    if (value !== undefined && !PULL_SPEC.test(value)) throw unusable(`${flag} "${value}" is not an image's pull spec`);
-  }
   const { bootstrapIp, validHours } = options;
   if (bootstrapIp !== undefined && (isIP(bootstrapIp) === 0 || bootstrapIp.includes("%")))
     throw unusable(`--bootstrap-ip "${bootstrapIp}" is not an IP address`);

@@ -178,7 +178,7 @@ export function agentArguments(model: BridgeModel): string[] {
   ];
 }
 
+export const EGRESS_FLAG = "egress-selector-config-file";
+
 /** What the kube-apiserver is started with, and nothing else. */
-export function apiServerFlag({ paths }: BridgeModel): { readonly name: string; readonly value: string } {
-  return { name: "egress-selector-config-file", value: paths.egressConfig.apiServer };
-}
+export const apiServerFlag = ({ paths }: BridgeModel) => ({ name: EGRESS_FLAG, value: paths.egressConfig.apiServer });

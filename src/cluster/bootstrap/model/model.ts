@@ -192,8 +192,9 @@ const defaultImageKind: Readonly<Record<Topology, ImageKind>> = {
 function imagesFor(options: BridgeOptions, kind: ImageKind) {
   const { image, serverImage: server = image, agentImage: agent = image, version = "latest" } = options;
   for (const spec of [server, agent]) {
-    // The scripts of an OpenShift host put it in with sed.
-    if (spec !== undefined && !/^[\w.:/@-]+$/.test(spec)) throw unusable(`"${spec}" is not an image's pull spec`);
+    // Anything else could be interpreted by the sed, YAML or bash of an OpenShift host's scripts.
+    if (spec !== undefined && !/^[A-Za-z0-9][\w.:/@-]*$/.test(spec))
+      throw unusable(`"${spec}" is not an image's pull spec`);
   }
   if (kind === "payload" && options.for !== "openshift" && (server === undefined || agent === undefined))
     throw unusable("only OpenShift hosts can look up the payload's image; elsewhere give it with --image");

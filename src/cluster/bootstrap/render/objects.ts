@@ -1,4 +1,5 @@
 /** The objects in the cluster: the agents, one on each node, with their certificates in a namespace of their own. */
+import { bindingOf, kubeManifest, UNPRIVILEGED } from "../../kube/builders.js";
 import { AGENT_PKI_DIRECTORY, agentArguments, serverArguments } from "../model/created.js";
 import type { BridgeModel } from "../model/model.js";
 import {
@@ -20,40 +21,26 @@ export interface AgentCertificates {
 }
 
 export function agentNamespace(model: BridgeModel) {
-  return {
-    apiVersion: "v1",
-    kind: "Namespace",
-    metadata: {
-      name: model.namespace,
-      labels: { ...bootstrapOnlyLabel, ...agentSecurity(model).namespaceLabels },
-    },
-  };
+  const labels = { ...bootstrapOnlyLabel, ...agentSecurity(model).namespaceLabels };
+  return kubeManifest("Namespace", { name: model.namespace, labels });
 }
 
 export function agentSecret(model: BridgeModel, certificates: AgentCertificates | undefined) {
-  const base64 = (pem: string): string => Buffer.from(pem).toString("base64");
-  const { agentCert, agentKey, ca } = placeholders;
-  return {
-    apiVersion: "v1",
-    kind: "Secret",
-    metadata: metadata(model, AGENT_CERTS_SECRET),
-    type: "Opaque",
-    data: {
-      [secretKeys.cert]: certificates ? base64(certificates.cert) : agentCert,
-      [secretKeys.key]: certificates ? base64(certificates.key) : agentKey,
-      [secretKeys.ca]: certificates ? base64(certificates.ca) : ca,
-    },
+  const base64 = (pem: string | undefined, open: string): string =>
+    pem === undefined ? open : Buffer.from(pem).toString("base64");
+  const data = {
+    [secretKeys.cert]: base64(certificates?.cert, placeholders.agentCert),
+    [secretKeys.key]: base64(certificates?.key, placeholders.agentKey),
+    [secretKeys.ca]: base64(certificates?.ca, placeholders.ca),
   };
+  return kubeManifest("Secret", metadata(model, AGENT_CERTS_SECRET), { type: "Opaque", data });
 }
 
 export function agentDaemonSet(model: BridgeModel) {
   const { images, ports } = model;
   const security = agentSecurity(model);
   const labels = { app: AGENT_NAME };
-  return {
-    apiVersion: "apps/v1",
-    kind: "DaemonSet",
-    metadata: metadata(model, AGENT_NAME, labels),
+  return kubeManifest("DaemonSet", metadata(model, AGENT_NAME, labels), {
     spec: {
       selector: { matchLabels: labels },
       template: {
@@ -78,39 +65,25 @@ export function agentDaemonSet(model: BridgeModel) {
               env: [{ name: "PROXY_AGENT_ID", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } }],
               resources: images.resources,
               ...probes(ports.agentHealth),
-              securityContext: security.container,
+              securityContext: UNPRIVILEGED,
               volumeMounts: [{ name: "certificates", mountPath: AGENT_PKI_DIRECTORY, readOnly: true }],
             },
           ],
-          volumes: [
-            {
-              name: "certificates",
-              secret: {
-                secretName: AGENT_CERTS_SECRET,
-                ...(security.secretMode === undefined ? {} : { defaultMode: security.secretMode }),
-              },
-            },
-          ],
+          volumes: [{ name: "certificates", secret: { secretName: AGENT_CERTS_SECRET, ...security.secretMode } }],
         },
       },
     },
-  };
+  });
 }
 
 /** OpenShift admits host-network pods only for service accounts that were given an SCC which allows it. */
 export function agentServiceAccount(model: BridgeModel) {
-  return { apiVersion: "v1", kind: "ServiceAccount", metadata: metadata(model, AGENT_NAME) };
+  return kubeManifest("ServiceAccount", metadata(model, AGENT_NAME));
 }
 
 export function agentRoleBinding(model: BridgeModel) {
-  const apiGroup = "rbac.authorization.k8s.io";
-  return {
-    apiVersion: `${apiGroup}/v1`,
-    kind: "RoleBinding",
-    metadata: metadata(model, AGENT_NAME),
-    roleRef: { apiGroup, kind: "ClusterRole", name: HOST_NETWORK_SCC },
-    subjects: [{ kind: "ServiceAccount", name: AGENT_NAME, namespace: model.namespace }],
-  };
+  const account = { name: AGENT_NAME, namespace: model.namespace };
+  return kubeManifest("RoleBinding", metadata(model, AGENT_NAME), bindingOf("ClusterRole", HOST_NETWORK_SCC, account));
 }
 
 function metadata({ namespace }: BridgeModel, name: string, labels: Readonly<Record<string, string>> = {}) {
@@ -119,19 +92,12 @@ function metadata({ namespace }: BridgeModel, name: string, labels: Readonly<Rec
 
 const NOBODY = 65532;
 
-const container = {
-  allowPrivilegeEscalation: false,
-  readOnlyRootFilesystem: true,
-  capabilities: { drop: ["ALL"] },
-};
-
 interface AgentSecurity {
   readonly namespaceLabels: Readonly<Record<string, string>>;
   /** Part of the pod's spec. */
   readonly pod: object;
-  readonly container: object;
   /** Mode of the certificates in the pod; the default is readable by all. */
-  readonly secretMode?: number;
+  readonly secretMode?: { readonly defaultMode: number };
 }
 
 /** What an agent's pod may do, and what its namespace has to allow for it. */
@@ -149,7 +115,6 @@ export function agentSecurity({ for: topology, agentNetwork }: BridgeModel): Age
         ? { ...podSecurity("privileged"), "security.openshift.io/scc.podSecurityLabelSync": "false" }
         : {},
       pod: { ...hostNetwork, ...(onHost ? { serviceAccountName: AGENT_NAME } : {}) },
-      container,
     };
   }
   return {
@@ -164,8 +129,7 @@ export function agentSecurity({ for: topology, agentNetwork }: BridgeModel): Age
         seccompProfile: { type: "RuntimeDefault" },
       },
     },
-    container,
-    secretMode: 0o440,
+    secretMode: { defaultMode: 0o440 },
   };
 }
 
@@ -187,39 +151,37 @@ export function probes(port: number) {
 /** The server as a static pod, which the kubelet runs without asking an API server. */
 export function serverPod(model: BridgeModel) {
   const { images, paths, ports } = model;
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: {
-      name: SERVER_NAME,
-      namespace: SERVER_NAMESPACE,
-      labels: { app: SERVER_NAME, ...bootstrapOnlyLabel },
+  const labels = { app: SERVER_NAME, ...bootstrapOnlyLabel };
+  return kubeManifest(
+    "Pod",
+    { name: SERVER_NAME, namespace: SERVER_NAMESPACE, labels },
+    {
+      spec: {
+        hostNetwork: true,
+        priorityClassName: "system-node-critical",
+        containers: [
+          {
+            name: SERVER_NAME,
+            image: images.server.image,
+            imagePullPolicy: "IfNotPresent",
+            command: images.server.command,
+            args: serverArguments(model),
+            resources: images.resources,
+            ...probes(ports.serverHealth),
+            securityContext: securityContext(model),
+            volumeMounts: [
+              { name: "socket", mountPath: paths.socketDirectory.server },
+              { name: "certificates", mountPath: paths.pki.server, readOnly: true },
+            ],
+          },
+        ],
+        volumes: [
+          { name: "socket", hostPath: { path: paths.socketDirectory.host, type: "DirectoryOrCreate" } },
+          { name: "certificates", hostPath: { path: paths.pki.host, type: "Directory" } },
+        ],
+      },
     },
-    spec: {
-      hostNetwork: true,
-      priorityClassName: "system-node-critical",
-      containers: [
-        {
-          name: SERVER_NAME,
-          image: images.server.image,
-          imagePullPolicy: "IfNotPresent",
-          command: images.server.command,
-          args: serverArguments(model),
-          resources: images.resources,
-          ...probes(ports.serverHealth),
-          securityContext: securityContext(model),
-          volumeMounts: [
-            { name: "socket", mountPath: paths.socketDirectory.server },
-            { name: "certificates", mountPath: paths.pki.server, readOnly: true },
-          ],
-        },
-      ],
-      volumes: [
-        { name: "socket", hostPath: { path: paths.socketDirectory.host, type: "DirectoryOrCreate" } },
-        { name: "certificates", hostPath: { path: paths.pki.host, type: "Directory" } },
-      ],
-    },
-  };
+  );
 }
 
 /**
@@ -232,9 +194,7 @@ function securityContext({ server }: BridgeModel) {
     runAsUser: 0,
     // The socket's group.
     runAsGroup: server.socketGroup,
-    allowPrivilegeEscalation: false,
-    readOnlyRootFilesystem: true,
-    capabilities: { drop: ["ALL"] },
+    ...UNPRIVILEGED,
     seLinuxOptions: { type: "spc_t" },
     seccompProfile: { type: "RuntimeDefault" },
   };

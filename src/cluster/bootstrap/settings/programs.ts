@@ -175,10 +175,10 @@ export async function textAt(path: string): Promise<string | undefined> {
   return readFile(path, "utf8").catch(() => undefined);
 }
 
-/** Undefined when it is not YAML. */
-export function yamlOf(text: string): unknown {
+/** Undefined for what is not YAML text. */
+export function yamlOf(text: unknown): unknown {
   try {
-    return parse(text);
+    return typeof text === "string" ? parse(text) : undefined;
   } catch {
     return undefined;
   }

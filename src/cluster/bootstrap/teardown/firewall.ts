@@ -4,9 +4,10 @@ import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { firewallPlan } from "../firewall/make-plan.js";
 import { type ClusterNetwork, completed, type FoundNetwork, platforms } from "../firewall/plan.js";
-import { machineNetworksIn, yamlValue } from "../install-dir.js";
+import { machineNetworksIn } from "../install-dir.js";
 import { firewallRule } from "../model/created.js";
 import type { BridgeModel } from "../model/model.js";
+import { yamlOf } from "../settings/programs.js";
 import type { Receipt } from "./receipt.js";
 import type { TeardownLimit } from "./scope.js";
 
@@ -50,7 +51,7 @@ async function networkOf(kube: KubeApi, model: BridgeModel, limit: TeardownLimit
   return {
     platform: isStack ? "azurestack" : platforms.find((name) => name === type && name !== "host"),
     infraId: at(status, "infrastructureName") as string | undefined,
-    machineNetworks: machineNetworksIn(yamlValue(at(config, "data", "install-config"))),
+    machineNetworks: machineNetworksIn(yamlOf(at(config, "data", "install-config"))),
   };
 }
 

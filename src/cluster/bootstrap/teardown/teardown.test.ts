@@ -401,7 +401,7 @@ describe("teardown on a bare host", () => {
           setting: {
             by: "manifest",
             manifest: "/etc/kubernetes/manifests/kube-apiserver.yaml",
-            edit: { backup: "/etc/shadow", mode: 0o600, originalSha256: "", editedSha256: "" },
+            edit: { backup: "/etc/shadow" },
           },
         }),
     ],

@@ -7,15 +7,17 @@ import { messageOf } from "../../../base/errors/error.js";
 import { CheckFailure, failed, type Judgement, ok } from "../../../base/finding.js";
 import { httpGet } from "../../../base/http-get.js";
 import { samplesOf } from "../../../base/metrics/samples.js";
-import { IN_FORCE_MS, probeAdmission } from "../../kube/admission-probe.js";
+import { type AdmissionProbe, IN_FORCE_MS, probeAdmission, probeConfiguration } from "../../kube/admission-probe.js";
+import { kubeManifest, mountsOf, UNPRIVILEGED, volumesOf } from "../../kube/builders.js";
 import { isNotFound, KubeApiError } from "../../kube/errors.js";
 import { find } from "../../kube/objects.js";
-import { namedPath, objectPath } from "../../kube/paths.js";
+import { collectionPath, namedPath, objectPath } from "../../kube/paths.js";
 import { isReady, type Pod } from "../../kube/pods.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { AGENT_NAME, type Topology } from "../model/names.js";
-import { type TestWebhook, testCollections, testObjects, testProbe, testSelector } from "./objects.js";
-import { SEEN_FROM } from "./serve.js";
+import { bridgeModel } from "../model/model.js";
+import { AGENT_NAME, BOOTSTRAP_ONLY_SELECTOR, bootstrapOnlyLabel, type Topology } from "../model/names.js";
+import { agentSecurity } from "../render/objects.js";
+import { SEEN_FROM, WEBHOOK_PATH } from "./serve.js";
 
 export interface TestedBridge {
   readonly topology: Topology;
@@ -55,34 +57,82 @@ function leftovers(message: string, paths: readonly string[]): Judgement {
   return { ...failed(message, remedy), details: { left: paths } };
 }
 
-async function deployAndCall(bridge: TestedBridge, api: KubeApi, image: string, signal: AbortSignal) {
-  const test = await plan(bridge, api, image, signal);
-  const { parts, pod, configuration } = testObjects(test);
+/** The test webhook looks only at objects with this label; its value is different for each test. */
+const TEST_LABEL = "drawbridge-verify";
+const WEBHOOK_PORT = 8443;
+
+/** All that is made is bootstrap-only. The configuration comes last, so that it is never in force without its pod. */
+async function deployAndCall(bridge: TestedBridge, api: KubeApi, given: string, signal: AbortSignal) {
+  const { namespace, topology } = bridge;
+  const live = await find(api, namedPath("Namespace", { name: namespace }), { signal });
+  if (live === undefined) {
+    const remedy = "Give the agents' namespace with --namespace.";
+    throw new CheckFailure(`the agents' namespace ${namespace} does not exist`, remedy);
+  }
+  const image = given || (await agentImage(api, namespace, signal));
+  const id = randomBytes(5).toString("hex");
+  const name = `${TEST_LABEL}-${id}`;
+  const probe = { name, label: TEST_LABEL, id, namespace };
+  const metadata = { name, namespace, labels: { [TEST_LABEL]: id, ...bootstrapOnlyLabel } };
+  const { ca, cert, key } = await servingCertificate(`${name}.${namespace}.svc`);
   const create = (object: KubeObject) => api.create(posix.dirname(objectPath(object)), object, { signal });
-  for (const part of parts) await create(part);
-  await untilReady(api, objectPath(pod), test.image, signal);
-  await create(configuration);
-  return await callAndCount(bridge, api, test, signal);
+  const pod = kubeManifest("Pod", metadata, { spec: podSpec(topology, image, name) });
+  const stringData = { "tls.crt": cert, "tls.key": key };
+  await create(kubeManifest("Secret", metadata, { type: "kubernetes.io/tls", stringData }));
+  const ports = [{ name: "https", port: 443, targetPort: WEBHOOK_PORT }];
+  await create(kubeManifest("Service", metadata, { spec: { selector: { [TEST_LABEL]: id }, ports } }));
+  await create(pod);
+  await untilReady(api, objectPath(pod), image, signal);
+  const service = { namespace, name, port: 443, path: WEBHOOK_PATH };
+  const webhook = {
+    name: "verify.drawbridge.test",
+    clientConfig: { service, caBundle: Buffer.from(ca).toString("base64") },
+    namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": namespace } },
+    timeoutSeconds: 10,
+  };
+  // Owned by the namespace, so that it goes with the namespace, whatever becomes of the test.
+  const owner = { apiVersion: "v1", kind: "Namespace", name: namespace, uid: live.metadata?.uid ?? "" };
+  await create(probeConfiguration(probe, [webhook], { labels: bootstrapOnlyLabel, ownerReferences: [owner] }));
+  return callAndCount(bridge, api, probe, signal);
 }
 
-async function plan(bridge: TestedBridge, api: KubeApi, given: string, signal: AbortSignal): Promise<TestWebhook> {
-  const { namespace: name, topology } = bridge;
-  const namespace = await find(api, namedPath("Namespace", { name }), { signal });
-  if (namespace === undefined) {
-    const remedy = "Give the agents' namespace with --namespace.";
-    throw new CheckFailure(`the agents' namespace ${name} does not exist`, remedy);
-  }
-  const image = given || (await agentImage(api, name, signal));
-  const probe = testProbe(name, randomBytes(5).toString("hex"));
+/** PEM texts. */
+async function servingCertificate(dnsName: string) {
   const { createAuthority, issueCertificate } = await import("../../../tunnel/pki/issue.js");
-  const hour = { validForMs: 60 * 60_000 };
-  const authority = await createAuthority({ commonName: "drawbridge-verify", ...hour });
-  const { certificatePem: cert, privateKeyPem: key } = await issueCertificate(authority, {
-    ...{ use: "server", commonName: "drawbridge-verify", ...hour },
-    dnsNames: [`${probe.name}.${name}.svc`],
-  });
-  const namespaceUid = namespace.metadata?.uid ?? "";
-  return { topology, probe, namespaceUid, image, ca: authority.certificatePem, cert, key };
+  const common = { commonName: TEST_LABEL, validForMs: 60 * 60_000 };
+  const authority = await createAuthority(common);
+  const issued = await issueCertificate(authority, { ...common, use: "server", dnsNames: [dnsName] });
+  return { ca: authority.certificatePem, cert: issued.certificatePem, key: issued.privateKeyPem };
+}
+
+/** Of the agents' kind, which their namespace admits. */
+function podSpec(topology: Topology, image: string, secret: string) {
+  const model = bridgeModel({ for: topology, imageKind: "drawbridge" });
+  const security = agentSecurity(model);
+  const tls = [{ name: "tls", secret, path: "/tls", mode: 0o644 }];
+  return {
+    ...security.pod,
+    // As the agents: nodes under construction carry taints of all kinds.
+    tolerations: [{ operator: "Exists" }],
+    terminationGracePeriodSeconds: 1,
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    restartPolicy: "Always",
+    containers: [
+      {
+        name: "test-webhook",
+        image,
+        imagePullPolicy: "IfNotPresent",
+        command: ["/usr/bin/drawbridge"],
+        args: ["test-webhook", `--port=${WEBHOOK_PORT}`, "--cert=/tls/tls.crt", "--key=/tls/tls.key"],
+        resources: model.images.resources,
+        readinessProbe: { httpGet: { scheme: "HTTPS", path: "/healthz", port: WEBHOOK_PORT }, periodSeconds: 1 },
+        securityContext: UNPRIVILEGED,
+        volumeMounts: mountsOf(tls),
+      },
+    ],
+    volumes: volumesOf(tls),
+  };
 }
 
 async function agentImage(api: KubeApi, namespace: string, signal: AbortSignal): Promise<string> {
@@ -115,7 +165,7 @@ async function untilReady(api: KubeApi, path: string, image: string, signal: Abo
 async function callAndCount(
   bridge: TestedBridge,
   api: KubeApi,
-  { probe }: TestWebhook,
+  probe: AdmissionProbe,
   signal: AbortSignal,
 ): Promise<Judgement> {
   const call = async (create: () => Promise<KubeObject>): Promise<Judgement | undefined> => {
@@ -177,7 +227,13 @@ async function removeAll(api: KubeApi, namespace: string): Promise<string[]> {
   const signal = AbortSignal.timeout(REMOVAL_MS);
   const left = new Set<string>();
   const stuck = new Set<string>();
-  for (const collection of testCollections(namespace)) {
+  // First the configuration, so that the kube-apiserver calls no more.
+  const collections = [
+    collectionPath("MutatingWebhookConfiguration"),
+    ...(["Pod", "Service", "Secret"] as const).map((kind) => collectionPath(kind, namespace)),
+  ];
+  const testSelector = `${TEST_LABEL},${BOOTSTRAP_ONLY_SELECTOR}`;
+  for (const collection of collections) {
     const found = await api.list(collection, { labelSelector: testSelector, signal }).catch(() => undefined);
     // Unknown is not gone.
     if (found === undefined) stuck.add(`${collection}?labelSelector=${testSelector}`);

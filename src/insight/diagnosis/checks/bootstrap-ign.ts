@@ -9,7 +9,6 @@ import {
   type IgnitionConfig,
   manifestAt,
   textOf,
-  type YamlObject,
 } from "../../../cluster/bootstrap/inject/ignition-config.js";
 import { bashError, removeBridge } from "../../../cluster/bootstrap/inject/inject.js";
 import { openshiftHost } from "../../../cluster/bootstrap/model/names.js";
@@ -60,8 +59,8 @@ const PLACEHOLDER_IMAGE = "$" + "{KONNECTIVITY_IMAGE}";
 const PLACEHOLDER_ADDRESS = "$" + "{BOOTSTRAP_NODE_IP}";
 const SCRIPTS = [BOOTKUBE, openshiftHost.functions, openshiftHost.certs];
 
-const selection = (egress: YamlObject, name: string): unknown =>
-  listOf(egress?.egressSelections).find((entry) => at(entry, "name") === name);
+const selection = (egress: unknown, name: string): unknown =>
+  listOf(at(egress, "egressSelections")).find((entry) => at(entry, "name") === name);
 
 const linesOf = (script: string): string[] => script.split("\n").map((line) => line.trim());
 
@@ -92,7 +91,7 @@ const CHECKS: readonly Check[] = [
     return undefined;
   }),
   statement("server-pod", "the server's static pod is there and put in place", ({ server, functions }) => {
-    if (server?.kind !== "Pod") return `${openshiftHost.serverPod} is missing or no Pod`;
+    if (at(server, "kind") !== "Pod") return `${openshiftHost.serverPod} is missing or no Pod`;
     if (at(server, "metadata", "name") !== "konnectivity-server") return "the pod is not called konnectivity-server";
     if (at(server, "spec", "hostNetwork") !== true) return "the pod is not on the host's network";
     const program = String(at(containerOf(server), "command", "0"));
@@ -100,7 +99,7 @@ const CHECKS: readonly Check[] = [
     return functions.includes("konnectivity-server-pod.yaml") ? undefined : "no function writes it to the static pods";
   }),
   statement("agent-daemonset", "the agents' DaemonSet is there and put in place", ({ daemonSet, functions }) => {
-    if (daemonSet?.kind !== "DaemonSet") return `${openshiftHost.agentDaemonSet} is missing or no DaemonSet`;
+    if (at(daemonSet, "kind") !== "DaemonSet") return `${openshiftHost.agentDaemonSet} is missing or no DaemonSet`;
     if (at(daemonSet, "metadata", "name") !== "konnectivity-agent") return "it is not called konnectivity-agent";
     const program = String(at(containerOf(daemonSet), "command", "0"));
     if (!program.endsWith("/proxy-agent")) return "it does not run proxy-agent";
@@ -121,8 +120,9 @@ const CHECKS: readonly Check[] = [
   // Everything else that has to fit together.
   statement("override-file", "the override names the file that the kube-apiserver will see", ({ override }) => {
     const path = openshiftHost.configOverride;
-    if (override?.kind !== "KubeAPIServerConfig") return `${path} is missing or no KubeAPIServerConfig`;
-    if (override.apiVersion !== "kubecontrolplane.config.openshift.io/v1") return `${path} has another apiVersion`;
+    if (at(override, "kind") !== "KubeAPIServerConfig") return `${path} is missing or no KubeAPIServerConfig`;
+    if (at(override, "apiVersion") !== "kubecontrolplane.config.openshift.io/v1")
+      return `${path} has another apiVersion`;
     const value = at(override, "apiServerArguments", "egress-selector-config-file");
     const isSet = Array.isArray(value) && value.join() === KAS_EGRESS;
     return isSet ? undefined : `it does not set ${KAS_EGRESS} but ${value}`;

@@ -41,7 +41,7 @@ describe("the bridge's steps", () => {
     const step = (setting: BridgeCircumstances["setting"]) => bridgeInfo(lines, { ...circumstances, setting }).steps[0];
     expect(step({ by: "hand" })).toMatchObject({ state: "waiting", remedy: expect.stringContaining("--flag=/file") });
     expect(step({ by: "manifest", manifest: "/m" })?.remedy).toContain("up --apply");
-    const edit = { backup: "", mode: 0, originalSha256: "", editedSha256: "" };
+    const edit = { backup: "" };
     expect(step({ by: "manifest", manifest: "/m", edit })).toMatchObject({ state: "failed" });
     expect(step({ by: "command", apply: "x", restore: undefined })).toMatchObject({ state: "failed" });
   });

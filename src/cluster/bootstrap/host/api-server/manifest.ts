@@ -1,14 +1,14 @@
 /** The kube-apiserver's static pod as text: the flag and its volumes put in, and taken out again. */
 import { type Document, isMap, isScalar, isSeq, parseDocument, type YAMLMap, type YAMLSeq } from "yaml";
 import { DrawbridgeError } from "../../../../base/errors/error.js";
-import { apiServerFlag, egressVolumes } from "../../model/created.js";
+import { apiServerFlag, EGRESS_FLAG, egressVolumes } from "../../model/created.js";
 import type { BridgeModel } from "../../model/model.js";
 import { apiServerVolumes } from "../../render/render.js";
 import { commandLine } from "../../settings/programs.js";
 
 /** The value of the egress flag, whosever it is; undefined without one. Throws when the text is no such manifest. */
 export function egressFileIn(text: string): string | undefined {
-  return flagValue(text, API_SERVER_FLAG_NAME);
+  return flagValue(text, EGRESS_FLAG);
 }
 
 /** The value of a flag of the kube-apiserver in the manifest. */
@@ -55,7 +55,6 @@ export function withoutEgress(text: string, model: BridgeModel): string {
   return textOf(document, text);
 }
 
-const API_SERVER_FLAG_NAME = "egress-selector-config-file";
 const ownVolumes: readonly string[] = Object.values(egressVolumes);
 
 interface Parts {
