@@ -64,11 +64,13 @@ scripts. A file that has the bridge already is brought up to date; flags of the 
     if (action === "show") return showFile(file, before, options);
     const injection = action === "remove" ? removed(before) : inject(before, options);
     if (injection.changed || target !== file) await replaceConfigFile(target, injection.text);
-    return changeShown(measured(action, file, target, before, injection));
+    return changeShown(action, file, target, before, injection);
   },
   show: { text: ({ text }) => text, json: ({ json }) => json },
   exitCode: ({ ok }) => (ok ? 0 : 1),
 });
+
+type Action = "inject" | "remove";
 
 /** The result of one action, in both formats. */
 interface Shown {
@@ -117,41 +119,30 @@ const MEANINGS: Readonly<Record<InjectionState, string>> = {
   unknown: "is of an unknown kind",
 };
 
-/** What an action did to a file, and how long it took. */
-function measured(action: "inject" | "remove", file: string, target: string, before: string, injection: Injection) {
-  const { text: after } = injection;
-  return {
-    ...{ ...injection, action, file, target, written: injection.changed || target !== file },
-    hashes: { before: sha256(before), after: sha256(after) },
-    bytes: { before: Buffer.byteLength(before), after: Buffer.byteLength(after) },
-    // Since the start of the process: the time that a user waits.
-    tookMs: Math.round(performance.now()),
-  };
-}
-
-type Change = ReturnType<typeof measured>;
-
-function changeShown(change: Change): Shown {
-  const { file, action, target, state, release, changed, written, hashes, warnings, bytes, tookMs } = change;
+function changeShown(action: Action, file: string, target: string, before: string, injection: Injection): Shown {
+  const { state, release, changed, warnings, text: after } = injection;
+  const isWritten = changed || target !== file;
+  const hashes = { before: sha256(before), after: sha256(after) };
+  const bytes = { before: Buffer.byteLength(before), after: Buffer.byteLength(after) };
+  // Since the start of the process: the time that a user waits.
+  const tookMs = Math.round(performance.now());
   const kind = release === undefined ? "" : `, OpenShift ${release.name} (by ${release.from})`;
+  const size = `${bytes.before} bytes before, ${bytes.after} now, after ${(tookMs / 1000).toFixed(2)} s`;
+  const next =
+    "Next: let all nodes reach TCP 8091 of the bootstrap host (drawbridge firewall plan), then go on with the installation.";
   const lines = [
     `${file}: ${MEANINGS[state]}${kind}`,
     ...warnings.map((warning) => `Warning: ${warning}.`),
-    sentenceOn(change),
-    ...(written ? [`Written: ${target} (sha256 ${hashes.after})`] : []),
-    ...(action === "inject" && changed
-      ? [
-          "Next: let all nodes reach TCP 8091 of the bootstrap host (drawbridge firewall plan), then go on with the installation.",
-        ]
-      : []),
+    sentenceOn(action, injection, size),
+    ...(isWritten ? [`Written: ${target} (sha256 ${hashes.after})`] : []),
+    ...(action === "inject" && changed ? [next] : []),
   ];
-  const facts = { file, action, state, release, changed, ...(written && { written: target }) };
+  const facts = { file, action, state, release, changed, ...(isWritten && { written: target }) };
   const json = { ...facts, sha256: hashes, bytes, tookMs, warnings };
   return { ok: true, text: `${lines.join("\n")}\n`, json };
 }
 
-function sentenceOn({ action, state, changed, tookMs, bytes }: Change): string {
-  const size = `${bytes.before} bytes before, ${bytes.after} now, after ${(tookMs / 1000).toFixed(2)} s`;
+function sentenceOn(action: Action, { state, changed }: Injection, size: string): string {
   if (action === "remove")
     return changed ? `The bridge was taken out: ${size}.` : "There is nothing of drawbridge's in it.";
   if (changed) return `The bridge ${state === "ours" ? "was brought up to date" : "was put in"}: ${size}.`;

@@ -1,6 +1,7 @@
 /** `drawbridge bootstrap render`: every manifest, flag and unit of the bridge, printed or written. */
 
 import { join } from "node:path";
+import { octal } from "../../cluster/bootstrap/host/files.js";
 import { readAgentCertificates } from "../../cluster/bootstrap/host/steps/host.js";
 import { createdObjects, firewallRule } from "../../cluster/bootstrap/model/created.js";
 import { type BridgeModel, bridgeModel } from "../../cluster/bootstrap/model/model.js";
@@ -116,8 +117,4 @@ function asJson(model: BridgeModel, files: readonly RenderedFile[], directory: s
     created: createdObjects(model),
     firewall: firewallRule(model),
   };
-}
-
-function octal(mode: number): string {
-  return mode.toString(8).padStart(4, "0");
 }

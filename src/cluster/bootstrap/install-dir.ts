@@ -59,7 +59,7 @@ const PREFIX = "Machine-openshift-cluster-api-guests-";
 const names: Readonly<Record<Role, RegExp>> = { bootstrap: /^(.+)-bootstrap$/, master: /^(.+)-master-\d+$/ };
 
 /** The best address of each machine of the role; empty when the installer saved none. */
-export async function machineAddresses(dir: string, role: Role): Promise<string[]> {
+async function machineAddresses(dir: string, role: Role): Promise<string[]> {
   const folder = join(dir, ".clusterapi_output");
   const files = await readdir(folder).catch(() => []);
   const found = files
@@ -72,15 +72,11 @@ export async function machineAddresses(dir: string, role: Role): Promise<string[
     throw missing(`${folder} holds machines of several clusters (${[...clusters].sort().join(", ")})`);
   }
   const addresses: string[] = [];
-  for (const { name } of found.filter(({ infraId }) => infraId === wanted).sort(byName)) {
+  for (const { name } of found.filter(({ infraId }) => infraId === wanted).sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const address = await addressIn(join(folder, name));
     if (address !== undefined) addresses.push(address);
   }
   return addresses;
-}
-
-function byName(a: { readonly name: string }, b: { readonly name: string }): number {
-  return a.name < b.name ? -1 : 1;
 }
 
 async function addressIn(file: string): Promise<string | undefined> {
@@ -104,7 +100,7 @@ function isReachable(address: unknown): boolean {
   return !/^(fe[89ab]|127\.|169\.254\.)|^::1$/i.test(address);
 }
 
-export function missing(what: string, cause?: unknown): DrawbridgeError {
+function missing(what: string, cause?: unknown): DrawbridgeError {
   return new DrawbridgeError("DB_INSTALL_DIR", `${what}.`, { cause });
 }
 
@@ -114,26 +110,19 @@ const KEY_PAIR = "*tls.BootstrapSSHKeyPair";
 const LARGEST = 256 * 1024 * 1024;
 
 /** The generated private key; nothing else of the file is used. */
-export async function bootstrapKey(dir: string): Promise<string> {
+async function bootstrapKey(dir: string): Promise<string> {
   const file = join(dir, ".openshift_install_state.json");
-  const pair = (await readState(file))[KEY_PAIR] as { readonly Priv?: unknown } | undefined;
-  const key = typeof pair?.Priv === "string" ? Buffer.from(pair.Priv, "base64").toString("utf8") : "";
+  const unreadable = (why: string) => missing(`${file} cannot be read: ${why}`);
+  const { size } = await stat(file).catch((reason: unknown) => {
+    throw unreadable(messageOf(reason));
+  });
+  if (size > LARGEST) throw unreadable("it is too large");
+  const state = await json(file);
+  // Without the parser's message, which may quote the file: it holds keys.
+  if (!isRecord(state)) throw unreadable("it is not JSON");
+  const key = Buffer.from(textIn(state, KEY_PAIR, "Priv") ?? "", "base64").toString("utf8");
   if (/^-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(key.trimStart())) return key;
   throw missing(`${file} holds no SSH key for the bootstrap host (${KEY_PAIR})`);
-}
-
-async function readState(file: string): Promise<Readonly<Record<string, unknown>>> {
-  try {
-    const { size } = await stat(file);
-    if (size > LARGEST) throw new Error("it is too large");
-    const state: unknown = JSON.parse(await readFile(file, "utf8"));
-    if (typeof state === "object" && state !== null) return state as Record<string, unknown>;
-  } catch (reason) {
-    // A parser's message may quote the file, which holds keys.
-    const why = reason instanceof SyntaxError ? "it is not JSON" : messageOf(reason);
-    throw missing(`${file} cannot be read: ${why}`);
-  }
-  throw missing(`${file} cannot be read: it is not JSON`);
 }
 
 /**

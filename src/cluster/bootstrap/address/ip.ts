@@ -36,13 +36,14 @@ export function parsePrefix(text: string): Prefix | undefined {
   const bits = /^\d{1,3}$/.test(length) ? Number(length) : Number.NaN;
   const width = family === 6 ? 128 : 32;
   if (family === undefined || rest.length > 0 || !(bits <= width)) return undefined;
-  const { networkAddressFromCIDR } = family === 6 ? ipaddr.IPv6 : ipaddr.IPv4;
-  const network = networkAddressFromCIDR(`${address}/${bits}`);
+  const version = family === 6 ? ipaddr.IPv6 : ipaddr.IPv4;
+  const network = version.networkAddressFromCIDR(`${address}/${bits}`);
   return {
     text: `${network.toString()}/${bits}`,
     family,
     contains: (other) =>
-      familyOf(other) === family && networkAddressFromCIDR(`${other}/${bits}`).toString() === network.toString(),
+      familyOf(other) === family &&
+      version.networkAddressFromCIDR(`${other}/${bits}`).toString() === network.toString(),
     // In a network of two or of one there is no address to skip.
     firstHost: bits >= width - 1 ? network.toString() : successor(network).toString(),
   };

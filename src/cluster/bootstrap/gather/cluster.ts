@@ -96,7 +96,7 @@ function listFile(name: string, items: readonly KubeObject[]) {
 }
 
 /** Logs and metrics of an agent: paths in the archive, and where the API has them. */
-function agentTexts({ metadata, spec, status }: Pod): [path: string, request: string][] {
+function agentTexts({ metadata, spec, status }: Pod): (readonly [path: string, request: string])[] {
   const { name = "", namespace = "" } = metadata ?? {};
   const container = spec?.containers?.find((one) => roleOf(one) === "agent");
   if (spec?.nodeName === undefined || container === undefined) return [];
@@ -112,7 +112,7 @@ function agentTexts({ metadata, spec, status }: Pod): [path: string, request: st
     ...(isRestarted ? [[`${folder}/containers/${stem}-previous.log`, `${log}&previous=true`] as const] : []),
     [`${folder}/containers/${stem}.log`, log] as const,
     ...(port === undefined ? [] : [[`${folder}/metrics/${stem}.txt`, `${pod}:${port}/proxy/metrics`] as const]),
-  ].map(([path, request]) => [path, request]);
+  ];
 }
 
 function sentenceOf(reason: unknown): string {

@@ -121,6 +121,9 @@ export class HostFiles {
   }
 }
 
+/** Permission bits as people write them. */
+export const octal = (mode: number): string => mode.toString(8).padStart(4, "0");
+
 function besideOf(path: string): string {
   return join(dirname(path), `.${basename(path)}.drawbridge-new`);
 }

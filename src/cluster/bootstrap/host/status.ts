@@ -1,6 +1,7 @@
 /** The present state of a bridge. Changes nothing. */
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { runningApiServers } from "./api-server.js";
+import { octal } from "./files.js";
 import type { Host } from "./host.js";
 import { RecordKeeper } from "./record.js";
 import { ApiAccess, chosenCluster, type OpenApi, type Site, type StepState } from "./step.js";
@@ -70,35 +71,32 @@ const wrongBecause = (reason: unknown): StepState => ({
 
 /** Where kube-apiserver and agents come in. */
 async function listeners({ host, model }: Site): Promise<StatusLine[]> {
-  const socket = await host.files.status(model.paths.socket.host);
-  const isOpen = await host.listens(model.ports.agent);
+  const { paths, ports } = model;
+  const socket = await host.files.status(paths.socket.host);
+  const isOpen = await host.listens(ports.agent);
   const ready = await host.ask(healthUrl(model, "/readyz"));
   const { using } = await runningApiServers(host, model);
+  const isSocket = socket?.kind === "socket";
+  const there = isSocket ? `mode ${octal(socket.mode)}` : "there is something else in its place";
   return [
     {
       name: "socket",
       title: "Socket for the kube-apiserver",
-      ok: socket?.kind === "socket",
-      detail: socket === undefined ? `${model.paths.socket.host} is not there` : socketText(socket),
+      ok: isSocket,
+      detail: socket === undefined ? `${paths.socket.host} is not there` : there,
     },
     {
       name: "port",
       title: "Port for agents",
       ok: isOpen,
-      detail: isOpen ? `TCP ${model.ports.agent} listens` : `nothing listens on TCP ${model.ports.agent}`,
+      detail: isOpen ? `TCP ${ports.agent} listens` : `nothing listens on TCP ${ports.agent}`,
     },
     {
       name: "ready",
       title: "Server has an agent",
       // Without a caller nobody misses them.
       ok: ready?.status === 200 || (ready !== undefined && using.length === 0),
-      detail: ready === undefined ? "its health port does not answer" : readyText(ready.body),
+      detail: ready === undefined ? "its health port does not answer" : ready.body.trim() || "it gives no reason",
     },
   ];
 }
-
-function socketText({ kind, mode }: { kind: string; mode: number }): string {
-  return kind === "socket" ? `mode ${mode.toString(8).padStart(4, "0")}` : "there is something else in its place";
-}
-
-const readyText = (text: string): string => text.trim() || "it gives no reason";

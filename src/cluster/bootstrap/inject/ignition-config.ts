@@ -32,8 +32,6 @@ export interface IgnitionFile {
 
 export interface IgnitionConfig {
   readonly text: string;
-  readonly root: JsonObject;
-  readonly version: string;
   /** The storage.files array, absent in configs that have none. */
   readonly filesNode: JsonArray | undefined;
   readonly files: ReadonlyMap<string, IgnitionFile>;
@@ -68,8 +66,6 @@ export function parseIgnition(text: string): IgnitionConfig {
   const config = memberOf(ignition, "config");
   return {
     text,
-    root,
-    version: version.value,
     filesNode,
     files: filesOf(filesNode, storage),
     pointsElsewhere: ["replace", "merge"].some((name) => memberOf(config, name) !== undefined),

@@ -2,7 +2,7 @@
 
 import { isIP } from "node:net";
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import { type BridgePaths, namespaces, type OwnPlaces, pathsFor, placeholders, ports, type Topology } from "./names.js";
+import { namespaces, type OwnPlaces, pathsFor, placeholders, ports, type Topology } from "./names.js";
 
 /** As an EgressSelectorConfiguration spells it. */
 export type ProxyProtocol = "GRPC" | "HTTPConnect";
@@ -39,31 +39,13 @@ export interface BridgeOptions extends OwnPlaces {
   readonly validForMs?: number | undefined;
 }
 
-export interface BridgeModel {
-  readonly for: Topology;
-  readonly namespace: string;
-  readonly ports: {
-    readonly agent: number;
-    readonly serverHealth: number;
-    readonly agentHealth: number;
-    readonly admin: number;
-  };
-  readonly paths: BridgePaths;
-  /** Both sides take their word for it from here, so that they cannot disagree. */
-  readonly protocol: { readonly egress: ProxyProtocol; readonly serverMode: "grpc" | "http-connect" };
-  readonly images: ReturnType<typeof imagesFor>;
-  readonly server: { readonly form: ServerForm; readonly program: string; readonly socketGroup: number };
-  readonly agentNetwork: AgentNetwork;
-  /** At least one; a placeholder when none is known yet. */
-  readonly serverAddresses: readonly [string, ...string[]];
-  readonly validForMs: number;
-}
+export type BridgeModel = ReturnType<typeof bridgeModel>;
 
 const DAY_MS = 24 * 60 * 60_000;
 const modes = { GRPC: "grpc", HTTPConnect: "http-connect" } as const satisfies Record<ProxyProtocol, string>;
 
 /** Throws a DrawbridgeError when the options cannot make a bridge. */
-export function bridgeModel(options: BridgeOptions): BridgeModel {
+export function bridgeModel(options: BridgeOptions) {
   const topology = options.for;
   const { protocol = "GRPC", imageKind = defaultImageKind[topology], agentNetwork = "pod" } = options;
   const server = chosenServer(options);
@@ -71,20 +53,18 @@ export function bridgeModel(options: BridgeOptions): BridgeModel {
   const paths = pathsFor(topology, options, server.form === "static-pod");
   if (Buffer.byteLength(paths.socket.host) > LONGEST_SOCKET_PATH)
     throw new DrawbridgeError("DB_UDS_PATH_TOO_LONG", `The socket's path ${paths.socket.host} is too long.`);
+  const { agent, health, agentHealthOnHost, admin }: Readonly<Record<keyof typeof ports, number>> = ports;
   return {
     for: topology,
-    namespace: namespaces[topology],
-    ports: {
-      agent: ports.agent,
-      serverHealth: ports.health,
-      agentHealth: agentNetwork === "host" ? ports.agentHealthOnHost : ports.health,
-      admin: ports.admin,
-    },
+    namespace: namespaces[topology] as string,
+    ports: { agent, serverHealth: health, agentHealth: agentNetwork === "host" ? agentHealthOnHost : health, admin },
     paths,
+    /** Both sides take their word for it from here, so that they cannot disagree. */
     protocol: { egress: protocol, serverMode: modes[protocol] },
     images: imagesFor(options, imageKind),
     server,
     agentNetwork,
+    /** At least one; a placeholder when none is known yet. */
     serverAddresses: chosenAddresses(options.serverAddresses ?? [], imageKind),
     validForMs: options.validForMs ?? DAY_MS,
   };

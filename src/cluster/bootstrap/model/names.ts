@@ -66,31 +66,6 @@ export const placeholders = {
   ca: variable("KONNECTIVITY_CA_CERT_BASE64"),
 } as const;
 
-/** One path under the names it has on the host, in the server and in the kube-apiserver. */
-export interface SharedPath {
-  readonly host: string;
-  readonly server: string;
-  readonly apiServer: string;
-}
-
-export interface BridgePaths {
-  /** The Unix socket of the server's frontend. */
-  readonly socket: SharedPath;
-  /** The socket's directory, under the same three names. */
-  readonly socketDirectory: SharedPath;
-  /** The kube-apiserver reads it once, when it starts. */
-  readonly egressConfig: Omit<SharedPath, "server">;
-  readonly pki: Omit<SharedPath, "apiServer">;
-  /** The static pod's manifest, where the server is one. */
-  readonly staticPod: string;
-  /** The systemd unit's file, where the server is one. */
-  readonly unit: string;
-  /** Makes the socket's directory again after a reboot; undefined where that is not needed. */
-  readonly tmpfiles: string | undefined;
-  /** Directories that belong to the bridge alone and go with everything in them. */
-  readonly ownDirectories: readonly { readonly path: string; readonly mode: number }[];
-}
-
 const SOCKET_NAME = "konnectivity-server.socket";
 const EGRESS_NAME = "egress-selector-config.yaml";
 const PKI_IN_CONTAINER = "/etc/konnectivity";
@@ -108,54 +83,41 @@ export interface OwnPlaces {
 }
 
 /** `inContainer`: the server is a pod, which sees the PKI under a name of its own. */
-export function pathsFor(topology: Topology, places: OwnPlaces, inContainer: boolean): BridgePaths {
-  const staticPod = posix.join(places.manifestsDirectory ?? "/etc/kubernetes/manifests", STATIC_POD_NAME);
-  const unit = `/etc/systemd/system/${SERVER_UNIT}`;
-  if (topology === "openshift") return { ...openshiftPaths(), staticPod, unit };
-  const runtime = places.runtimeDirectory ?? `/run/${OWN_NAME}`;
+export function pathsFor(topology: Topology, places: OwnPlaces, inContainer: boolean) {
+  const isOpenShift = topology === "openshift";
+  // The bootstrap kube-apiserver has one directory of this kind mounted, under another name; the bridge shares it.
+  const shared = "/etc/kubernetes/bootstrap-configs";
+  const runtime = isOpenShift ? shared : (places.runtimeDirectory ?? `/run/${OWN_NAME}`);
   // Beside kubeadm's own files; a bare host may have no /etc/kubernetes.
-  const config =
-    places.configDirectory ?? (topology === "kubeadm" ? `/etc/kubernetes/${OWN_NAME}` : `/etc/${OWN_NAME}`);
-  const pki = places.pkiDirectory ?? posix.join(config, "pki");
-  const egress = posix.join(config, EGRESS_NAME);
+  const usual = topology === "kubeadm" ? `/etc/kubernetes/${OWN_NAME}` : `/etc/${OWN_NAME}`;
+  const config = isOpenShift ? shared : (places.configDirectory ?? usual);
+  const pki = isOpenShift ? "/opt/openshift/tls/konnectivity" : (places.pkiDirectory ?? posix.join(config, "pki"));
+  /** One path under the names it has on the host, in the server and in the kube-apiserver. */
+  const everywhere = (host: string) => ({
+    host,
+    server: host,
+    apiServer: isOpenShift ? host.replace(shared, "/etc/kubernetes/config") : host,
+  });
   return {
+    /** The Unix socket of the server's frontend. */
     socket: everywhere(posix.join(runtime, SOCKET_NAME)),
     socketDirectory: everywhere(runtime),
-    egressConfig: { host: egress, apiServer: egress },
+    /** The kube-apiserver reads it once, when it starts. */
+    egressConfig: everywhere(posix.join(config, EGRESS_NAME)),
     pki: { host: pki, server: inContainer ? PKI_IN_CONTAINER : pki },
-    staticPod,
-    unit,
-    // A systemd unit makes the directory by itself.
-    tmpfiles: inContainer ? `/etc/tmpfiles.d/${OWN_NAME}.conf` : undefined,
+    /** The static pod's manifest, where the server is one. */
+    staticPod: posix.join(places.manifestsDirectory ?? "/etc/kubernetes/manifests", STATIC_POD_NAME),
+    /** The systemd unit's file, where the server is one. */
+    unit: `/etc/systemd/system/${SERVER_UNIT}`,
+    /** Makes the socket's directory again after a reboot, as a systemd unit does by itself; undefined where that is not needed. */
+    tmpfiles: inContainer && !isOpenShift ? `/etc/tmpfiles.d/${OWN_NAME}.conf` : undefined,
+    /** Directories that belong to the bridge alone and go with everything in them. */
     ownDirectories: [
       // The socket opens the whole pod network: nobody but its owner and group passes this directory.
-      { path: runtime, mode: 0o770 },
+      ...(isOpenShift ? [] : [{ path: runtime, mode: 0o770 }]),
       { path: pki, mode: 0o700 },
-      { path: config, mode: 0o755 },
+      ...(isOpenShift ? [] : [{ path: config, mode: 0o755 }]),
     ],
-  };
-}
-
-function everywhere(path: string): SharedPath {
-  return { host: path, server: path, apiServer: path };
-}
-
-/** The bootstrap kube-apiserver has one directory of this kind mounted, under another name; the bridge shares it. */
-function openshiftPaths(): Omit<BridgePaths, "staticPod" | "unit"> {
-  const onHost = "/etc/kubernetes/bootstrap-configs";
-  const inApiServer = "/etc/kubernetes/config";
-  const pki = "/opt/openshift/tls/konnectivity";
-  return {
-    socket: {
-      host: posix.join(onHost, SOCKET_NAME),
-      server: posix.join(onHost, SOCKET_NAME),
-      apiServer: posix.join(inApiServer, SOCKET_NAME),
-    },
-    socketDirectory: { host: onHost, server: onHost, apiServer: inApiServer },
-    egressConfig: { host: posix.join(onHost, EGRESS_NAME), apiServer: posix.join(inApiServer, EGRESS_NAME) },
-    pki: { host: pki, server: PKI_IN_CONTAINER },
-    tmpfiles: undefined,
-    ownDirectories: [{ path: pki, mode: 0o700 }],
   };
 }
 

@@ -7,6 +7,7 @@ import type { BridgeThing } from "../../model/created.js";
 import { pkiFile } from "../../model/names.js";
 import type { AgentCertificates } from "../../render/objects.js";
 import { renderedFiles } from "../../render/render.js";
+import { octal } from "../files.js";
 import type { Host } from "../host.js";
 import type { BridgeRecord } from "../record.js";
 import type { BridgeStep, Site } from "../step.js";
@@ -96,10 +97,6 @@ export function directoriesStep({ host: { files }, model }: Site): BridgeStep {
       }
     },
   };
-}
-
-function octal(mode: number): string {
-  return mode.toString(8).padStart(4, "0");
 }
 
 /** A rendered file in its place on the host; `thing` names it in the record. */
