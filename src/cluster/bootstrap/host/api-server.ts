@@ -102,15 +102,7 @@ export async function runningApiServers(host: Host, model: BridgeModel) {
 }
 
 /** What a person has to change in the kube-apiserver, to the letter. */
-export interface Instructions {
-  readonly flag: string;
-  /** For a terminal. */
-  readonly text: string;
-  /** The same for kubeadm itself, when it makes the kube-apiserver. */
-  readonly files: readonly { readonly name: string; readonly text: string }[];
-}
-
-export function instructionsFor(model: BridgeModel, setting: SettingMethod): Instructions {
+export function instructionsFor(model: BridgeModel, setting: SettingMethod) {
   const { name, value } = apiServerFlag(model);
   const flag = `--${name}=${value}`;
   const files = renderedFiles(model)
@@ -118,7 +110,9 @@ export function instructionsFor(model: BridgeModel, setting: SettingMethod): Ins
     .map(({ name: file, text }) => ({ name: file, text }));
   return {
     flag,
+    /** For a terminal. */
     text: setting.by === "manifest" ? editOf(model, setting.manifest, flag) : flagOf(model, flag),
+    /** The same for kubeadm itself, when it makes the kube-apiserver. */
     files: model.for === "kubeadm" ? files : [],
   };
 }

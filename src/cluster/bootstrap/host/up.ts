@@ -115,32 +115,45 @@ export function stepsOf(site: Site, { apply, isApiReady, choose }: Circumstances
 
 type RecordDraft = Required<Pick<BridgeRecord, "options" | "kubeconfig" | "context" | "setting">>;
 
-/** Of a bridge that was begun before. */
-function draftAgain(keeper: RecordKeeper, wanted: UpOptions): RecordDraft {
-  refuseOtherOptions(keeper, wanted);
-  const { record } = keeper;
+/**
+ * Of a bridge that was begun before. A second run may say less than the first, never something else: half a bridge of one
+ * kind and half of another is none. How long it lasts was decided when its certificates were made, and a newer drawbridge
+ * leaves its image alone.
+ */
+function draftAgain({ record }: RecordKeeper, wanted: UpOptions): RecordDraft {
   const { options } = record;
+  const before = options as unknown as Readonly<Record<string, unknown>>;
+  const now: Record<string, unknown> = { ...bridgeOptions(wanted), ...(wanted.for && { for: wanted.for }) };
+  const fixed = ["validForMs", "version"];
+  const different = Object.entries(now).filter(
+    ([name, value]) => !fixed.includes(name) && !isDeepStrictEqual(before[name], value),
+  );
+  if (different.length > 0) {
+    const shown = (value: unknown): string => (value === undefined ? "the default" : JSON.stringify(value));
+    const words = different.map(([name, value]) => `${name} ${shown(before[name])} instead of ${shown(value)}`);
+    throw new DrawbridgeError("DB_BRIDGE_EXISTS", `The bridge on this host was made with ${words.join(", ")}.`);
+  }
   return { options, ...chosenCluster(wanted, record), setting: settingOf(options, wanted) };
-}
-
-/** Of a bridge that is begun now. */
-async function newDraft(host: Host, wanted: UpOptions, { target }: AddressChoice): Promise<RecordDraft> {
-  const options = await newOptions(host, wanted, target);
-  await refuseForeignDirectories(host, bridgeModel(options).paths.ownDirectories);
-  const kubeconfig = await chooseKubeconfig(host, wanted.kubeconfig, wanted.env.KUBECONFIG);
-  return { options, kubeconfig, context: wanted.context, setting: settingOf(options, wanted) };
 }
 
 const DEFAULT_MANIFESTS = "/etc/kubernetes/manifests";
 
-async function newOptions(host: Host, wanted: UpOptions, address: string): Promise<BridgeOptions> {
+/** Of a bridge that is begun now. */
+async function newDraft(host: Host, wanted: UpOptions, { target }: AddressChoice): Promise<RecordDraft> {
   const topology = wanted.for ?? (await detectTopology(host, wanted.manifestsDirectory ?? DEFAULT_MANIFESTS));
   if (topology === "openshift") {
     const sentence = "On OpenShift the bridge comes with the host's own scripts: use drawbridge bootstrap inject.";
     throw new DrawbridgeError("DB_BRIDGE_OPTIONS", sentence);
   }
   const program = wanted.ownProgram === undefined ? {} : { serverProgram: wanted.ownProgram };
-  return { ...program, ...bridgeOptions(wanted), for: topology, serverAddresses: [address] };
+  const options = { ...program, ...bridgeOptions(wanted), for: topology, serverAddresses: [target] };
+  // Teardown empties these, so nothing may lie in them that a bridge did not put there.
+  for (const { path } of bridgeModel(options).paths.ownDirectories) {
+    if (await host.files.holdsAnything(path))
+      throw new DrawbridgeError("DB_BRIDGE_EXISTS", `${path} holds files, but no bridge is recorded on this host.`);
+  }
+  const kubeconfig = await chooseKubeconfig(host, wanted.kubeconfig, wanted.env.KUBECONFIG);
+  return { options, kubeconfig, context: wanted.context, setting: settingOf(options, wanted) };
 }
 
 /** The options that describe the bridge itself. */
@@ -148,34 +161,6 @@ function bridgeOptions(wanted: UpOptions): Partial<BridgeOptions> {
   const { for: _, address, kubeconfig, context, apply, applyCommand, restoreCommand, ...others } = wanted;
   const { onlyThisApiServer, ownProgram, stateDirectory, timeoutMs, env, ...named } = others;
   return Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
-}
-
-/**
- * A second run may say less than the first, never something else: half a bridge of one kind and half of another is none.
- * How long it lasts was decided when its certificates were made, and a newer drawbridge leaves its image alone.
- */
-function refuseOtherOptions({ record }: RecordKeeper, wanted: UpOptions): void {
-  const before = record.options as unknown as Readonly<Record<string, unknown>>;
-  const now: Record<string, unknown> = { ...bridgeOptions(wanted), ...(wanted.for && { for: wanted.for }) };
-  const fixed = ["validForMs", "version"];
-  const different = Object.entries(now).filter(
-    ([name, value]) => !fixed.includes(name) && !isDeepStrictEqual(before[name], value),
-  );
-  if (different.length === 0) return;
-  const words = different.map(([name, value]) => `${name} ${shown(before[name])} instead of ${shown(value)}`);
-  const sentence = `The bridge on this host was made with ${words.join(", ")}.`;
-  throw new DrawbridgeError("DB_BRIDGE_EXISTS", sentence);
-}
-
-const shown = (value: unknown): string => (value === undefined ? "the default" : JSON.stringify(value));
-
-/** Teardown empties these, so nothing may lie in them that a bridge did not put there. */
-async function refuseForeignDirectories(host: Host, own: readonly { readonly path: string }[]): Promise<void> {
-  for (const { path } of own) {
-    if (!(await host.files.holdsAnything(path))) continue;
-    const sentence = `${path} holds files, but no bridge is recorded on this host.`;
-    throw new DrawbridgeError("DB_BRIDGE_EXISTS", sentence);
-  }
 }
 
 function settingOf(options: BridgeOptions, { apply, applyCommand, restoreCommand }: UpOptions): SettingMethod {
