@@ -124,14 +124,14 @@ function verdictOn(findings: readonly Finding[]): string {
 }
 
 /** Where each kind of host keeps one that leads to its own kube-apiserver. */
-const HOST_CONFIGS: readonly { readonly of: Topology; readonly file: string }[] = [
-  { of: "openshift", file: "/opt/openshift/auth/kubeconfig-loopback" },
-  { of: "kubeadm", file: "/etc/kubernetes/admin.conf" },
-];
+const HOST_CONFIGS: Partial<Record<Topology, string>> = {
+  openshift: "/opt/openshift/auth/kubeconfig-loopback",
+  kubeadm: "/etc/kubernetes/admin.conf",
+};
 
 function hostKubeconfig(topology: Topology | undefined): string {
-  const fits = HOST_CONFIGS.filter(({ of }) => topology === undefined || topology === of);
-  return fits.find(({ file }) => existsSync(file))?.file ?? "";
+  const files = topology === undefined ? Object.values(HOST_CONFIGS) : [HOST_CONFIGS[topology] ?? ""];
+  return files.find((file) => existsSync(file)) ?? "";
 }
 
 function bridgeOf(flags: VerifyFlags, given: ReadonlySet<string>): BridgeDescription {

@@ -54,19 +54,17 @@ export async function runSteps(
     const { name, title, byHand } = step;
     const start = host.now();
     let { state, detail } = await step.check();
-    let outcome: StepResult["outcome"] = "already so";
-    if (state !== "done") {
-      // Also what others do for the bridge has to be undone.
-      await keeper.willOpen(await step.makes());
-      outcome = byHand === undefined ? "done" : "left to you";
-      if (byHand === undefined) {
-        progress.starts(step);
-        await step.do();
-        ({ state, detail } = await step.check());
-      }
+    const isDone = state === "done";
+    // Also what others do for the bridge has to be undone.
+    if (!isDone) await keeper.willOpen(await step.makes());
+    if (!isDone && byHand === undefined) {
+      progress.starts(step);
+      await step.do();
+      ({ state, detail } = await step.check());
     }
+    const outcome = isDone ? "already so" : byHand === undefined ? "done" : "left to you";
     const left = outcome === "left to you" && byHand !== undefined ? { byHand } : {};
-    const result = { name, title, outcome, detail, tookMs: host.now() - start, ...left };
+    const result: StepResult = { name, title, outcome, detail, tookMs: host.now() - start, ...left };
     results.push(result);
     progress.ends(result);
   }

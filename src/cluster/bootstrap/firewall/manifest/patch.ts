@@ -46,9 +46,8 @@ export async function patchManifest({ dir, platform, rule: { port }, direction }
     const notes = edit(manifest, kind, port, where, paths);
     const changed = manifest.text !== text;
     if (changed) await replaceKeepingMode(file, manifest.text);
-    /** Each names the security group or list, and the rule, for people. */
     const changes = changed ? [{ where, rule: kind.ruleText(cluster, port) }] : [];
-    /** `notes` are sentences about what was added, or found and left alone. */
+    // Changes name the security group or list and the rule for people, notes say what was found and left alone.
     return { file, kind: kind.kind, cluster, changed, changes, notes };
   } catch (reason) {
     const what = reason instanceof UnknownShape ? "cannot be changed" : "cannot be written";
