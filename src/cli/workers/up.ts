@@ -38,7 +38,10 @@ ${PROVIDERS_HELP}`,
   async run(flags): Promise<WorkersUpResult | Rehearsal> {
     const { pool, ...making } = makingOf(flags);
     const pod = podOf(flags);
-    if (flags.dryRun) return rehearse(flags);
+    const store = new WorkerStore(flags.state);
+    // The pool may not be there yet, and need not be.
+    if (flags.dryRun)
+      return { workers: planWorkers(await store.read(), making.group, await store.numbers()), dryRun: true };
     const objects = await objectsOf(flags);
     return withWorkers(flags, pool, (context) => bringUpWorkers(context, { ...making, objects, pod }));
   },
@@ -52,17 +55,7 @@ async function objectsOf({ filename, namespace }: UpFlags): Promise<KubeObject[]
   return readObjects(inputName(filename), content.toString(), namespace);
 }
 
-interface Rehearsal {
-  readonly workers: readonly { readonly name: string; readonly zone: string }[];
-  readonly dryRun: true;
-}
-
-/** The pool may not be there yet, and need not be. */
-async function rehearse(flags: UpFlags): Promise<Rehearsal> {
-  const store = new WorkerStore(flags.state);
-  const { group } = makingOf(flags);
-  return { workers: planWorkers(await store.read(), group, await store.numbers()), dryRun: true };
-}
+type Rehearsal = { readonly workers: ReturnType<typeof planWorkers>; readonly dryRun: true };
 
 function rehearsalText({ workers }: Rehearsal, { createCommand }: UpFlags): string {
   const how = createCommand.length === 0 ? "" : `: ${shellText(createCommand)}`;

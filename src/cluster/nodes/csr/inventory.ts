@@ -26,18 +26,12 @@ export interface Claim {
 
 export type Inventory = ReturnType<typeof readInventory>;
 
-interface InventoryText {
-  /** `/etc/inventory/a.yaml`, `ConfigMap ns/a key b`. */
-  readonly where: string;
-  readonly text: string;
-}
-
 const DEFAULT_WINDOW_MS = 2 * 60 * 60_000;
 const DOCUMENT_KEYS = ["pool", "replicas", "workers", "claims"];
 const WORKER_KEYS = ["name", "dnsNames", "ips", "notBefore", "deadline", "joined"];
 
-/** Throws for the first mistake: half an inventory would approve some of the wrong machines. */
-export function readInventory(texts: readonly InventoryText[]) {
+/** `where`: `/etc/inventory/a.yaml`, `ConfigMap ns/a key b`. Throws for the first mistake: half an inventory would approve some of the wrong machines. */
+export function readInventory(texts: readonly { readonly where: string; readonly text: string }[]) {
   const workers = new Map<string, ExpectedWorker>();
   const pools = new Map<string, ExpectedPool>();
   const claims: Claim[] = [];

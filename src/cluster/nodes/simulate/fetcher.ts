@@ -193,17 +193,14 @@ interface IgnitionGetOptions {
   readonly signal: AbortSignal;
 }
 
-export interface FetchedContent {
-  readonly status: number;
-  readonly body: Buffer;
-}
+type FetchedContent = Awaited<ReturnType<typeof getAsIgnition>>;
 
 /** Go's client gives up after as many. */
 const MOST_REDIRECTS = 10;
 const REDIRECTS = [301, 302, 303, 307, 308];
 
 /** One GET as Ignition makes it: through the config's proxy, following redirects. Rejects when no whole answer came. */
-export async function getAsIgnition(url: URL, options: IgnitionGetOptions): Promise<FetchedContent> {
+export async function getAsIgnition(url: URL, options: IgnitionGetOptions) {
   let at = url;
   let headers = options.headers;
   for (let redirects = 0; ; redirects++) {
