@@ -16,6 +16,12 @@ export class DrawbridgeError extends Error {
   }
 }
 
+/** Makes the errors of one code: `const unusable = errorOf("DB_PAYLOAD")`. */
+export const errorOf =
+  (code: ErrorCode) =>
+  (sentence: string, cause?: unknown): DrawbridgeError =>
+    new DrawbridgeError(code, sentence, { cause });
+
 /** Runs the action; its failure is thrown with that code, and its sentence after what failed, as in `FILE cannot be read`. */
 export function wrapErrors<T>(code: ErrorCode, what: string, run: () => T): T {
   const wrap = (reason: unknown): never => {

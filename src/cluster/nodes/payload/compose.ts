@@ -3,7 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { at } from "../../../base/at.js";
-import { DrawbridgeError, wrapErrors } from "../../../base/errors/error.js";
+import { errorOf, wrapErrors } from "../../../base/errors/error.js";
 import { type Config, versionOf } from "../../ignition/config.js";
 import { requireConfig } from "../../ignition/parse.js";
 import { emit, merge, USUAL_MINOR } from "../../ignition/render.js";
@@ -118,9 +118,7 @@ function authorityOf(kubeconfig: string): string {
   return Buffer.from(data, "base64").toString("utf8");
 }
 
-function unusable(sentence: string): DrawbridgeError {
-  return new DrawbridgeError("DB_PAYLOAD", sentence);
-}
+const unusable = errorOf("DB_PAYLOAD");
 
 const MCO = "machineconfiguration.openshift.io";
 

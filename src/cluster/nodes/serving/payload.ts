@@ -1,6 +1,6 @@
 /** Fetches the parts of a payload, and checks that they are those that the pool's token Secret was made for. */
 
-import { DrawbridgeError } from "../../../base/errors/error.js";
+import { errorOf } from "../../../base/errors/error.js";
 import { find } from "../../kube/objects.js";
 import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
@@ -50,9 +50,7 @@ async function gather(api: KubeApi, namespace: string, token: TokenSecretView, n
   return { bootstrapKubeconfig: kubeconfig.toString("utf8"), pullSecret: pullSecret.toString("utf8"), trustBundle };
 }
 
-function unusable(sentence: string): DrawbridgeError {
-  return new DrawbridgeError("DB_PAYLOAD", sentence);
-}
+const unusable = errorOf("DB_PAYLOAD");
 
 /** Given instead of a hash, it means the hash in force. */
 const CURRENT_WORD = "current";
@@ -97,6 +95,4 @@ function newest(secrets: readonly Secret[]): Secret | undefined {
 const listed = (hashes: readonly (string | undefined)[]): string =>
   hashes.length === 0 ? "there is none of it" : `there is: ${hashes.join(", ")}`;
 
-function unknown(sentence: string): DrawbridgeError {
-  return new DrawbridgeError("DB_PAYLOAD_HASH", sentence);
-}
+const unknown = errorOf("DB_PAYLOAD_HASH");

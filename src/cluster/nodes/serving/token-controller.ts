@@ -118,10 +118,14 @@ export class TokenController {
   }
 
   #forget(name: string): void {
-    this.#options.tokens.revokeSecret(name);
-    this.#made.delete(name);
     this.#seen.delete(name);
     this.#queue.forget(name);
+    this.#revoke(name);
+  }
+
+  #revoke(name: string): void {
+    this.#options.tokens.revokeSecret(name);
+    this.#made.delete(name);
     this.#options.onMade?.();
   }
 
@@ -179,9 +183,7 @@ export class TokenController {
   }
 
   async #end(name: string, resourceVersion: string | undefined): Promise<number> {
-    this.#options.tokens.revokeSecret(name);
-    this.#made.delete(name);
-    this.#options.onMade?.();
+    this.#revoke(name);
     try {
       await this.#options.api.delete(this.#path(name), resourceVersion === undefined ? {} : { resourceVersion });
     } catch (reason) {

@@ -1,7 +1,7 @@
 /** Tokens that belong to one worker each: a machine with such a token gets its pool's payload, with its name in it. */
 
 import { readFile } from "node:fs/promises";
-import { DrawbridgeError, messageOf, wrapErrors } from "../../../base/errors/error.js";
+import { errorOf, messageOf, wrapErrors } from "../../../base/errors/error.js";
 import { payloadTemplate, type TokenStore } from "../../ignition/server/tokens.js";
 import { isNodeName } from "../csr/names.js";
 import { annotation, encoded, readPath, type Secret, secretText } from "../objects.js";
@@ -125,6 +125,4 @@ function checked(where: string, pool: unknown, entries: readonly (readonly [stri
   });
 }
 
-function unusable(sentence: string): DrawbridgeError {
-  return new DrawbridgeError("DB_WORKER_TOKENS", sentence);
-}
+const unusable = errorOf("DB_WORKER_TOKENS");

@@ -6,7 +6,7 @@
 import type { IncomingMessage } from "node:http";
 import { createSecureContext, rootCertificates, type SecureContext, connect as tlsConnect } from "node:tls";
 import { type Clock, pause, systemClock } from "../../../base/clock.js";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { errorOf, messageOf } from "../../../base/errors/error.js";
 import { connectThrough, proxyLogin } from "../../../base/http-connect.js";
 import { answerBody, openRequest } from "../../../base/http-get.js";
 import { certificatesIn } from "../../../tunnel/pki/pem.js";
@@ -165,7 +165,7 @@ export function shownUrl({ host, pathname, protocol }: URL): string {
   return `${protocol}//${host}${pathname}`;
 }
 
-const refused = (sentence: string) => new DrawbridgeError("DB_SIMULATE_FETCH", sentence);
+const refused = errorOf("DB_SIMULATE_FETCH");
 
 /** Reading the usual ones takes longer than a fetch, and all fetches of a machine trust the same. */
 const known = new Map<string, SecureContext>();

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { pause, systemClock } from "../../../base/clock.js";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { errorOf, messageOf } from "../../../base/errors/error.js";
 import type { makeSigningRequest } from "../../../tunnel/pki/issue.js";
 import type { KubeEndpoint } from "../../kube/endpoint.js";
 import { isConflict } from "../../kube/errors.js";
@@ -151,9 +151,7 @@ async function attempted<T>(what: string, run: () => Promise<T>): Promise<T> {
   }
 }
 
-function refused(sentence: string, cause?: unknown): DrawbridgeError {
-  return new DrawbridgeError("DB_SIMULATE_JOIN", sentence, { cause });
-}
+const refused = errorOf("DB_SIMULATE_JOIN");
 
 /** Paths of the bootstrap kubeconfig on Fedora CoreOS and on RHCOS. */
 const KUBECONFIG_PATHS = ["/etc/kubernetes/bootstrap-kubeconfig", "/etc/kubernetes/kubeconfig"];

@@ -7,6 +7,7 @@ import { KubeApiError } from "../../kube/errors.js";
 import { collectionPath } from "../../kube/paths.js";
 import { isReady } from "../../kube/pods.js";
 import type { KubeApi } from "../../kube/port.js";
+import { troublesOf } from "../controller/status.js";
 import { type Claim, configMapInventory } from "../csr/inventory.js";
 import {
   createdAt,
@@ -19,7 +20,7 @@ import {
   type SigningRequest,
 } from "../csr/signing-request.js";
 import { byName, type Node, type ObjectName, pathOf } from "../objects.js";
-import type { Condition, NodePool } from "../pool/node-pool.js";
+import type { NodePool } from "../pool/node-pool.js";
 import { poolHash } from "../token/user-data.js";
 import { hashOfNode, missingSettings, nodeSettingsOf, whyNotReady } from "./node.js";
 import type { Worker } from "./worker.js";
@@ -28,17 +29,13 @@ export type WorkerStatus = ReturnType<typeof workerStatus>;
 export type PoolReport = ReturnType<typeof poolReport>;
 
 /** Conditions that are always False on platform None, or that are not about workers. */
-const IGNORED_CONDITIONS = [
-  ...["AutoscalingEnabled", "UpdatingConfig", "UpdatingVersion"],
-  ...["AllMachinesReady", "AllNodesHealthy", "ReachedIgnitionEndpoint"],
-];
+const IGNORED_CONDITIONS = ["AllMachinesReady", "AllNodesHealthy", "ReachedIgnitionEndpoint"];
 
 /** Conditions about the endpoint are ignored: nodes that joined are better evidence. */
 export function poolReport(name: string, { hash, pool }: Pick<PoolSnapshot, "hash" | "pool">) {
   const status = `drawbridge nodepool status ${pool.metadata?.name} shows everything about it`;
-  const isWrong = (one: Condition) => one.status === "False" && !IGNORED_CONDITIONS.includes(one.type);
-  const wrong = (pool.status?.conditions ?? [])
-    .filter(isWrong)
+  const wrong = troublesOf({ conditions: pool.status?.conditions ?? [] })
+    .filter(({ type }) => !IGNORED_CONDITIONS.includes(type))
     .map((one) => failed(`${one.type} is False: ${one.message || one.reason}`, status));
   const nothing = failed("it has no configuration yet", `see that its controller runs; ${status}`);
   return { name, hash, problems: hash === "" && wrong.length === 0 ? [nothing] : wrong };

@@ -1,7 +1,7 @@
 /** The record of a machine that was made, or is to be made, for a pool. */
 
 import { stringify } from "yaml";
-import { DrawbridgeError } from "../../../base/errors/error.js";
+import { errorOf } from "../../../base/errors/error.js";
 import { isNodeName } from "../csr/names.js";
 import { type ObjectName, readPath } from "../objects.js";
 
@@ -124,9 +124,7 @@ export function poolOfWorker({ name, pool }: Worker): ObjectName {
   return owner;
 }
 
-export function workersError(sentence: string): DrawbridgeError {
-  return new DrawbridgeError("DB_WORKERS", sentence);
-}
+export const workersError = errorOf("DB_WORKERS");
 
 /** The inventory of an approver: one document a pool, and as many nodes may join as there are workers. */
 export function inventoryText(workers: readonly Worker[]): string {
