@@ -92,20 +92,16 @@ const rules: readonly FieldRule[] = [
     holds: ({ autoScaling }) => (autoScaling?.max ?? 0) >= (autoScaling?.min ?? 0),
   },
   {
-    ...{
-      on: "management",
-      field: "spec.management.replace",
-      cel: "self.upgradeType != 'Replace' || has(self.replace)",
-    },
+    on: "management",
+    field: "spec.management.replace",
+    cel: "self.upgradeType != 'Replace' || has(self.replace)",
     message: "must be present when upgradeType is Replace",
     holds: ({ management }) => management?.upgradeType !== "Replace" || management.replace !== undefined,
   },
   {
-    ...{
-      on: "management",
-      field: "spec.management.inPlace",
-      cel: "self.upgradeType == 'InPlace' || !has(self.inPlace)",
-    },
+    on: "management",
+    field: "spec.management.inPlace",
+    cel: "self.upgradeType == 'InPlace' || !has(self.inPlace)",
     message: "goes with upgradeType InPlace only",
     holds: ({ management }) => management?.upgradeType === "InPlace" || management?.inPlace === undefined,
   },
