@@ -5,8 +5,13 @@ import net, { type AddressInfo, type Server, type Socket } from "node:net";
 import tls from "node:tls";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createAuthority, issueCertificate } from "../tunnel/pki/issue.js";
-import { type ClosedConnection, connectionOf, type ListenerLimits } from "./connection.js";
-import { Connections, type Descriptors } from "./connections.js";
+import {
+  type ClosedConnection,
+  Connections,
+  connectionOf,
+  type Descriptors,
+  type ListenerLimits,
+} from "./connections.js";
 import { listenOn } from "./listen.js";
 import { eventually } from "./testing/eventually.js";
 import { ManualClock } from "./testing/manual-clock.js";

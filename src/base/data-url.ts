@@ -56,12 +56,10 @@ function fromPercent(body: string): Buffer | string {
 /** The data URL of the bytes, in the encoding that the head names. */
 export function dataUrlOf(bytes: Buffer | string, head = TEXT_HEAD): string {
   const content = Buffer.from(bytes);
-  return `${head},${head.endsWith(";base64") ? content.toString("base64") : toPercent(content)}`;
-}
-
-/** Escapes everything but the characters that need no escape in any URL. */
-function toPercent(bytes: Buffer): string {
-  return bytes.toString("latin1").replace(/[^A-Za-z0-9\-_.~]/g, (character) => {
+  if (head.endsWith(";base64")) return `${head},${content.toString("base64")}`;
+  // Everything but the characters that need no escape in any URL.
+  const escaped = content.toString("latin1").replace(/[^A-Za-z0-9\-_.~]/g, (character) => {
     return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
   });
+  return `${head},${escaped}`;
 }

@@ -3,8 +3,7 @@
 import { chmodSync, chownSync, linkSync, lstatSync, mkdtempSync, renameSync, rmSync, unlinkSync } from "node:fs";
 import type { Server } from "node:net";
 import { basename, dirname, join } from "node:path";
-import type { ListenerLimits } from "./connection.js";
-import { type Connections, processConnections } from "./connections.js";
+import { type Connections, type ListenerLimits, processConnections } from "./connections.js";
 import { DrawbridgeError, messageOf } from "./errors/error.js";
 
 /** Peers come in bursts, when a kube-apiserver starts or a data centre boots; the kernel's default would refuse some. */

@@ -1,7 +1,7 @@
 /** proxy-server, which is `drawbridge server`: upstream's flags with upstream's defaults, then ours. */
 
 import { randomUUID } from "node:crypto";
-import { DEFAULT_MAX_PENDING } from "../../base/connection.js";
+import { DEFAULT_MAX_PENDING } from "../../base/connections.js";
 import type { ListenerConfig } from "../../tunnel/server/config.js";
 import { duration, float, inGroup, list, number, oneOf, repeated, text, type Values, yesNo } from "../flags/flag.js";
 import { defineCommand, type Environment, warnOfWords } from "../framework/define.js";

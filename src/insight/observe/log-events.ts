@@ -2,8 +2,7 @@
 
 import { type Channel, type Sourced, Subscriptions } from "../../base/channel.js";
 import type { Clock } from "../../base/clock.js";
-import type { CloseReason } from "../../base/connection.js";
-import { processConnections } from "../../base/connections.js";
+import { type CloseReason, processConnections } from "../../base/connections.js";
 import type { Fields, Logger } from "../../base/log/log.js";
 import { PacedLog } from "../../base/log/paced-log.js";
 import * as channels from "../../tunnel/events/channels.js";

@@ -114,7 +114,8 @@ function parseRule(flag: string, text: string): Rule {
   if (last > 65_535 || first > last) return bad("ports go from 0 to 65535, the smaller one first");
   const ports = [first, last] as const;
   if (host === "") return bad("it names no destination; use * for any");
-  const prefix = prefixOf(host);
+  // 0.0.0.0 and :: alone are the loopback addresses that the system connects to for them.
+  const prefix = parsePrefix(host.includes("/") ? host : judgedHost(canonicalAddress(host) ?? host));
   if (prefix !== undefined) return { text, ports, prefix };
   if (host.includes("/") || host.includes(":")) return bad(`${host} is not an address prefix`);
   if (host === "*") return { text, ports, name: "any" };
@@ -124,9 +125,4 @@ function parseRule(flag: string, text: string): Rule {
   }
   const pattern = judgedHost(host.toLowerCase()).replaceAll(".", "\\.").replaceAll("*", ".*");
   return { text, ports, name: new RegExp(`^${pattern}$`) };
-}
-
-/** 0.0.0.0 and :: alone are the loopback addresses that the system connects to for them. */
-function prefixOf(host: string): Prefix | undefined {
-  return parsePrefix(host.includes("/") ? host : judgedHost(canonicalAddress(host) ?? host));
 }

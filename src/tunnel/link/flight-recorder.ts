@@ -70,13 +70,15 @@ export class FlightRecorder {
       const kind = this.#kinds[at]!;
       const type = PACKET_NAMES[kind & ~SENT]!;
       const connectId = this.#connectIds[at]!;
+      // Enough of a dial's random number to tell one from another.
+      const dial = BigInt.asUintN(32, this.#dialIds[at]!).toString(16).padStart(8, "0");
       yield {
         agoMs: Math.round((now - this.#times[at]!) * 1000) / 1000,
         direction: kind & SENT ? "sent" : "received",
         type,
         ...(connectId === 0 ? {} : { connectId }),
         ...(type === "DATA" || type === "CREDIT" ? { bytes: this.#bytes[at]! } : {}),
-        ...(type.startsWith("DIAL_") ? { dial: lastDigits(this.#dialIds[at]!) } : {}),
+        ...(type.startsWith("DIAL_") ? { dial } : {}),
       };
     }
   }
@@ -169,9 +171,4 @@ export class FlightHistory {
   #wall(at: number): number {
     return Math.round(this.#epoch + at);
   }
-}
-
-/** Enough of a dial's random number to tell one from another. */
-function lastDigits(dialId: DialId): string {
-  return BigInt.asUintN(32, dialId).toString(16).padStart(8, "0");
 }

@@ -1,7 +1,7 @@
 /** Accepts gRPC streams: the agents' listener, and the gRPC kind of frontend. */
 import net, { type Server, type Socket } from "node:net";
 import tls, { type SecureContextOptions, type TLSSocket } from "node:tls";
-import { type Connection, connectionOf } from "../../base/connection.js";
+import { type Connection, connectionOf } from "../../base/connections.js";
 import { ShortLivedSet } from "../../base/short-lived.js";
 import { encodeGrpcMessage, GrpcStatus } from "./grpc-status.js";
 import { ErrorCode } from "./h2/frames.js";

@@ -1,6 +1,6 @@
 /** Whether a peer that was verified when its connection was opened would be admitted now, too. */
 import type { SecureContextOptions, TLSSocket } from "node:tls";
-import { connectionOf } from "../../base/connection.js";
+import { connectionOf } from "../../base/connections.js";
 
 /** OpenSSL's own bound. */
 const LONGEST_CHAIN = 100;

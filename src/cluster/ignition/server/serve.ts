@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { joinHostPort } from "../../../base/address.js";
-import { connectionOf } from "../../../base/connection.js";
+import { connectionOf } from "../../../base/connections.js";
 import { listenOn } from "../../../base/listen.js";
 import { CertificateFiles, type CertificatePaths, type CertificateSet } from "../../../tunnel/pki/certificate-set.js";
 import type { FollowOptions } from "../../../tunnel/pki/followed-files.js";

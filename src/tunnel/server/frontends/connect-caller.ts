@@ -2,7 +2,7 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { GatheredBytes } from "../../../base/byte-queue.js";
-import { connectionOf } from "../../../base/connection.js";
+import { connectionOf } from "../../../base/connections.js";
 import { SocketPort } from "../../connection/socket-port.js";
 import type { NearEvents, Port } from "../../connection/tunnel.js";
 import type { PeerTrust } from "../../link/peer-trust.js";

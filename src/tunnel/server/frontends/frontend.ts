@@ -1,8 +1,7 @@
 /** A frontend: one listener of one kind, on a Unix socket or on TCP with TLS. */
 import net, { type Server, type Socket } from "node:net";
 import tls, { type SecureContextOptions } from "node:tls";
-import type { ListenerLimits } from "../../../base/connection.js";
-import type { Connections } from "../../../base/connections.js";
+import type { Connections, ListenerLimits } from "../../../base/connections.js";
 import { listenOn, listenOnSocketFile } from "../../../base/listen.js";
 import { ShortLivedSet } from "../../../base/short-lived.js";
 import { streamError } from "../../events/channels.js";

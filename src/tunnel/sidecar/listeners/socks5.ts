@@ -1,6 +1,6 @@
 /** SOCKS5 for one client: greeting, request, answer; from then on bytes. */
 import { createServer, type Server, Socket } from "node:net";
-import { connectionOf } from "../../../base/connection.js";
+import { connectionOf } from "../../../base/connections.js";
 import {
   parseSocks5Greeting,
   parseSocks5Request,
