@@ -20,12 +20,11 @@ const INDEX = `<html>
 
 /** `guard` protects the routes that give away secrets. */
 export function profilingRoutes(guard: (route: Route) => Route): [exact: [string, Route][], prefix: [string, Route]] {
-  const profiler = new CpuProfiler();
   return [
     [
       ["/debug/pprof", (request, response) => redirect(request, response, "/debug/pprof/")],
       ["/debug/pprof/", sendIndex],
-      ["/debug/pprof/profile", (request, response) => profiler.serve(request, response)],
+      ["/debug/pprof/profile", cpuProfileRoute()],
       ["/debug/pprof/heap", guard(sendHeap)],
     ],
     ["/debug/pprof/", (_request, response) => sendText(response, 404, "Unknown profile\n", NOSNIFF)],
@@ -44,29 +43,27 @@ async function sendHeap(_request: HttpRequest, response: ServerResponse): Promis
   await pipeline(getHeapSnapshot(), response);
 }
 
-class CpuProfiler {
-  #busy = false;
-
-  async serve({ query }: HttpRequest, response: ServerResponse): Promise<void> {
+/** One profile at a time. */
+function cpuProfileRoute(): Route {
+  let busy = false;
+  return async ({ query }, response) => {
     const seconds = Number(query.get("seconds") ?? DEFAULT_SECONDS);
     if (!(seconds > 0 && seconds <= MAX_SECONDS)) {
-      sendText(response, 400, `seconds must be a number above 0 and at most ${MAX_SECONDS}\n`, NOSNIFF);
-      return;
+      return sendText(response, 400, `seconds must be a number above 0 and at most ${MAX_SECONDS}\n`, NOSNIFF);
     }
-    if (this.#busy) {
-      sendText(response, 409, "another CPU profile is being taken; try again when it is done\n", NOSNIFF);
-      return;
+    if (busy) {
+      return sendText(response, 409, "another CPU profile is being taken; try again when it is done\n", NOSNIFF);
     }
-    this.#busy = true;
+    busy = true;
     try {
       const profile = await cpuProfile(seconds * 1000, response);
       if (response.destroyed) return;
       response.writeHead(200, { ...download("drawbridge.cpuprofile"), "Content-Length": Buffer.byteLength(profile) });
       response.end(profile);
     } finally {
-      this.#busy = false;
+      busy = false;
     }
-  }
+  };
 }
 
 /** Ends early when the client goes away. */

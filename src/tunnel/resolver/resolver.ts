@@ -10,9 +10,9 @@ import ipaddr from "ipaddr.js";
 import { ShortLivedMap } from "../../base/short-lived.js";
 import { canonicalAddress, judgedHost } from "../wire/destination.js";
 import { goPhrase } from "../wire/dial-error.js";
-import { type AddressType, addressesFor, type DnsAnswer, encodeName, searchNames } from "../wire/dns.js";
+import { type AddressType, addressesFor, encodeName, searchNames } from "../wire/dns.js";
 import { askServer } from "./exchange.js";
-import { type NameServer, parseHosts, parseResolvConf, type ResolvConf, WatchedFile } from "./system-files.js";
+import { parseHosts, parseResolvConf, type ResolvConf, WatchedFile } from "./system-files.js";
 
 export class LookupError extends Error {
   /** ENOTFOUND, ETIMEOUT, ESERVFAIL, or the system's reason why the question could not be asked. */
@@ -118,7 +118,7 @@ export class Resolver {
     let found: readonly string[] | LookupError;
     try {
       found = ordered(await this.#addressesOf(name, stop.signal));
-      if (found.length === 0) found = notFound(name);
+      if (found.length === 0) found = new LookupError(name, "ENOTFOUND", "no such host");
     } catch (reason) {
       found = this.#failure(name, reason, stop.signal);
     }
@@ -177,7 +177,7 @@ export class Resolver {
     stop: AbortSignal,
   ): Promise<readonly string[] | LookupError> {
     const first = conf.rotate ? this.#rotation++ : 0;
-    const ask = (type: AddressType) => askServers(conf, first, { name, candidate, type }, stop);
+    const ask = (type: AddressType) => askServers(conf, first, name, candidate, type, stop);
     const families = await Promise.allSettled([ask("A"), ask("AAAA")]);
     const found: string[] = [];
     let failure: LookupError | undefined;
@@ -190,66 +190,44 @@ export class Resolver {
   }
 }
 
-interface Question {
-  /** The name that was asked for, for messages. */
-  readonly name: string;
-  readonly candidate: string;
-  readonly type: AddressType;
-}
+const NO_SUCH_NAME = 3;
 
-/** Each server in turn, as often as resolv.conf says, until one knows. */
+/**
+ * Each server in turn, as often as resolv.conf says, until one knows; `name` is what was asked for, for messages. Throws
+ * errors of this process, such as too many open files, at once.
+ */
 async function askServers(
   { servers, attempts, timeoutMs }: ResolvConf,
   first: number,
-  { name, candidate, type }: Question,
+  name: string,
+  candidate: string,
+  type: AddressType,
   stop: AbortSignal,
 ): Promise<string[]> {
   let failure: LookupError | undefined;
   for (let turn = 0; turn < attempts * servers.length; turn++) {
     const server = servers[(first + turn) % servers.length]!;
-    const answer = await askWithin(timeoutMs, server, candidate, type, stop);
-    if (typeof answer !== "string") return addressesIn(answer, candidate, type);
-    failure =
-      answer === "timeout"
-        ? new LookupError(name, "ETIMEOUT", "i/o timeout")
-        : new LookupError(name, "ESERVFAIL", `server misbehaving (${answer})`);
+    const late = AbortSignal.timeout(timeoutMs);
+    try {
+      stop.throwIfAborted();
+      const answer = await askServer(server, candidate, type, AbortSignal.any([stop, late]));
+      if (answer.rcode === 0 || answer.rcode === NO_SUCH_NAME) {
+        const found = addressesFor(candidate, type, answer)?.addresses ?? [];
+        return found.map((address) => canonicalAddress(address)!);
+      }
+      failure = misbehaving(name, `error ${answer.rcode}`);
+    } catch (reason) {
+      stop.throwIfAborted();
+      const { code = "", message } = reason as NodeJS.ErrnoException;
+      if (code === "EMFILE" || code === "ENFILE") throw reason;
+      failure = late.aborted ? new LookupError(name, "ETIMEOUT", "i/o timeout") : misbehaving(name, code || message);
+    }
   }
   throw failure!;
 }
 
-const NO_SUCH_NAME = 3;
-
-/** The server's answer, or why it cannot be used. Throws errors of this process, such as too many open files. */
-async function askWithin(
-  timeoutMs: number,
-  server: NameServer,
-  name: string,
-  type: AddressType,
-  stop: AbortSignal,
-): Promise<DnsAnswer | string> {
-  const late = AbortSignal.timeout(timeoutMs);
-  try {
-    stop.throwIfAborted();
-    const answer = await askServer(server, name, type, AbortSignal.any([stop, late]));
-    const { rcode } = answer;
-    return rcode === 0 || rcode === NO_SUCH_NAME ? answer : `error ${rcode}`;
-  } catch (reason) {
-    stop.throwIfAborted();
-    if (late.aborted) return "timeout";
-    const { code = "", message } = reason as NodeJS.ErrnoException;
-    if (code === "EMFILE" || code === "ENFILE") throw reason;
-    return code || message;
-  }
-}
-
-function addressesIn(answer: DnsAnswer, name: string, type: AddressType): string[] {
-  const found = addressesFor(name, type, answer)?.addresses ?? [];
-  return found.map((address) => canonicalAddress(address)!);
-}
-
-function notFound(name: string): LookupError {
-  return new LookupError(name, "ENOTFOUND", "no such host");
-}
+const misbehaving = (name: string, why: string): LookupError =>
+  new LookupError(name, "ESERVFAIL", `server misbehaving (${why})`);
 
 /**
  * The order in which a name's addresses are tried, the gist of RFC 6724: IPv6 first where this host has an address of the same kind (global, unique local, link-local, loopback) to come from,

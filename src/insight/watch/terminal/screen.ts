@@ -128,28 +128,20 @@ function tunnelLines(
 ): string[] {
   const found = listTunnels(view.tunnels.values(), search, order);
   const wide = Math.max(20, columns - 58);
-  const [target, peer] = [Math.ceil(wide * 0.55), Math.floor(wide * 0.45)];
-  const heading = [
-    cell("TARGET", target),
-    cell(view.facts.process.role === "sidecar" ? "CAME IN BY" : "CARRIED BY", peer),
-    cell("STATE", 12),
-    cell("AGE", 9, "right"),
-    cell("TO", 10, "right"),
-    cell("FROM", 10, "right"),
-    cell("WAITING", 9, "right"),
-  ].join(" ");
+  const widths = [Math.ceil(wide * 0.55), Math.floor(wide * 0.45), 12, 9, 10, 10, 9];
+  // Texts are on the left, numbers on the right.
+  const row = (...texts: string[]): string =>
+    texts.map((text, at) => cell(text, widths[at] ?? 0, at < 3 ? "left" : "right")).join(" ");
+  const carrier = view.facts.process.role === "sidecar" ? "CAME IN BY" : "CARRIED BY";
+  const heading = row("TARGET", carrier, "STATE", "AGE", "TO", "FROM", "WAITING");
   const lines = found
     .slice(skipped, skipped + rows - 1)
     .map((tunnel) =>
-      [
-        cell(tunnel.target, target),
-        cell(peerName(tunnel), peer),
-        cell(tunnel.state, 12),
-        cell(durationText(now - tunnel.askedAt), 9, "right"),
-        cell(bytesText(tunnel.bytesToTarget), 10, "right"),
-        cell(bytesText(tunnel.bytesFromTarget), 10, "right"),
-        cell(tunnel.queuedBytes === 0 ? "" : bytesText(tunnel.queuedBytes), 9, "right"),
-      ].join(" "),
+      row(
+        ...[tunnel.target, peerName(tunnel), tunnel.state, durationText(now - tunnel.askedAt)],
+        ...[bytesText(tunnel.bytesToTarget), bytesText(tunnel.bytesFromTarget)],
+        tunnel.queuedBytes === 0 ? "" : bytesText(tunnel.queuedBytes),
+      ),
     );
   const sorted = `sorted by ${order.column}${order.descending ? ", greatest first" : ""}`;
   const filter = search === "" ? "" : `, with ${plainText(search, 30)}`;
