@@ -3,7 +3,7 @@ import { applyHosted, deleteHosted, type HostedReport } from "../../cluster/host
 import { isChange, outcomesText } from "../../cluster/kube/apply.js";
 import { duration, oneOf, type Values, yesNo } from "../flags/flag.js";
 import { defineCommand, type Input, VERSION } from "../framework/define.js";
-import { hostedConfig, hostedFlags, requireKubeconfig, withClusters } from "./shared.js";
+import { hostedFlags, withDescribedClusters } from "./shared.js";
 
 const applyFlags = {
   ...hostedFlags,
@@ -17,8 +17,6 @@ const applyFlags = {
   ),
   wait: duration("1m", "How long to wait for an address that the cluster assigns."),
 };
-
-type ApplyFlags = Values<typeof applyFlags>;
 
 export const hostedApply = defineCommand({
   purpose: `Brings the management cluster and, with --hosted-kubeconfig, the hosted cluster in line with the description, by
@@ -44,24 +42,17 @@ export const hostedDelete = defineCommand({
   purpose: "Removes everything that apply made, from both clusters, certificates included.",
   examples: ["drawbridge hosted delete --config demo.yaml --hosted-kubeconfig demo.kubeconfig"],
   flags: { ...hostedFlags, force: yesNo("Delete although a kube-apiserver still has the server.") },
-  async run(flags, input) {
-    requireKubeconfig(flags);
-    const config = await hostedConfig(flags, input);
-    return withClusters(flags, (clusters) => deleteHosted(clusters, config, { version: VERSION, force: flags.force }));
-  },
+  run: (flags, input) =>
+    withDescribedClusters(flags, input, (clusters, config) =>
+      deleteHosted(clusters, config, { version: VERSION, force: flags.force }),
+    ),
   show: (report) => reportText("issued", report),
 });
 
-async function apply(flags: ApplyFlags, input: Input, dryRun: boolean): Promise<HostedReport> {
-  requireKubeconfig(flags);
-  const config = await hostedConfig(flags, input);
-  return withClusters(flags, (clusters) =>
-    applyHosted(clusters, config, {
-      ...{ version: VERSION, dryRun, force: flags.forceConflicts, rotation: flags.rotateSigners },
-      patchApiServer: flags.patchKubeApiserver,
-      waitMs: flags.wait,
-    }),
-  );
+function apply(flags: Values<typeof applyFlags>, input: Input, dryRun: boolean): Promise<HostedReport> {
+  const { forceConflicts: force, patchKubeApiserver: patchApiServer, rotateSigners: rotation, wait: waitMs } = flags;
+  const options = { version: VERSION, dryRun, force, patchApiServer, rotation, waitMs };
+  return withDescribedClusters(flags, input, (clusters, config) => applyHosted(clusters, config, options));
 }
 
 function reportText(verb: string, { objects, issued }: HostedReport): string {

@@ -62,9 +62,16 @@ interface ClusterFlags extends ClusterValues {
   readonly hostedContext: string;
 }
 
-export function requireKubeconfig({ kubeconfig }: Pick<ClusterFlags, "kubeconfig">): void {
-  if (kubeconfigOf(kubeconfig) === "")
+/** For commands that need the management cluster. */
+export async function withDescribedClusters<T>(
+  flags: Values<typeof hostedFlags>,
+  input: Input,
+  use: (clusters: HostedClusters, config: HostedConfig) => Promise<T>,
+): Promise<T> {
+  if (kubeconfigOf(flags.kubeconfig) === "")
     throw refused("--kubeconfig of the management cluster is missing, and KUBECONFIG is empty");
+  const config = await hostedConfig(flags, input);
+  return withClusters(flags, (clusters) => use(clusters, config));
 }
 
 export async function withClusters<T>(flags: ClusterFlags, use: (clusters: HostedClusters) => Promise<T>): Promise<T> {

@@ -3,7 +3,7 @@ import { type Finding, hasFailed } from "../../base/finding.js";
 import { diagnoseHosted, hostedJson, hostedText } from "../../insight/diagnosis/hosted.js";
 import type { Values } from "../flags/flag.js";
 import { defineCommand, type Input, VERSION } from "../framework/define.js";
-import { hostedConfig, hostedFlags, requireKubeconfig, withClusters } from "./shared.js";
+import { hostedFlags, withDescribedClusters } from "./shared.js";
 
 const common = {
   flags: hostedFlags,
@@ -29,8 +29,7 @@ conditions that HyperShift has for it. It only reads. It ends with 0 when nothin
   run: (flags, input) => diagnose("status", flags, input),
 });
 
-async function diagnose(command: "verify" | "status", flags: Values<typeof hostedFlags>, input: Input) {
-  requireKubeconfig(flags);
-  const config = await hostedConfig(flags, input);
-  return withClusters(flags, (clusters) => diagnoseHosted(command, { clusters, config, version: VERSION }));
-}
+const diagnose = (command: "verify" | "status", flags: Values<typeof hostedFlags>, input: Input) =>
+  withDescribedClusters(flags, input, (clusters, config) =>
+    diagnoseHosted(command, { clusters, config, version: VERSION }),
+  );

@@ -4,24 +4,12 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { joinHostPort } from "../../../base/address.js";
 import { connectionOf } from "../../../base/connections.js";
+import type { Endpoint } from "../../../base/http.js";
 import { listenOn } from "../../../base/listen.js";
 import { CertificateFiles, type CertificatePaths, type CertificateSet } from "../../../tunnel/pki/certificate-set.js";
 import type { FollowOptions } from "../../../tunnel/pki/followed-files.js";
 import { type Claimed, type FetchRecorder, RefusalLimit, type RefusedFetch } from "./fetches.js";
 import type { Grant, Payload, TokenStore } from "./tokens.js";
-
-export interface IgnitionServerConfig {
-  /** Empty: all interfaces. */
-  readonly host: string;
-  readonly port: number;
-  readonly certificates: CertificateSource;
-}
-
-export interface IgnitionServerParts {
-  readonly tokens: TokenStore;
-  readonly recorder: FetchRecorder;
-  readonly now?: () => number;
-}
 
 export type RunningIgnitionServer = Awaited<ReturnType<typeof startIgnitionServer>>;
 
@@ -46,12 +34,13 @@ const MAX_CONNECTIONS = 10_000;
 const CLOSE_GRACE_MS = 10_000;
 
 export async function startIgnitionServer(
-  config: IgnitionServerConfig,
-  { tokens, recorder, now = Date.now }: IgnitionServerParts,
+  { certificates, ...endpoint }: Endpoint & { readonly certificates: CertificateSource },
+  parts: { readonly tokens: TokenStore; readonly recorder: FetchRecorder; readonly now?: () => number },
 ) {
+  const { tokens, recorder, now = Date.now } = parts;
   const tls = { minVersion: "TLSv1.2" as const, ciphers: AEAD_SUITES, honorCipherOrder: true };
   // Connections that are open keep the certificate they began with.
-  const certificate = config.certificates((set) => server.setSecureContext({ ...tls, ...set }));
+  const certificate = certificates((set) => server.setSecureContext({ ...tls, ...set }));
   const limit = new RefusalLimit();
   const server = createServer(
     {
@@ -81,8 +70,7 @@ export async function startIgnitionServer(
   // A handshake that fails is the machine's business; unheard it would end the process.
   server.on("tlsClientError", () => {});
 
-  const { host } = config;
-  await listenOn(server, "ignition", { host, port: config.port }, { maxConnections: MAX_CONNECTIONS });
+  await listenOn(server, "ignition", endpoint, { maxConnections: MAX_CONNECTIONS });
   const { address, port } = server.address() as AddressInfo;
   return {
     port,
