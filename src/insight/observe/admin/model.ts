@@ -77,7 +77,7 @@ export class AdminModel {
       path: subject.path?.(),
       servers: subject.servers && [...subject.servers()],
       agents: subject.agents && [...subject.agents()],
-      listeners: this.listeners,
+      listeners: [...this.listeners],
       certificates: this.certificates(),
       refusals: this.refusals.since(0),
       ...subject.gathered?.(),

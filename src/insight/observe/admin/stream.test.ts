@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { listening } from "../../../tunnel/events/channels.js";
 import type { ChangeEvent, SnapshotEvent, TunnelRow } from "./contract.js";
 import { AdminModel } from "./model.js";
 import { MAX_READERS, Readers, type ReadersOptions } from "./readers.js";
@@ -141,6 +142,14 @@ describe("a reader", () => {
       ended: [{ id: 9, state: "failed" }],
     });
     sameAsRole(reader);
+  });
+
+  test("gets listeners that are opened later", async () => {
+    await serve();
+    const reader = await read();
+    const listener = { what: "agents", address: "127.0.0.1:8091" };
+    listening.publish({ source: role.source, ...listener });
+    await poll(() => reader.changes[0]?.listeners).toEqual([listener]);
   });
 
   test("gets 10,000 tunnels one portion per turn of the event loop", async () => {
