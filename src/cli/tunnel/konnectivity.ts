@@ -1,6 +1,6 @@
 /** HyperShift's two proxies, with their flags and defaults, as what they are here: a sidecar with one listener. */
 import type { Protocol, ResolverName, RoutingConfig } from "../../tunnel/sidecar/config.js";
-import { filled, inGroup, port, text, type Values, yesNo } from "../flags/flag.js";
+import { number, text, type Values, yesNo } from "../flags/flag.js";
 import { defineCommand, type Input, warnOfWords } from "../framework/define.js";
 import { validated } from "./process-flags.js";
 import { runSidecar } from "./run-sidecar.js";
@@ -15,17 +15,13 @@ import {
 } from "./sidecar.js";
 
 const konnectivityFlags = {
-  "konnectivity-hostname": filled(
-    text("Address of the proxy-server; also the name in its certificate.", "konnectivity-server-local"),
+  "konnectivity-hostname": text(
+    "Address of the proxy-server; also the name in its certificate.",
+    "konnectivity-server-local",
   ),
-  "konnectivity-port": port(8090, "Port of the proxy-server's CONNECT frontend.", 1),
-  "serving-port": port(8090, "Port that clients connect to, on all interfaces.", 1),
+  "konnectivity-port": number(8090, "Port of the proxy-server's CONNECT frontend."),
+  "serving-port": number(8090, "Port that clients connect to, on all interfaces."),
   ...tunnelFlags,
-  ...inGroup("tls", {
-    "ca-cert-path": filled(tunnelFlags["ca-cert-path"]),
-    "tls-cert-path": filled(tunnelFlags["tls-cert-path"]),
-    "tls-key-path": filled(tunnelFlags["tls-key-path"]),
-  }),
   // None by default: two of these run in one pod and would want the same port.
   ...sidecarProcessFlags({ healthPort: 0, logFormat: "json" }),
 };
@@ -75,12 +71,31 @@ function resolversOf(flags: ResolverFlags): ResolverName[] {
   return flags.resolveFromManagementClusterDns ? ["services", "cluster-dns", "agent"] : ["services", "cluster-dns"];
 }
 
+/** Tells every fault at once, as HyperShift does it. */
+function checkAll(flags: KonnectivityFlags): void {
+  const texts = {
+    "ca-cert-path": flags.caCertPath,
+    "tls-cert-path": flags.tlsCertPath,
+    "tls-key-path": flags.tlsKeyPath,
+    "konnectivity-hostname": flags.konnectivityHostname,
+  };
+  const ports = { "konnectivity-port": flags.konnectivityPort, "serving-port": flags.servingPort };
+  const faults = [
+    ...Object.entries(texts).map(([name, text]) => (text === "" ? `--${name} is required` : "")),
+    ...Object.entries(ports).map(([name, port]) =>
+      port < 1 || port > 65_535 ? `--${name} must be from 1 to 65535, got ${port}` : "",
+    ),
+  ].filter((fault) => fault !== "");
+  if (faults.length > 0) throw new Error(faults.join("; "));
+}
+
 /** `own` gives the routing that only one of the two commands sets. */
 function configOf(protocol: Protocol, flags: KonnectivityFlags, input: Input, own: () => Partial<RoutingConfig>) {
   // HyperShift writes `run` in front of the flags; it means nothing.
   warnOfWords(input.words[0] === "run" ? input.words.slice(1) : input.words, input);
   const { konnectivityHostname: host, konnectivityPort, servingPort } = flags;
   return validated("failed validation:", () => {
+    checkAll(flags);
     const routing: RoutingConfig = {
       ...commonRoutingOf(flags, input.env),
       frontends: [{ mode: "http-connect", host, port: konnectivityPort, tls: frontendTlsOf(flags) }],

@@ -47,33 +47,24 @@ const DNS_SERVICES: readonly ServiceName[] = [
 ];
 
 /** Where the cluster's DNS is: as configured, or else the address of its Service. */
-export class ClusterDnsAddress {
-  readonly #configured: Target | undefined;
-  readonly #services: ServiceAddresses;
-  #found: Target | undefined;
-
-  constructor(configured: Target | undefined, services: ServiceAddresses) {
-    this.#configured = configured;
-    this.#services = services;
-  }
-
-  async find(stop: AbortSignal): Promise<Target> {
-    this.#found ??= this.#configured ?? (await this.#lookUp(stop));
-    return this.#found;
-  }
-
-  /** It did not answer: look it up again next time. */
-  forget(): void {
-    this.#found = undefined;
-  }
-
-  async #lookUp(stop: AbortSignal): Promise<Target> {
-    for (const service of DNS_SERVICES) {
-      const [host] = await this.#services.find(service, stop);
-      if (host !== undefined) return { host, port: 53 };
-    }
-    throw new Error("the cluster has neither a Service dns-default in openshift-dns nor kube-dns in kube-system");
-  }
+export function clusterDnsAddress(configured: Target | undefined, services: ServiceAddresses) {
+  let found = configured;
+  return {
+    async find(stop: AbortSignal): Promise<Target> {
+      if (found !== undefined) return found;
+      for (const service of DNS_SERVICES) {
+        const [host] = await services.find(service, stop);
+        if (host === undefined) continue;
+        found = { host, port: 53 };
+        return found;
+      }
+      throw new Error("the cluster has neither a Service dns-default in openshift-dns nor kube-dns in kube-system");
+    },
+    /** It did not answer: it is looked up again next time. */
+    forget(): void {
+      found = configured;
+    },
+  };
 }
 
 export interface ClusterNamesOptions {

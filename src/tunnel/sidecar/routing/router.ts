@@ -10,7 +10,7 @@ import { withinBounds } from "../../client/errors.js";
 import { parseTarget } from "../../client/frontend.js";
 import { noProxyRules } from "../../wire/no-proxy.js";
 import type { RoutingConfig } from "../config.js";
-import { ClusterDnsAddress, queryClusterDns, queryServices, type ServiceAddresses } from "./cluster-dns.js";
+import { clusterDnsAddress, queryClusterDns, queryServices, type ServiceAddresses } from "./cluster-dns.js";
 import { canonicalName, connectTcp, firstReachable, isCloudApi } from "./direct.js";
 import { addressOf, directError, proxyError, RouteError, type Target, tunnelError } from "./errors.js";
 import { FailoverDialer, frontendDialerOf } from "./frontends.js";
@@ -73,7 +73,7 @@ export class TunnelRouter {
   readonly #config: RoutingConfig;
   readonly #parts: RouterParts;
   readonly #services: ServiceAddresses;
-  readonly #dns: ClusterDnsAddress;
+  readonly #dns: ReturnType<typeof clusterDnsAddress>;
   readonly #tunnels: FailoverDialer;
   readonly #guard: LoopGuard;
   readonly #trust: ReturnType<typeof proxyTrust>;
@@ -107,7 +107,7 @@ export class TunnelRouter {
     const dialers = parts.dialer === undefined ? frontends.map(frontendDialerOf) : [parts.dialer];
     this.#tunnels = new FailoverDialer(dialers, config.dialTimeoutMs, now);
     this.#services = (parts.openServices ?? noServices)({ kubeconfig: config.kubeconfig, qps: 50, burst: 100 });
-    this.#dns = new ClusterDnsAddress(config.clusterDns, this.#services);
+    this.#dns = clusterDnsAddress(config.clusterDns, this.#services);
     this.#fallback = config.fallbackDirect ? new FallbackState(now, parts.onFallback) : undefined;
 
     const { maxCacheMs: maxMs = ANSWER_LIFE.maxMs } = parts;

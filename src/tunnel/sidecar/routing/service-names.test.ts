@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ClusterDnsAddress, queryServices, type ServiceName, serviceNameOf } from "./cluster-dns.js";
+import { clusterDnsAddress, queryServices, type ServiceName, serviceNameOf } from "./cluster-dns.js";
 
 const NEVER = new AbortController().signal;
 
@@ -57,7 +57,7 @@ describe("Services as a resolver", () => {
 describe("the cluster's DNS", () => {
   test("is OpenShift's, or else the one of other clusters, looked up once until it fails", async () => {
     const plain = servicesWith({ "kube-dns.kube-system": ["10.96.0.10"] });
-    const server = new ClusterDnsAddress(undefined, plain);
+    const server = clusterDnsAddress(undefined, plain);
     expect([await server.find(NEVER), await server.find(NEVER)]).toEqual([
       { host: "10.96.0.10", port: 53 },
       { host: "10.96.0.10", port: 53 },
@@ -70,12 +70,10 @@ describe("the cluster's DNS", () => {
       "kube-dns.kube-system": ["10.96.0.10"],
       "dns-default.openshift-dns": ["fd02::a"],
     });
-    expect(await new ClusterDnsAddress(undefined, openshift).find(NEVER)).toEqual({ host: "fd02::a", port: 53 });
+    expect(await clusterDnsAddress(undefined, openshift).find(NEVER)).toEqual({ host: "fd02::a", port: 53 });
   });
 
   test("that is not found is reported with both Services' names", async () => {
-    await expect(new ClusterDnsAddress(undefined, servicesWith({})).find(NEVER)).rejects.toThrow(
-      /dns-default.*kube-dns/,
-    );
+    await expect(clusterDnsAddress(undefined, servicesWith({})).find(NEVER)).rejects.toThrow(/dns-default.*kube-dns/);
   });
 });
