@@ -2,6 +2,7 @@ import * as nodeFs from "node:fs/promises";
 import { mkdtemp, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { beforeEach, expect, test } from "vitest";
 import { createFile, makeDirectory, moveIntoPlace, replaceFile, replaceFiles, temporaryPathFor } from "./files.js";
 
@@ -81,8 +82,8 @@ test("moveIntoPlace gives a streamed temporary file its name", async () => {
 });
 
 test("makeDirectory makes what is missing with its mode and leaves what exists as it is", async () => {
-  await makeDirectory(at("a/b/c"), 0o700);
-  await makeDirectory(at("a/b"), 0o755);
+  expect(await makeDirectory(at("a/b/c"), 0o700)).toBe(at("a"));
+  expect(await makeDirectory(at("a/b"), 0o755)).toBeUndefined();
 
   expect(await Promise.all([modeOf("a"), modeOf("a/b"), modeOf("a/b/c")])).toEqual([0o700, 0o700, 0o700]);
 });
@@ -96,4 +97,12 @@ test("makeDirectory refuses a path at or below a file", async () => {
 
   await expect(makeDirectory(at("file"))).rejects.toThrow("EEXIST");
   await expect(makeDirectory(at("file/below"))).rejects.toThrow("ENOTDIR");
+});
+
+test("no module lets Node make directories recursively, which can spin for ever", async () => {
+  const source = fileURLToPath(new URL("..", import.meta.url));
+  const modules = (await readdir(source, { recursive: true })).filter((name) => /(?<!\.test)\.ts$/.test(name));
+  const texts = await Promise.all(modules.map(async (name) => [name, await readFile(join(source, name), "utf8")]));
+  const spinning = texts.filter(([name, text]) => !/\btesting\//.test(name!) && /mkdir.*recursive: true/.test(text!));
+  expect(spinning.map(([name]) => name)).toEqual([]);
 });

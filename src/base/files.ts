@@ -67,23 +67,27 @@ export async function createFile(
 }
 
 /**
- * Makes a directory and those above it that are missing; one that exists stays as it is. Node's own `recursive` never
- * returns where the system refuses a directory below one that exists, as /proc does.
+ * Makes a directory and those above it that are missing; one that exists stays as it is. Resolves to the uppermost one
+ * that it made. Node's own `recursive` never returns where the system refuses a directory below one that exists, as
+ * /proc does.
  */
-export async function makeDirectory(path: string, mode = 0o777): Promise<void> {
-  const make = async (): Promise<void> => {
+export async function makeDirectory(path: string, mode = 0o777): Promise<string | undefined> {
+  const make = async (): Promise<string | undefined> => {
     try {
       await nodeFs.mkdir(path, { mode });
+      return path;
     } catch (reason) {
-      if (codeOf(reason) !== "EEXIST" || !(await nodeFs.stat(path)).isDirectory()) throw reason;
+      if (codeOf(reason) === "EEXIST" && (await nodeFs.stat(path)).isDirectory()) return undefined;
+      throw reason;
     }
   };
   try {
-    await make();
+    return await make();
   } catch (reason) {
     if (codeOf(reason) !== "ENOENT" || dirname(path) === path) throw reason;
-    await makeDirectory(dirname(path), mode);
-    await make();
+    const above = await makeDirectory(dirname(path), mode);
+    const made = await make();
+    return above ?? made;
   }
 }
 

@@ -4,7 +4,7 @@ import { cp, mkdir, readdir, realpath, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { isProcessRunning } from "../../base/file-lock.js";
-import { createFile, type FileContent, replaceFiles, syncDirectory } from "../../base/files.js";
+import { createFile, type FileContent, makeDirectory, replaceFiles, syncDirectory } from "../../base/files.js";
 import { keepOrIssue, type UpToDatePki } from "./keep.js";
 import { filesOf, fileTexts, MANIFEST_FILE, type PkiManifest, readPkiManifest, validityOf } from "./manifest.js";
 import { type ProfileName, type ProfileOptions, profiles } from "./profiles.js";
@@ -58,7 +58,7 @@ export async function writePki(dir: string, issued: IssuedPki, options: WriteOpt
   const strangers = before === undefined ? [] : present.filter((name) => !filesOf(before).includes(name));
   const staging = asideOf(target, "new");
   try {
-    await mkdir(dirname(target), { recursive: true });
+    await makeDirectory(dirname(target));
     await removeAbandoned(target);
     await mkdir(staging, { mode: 0o700 });
     for (const [name, text] of fileTexts({ ...issued, signerKeys }, manifest)) {
@@ -135,7 +135,7 @@ export async function writePem(
   const files: FileContent[] = [{ path: certFile, content: pem.certificatePem, mode: 0o644 }];
   if (keyFile !== undefined) files.unshift({ path: keyFile, content: pem.privateKeyPem!, mode: 0o600 });
   try {
-    await mkdir(dir, { recursive: true });
+    await makeDirectory(dir);
     await replaceFiles(files);
   } catch (reason) {
     throw writeError(certFile, reason);

@@ -1,13 +1,13 @@
 /** The Kubernetes port on a directory of YAML objects: for trying things, and for a handful of machines without any cluster. */
 import { createHash, randomUUID } from "node:crypto";
-import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
+import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { Document, parseAllDocuments } from "yaml";
 import { pause, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, wrapErrors } from "../../../base/errors/error.js";
 import { LockError, withLock } from "../../../base/file-lock.js";
-import { replaceFile } from "../../../base/files.js";
+import { makeDirectory, replaceFile } from "../../../base/files.js";
 import { KubeApiError } from "../../kube/errors.js";
 import { collectionPath, isClusterWide, type Kind } from "../../kube/paths.js";
 import type { KubeApi, KubeList, KubeObject, KubeWatchOptions, ListOptions, WatchEvent } from "../../kube/port.js";
@@ -324,7 +324,7 @@ class ObjectFiles {
   }
 
   async #replace(file: string, text: string): Promise<void> {
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    await makeDirectory(dirname(file), 0o700);
     // Tokens are among them.
     await replaceFile(file, text, 0o600);
   }

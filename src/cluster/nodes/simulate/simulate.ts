@@ -1,8 +1,9 @@
 /** The node's side of a first boot, without a machine: user data in, a directory as Ignition would have left it out. */
 import { createHash } from "node:crypto";
-import { chmod, link, lstat, mkdir, readdir, readlink, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, link, lstat, readdir, readlink, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
 import { DrawbridgeError, messageOf, wrapErrors } from "../../../base/errors/error.js";
+import { makeDirectory } from "../../../base/files.js";
 import type { Config, FileEntry, NodeEntry, Resource, Unit } from "../../ignition/config.js";
 import { requireConfig } from "../../ignition/parse.js";
 import { render } from "../../ignition/render.js";
@@ -154,7 +155,7 @@ export class Tree {
     const root = resolve(path);
     await wrapErrors("DB_SIMULATE_ROOT", `${root} cannot be a machine's root`, async () => {
       // The configuration of machines is not for every user of this host.
-      await mkdir(root, { recursive: true, mode: 0o700 });
+      await makeDirectory(root, 0o700);
       if ((await readdir(root)).length > 0) throw new Error("it is not empty; name a new directory");
     });
     return new Tree(root);
@@ -199,7 +200,7 @@ export class Tree {
 
   async directory(path: string): Promise<void> {
     const place = await this.#withoutLink(path);
-    await this.#did(path, () => mkdir(place, { recursive: true, mode: DIRECTORY_MODE }));
+    await this.#did(path, () => makeDirectory(place, DIRECTORY_MODE));
   }
 
   async mode(path: string, mode: number): Promise<void> {
@@ -238,7 +239,7 @@ export class Tree {
 
   async #prepared(path: string): Promise<string> {
     const place = await this.place(path);
-    await this.#did(path, () => mkdir(dirname(place), { recursive: true, mode: DIRECTORY_MODE }));
+    await this.#did(path, () => makeDirectory(dirname(place), DIRECTORY_MODE));
     return place;
   }
 

@@ -1,8 +1,8 @@
 /** An approver of certificate requests for as long as a command waits for its workers. */
-import { mkdir } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { DrawbridgeError } from "../../../base/errors/error.js";
+import { makeDirectory } from "../../../base/files.js";
 import { kubeManifest } from "../../kube/builders.js";
 import { KubeApiError } from "../../kube/errors.js";
 import { LeaderElection } from "../../kube/leader.js";
@@ -48,7 +48,7 @@ async function withApprover<T>(context: WorkersContext, run: () => Promise<T>): 
   const { progress } = deadline;
   await ensureNamespace(api, namespace);
   // Nobody is expected before the first worker is recorded.
-  await mkdir(store.inventoryDirectory, { recursive: true, mode: 0o700 });
+  await makeDirectory(store.inventoryDirectory, 0o700);
   const log = openDecisionLog(join(store.directory, "decisions.jsonl"));
   const expected = directoryInventory(store.inventoryDirectory);
   const complaints = new Set<string>();

@@ -1,10 +1,10 @@
 /** The directory of workers: one record of all, a user-data file for each, and the inventory that an approver reads. */
 
-import { mkdir, rm, rmdir } from "node:fs/promises";
+import { rm, rmdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { DrawbridgeError, messageOf, wrapErrors } from "../../../base/errors/error.js";
 import { LockError, withLock } from "../../../base/file-lock.js";
-import { replaceFile } from "../../../base/files.js";
+import { makeDirectory, replaceFile } from "../../../base/files.js";
 import { readTrustedFile } from "../../../base/trusted-file.js";
 import { readInventory } from "../csr/inventory.js";
 import { inventoryText, type Numbers, PROVIDERS, usedNumbers, type Worker, workersError } from "./worker.js";
@@ -126,7 +126,7 @@ function isWorker(value: unknown): value is Worker {
 /** Whole or not at all; tokens are in some of them. */
 async function replace(path: string, text: string): Promise<void> {
   await wrapErrors("DB_WORKERS", `${path} cannot be written`, async () => {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await makeDirectory(dirname(path), 0o700);
     await replaceFile(path, text, 0o600);
   });
 }
@@ -135,7 +135,7 @@ async function replace(path: string, text: string): Promise<void> {
 export async function exclusively<T>(directory: string, run: () => Promise<T>): Promise<T> {
   const path = join(directory, ".lock");
   const made = await wrapErrors("DB_WORKERS", `${directory} cannot be written to`, () =>
-    mkdir(directory, { recursive: true, mode: 0o700 }),
+    makeDirectory(directory, 0o700),
   );
   try {
     return await withLock(path, run);

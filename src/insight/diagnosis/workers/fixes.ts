@@ -1,8 +1,8 @@
 /** The repairs that `workers doctor --fix` makes, and how they are applied and logged. */
-import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { ErrorCode } from "../../../base/errors/catalogue.js";
 import { messageOf } from "../../../base/errors/error.js";
+import { makeDirectory } from "../../../base/files.js";
 import type { Finding, Fix } from "../../../base/finding.js";
 import { isConflict } from "../../../cluster/kube/errors.js";
 import { collectionPath } from "../../../cluster/kube/paths.js";
@@ -97,7 +97,7 @@ export async function applyFixes(findings: readonly Finding[], options: FixOptio
   if (dryRun || fixable.length === 0)
     return fixable.map(({ entry }) => ({ ...entry, outcome: "would be done", result: "" }));
   // If the directory cannot be made, the log cannot be opened either, and that error is reported.
-  await mkdir(dirname(logFile), { recursive: true, mode: 0o700 }).catch(() => undefined);
+  await makeDirectory(dirname(logFile), 0o700).catch(() => undefined);
   const log = openLineLog("fix log", logFile, "DB_FIX_LOG");
   const done: AppliedFix[] = [];
   try {

@@ -1,10 +1,9 @@
 /** The token that opens the page: made once, kept in a file that only its owner can read, and never printed. */
 import { randomBytes } from "node:crypto";
-import { mkdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { createFile } from "../../../base/files.js";
+import { createFile, makeDirectory } from "../../../base/files.js";
 import { TokenFile } from "../../../base/token-file.js";
 
 export function defaultTokenFile(env: Readonly<Record<string, string | undefined>>): string {
@@ -22,7 +21,7 @@ export async function keepToken(path: string): Promise<boolean> {
 
 async function makeToken(path: string): Promise<boolean> {
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await makeDirectory(dirname(path), 0o700);
     await createFile(path, `${randomBytes(32).toString("hex")}\n`, 0o600);
     return true;
   } catch (reason) {
