@@ -62,7 +62,7 @@ export const pairRules = (owner: string, cert: string, key: string): FlagRule[] 
   [cert !== "" && key === "", `cannot have ${owner} key empty when ${owner} cert is set to "${cert}"`],
 ];
 
-/** Rules of upstream's flags that server and agent share. */
+/** Upstream's rule for profiling, which server and agent share. */
 export const profilingRule = (flags: { enableProfiling: boolean; enableContentionProfiling: boolean }): FlagRule => [
   flags.enableContentionProfiling && !flags.enableProfiling,
   "if --enable-contention-profiling is set, --enable-profiling must also be set",
