@@ -1,13 +1,14 @@
-import type { BridgeInfo, BridgeStep, SourceInfo } from "../../src/insight/observe/admin/contract.js";
+import type { BridgeInfo, BridgeStepState, SourceInfo } from "../../src/insight/observe/admin/contract.js";
 import { countdown, timeOfDay } from "../../src/insight/watch/view/format.js";
 import { SourceState } from "./source-state.js";
 
-const LOOKS: Record<BridgeStep["state"], { readonly word: string; readonly sign: string; readonly mood: string }> = {
-  done: { word: "done", sign: "✓", mood: "good" },
-  running: { word: "running", sign: "…", mood: "busy" },
-  waiting: { word: "waiting", sign: "◷", mood: "warn" },
-  failed: { word: "failed", sign: "✕", mood: "bad" },
-};
+const LOOKS: Record<BridgeStepState["state"], { readonly word: string; readonly sign: string; readonly mood: string }> =
+  {
+    done: { word: "done", sign: "✓", mood: "good" },
+    running: { word: "running", sign: "…", mood: "busy" },
+    waiting: { word: "waiting", sign: "◷", mood: "warn" },
+    failed: { word: "failed", sign: "✕", mood: "bad" },
+  };
 
 /** The bootstrap bridge of this host, step by step. */
 export function Bridge({ bridge, source, now }: { bridge: BridgeInfo | undefined; source: SourceInfo; now: number }) {
@@ -49,7 +50,7 @@ function About({ bridge, now }: { bridge: BridgeInfo; now: number }) {
   );
 }
 
-function Step({ step }: { step: BridgeStep }) {
+function Step({ step }: { step: BridgeStepState }) {
   const { word, sign, mood } = LOOKS[step.state];
   return (
     <li class={`step ${mood}`} aria-current={step.state === "running" ? "step" : undefined}>

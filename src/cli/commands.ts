@@ -32,7 +32,10 @@ const bootstrap = defineFamily(
 
 const firewallCommands = () => import("./firewall/command.js");
 const firewall = defineFamily("Opens the firewall to the bootstrap host for agents, and closes it again.", {
-  plan: ["Say what to open, who does it, and when to close it", async () => (await firewallCommands()).firewallPlan],
+  plan: [
+    "Say what to open, who does it, and when to close it",
+    async () => (await firewallCommands()).firewallPlanCommand,
+  ],
   patch: ["Open the port in the installer's manifests", async () => (await firewallCommands()).firewallPatch],
   remove: ["Take out of the manifests what patch opened", async () => (await firewallCommands()).firewallRemove],
 });

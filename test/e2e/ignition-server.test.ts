@@ -15,7 +15,7 @@ import {
 import { bootstrapKubeconfig, sshMachineConfig } from "../../src/cluster/nodes/payload/testing/inputs.js";
 import { WORKER_TOKENS_ANNOTATION } from "../../src/cluster/nodes/serving/worker-tokens.js";
 import { ROTATE_AFTER_MS, readTokenSecret, withExpiry } from "../../src/cluster/nodes/token/token-secret.js";
-import { readUserData, userData } from "../../src/cluster/nodes/token/user-data.js";
+import { pointerConfig, readUserData } from "../../src/cluster/nodes/token/user-data.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import { equipped } from "../support/lab/equipment.js";
 import type { KubeApiServer } from "../support/lab/kube-apiserver.js";
@@ -142,7 +142,7 @@ describe.skipIf(!ready)("the Ignition server", () => {
     const root = scope.file("machine/root");
     const pool = { namespace: "clusters", name: "workers" };
     const ignitionCaPem = readFileSync(lab.ca.cert, "utf8");
-    const pointer = userData({ pool, hash: "22222222", token, ignitionEndpoint: two.endpoint, ignitionCaPem });
+    const pointer = pointerConfig({ pool, hash: "22222222", token, ignitionEndpoint: two.endpoint, ignitionCaPem });
     writeFileSync(scope.file("machine/user.ign"), pointer);
     const files = ["config-cache", "state-file", "neednet"].map(
       (file) => `--${file}=${scope.file(`machine/run/${file}`)}`,

@@ -9,7 +9,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import {
   agentServerConnectFailed,
   agentServerDisconnected,
-  note,
+  noteChannel,
   serverAgentRejected,
 } from "../../src/tunnel/events/channels.js";
 import { waitUntil } from "../support/processes/deadline.js";
@@ -44,7 +44,7 @@ vi.setConfig({ testTimeout: 60_000 });
 
 test("a time-boxed agent ends its streams with its certificate, waits, and goes on with a new one", async () => {
   const fixture = await open();
-  const notes = texts(note, ({ message }) => message);
+  const notes = texts(noteChannel, ({ message }) => message);
   const files = await fixture.pki.issueClient("brief", LIFE_MS);
   const agent = await fixture.addAgent({ timeBoxed: true, tls: { caFile: fixture.pki.caFile, ...files, alpn: [] } });
   await waitUntil("the stream to end", () => fixture.server.board.registry.size === 0);

@@ -13,7 +13,7 @@ import { SocketPort } from "../../src/tunnel/connection/socket-port.js";
 import { TunnelTable } from "../../src/tunnel/connection/table.js";
 import type { Port } from "../../src/tunnel/connection/tunnel.js";
 import { GrpcStatus } from "../../src/tunnel/link/grpc-status.js";
-import { Flag, FrameType, frame, PREFACE, settings } from "../../src/tunnel/link/h2/frames.js";
+import { FrameFlag, FrameType, frame, PREFACE, settings } from "../../src/tunnel/link/h2/frames.js";
 import { encodeHeaders } from "../../src/tunnel/link/h2/hpack.js";
 import { Session } from "../../src/tunnel/link/h2/session.js";
 import type { Stream } from "../../src/tunnel/link/h2/stream.js";
@@ -61,7 +61,7 @@ function openStream(streamWindowBytes: number): { stream: Stream; say(bytes: Buf
     onStream: (stream) => void streams.push(stream),
   });
   endings.push(() => session.destroy());
-  const headers = frame(FrameType.HEADERS, Flag.END_HEADERS, 1, encodeHeaders([]));
+  const headers = frame(FrameType.HEADERS, FrameFlag.END_HEADERS, 1, encodeHeaders([]));
   socket.emit("data", Buffer.concat([PREFACE, settings([]), headers]));
   return { stream: streams[0]!, say: (bytes) => void socket.emit("data", bytes) };
 }

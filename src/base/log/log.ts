@@ -4,7 +4,7 @@ import { fstatSync, write } from "node:fs";
 import { plainJson } from "../plain-json.js";
 import { redact, redactField } from "../redact/redact.js";
 
-export type Fields = Readonly<Record<string, unknown>>;
+export type LogFields = Readonly<Record<string, unknown>>;
 
 export interface LoggerOptions {
   readonly format: "text" | "json";
@@ -32,15 +32,15 @@ export class Logger {
   }
 
   /** Information for those who asked for that much: 0 always, 1 rare events, 4 the default, 5 and up every tunnel. */
-  info(level: number, message: string, fields: Fields = {}): void {
+  info(level: number, message: string, fields: LogFields = {}): void {
     if (level <= this.verbosity) this.#put("I", message, fields);
   }
 
-  warn(message: string, fields: Fields = {}): void {
+  warn(message: string, fields: LogFields = {}): void {
     this.#put("W", message, fields);
   }
 
-  error(message: string, fields: Fields = {}): void {
+  error(message: string, fields: LogFields = {}): void {
     this.#put("E", message, fields);
   }
 
@@ -49,7 +49,7 @@ export class Logger {
     return this.#sink.drain(DRAIN_MS);
   }
 
-  #put(severity: Severity, message: string, fields: Fields): void {
+  #put(severity: Severity, message: string, fields: LogFields): void {
     this.#sink.push(this.#format(this.#now(), severity, message, fields));
   }
 }

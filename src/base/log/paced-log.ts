@@ -2,7 +2,7 @@
 
 import { type Clock, systemClock } from "../clock.js";
 import { RateLimit } from "../rate-limit.js";
-import type { Fields, Logger } from "./log.js";
+import type { LogFields, Logger } from "./log.js";
 
 /** After the first hundred of a kind, twenty lines a second say as much. */
 const BURST = 100;
@@ -10,7 +10,7 @@ const LINES_PER_SECOND = 20;
 /** The number of lines left out is logged at the latest after this time, also when nothing else happens. */
 const COUNT_AFTER_MS = 10_000;
 
-type Write = (message: string, fields: Fields) => void;
+type Write = (message: string, fields: LogFields) => void;
 
 interface Kind {
   readonly limit: RateLimit;
@@ -29,16 +29,16 @@ export class PacedLog {
   }
 
   /** `kind` is for messages that are not always the same: there must be few kinds. */
-  info(level: number, message: string, fields: Fields, kind = message): void {
+  info(level: number, message: string, fields: LogFields, kind = message): void {
     if (level > this.#logger.verbosity) return;
     this.#line((text, more) => this.#logger.info(level, text, more), message, fields, kind);
   }
 
-  warn(message: string, fields: Fields, kind = message): void {
+  warn(message: string, fields: LogFields, kind = message): void {
     this.#line((text, more) => this.#logger.warn(text, more), message, fields, kind);
   }
 
-  error(message: string, fields: Fields, kind = message): void {
+  error(message: string, fields: LogFields, kind = message): void {
     this.#line((text, more) => this.#logger.error(text, more), message, fields, kind);
   }
 
@@ -47,7 +47,7 @@ export class PacedLog {
     this.#kinds.clear();
   }
 
-  #line(write: Write, message: string, fields: Fields, name: string): void {
+  #line(write: Write, message: string, fields: LogFields, name: string): void {
     const kind = this.#kind(name);
     if (kind.limit.take()) {
       write(message, kind.leftOut > 0 ? { ...fields, similarLinesLeftOut: kind.leftOut } : fields);

@@ -2,7 +2,7 @@
 
 import { hasFailed } from "../../base/finding.js";
 import { classify, type InjectionState } from "../../cluster/bootstrap/inject/classify.js";
-import { readConfigFile, replaceConfigFile } from "../../cluster/bootstrap/inject/config-file.js";
+import { readBootstrapIgn, replaceConfigFile } from "../../cluster/bootstrap/inject/config-file.js";
 import { parseIgnition, sha256 } from "../../cluster/bootstrap/inject/ignition-config.js";
 import { type Injection, inject, injectedFiles, removeBridge } from "../../cluster/bootstrap/inject/inject.js";
 import type { InjectOptions } from "../../cluster/bootstrap/inject/payload.js";
@@ -59,7 +59,7 @@ scripts. A file that has the bridge already is brought up to date; flags of the 
     return { file, action, target: flags.out || file, options: optionsOf(flags, given) };
   },
   async run({ file, action, target, options }): Promise<Shown> {
-    const before = await readConfigFile(file);
+    const before = await readBootstrapIgn(file);
     if (action === "check") return checkFile(file, before);
     if (action === "show") return showFile(file, before, options);
     const injection = action === "remove" ? removed(before) : inject(before, options);

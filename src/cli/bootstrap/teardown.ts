@@ -4,7 +4,7 @@ import { accessSync, constants } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { messageOf } from "../../base/errors/error.js";
 import { safeJson } from "../../base/text.js";
-import { completed } from "../../cluster/bootstrap/firewall/plan.js";
+import { completedNetwork } from "../../cluster/bootstrap/firewall/plan.js";
 import { HostFiles } from "../../cluster/bootstrap/host/files.js";
 import { thisHost } from "../../cluster/bootstrap/host/host.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
@@ -115,7 +115,7 @@ async function takenDown(options: TeardownOptions): Promise<Receipt> {
 async function takenDownFrom(flags: TeardownFlags, options: TeardownOptions): Promise<Receipt> {
   const directory = await openInstallDirectory(flags.dir);
   const kubeconfig = flags.kubeconfig || (await directory.kubeconfig());
-  const network = completed(options.network, await readInstallDir(directory.path));
+  const network = completedNetwork(options.network, await readInstallDir(directory.path));
   return withPrivateFolder(async (folder) => {
     const over = await bootstrapTarget(flags, directory, folder, true);
     const run = (script: string, timeoutMs: number) => scriptText({ script, over, timeoutMs });

@@ -1,7 +1,12 @@
 /** `drawbridge firewall plan`, `patch` and `remove`: what the network must let through for the bridge. */
-import { firewallPlan as planOf, showPlan } from "../../cluster/bootstrap/firewall/make-plan.js";
+import { firewallPlan, showPlan } from "../../cluster/bootstrap/firewall/make-plan.js";
 import { patchManifest } from "../../cluster/bootstrap/firewall/manifest/patch.js";
-import { type ClusterNetwork, completed, type PlanInput, platforms } from "../../cluster/bootstrap/firewall/plan.js";
+import {
+  type ClusterNetwork,
+  completedNetwork,
+  type PlanInput,
+  platforms,
+} from "../../cluster/bootstrap/firewall/plan.js";
 import { readInstallDir } from "../../cluster/bootstrap/install-dir.js";
 import { firewallRule } from "../../cluster/bootstrap/model/created.js";
 import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
@@ -28,12 +33,12 @@ const firewallFlags = { ...networkFlags("as --dir says"), dir: text("Install dir
 
 type FirewallFlags = Values<typeof firewallFlags>;
 
-export const firewallPlan = defineCommand({
+export const firewallPlanCommand = defineCommand({
   purpose: "Says what to open, who does it and when, and how it is closed again.",
   examples: ["drawbridge firewall plan --platform aws", "drawbridge firewall plan --dir install"],
   flags: firewallFlags,
   async run(flags) {
-    const plan = planOf(await complete(flags));
+    const plan = firewallPlan(await complete(flags));
     return { plan, text: showPlan(plan) };
   },
   show: { text: ({ text }) => text, json: ({ plan }) => plan },
@@ -69,7 +74,7 @@ async function edit(flags: FirewallFlags, direction: "open" | "close") {
 
 /** Flags first, then what the install directory says. */
 async function complete({ dir, ...flags }: FirewallFlags): Promise<PlanInput> {
-  const network = completed(networkOf(flags), dir === "" ? {} : await readInstallDir(dir));
+  const network = completedNetwork(networkOf(flags), dir === "" ? {} : await readInstallDir(dir));
   const { platform } = network;
   if (platform === undefined) throw refused(`--platform must be one of ${platforms.join(", ")}.`);
   return { ...network, platform, rule: firewallRule(bridgeModel({ for: "openshift" })) };

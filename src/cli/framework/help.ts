@@ -15,7 +15,7 @@ const TEXT_COLUMN = 32;
 const NARROWEST = 60;
 const WIDEST = 120;
 
-export interface Page {
+export interface HelpContent {
   readonly program: string;
   readonly purpose: string;
   readonly words: string | undefined;
@@ -28,7 +28,10 @@ export function terminalWidth(): number {
   return Math.min(Math.max(process.stdout.columns ?? 80, NARROWEST), WIDEST);
 }
 
-export function helpPage({ program, purpose, words, examples = [], flags }: Page, width = terminalWidth()): string {
+export function helpPage(
+  { program, purpose, words, examples = [], flags }: HelpContent,
+  width = terminalWidth(),
+): string {
   const usage = words ? `${program} ${words} [flags]` : `${program} [flags]`;
   return [
     `${paragraphs(purpose, width)}\n\nUsage:\n  ${usage}\n`,

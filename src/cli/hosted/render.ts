@@ -17,7 +17,7 @@ import { refused } from "../flags/parse.js";
 import { defineCommand, VERSION } from "../framework/define.js";
 import { writeRendering } from "../framework/files.js";
 import { note } from "../framework/output.js";
-import { descriptionFlags, hostedConfig, withClusters } from "./shared.js";
+import { descriptionFlags, hostedConfig, withHostedClusters } from "./shared.js";
 
 export default defineCommand({
   purpose: `Prints every object of both sides and the patches for others' Deployments, or writes them.
@@ -66,7 +66,7 @@ async function described(config: HostedConfig, pki: string, cluster: ClusterValu
     const model = hostedModel(config, { version: VERSION });
     return { model, certificates: pki === "" ? undefined : fromDirectory(pki, model) };
   }
-  return withClusters({ ...cluster, hostedKubeconfig: "", hostedContext: "" }, async ({ management }) => {
+  return withHostedClusters({ ...cluster, hostedKubeconfig: "", hostedContext: "" }, async ({ management }) => {
     const { host } = await publishedAddress(management, config.controlPlaneNamespace, config.publishing);
     const model = hostedModel(config, { version: VERSION, host });
     return { model, certificates: await currentCertificates(management, model) };

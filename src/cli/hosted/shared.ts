@@ -71,10 +71,13 @@ export async function withDescribedClusters<T>(
   if (kubeconfigOf(flags.kubeconfig) === "")
     throw refused("--kubeconfig of the management cluster is missing, and KUBECONFIG is empty");
   const config = await hostedConfig(flags, input);
-  return withClusters(flags, (clusters) => use(clusters, config));
+  return withHostedClusters(flags, (clusters) => use(clusters, config));
 }
 
-export async function withClusters<T>(flags: ClusterFlags, use: (clusters: HostedClusters) => Promise<T>): Promise<T> {
+export async function withHostedClusters<T>(
+  flags: ClusterFlags,
+  use: (clusters: HostedClusters) => Promise<T>,
+): Promise<T> {
   const limits = { qps: 50, burst: 100 };
   const second = hostedCluster(flags);
   const management = await openCluster(flags, limits);

@@ -9,7 +9,7 @@ import { oneOf, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { inputName } from "../framework/files.js";
-import { readConfigFile } from "./payloads.js";
+import { readConfigInput } from "./payloads.js";
 
 export default defineCommand({
   purpose: `Merges configs as Ignition does: each over the ones before it. Prints the result as JSON.
@@ -34,7 +34,7 @@ those in their place that are data URLs.`,
 
 async function mergedFiles(files: readonly string[]): Promise<Config> {
   const configs: Config[] = [];
-  for (const file of files) configs.push(requireConfig(await readConfigFile(file), inputName(file)));
+  for (const file of files) configs.push(requireConfig(await readConfigInput(file), inputName(file)));
   const result = configs.reduce(merge);
   requireValid(result, "together the configs are not valid");
   return result;

@@ -23,7 +23,7 @@ export interface NamedPayload {
 }
 
 /** An Ignition config from a file or standard input. Throws DB_IGNITION_CONFIG. */
-export const readConfigFile = (file: string): Promise<Buffer> => readInput(file, "DB_IGNITION_CONFIG");
+export const readConfigInput = (file: string): Promise<Buffer> => readInput(file, "DB_IGNITION_CONFIG");
 
 /** Throws DB_IGNITION_CONFIG for files, DB_PAYLOAD_HASH for hashes. */
 export async function readPayload(
@@ -37,7 +37,7 @@ export async function readPayload(
     if (stray !== undefined) throw refused(`--${stray} needs --pool: of which pool?`);
   }
   if (pool === "" || !/^([0-9a-f]{8}|current)$/.test(word)) {
-    return { name: inputName(word), text: await readConfigFile(word) };
+    return { name: inputName(word), text: await readConfigInput(word) };
   }
   const content = await withObjects(flags, (api) => {
     const source = payload === "" ? undefined : payloadSource(api, namespace, payload);

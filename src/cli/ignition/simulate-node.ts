@@ -9,7 +9,7 @@ import { duration, list, required, text, type Values, yesNo } from "../flags/fla
 import { refused } from "../flags/parse.js";
 import { defineCommand, onlyWord } from "../framework/define.js";
 import { note } from "../framework/output.js";
-import { readConfigFile } from "./payloads.js";
+import { readConfigInput } from "./payloads.js";
 
 const simulateFlags = {
   root: required(text("New or empty directory for the machine's disk."), "where should the machine's files go?"),
@@ -39,7 +39,7 @@ kubectl delete node NAME afterwards.`,
     const { address, csr, name, root, timeout: timeoutMs } = flags;
     const file = onlyWord(words, "the user-data file");
     if (!csr && (name !== "" || address.length > 0)) throw refused("--name and --address need --csr");
-    const userData = (await readConfigFile(file)).toString();
+    const userData = (await readConfigInput(file)).toString();
     const booted = await simulateBoot({ userData, root, timeoutMs, onAttempt });
     const joined = csr ? await join(flags, booted) : undefined;
     const { tree, ...applied } = booted;

@@ -9,7 +9,7 @@ import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { inputName } from "../framework/files.js";
 import { complain } from "../framework/output.js";
-import { readConfigFile } from "./payloads.js";
+import { readConfigInput } from "./payloads.js";
 
 /** Findings that are shown of one config. */
 const MOST_SHOWN = 100;
@@ -37,7 +37,7 @@ type Validation = Awaited<ReturnType<typeof validationOf>>;
 async function validationOf(file: string, isStrict: boolean) {
   const name = inputName(file);
   try {
-    const reading = readConfigOf(await readConfigFile(file), name);
+    const reading = readConfigOf(await readConfigInput(file), name);
     const findings = reading.findings.map(shown);
     const ok = reading.ok && !(isStrict && findings.length > 0);
     return { file: name, ok, version: reading.ok ? versionOf(reading.minor) : undefined, findings };

@@ -13,7 +13,7 @@ import { dumpOnCrash } from "../../insight/observe/recorder/dumps.js";
 import { ObservedAgent } from "../../insight/observe/roles/agent.js";
 import { ProxyAgent } from "../../tunnel/agent/agent.js";
 import type { AgentConfig } from "../../tunnel/agent/config.js";
-import { leaseListed, leaseWatched, listening, note } from "../../tunnel/events/channels.js";
+import { leaseListed, leaseWatched, listening, noteChannel } from "../../tunnel/events/channels.js";
 import { readCertificateSet } from "../../tunnel/pki/certificate-set.js";
 import { VERSION } from "../framework/define.js";
 import { openAdmin } from "./role-process.js";
@@ -71,7 +71,7 @@ async function countLeases(config: AgentProcessConfig, agent: ProxyAgent): Promi
       channel.publish({ source: agent, status, durationMs: seconds * 1000, reason });
     },
     onError: (reason) =>
-      note.publish({ source: agent, level: "warn", message: `counting server leases: ${messageOf(reason)}` }),
+      noteChannel.publish({ source: agent, level: "warn", message: `counting server leases: ${messageOf(reason)}` }),
   });
 }
 

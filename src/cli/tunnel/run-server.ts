@@ -8,7 +8,7 @@ import { logEvents } from "../../insight/observe/log-events.js";
 import { serverMetrics } from "../../insight/observe/metrics/server-metrics.js";
 import { dumpOnCrash, dumpOnStall } from "../../insight/observe/recorder/dumps.js";
 import { ObservedServer } from "../../insight/observe/roles/server.js";
-import { leaseDeleted, leaseListed, leasesCulled, listening, note } from "../../tunnel/events/channels.js";
+import { leaseDeleted, leaseListed, leasesCulled, listening, noteChannel } from "../../tunnel/events/channels.js";
 import type { ServerConfig } from "../../tunnel/server/config.js";
 import { ProxyServer, type ServerParts } from "../../tunnel/server/server.js";
 import { openAdmin, untilEnded } from "./role-process.js";
@@ -95,7 +95,7 @@ async function startLeases(config: ServerProcessConfig, api: Api | undefined, se
       channel.publish({ source: server, status, reason, durationMs: seconds * 1000 });
       if (verb === "delete" && status === 200) leasesCulled.publish({ source: server, count: 1 });
     },
-    onError: (message) => note.publish({ source: server, level: "warn", message }),
+    onError: (message) => noteChannel.publish({ source: server, level: "warn", message }),
   });
   controller.start();
   return controller;

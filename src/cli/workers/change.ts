@@ -15,8 +15,8 @@ import {
   publisher,
   publishingFlags,
   type windowFlag,
-  withClusters,
   withState,
+  withWorkersClusters,
   workersFlags,
 } from "./shared.js";
 
@@ -68,7 +68,7 @@ export async function withWorkers<T>(flags: WithFlags, pool: ObjectName, run: (c
   const by = approve ? "this command" : approvedElsewhere ? "anybody" : "a running approver";
   return withState(flags.state, (store) =>
     withDeadline(flags.timeout, (deadline) =>
-      withClusters(flags, async (clusters) => {
+      withWorkersClusters(flags, async (clusters) => {
         await requireNodes(clusters, pool);
         return run({
           ...{ clusters, store, deadline, pool, publish: publisher(flags, clusters), drainMs: drainTimeout },

@@ -10,8 +10,8 @@ import {
   PROVIDERS_HELP,
   publisher,
   publishingFlags,
-  withClusters,
   withState,
+  withWorkersClusters,
   workersFlags,
 } from "./shared.js";
 
@@ -35,7 +35,7 @@ ${PROVIDERS_HELP}
     const { group, pool, template } = makingOf(flags);
     const { dryRun, window: joinWithinMs } = flags;
     return withState(flags.state, (store) =>
-      withClusters(flags, async (clusters) => {
+      withWorkersClusters(flags, async (clusters) => {
         const userData = await poolUserData(clusters.pools, pool);
         const publish = publisher(flags, clusters);
         const options = { pool, store, clusters, userData, now: Date.now(), dryRun, joinWithinMs, publish };

@@ -7,7 +7,7 @@ import { poolOfWorker, type Worker } from "../../cluster/nodes/workers/worker.js
 import { yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import { publisher, publishingFlags, withClusters, withState, workersFlags } from "./shared.js";
+import { publisher, publishingFlags, withState, withWorkersClusters, workersFlags } from "./shared.js";
 
 export default defineCommand({
   purpose: `Removes workers: runs what their provider has for that (nothing for files, or without a --delete-command at their creation),
@@ -29,10 +29,10 @@ not touched: drawbridge workers scale drains and deletes them, too. Certificates
       const names = all ? (await store.read()).map(({ name }) => name) : [...new Set(words)];
       const holders = (await knownWorkers(store, names)).filter(({ ownToken }) => ownToken);
       // First: a machine that is being deleted must not be able to come back as another.
-      if (holders.length > 0 && !dryRun) await withClusters(flags, ({ pools }) => revokeOf(pools, holders));
+      if (holders.length > 0 && !dryRun) await withWorkersClusters(flags, ({ pools }) => revokeOf(pools, holders));
       // Without --publish no cluster is asked.
       if (!publish || dryRun) return deleteWorkers(store, names, dryRun);
-      return withClusters(flags, (clusters) => deleteWorkers(store, names, dryRun, publisher(flags, clusters)));
+      return withWorkersClusters(flags, (clusters) => deleteWorkers(store, names, dryRun, publisher(flags, clusters)));
     });
     return { workers };
   },

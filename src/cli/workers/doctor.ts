@@ -18,7 +18,7 @@ import { duration, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { healthFlags, healthOf } from "../framework/objects.js";
-import { approverNamespaceFlag, approverNamespaceOf, poolOf, withClusters, workersFlags } from "./shared.js";
+import { approverNamespaceFlag, approverNamespaceOf, poolOf, withWorkersClusters, workersFlags } from "./shared.js";
 
 const doctorFlags = {
   ...workersFlags,
@@ -58,7 +58,7 @@ It ends with 1 when a check failed (after --fix: still fails); warnings alone en
   flags: doctorFlags,
   run(flags, { words: names, output }) {
     check(flags, output);
-    return withClusters(flags, async (clusters): Promise<readonly PoolDiagnosis[]> => {
+    return withWorkersClusters(flags, async (clusters): Promise<readonly PoolDiagnosis[]> => {
       const options = await doctorOptions(flags, names, clusters);
       if (flags.watch) {
         const { watchWorkers } = await import("../../insight/diagnosis/workers/watch.js");

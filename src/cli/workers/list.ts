@@ -9,7 +9,7 @@ import { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { poolOfWorker, type Worker } from "../../cluster/nodes/workers/worker.js";
 import { yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
-import { type WorkersFlags, withClusters, workersFlags } from "./shared.js";
+import { type WorkersFlags, withWorkersClusters, workersFlags } from "./shared.js";
 
 export default defineCommand({
   purpose: `Lists the workers that --state remembers, with their node and the hash of the configuration they run: what the node says of
@@ -27,7 +27,7 @@ itself, or what the machine was given. A worker is behind when its pool has anot
 
 /** Hashes of configurations by pool, and nodes by name; nodes of another cluster are undefined. */
 function readClusters(flags: WorkersFlags, workers: readonly Worker[]) {
-  return withClusters(flags, async (clusters) => {
+  return withWorkersClusters(flags, async (clusters) => {
     const hashes = new Map<string, string>();
     let isElsewhere = false;
     for (const worker of new Map(workers.map((each) => [each.pool, each])).values()) {

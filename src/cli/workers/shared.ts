@@ -42,7 +42,7 @@ export function withState<T>(directory: string, use: (store: WorkerStore) => Pro
 }
 
 /** Closes them whatever happens. */
-export async function withClusters<T>(flags: WorkersFlags, use: (clusters: Clusters) => Promise<T>): Promise<T> {
+export async function withWorkersClusters<T>(flags: WorkersFlags, use: (clusters: Clusters) => Promise<T>): Promise<T> {
   const pools = await openObjects(flags);
   try {
     const joined = hostedCluster(flags);

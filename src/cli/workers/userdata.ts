@@ -13,8 +13,8 @@ import {
   publishingFlags,
   tailoringFlags,
   windowFlag,
-  withClusters,
   withState,
+  withWorkersClusters,
   workersFlags,
 } from "./shared.js";
 
@@ -50,7 +50,7 @@ holds a token: mind where it goes.`,
         known.map((one) => (one.name === name ? { ...one, ...opened, hash } : one)),
       );
       await store.writeUserData(name, text);
-      if (publish) await withClusters(flags, (clusters) => publisher(flags, clusters)(all));
+      if (publish) await withWorkersClusters(flags, (clusters) => publisher(flags, clusters)(all));
       print(`${text}\n`);
       return 0;
     });

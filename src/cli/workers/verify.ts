@@ -6,7 +6,7 @@ import { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { verifyWorkers } from "../../cluster/nodes/workers/verify.js";
 import { defineCommand } from "../framework/define.js";
 import { podFlags, podOf, timeoutFlag, verdictText, withDeadline } from "./change.js";
-import { poolFlag, poolOf, withClusters, workersFlags } from "./shared.js";
+import { poolFlag, poolOf, withWorkersClusters, workersFlags } from "./shared.js";
 
 export default defineCommand({
   purpose: `Waits until the pool has nothing to complain about and all its workers, or those named, have fetched their configuration,
@@ -22,7 +22,9 @@ Ends with 0 when nothing is missing, with 1 otherwise.`,
     const pod = podOf(flags);
     const workers = await chosen(flags.state, `${pool.namespace}/${pool.name}`, names);
     return withDeadline(flags.timeout, (deadline) =>
-      withClusters(flags, (clusters) => verifyWorkers({ clusters, pool, workers, deadline, pod, labelsNodes: false })),
+      withWorkersClusters(flags, (clusters) =>
+        verifyWorkers({ clusters, pool, workers, deadline, pod, labelsNodes: false }),
+      ),
     );
   },
   show: verdictText,

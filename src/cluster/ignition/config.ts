@@ -135,7 +135,7 @@ const node = [
   ["user", owner],
 ] as const satisfies readonly Entry[];
 
-export const file = shape(
+export const fileShape = shape(
   ...node,
   ["append", { ...keyed(contents, "source"), appended: true }],
   ["contents", object(contents)],
@@ -216,7 +216,7 @@ export const storage = {
   ...shape(
     ["directories", keyed(directory, "path")],
     ["disks", keyed(disk, "device")],
-    ["files", keyed(file, "path")],
+    ["files", keyed(fileShape, "path")],
     ["filesystems", keyed(filesystem, "device")],
     ["links", keyed(link, "path")],
     ["luks", keyed(luks, "name"), 2],
@@ -293,7 +293,7 @@ export type ProxySettings = Decoded<typeof proxy>;
 export type Resource = Decoded<typeof contents>;
 export type Storage = Decoded<typeof storage>;
 export type Owner = NonNullable<FileEntry["user"]>;
-export type FileEntry = Decoded<typeof file>;
+export type FileEntry = Decoded<typeof fileShape>;
 export type DirectoryEntry = Decoded<typeof directory>;
 export type LinkEntry = Decoded<typeof link>;
 /** The common part of files, directories and links. */

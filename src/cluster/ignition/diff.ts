@@ -2,7 +2,7 @@
 import { aroundChanges, type Line, lineDiff } from "../../base/line-diff.js";
 import { utf8Text } from "../../base/text.js";
 import type { Config, Owner, Resource, Unit } from "./config.js";
-import { bytesOf, bytesText, oneLine } from "./preview/preview.js";
+import { bytesOf, oneLine, sizeText } from "./preview/preview.js";
 import { secretIn, shownHeader, shownSource, withoutSecrets } from "./preview/secrets.js";
 import { isInline } from "./resource.js";
 
@@ -227,7 +227,7 @@ function aspectText({ name, before, after, hidden, sizes, lines }: AspectChange)
     );
     return `${head}\n${rows.join("")}`.replace(": \n", ":\n");
   }
-  const sized = sizes === undefined ? "" : between(sizes.map((size) => (size === null ? "nothing" : bytesText(size))));
+  const sized = sizes === undefined ? "" : between(sizes.map((size) => (size === null ? "nothing" : sizeText(size))));
   if (hidden !== undefined) return `${head}${sized === "" ? "" : `${sized} `}(${hidden}, not shown)\n`;
   return `${head}${sized || between([before ?? "nothing", after ?? "nothing"].map(oneLine))}\n`;
 }

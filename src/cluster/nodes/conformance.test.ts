@@ -52,7 +52,7 @@ import {
   worker,
 } from "./testing/requests.js";
 import { cleanUpWrites, pack, ROTATE_AFTER_MS, readTokenSecret, unpack, withExpiry } from "./token/token-secret.js";
-import { userData } from "./token/user-data.js";
+import { pointerConfig } from "./token/user-data.js";
 
 const closing: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -122,9 +122,9 @@ test("4 user data has HyperShift's members in HyperShift's order, a proxy only i
     '{"ignition":{"config":{"merge":[{"httpHeaders":[{"name":"Authorization","value":"Bearer dA=="},{"name":"NodePool","value":"clusters/workers"},{"name":"TargetConfigVersionHash","value":"83935368"}],"source":"https://ignition.example:30443/ignition"}]},';
   const tail =
     '"security":{"tls":{"certificateAuthorities":[{"source":"data:text/plain;base64,UEVNCg=="}]}},"version":"3.2.0"}}';
-  expect(userData(content)).toBe(`${head}${tail}`);
+  expect(pointerConfig(content)).toBe(`${head}${tail}`);
   const proxy = { httpProxy: "http://p?a&b", noProxy: [".svc", "localhost"] };
-  expect(userData({ ...content, proxy })).toBe(
+  expect(pointerConfig({ ...content, proxy })).toBe(
     `${head}"proxy":{"httpProxy":"http://p?a\\u0026b","noProxy":[".svc","localhost"]},${tail}`,
   );
 });

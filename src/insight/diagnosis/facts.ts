@@ -1,6 +1,6 @@
 /** Everything that checks can ask for, by name. A source gathers those that it can (check.ts). */
 import type { AddressChoice } from "../../cluster/bootstrap/address/choose.js";
-import type { Prefix } from "../../cluster/bootstrap/address/ip.js";
+import type { Network } from "../../cluster/bootstrap/address/ip.js";
 import type { BridgeModel } from "../../cluster/bootstrap/model/model.js";
 import type { EgressReading } from "../../cluster/bootstrap/settings/egress-config.js";
 import type { ApiServerSettings, CommandLine } from "../../cluster/bootstrap/settings/programs.js";
@@ -18,7 +18,7 @@ import type { Bundle } from "./bundle/bundle.js";
 import type { BootstrapIgn } from "./checks/bootstrap-ign.js";
 import type { findNetworks } from "./find-networks.js";
 import type { Dialled } from "./host/handshake.js";
-import type { socketFile } from "./host/this-host.js";
+import type { readSocketFile } from "./host/this-host.js";
 import type { DoctorRole, ProgramKind } from "./programs.js";
 import type { DeclaredWebhook, listApiServices } from "./rehearsal/calls.js";
 import type { askFrontend, connectedAgents } from "./sources/bridge.js";
@@ -34,11 +34,11 @@ export interface Facts {
   readonly isFips: boolean;
   readonly networks: Awaited<ReturnType<typeof findNetworks>>;
   /** The host's own routes to each pod network. */
-  readonly podRoutes: readonly { readonly prefix: Prefix; readonly routes: readonly string[] }[];
+  readonly podRoutes: readonly { readonly prefix: Network; readonly routes: readonly string[] }[];
   /** The address that agents would be given now, and the one that certificates and agents were made for. */
   readonly address: AddressChoice & { readonly recorded: string | undefined };
   readonly listeners: readonly TcpListener[];
-  readonly socket: SocketFile;
+  readonly socket: SocketFileState;
   /** The certificates of this side. */
   readonly certificates: InspectionReport;
   readonly egress: EgressReading;
@@ -141,7 +141,7 @@ export interface TcpListener {
 }
 
 /** `isExpected`: whether a server must be listening there by now. */
-export type SocketFile = Awaited<ReturnType<typeof socketFile>> & { readonly isExpected?: boolean };
+export type SocketFileState = Awaited<ReturnType<typeof readSocketFile>> & { readonly isExpected?: boolean };
 
 /** The running sidecar's settings, as it understood its own flags. */
 export interface SidecarSettings {

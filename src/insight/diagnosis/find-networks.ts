@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { at, listOf } from "../../base/at.js";
 import type { HostNetwork } from "../../cluster/bootstrap/address/host-network.js";
-import { parsePrefix } from "../../cluster/bootstrap/address/ip.js";
+import { parseNetwork } from "../../cluster/bootstrap/address/ip.js";
 import { textAt, yamlOf } from "../../cluster/bootstrap/settings/programs.js";
 import { collectionPath, namedPath } from "../../cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../cluster/kube/port.js";
@@ -103,7 +103,7 @@ async function fromAddress(network: HostNetwork): Promise<Found> {
   try {
     const source = (await network.sourceTowards("1.1.1.1")) ?? (await network.sourceTowards("2001:4860:4860::8888"));
     const own = (await network.globalAddresses()).find(({ address }) => address === source);
-    const prefix = own && parsePrefix(`${own.address}/${own.prefixLength}`);
+    const prefix = own && parseNetwork(`${own.address}/${own.prefixLength}`);
     return prefix === undefined ? none : { ...none, machine: [prefix.text] };
   } catch {
     return none;

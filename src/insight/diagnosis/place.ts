@@ -6,8 +6,8 @@ import { openInstallDirectory } from "../../cluster/bootstrap/install-dir.js";
 import { type BridgeModel, bridgeModel } from "../../cluster/bootstrap/model/model.js";
 import { ports, type Topology } from "../../cluster/bootstrap/model/names.js";
 import type { RunningProgram, SidecarSettings } from "./facts.js";
-import { type DoctorHost, processFile, thisHost } from "./host/this-host.js";
-import { type DoctorRole, detectRole, detectTopology, programOf } from "./programs.js";
+import { type DoctorHost, doctorHost, processFile } from "./host/this-host.js";
+import { type DoctorRole, detectRole, programOf, topologyOfThisHost } from "./programs.js";
 
 /**
  * The values of doctor's flags. What is empty, 0 or undefined is found out. `dir` is the install directory of
@@ -36,12 +36,12 @@ export interface DoctorPlace extends DoctorSettings {
 }
 
 export async function findPlace(settings: DoctorSettings): Promise<DoctorPlace> {
-  const host = thisHost();
+  const host = doctorHost();
   const role = settings.role ?? (await detectRole(host, process.env));
   const program = programOf(role);
   const running = program && (await host.running(program));
   const record = await recordOf(settings, role);
-  const topology = settings.for ?? (settings.dir === "" ? detectTopology() : "openshift");
+  const topology = settings.for ?? (settings.dir === "" ? topologyOfThisHost() : "openshift");
   const model = bridgeModel(record?.options ?? { for: topology });
   const pki = settings.pki || (role === "agent" ? "/etc/konnectivity" : model.paths.pki.host);
   const egressConfig = settings.egressConfig || model.paths.egressConfig.host;

@@ -110,7 +110,7 @@ export async function detectRole(host: Pick<DoctorHost, "running">, env: NodeJS.
 }
 
 /** By what a bridge of each kind leaves on its host, else by the kind of host. */
-export function detectTopology(): Topology {
+export function topologyOfThisHost(): Topology {
   const isLeft = (topology: Topology): boolean => {
     const { egressConfig, socket } = bridgeModel({ for: topology }).paths;
     return existsSync(egressConfig.host) || (topology === "openshift" && existsSync(socket.host));

@@ -53,7 +53,7 @@ describe("logEvents", () => {
     channels.tunnelCut.publish({ source, address: "10.0.0.1:443", connectId: 8, queuedBytes: 4096, reason: "slow" });
     channels.certificatesReloaded.publish({ source, files: ["a.pem"] });
     channels.certificatesRefused.publish({ source, files: ["a.pem"], error: "it is not PEM" });
-    channels.note.publish({ source, level: "warn", message: "something else", fields: { n: 1 } });
+    channels.noteChannel.publish({ source, level: "warn", message: "something else", fields: { n: 1 } });
     expect(lines.map(({ time: _time, pid: _pid, ...line }) => line)).toEqual([
       {
         level: "info",
@@ -149,7 +149,7 @@ describe("logEvents", () => {
     ["agent was rejected", channels.serverAgentRejected],
     ["connected to server", channels.agentServerConnected],
     ["lost server", channels.agentServerDisconnected],
-    ["something", channels.note],
+    ["something", channels.noteChannel],
   ] as const)("writes 100 of 1,000 lines that come at once, and the number of the others: %s", (message, channel) => {
     listen(4);
     const event = { source, agentId: "a-1", stream: 1, remote: "", error: "", level: "warn", message, reason: "" };

@@ -3,7 +3,7 @@
 import { type Channel, type Sourced, Subscriptions } from "../../base/channel.js";
 import type { Clock } from "../../base/clock.js";
 import { type CloseReason, processConnections } from "../../base/connections.js";
-import type { Fields, Logger } from "../../base/log/log.js";
+import type { LogFields, Logger } from "../../base/log/log.js";
 import { PacedLog } from "../../base/log/paced-log.js";
 import * as channels from "../../tunnel/events/channels.js";
 
@@ -12,7 +12,7 @@ const RARE = 1;
 const DETAIL = 4;
 const EVERY_TUNNEL = 5;
 
-type Write = (message: string, fields: Fields) => void;
+type Write = (message: string, fields: LogFields) => void;
 
 /** Writes lines for the events of `source` until the function that it returns is called. */
 export function logEvents(logger: Logger, source: object, clock?: Clock): () => void {
@@ -79,7 +79,7 @@ function plainLines(events: Subscriptions, logger: Logger, paced: PacedLog): voi
       paced.info(RARE, "bytes come through the agent again", { agentId, stream, failuresBefore, roundTripMs });
     }
   });
-  events.on(channels.note, ({ level, message, fields = {} }) => {
+  events.on(channels.noteChannel, ({ level, message, fields = {} }) => {
     if (level === "info") paced.info(2, message, fields, "note");
     else paced[level](message, fields, "note");
   });
@@ -124,6 +124,6 @@ const OUT_OF_DESCRIPTORS =
 /** The objects that an event is about are for listeners that keep them; a line has plain fields. */
 const OBJECTS = new Set(["source", "link", "tunnel", "dial", "asked"]);
 
-function fieldsOf(event: Sourced): Fields {
+function fieldsOf(event: Sourced): LogFields {
   return Object.fromEntries(Object.entries(event).filter(([name]) => !OBJECTS.has(name)));
 }

@@ -6,7 +6,7 @@ import { tailOf } from "../../base/tail.js";
 import { safeJson } from "../../base/text.js";
 import { textAt } from "../../cluster/bootstrap/settings/programs.js";
 import { diagnose, diagnosisText } from "../diagnosis/doctor.js";
-import { processFile, thisHost } from "../diagnosis/host/this-host.js";
+import { doctorHost, processFile } from "../diagnosis/host/this-host.js";
 import type { DoctorSettings } from "../diagnosis/place.js";
 import { PROGRAMS, programs } from "../diagnosis/programs.js";
 import { findingsJson } from "../diagnosis/report.js";
@@ -46,7 +46,7 @@ export const doctorPart = (settings: DoctorSettings): BundlePart => ({
 });
 
 async function runningPrograms() {
-  const host = thisHost();
+  const host = doctorHost();
   const found = await Promise.all(programs.map(async (kind) => ({ kind, running: await host.running(kind) })));
   return found.flatMap(({ kind, running }) => (running === undefined ? [] : [{ kind, running }]));
 }

@@ -3,7 +3,7 @@
 import { type Clock, systemClock } from "../../base/clock.js";
 import { Budget } from "../connection/budget.js";
 import { untilDate } from "../connection/until-date.js";
-import { agentDraining, agentServerDisconnected, note, streamError } from "../events/channels.js";
+import { agentDraining, agentServerDisconnected, noteChannel, streamError } from "../events/channels.js";
 import { FlightHistory } from "../link/flight-recorder.js";
 import { goCodeName } from "../link/grpc-status.js";
 import { SegmentCounters } from "../link/packet-meter.js";
@@ -136,7 +136,7 @@ export class ProxyAgent {
     this.#links.add(link);
     stream.resume();
     keepAlive(session, pingInterval(this.config.keepaliveMs, extended), () =>
-      note.publish({
+      noteChannel.publish({
         source: this,
         level: "warn",
         message: "the server answers no pings",

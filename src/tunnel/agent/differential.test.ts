@@ -14,7 +14,7 @@ import {
   writeSystemFiles,
   zoneOf,
 } from "../resolver/testing/dns-servers.js";
-import type { Host } from "../wire/destination.js";
+import type { DestinationHost } from "../wire/destination.js";
 import { EndpointDial } from "./dialer.js";
 import { DestinationPolicy } from "./policy.js";
 
@@ -193,7 +193,7 @@ const matchesGlob = (pattern: string, text: string): boolean =>
 class WatchedPolicy extends DestinationPolicy {
   readonly permitted: string[] = [];
 
-  override refusal(asked: Host, address: string, at: number): string | undefined {
+  override refusal(asked: DestinationHost, address: string, at: number): string | undefined {
     const refusal = super.refusal(asked, address, at);
     if (refusal === undefined) this.permitted.push(address);
     return refusal;

@@ -14,7 +14,7 @@
 import { isIPv4 } from "node:net";
 import ipaddr from "ipaddr.js";
 import { DrawbridgeError } from "../../base/errors/error.js";
-import { canonicalAddress, type Host, judgedHost } from "../wire/destination.js";
+import { canonicalAddress, type DestinationHost, judgedHost } from "../wire/destination.js";
 import { type Address, covers, type Prefix, parsePrefix, wholeLength } from "../wire/prefix.js";
 
 /**
@@ -46,7 +46,7 @@ export class DestinationPolicy {
   }
 
   /** Undefined when the connection may be made, else why not. `host` was asked for, `address` is in its one form. */
-  refusal(host: Host, address: string, port: number): string | undefined {
+  refusal(host: DestinationHost, address: string, port: number): string | undefined {
     // The common case needs no parsing.
     if (this.#unruled && isIPv4(address) && !METADATA.has(address)) return undefined;
     const target = ipaddr.parse(judgedHost(address));

@@ -5,7 +5,12 @@
 import { joinHostPort } from "../../base/address.js";
 import type { Clock } from "../../base/clock.js";
 import { messageOf } from "../../base/errors/error.js";
-import { agentDuplicateServer, agentServerConnected, agentServerConnectFailed, note } from "../events/channels.js";
+import {
+  agentDuplicateServer,
+  agentServerConnected,
+  agentServerConnectFailed,
+  noteChannel,
+} from "../events/channels.js";
 import type { AgentConfig } from "./config.js";
 import type { ServerConnection } from "./connect.js";
 
@@ -127,7 +132,7 @@ export class ServerSet {
   #isPaused(): boolean {
     const reason = this.#options.pauseReason?.();
     if (reason !== undefined && this.pausedBecause === undefined) {
-      note.publish({ source: this.#options.source, level: "warn", message: reason });
+      noteChannel.publish({ source: this.#options.source, level: "warn", message: reason });
     }
     this.pausedBecause = reason;
     return reason !== undefined;

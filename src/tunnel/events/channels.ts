@@ -176,7 +176,7 @@ export const leaseDeleted = ofBoth<LeaseRequest>("lease-deleted");
 export const leasesCulled = ofBoth<{ count: number }>("leases-culled");
 
 /** Everything that has no event of its own. */
-export const note = ofBoth<{
+export const noteChannel = ofBoth<{
   level: "info" | "warn" | "error";
   message: string;
   fields?: Readonly<Record<string, unknown>>;

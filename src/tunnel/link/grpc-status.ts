@@ -1,5 +1,5 @@
 /** gRPC's status codes: numbers on the wire, names as Go prints them in metrics. */
-import { ErrorCode } from "./h2/frames.js";
+import { Http2ErrorCode } from "./h2/frames.js";
 
 export const GrpcStatus = {
   OK: 0,
@@ -30,12 +30,12 @@ export function goCodeName(status: number): string {
 /** The gRPC status of a reset stream; a lost connection (no code) is Unavailable. */
 export function statusOfReset(rstCode: number | undefined): number {
   switch (rstCode) {
-    case ErrorCode.CANCEL:
+    case Http2ErrorCode.CANCEL:
       return GrpcStatus.CANCELLED;
-    case ErrorCode.REFUSED_STREAM:
+    case Http2ErrorCode.REFUSED_STREAM:
     case undefined:
       return GrpcStatus.UNAVAILABLE;
-    case ErrorCode.ENHANCE_YOUR_CALM:
+    case Http2ErrorCode.ENHANCE_YOUR_CALM:
       return GrpcStatus.RESOURCE_EXHAUSTED;
     default:
       return GrpcStatus.INTERNAL;

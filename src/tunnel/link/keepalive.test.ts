@@ -1,6 +1,6 @@
 import { Duplex } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { Flag, FrameType, frame, settings } from "./h2/frames.js";
+import { FrameFlag, FrameType, frame, settings } from "./h2/frames.js";
 import { Session } from "./h2/session.js";
 import { keepAlive, PING_TIMEOUT_MS } from "./tuning.js";
 
@@ -23,7 +23,7 @@ function watched() {
   let late = 0;
   keepAlive(session, EVERY_MS, () => late++);
   const answer = (): void => {
-    socket.emit("data", frame(FrameType.PING, Flag.ACK, 0, pings.at(-1)!));
+    socket.emit("data", frame(FrameType.PING, FrameFlag.ACK, 0, pings.at(-1)!));
   };
   return { session, pings, answer, late: () => late };
 }

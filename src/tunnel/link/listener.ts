@@ -4,7 +4,7 @@ import tls, { type SecureContextOptions, type TLSSocket } from "node:tls";
 import { type Connection, connectionOf } from "../../base/connections.js";
 import { ShortLivedSet } from "../../base/short-lived.js";
 import { encodeGrpcMessage, GrpcStatus } from "./grpc-status.js";
-import { ErrorCode } from "./h2/frames.js";
+import { Http2ErrorCode } from "./h2/frames.js";
 import type { Header } from "./h2/hpack.js";
 import { Session } from "./h2/session.js";
 import type { Stream } from "./h2/stream.js";
@@ -73,7 +73,7 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
         else {
           options.onTlsError?.(refusal, remoteOf(socket));
           // gRPC clients take this for a call that nobody has seen, and make it again on a new connection.
-          stream.close(ErrorCode.REFUSED_STREAM);
+          stream.close(Http2ErrorCode.REFUSED_STREAM);
           session.close();
         }
       },

@@ -1,7 +1,7 @@
 /** Opens gRPC streams on a session of its own: the agent towards a server, a client towards a gRPC frontend. */
 import type { Duplex } from "node:stream";
 import { decodeGrpcMessage, GrpcStatus, goCodeName } from "./grpc-status.js";
-import { ErrorCode } from "./h2/frames.js";
+import { Http2ErrorCode } from "./h2/frames.js";
 import { Session } from "./h2/session.js";
 import type { Headers, Stream } from "./h2/stream.js";
 import { LINK_WINDOW_BYTES, SESSION_WINDOW_BYTES } from "./tuning.js";
@@ -69,7 +69,7 @@ export function responseHeaders(stream: Stream, deadlineMs: number): Promise<Hea
     const fail = (status: number, message: string): void => {
       clearTimeout(timer);
       reject(new CallError(status, message));
-      stream.close(ErrorCode.CANCEL);
+      stream.close(Http2ErrorCode.CANCEL);
     };
     const timer = setTimeout(
       () => fail(GrpcStatus.DEADLINE_EXCEEDED, `no response headers within ${deadlineMs} ms`),

@@ -5,7 +5,7 @@
 import { type ConnectId, type ControlPacket, WireError } from "../wire/packet.js";
 import { type PacketHandler, PacketReader } from "../wire/packet-reader.js";
 import { decodeGrpcMessage, encodeGrpcMessage, GrpcStatus, goCodeName, statusOfReset } from "./grpc-status.js";
-import { ErrorCode } from "./h2/frames.js";
+import { Http2ErrorCode } from "./h2/frames.js";
 import type { Headers, Stream } from "./h2/stream.js";
 import { Outbox } from "./outbox.js";
 import { PacketMeter, type PacketObserver, type SegmentCounters } from "./packet-meter.js";
@@ -135,7 +135,7 @@ export class PacketStream {
     this.#outbox.close();
     const stream = this.#stream;
     if (stream.isServer) stream.end({ "grpc-status": String(status), "grpc-message": encodeGrpcMessage(message) });
-    else stream.close(ErrorCode.CANCEL);
+    else stream.close(Http2ErrorCode.CANCEL);
     this.#finish(this.#end);
   }
 
@@ -143,7 +143,7 @@ export class PacketStream {
   cancel(reason: string): void {
     if (this.closed) return;
     this.#end ??= { status: GrpcStatus.CANCELLED, reason };
-    this.#stream.close(ErrorCode.CANCEL);
+    this.#stream.close(Http2ErrorCode.CANCEL);
     this.#finish(this.#end);
   }
 
@@ -191,7 +191,8 @@ export class PacketStream {
 
   #endFromReset(): StreamEnd {
     const code = this.#stream.resetCode;
-    if (code === undefined || code === ErrorCode.NO_ERROR) return { status: GrpcStatus.OK, reason: "end of stream" };
+    if (code === undefined || code === Http2ErrorCode.NO_ERROR)
+      return { status: GrpcStatus.OK, reason: "end of stream" };
     // To a server every caller that vanishes has cancelled; a client asks why its server did.
     const { isServer, session } = this.#stream;
     const lost = session.destroyed;

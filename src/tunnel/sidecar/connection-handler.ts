@@ -12,7 +12,7 @@ import {
 } from "./channels.js";
 import type { ClientLimits, ProxyListenerConfig } from "./config.js";
 import type { ConnectionLimit } from "./connection-limit.js";
-import { closeLingering, type DialFailure, dialFailureOf } from "./refusals.js";
+import { type ClientRefusal, closeLingering, dialFailureOf } from "./refusals.js";
 import { Relay, type Traffic } from "./relay.js";
 import type { Target } from "./routing/errors.js";
 import type { Router } from "./routing/router.js";
@@ -118,7 +118,7 @@ export class ConnectionHandler {
     client: Socket,
     answers: {
       established(stream: Duplex): string | Uint8Array;
-      failed(failure: DialFailure): string | Uint8Array;
+      failed(failure: ClientRefusal): string | Uint8Array;
     },
   ): Promise<void> {
     const request = this.requestFor(kind, target);

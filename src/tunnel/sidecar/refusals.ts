@@ -35,14 +35,14 @@ const IN_PROTOCOLS: Record<FailureKind, { socks5: Socks5Reply; status: number; p
   path: { socks5: SOCKS5_REPLY.generalFailure, status: 503, proxyStatus: "proxy_internal_error" },
 };
 
-export interface DialFailure extends ProxyRefusal {
+export interface ClientRefusal extends ProxyRefusal {
   readonly outcome: FailureKind;
   readonly code: string | undefined;
   readonly socks5: Socks5Reply;
 }
 
 /** Describes whatever a router rejected with; anything unforeseen is our own trouble, not the target's. */
-export function dialFailureOf(reason: unknown): DialFailure {
+export function dialFailureOf(reason: unknown): ClientRefusal {
   const outcome = reason instanceof RouteError ? reason.kind : "path";
   const { code, remedy } = reason instanceof DrawbridgeError ? reason : {};
   const sentence = code === undefined ? messageOf(reason) : `${messageOf(reason)} (${code}: ${remedy})`;

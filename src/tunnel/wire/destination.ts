@@ -11,13 +11,13 @@ import { plainText } from "../../base/text.js";
  * the loopback addresses that the system connects to for them; with a zone only where it is link-local.
  * A name: in lower case, with its last dot, which keeps search domains away from it.
  */
-export interface Host {
+export interface DestinationHost {
   readonly kind: "address" | "name";
   readonly text: string;
 }
 
 export interface Destination {
-  readonly host: Host;
+  readonly host: DestinationHost;
   readonly port: number;
   /** Both, as they are sent to agents. */
   readonly address: string;
@@ -34,10 +34,10 @@ const NAME = /^(?=.{1,253}\.?$)(?:[A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}\.?$
 /** A name has 253 characters at most, and a port five; nobody needs to forward and log more. */
 const MAX_ADDRESS_CHARS = 300;
 
-const LOCAL: Host = { kind: "address", text: "127.0.0.1" };
+const LOCAL: DestinationHost = { kind: "address", text: "127.0.0.1" };
 
 /** Undefined: it is neither an address nor a name (NOT_A_HOST). Brackets are not part of a host. */
-export function parseHost(text: string): Host | undefined {
+export function parseHost(text: string): DestinationHost | undefined {
   const address = canonicalAddress(text);
   if (address !== undefined) return { kind: "address", text: address };
   return NAME.test(text) ? { kind: "name", text: text.toLowerCase() } : undefined;

@@ -6,7 +6,7 @@
 import ipaddr from "ipaddr.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { HostAddress, HostNetwork } from "./host-network.js";
-import { type AddressFamily, canonical, familyOf, type Prefix, parsePrefix, sameAddress } from "./ip.js";
+import { type AddressFamily, canonical, familyOf, type Network, parseNetwork, sameAddress } from "./ip.js";
 
 /** First the one that wins. The second is what OpenShift's installer reads when it writes bootstrap.ign. */
 export const ADDRESS_VARIABLES = ["DRAWBRIDGE_BOOTSTRAP_NODE_IP", "OPENSHIFT_INSTALL_BOOTSTRAP_NODE_IP"] as const;
@@ -104,15 +104,15 @@ async function lookAround(input: AddressInput) {
 }
 
 /** Only the primary family, where it is known: pods of the other one may not exist. */
-function searchedFamilies(service: readonly Prefix[], machine: readonly Prefix[]): readonly AddressFamily[] {
+function searchedFamilies(service: readonly Network[], machine: readonly Network[]): readonly AddressFamily[] {
   const [primary] = service;
   if (primary !== undefined) return [primary.family];
   return machine.length > 0 ? distinct(machine.map(({ family }) => family)) : [4, 6];
 }
 
-function prefixes(what: string, texts: readonly string[] = []): Prefix[] {
+function prefixes(what: string, texts: readonly string[] = []): Network[] {
   return texts.map((text) => {
-    const prefix = parsePrefix(text);
+    const prefix = parseNetwork(text);
     if (prefix) return prefix;
     throw new DrawbridgeError(
       "DB_ADDRESS_REFUSED",
@@ -182,7 +182,7 @@ async function* candidates({ flag, env, host }: AddressInput, around: Surroundin
 /** Without any route the interfaces still say who the host is, if they leave no doubt. */
 function ownerOfMachineAddress(
   families: readonly AddressFamily[],
-  machine: readonly Prefix[],
+  machine: readonly Network[],
   owned: readonly HostAddress[],
 ): Candidate {
   const inside = owned

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { canonical, familyOf, parsePrefix } from "./ip.js";
+import { canonical, familyOf, parseNetwork } from "./ip.js";
 
 test.each([
   ["10.0.0.1", 4],
@@ -23,18 +23,18 @@ test.each([
   ["fd00:1::/48", "fd00:1::/48", "fd00:1::1"],
   ["fd00:1::ff/123", "fd00:1::e0/123", "fd00:1::e1"],
 ])("%s is the network %s whose first host is %s", (text, network, first) => {
-  const prefix = parsePrefix(text);
+  const prefix = parseNetwork(text);
   expect(prefix).toMatchObject({ text: network, firstHost: first });
   expect(prefix?.contains(first)).toBe(true);
 });
 
 test.each(["10.0.0.0", "10.0.0.0/33", "fd00::/129", "10.0.0.0/", "10.0.0.0/8/8", "nodes/24", "10.0.0.0/-1"])(
   "%s is no prefix",
-  (text) => expect(parsePrefix(text)).toBeUndefined(),
+  (text) => expect(parseNetwork(text)).toBeUndefined(),
 );
 
 test("a prefix holds its own family and nothing beyond its edges", () => {
-  const prefix = parsePrefix("10.0.0.0/23");
+  const prefix = parseNetwork("10.0.0.0/23");
   expect(["10.0.0.0", "10.0.1.255", "10.0.2.0", "9.255.255.255", "::10.0.0.1"].map((a) => prefix?.contains(a))).toEqual(
     [true, true, false, false, false],
   );

@@ -6,7 +6,7 @@ export type AddressFamily = 4 | 6;
 
 type Parsed = ipaddr.IPv4 | ipaddr.IPv6;
 
-export interface Prefix {
+export interface Network {
   readonly text: string;
   readonly family: AddressFamily;
   contains(address: string): boolean;
@@ -30,7 +30,7 @@ export function sameAddress(a: string, b: string): boolean {
 }
 
 /** Undefined when the text is no prefix. Host bits may be set: `10.0.0.7/16` is the network `10.0.0.0/16`. */
-export function parsePrefix(text: string): Prefix | undefined {
+export function parseNetwork(text: string): Network | undefined {
   const [address = "", length = "", ...rest] = text.split("/");
   const family = familyOf(address);
   const bits = /^\d{1,3}$/.test(length) ? Number(length) : Number.NaN;

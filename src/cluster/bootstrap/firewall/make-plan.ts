@@ -1,6 +1,6 @@
 /** One plan for each platform; the rule itself comes from the bridge's model. */
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import { parsePrefix } from "../address/ip.js";
+import { parseNetwork } from "../address/ip.js";
 import {
   actions,
   type FirewallPlan,
@@ -41,7 +41,7 @@ function check(input: PlanInput): void {
 }
 
 function checkedPrefix(network: string): string {
-  const prefix = parsePrefix(network);
+  const prefix = parseNetwork(network);
   if (prefix !== undefined) return prefix.text;
   throw refused(`the machine network ${JSON.stringify(network)} is not a prefix such as 10.0.0.0/16`);
 }

@@ -25,7 +25,7 @@ export interface ClusterNetwork {
 export type FoundNetwork = Partial<Pick<ClusterNetwork, "platform" | "infraId" | "machineNetworks">>;
 
 /** What was given wins over what was found. */
-export function completed(given: ClusterNetwork, found: FoundNetwork = {}): ClusterNetwork {
+export function completedNetwork(given: ClusterNetwork, found: FoundNetwork = {}): ClusterNetwork {
   const { platform = found.platform, infraId = found.infraId, machineNetworks } = given;
   return {
     ...given,

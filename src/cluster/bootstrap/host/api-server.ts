@@ -1,7 +1,7 @@
 /** The one change in somebody else's process: the kube-apiserver's egress flag. */
 import { basename } from "node:path";
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import { apiServerFlag, createdObjects } from "../model/created.js";
+import { createdObjects, egressFlag } from "../model/created.js";
 import type { BridgeModel } from "../model/model.js";
 import { apiServerVolumes, renderedFiles, toYaml } from "../render/render.js";
 import { isApiServer } from "../settings/programs.js";
@@ -18,7 +18,7 @@ export async function isInManifest(
 ): Promise<boolean | undefined> {
   if (setting.by !== "manifest") return undefined;
   const text = await host.files.read(setting.manifest);
-  return text === undefined ? undefined : egressFileIn(text) === apiServerFlag(model).value;
+  return text === undefined ? undefined : egressFileIn(text) === egressFlag(model).value;
 }
 
 /** Brings the change about; whether it has taken effect is for the caller to wait for. */
@@ -83,7 +83,7 @@ function isEditOf(original: string, present: string, model: BridgeModel): boolea
 
 /** For hosts where only their owner knows how a kube-apiserver is started. */
 async function runCommand(host: Host, model: BridgeModel, command: string): Promise<void> {
-  const { name, value } = apiServerFlag(model);
+  const { name, value } = egressFlag(model);
   const env = { EGRESS_FLAG: `--${name}=${value}`, EGRESS_CONFIG_FILE: value };
   const { code, stderr } = await host.run(["sh", "-c", command], { env, timeoutMs: 300_000 });
   if (code === 0) return;
@@ -94,7 +94,7 @@ async function runCommand(host: Host, model: BridgeModel, command: string): Prom
 
 /** The kube-apiservers that run with this bridge's flag, and the others; only that says whether a change is in force. */
 export async function runningApiServers(host: Host, model: BridgeModel) {
-  const { name, value } = apiServerFlag(model);
+  const { name, value } = egressFlag(model);
   const processes = await host.processes();
   const using = processes.filter((process) => hasFlag(process, name, value));
   const others = processes.filter((process) => !using.includes(process) && isApiServer(process.argv));
@@ -103,7 +103,7 @@ export async function runningApiServers(host: Host, model: BridgeModel) {
 
 /** What a person has to change in the kube-apiserver, to the letter. */
 export function instructionsFor(model: BridgeModel, setting: SettingMethod) {
-  const { name, value } = apiServerFlag(model);
+  const { name, value } = egressFlag(model);
   const flag = `--${name}=${value}`;
   const files = renderedFiles(model)
     .filter(({ part }) => part === "kube-apiserver")
@@ -144,7 +144,7 @@ function flagOf({ paths }: BridgeModel, flag: string): string {
 
 /** The reverse. */
 export function undoInstructions(model: BridgeModel, setting: SettingMethod): string {
-  const { name, value } = apiServerFlag(model);
+  const { name, value } = egressFlag(model);
   const where = setting.by === "manifest" ? `in ${setting.manifest}` : "from the kube-apiserver's command";
   return `Take --${name}=${value} away ${where} and restart the kube-apiserver`;
 }

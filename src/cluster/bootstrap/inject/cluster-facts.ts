@@ -1,7 +1,7 @@
 /** What the manifests in a bootstrap.ign say about addresses, for the script that has to find the host's own. */
 import { isIP } from "node:net";
 import { at, isRecord, listOf } from "../../../base/at.js";
-import { canonical, parsePrefix } from "../address/ip.js";
+import { canonical, parseNetwork } from "../address/ip.js";
 import { machineNetworksIn } from "../install-dir.js";
 import { yamlOf } from "../settings/programs.js";
 import { BOOTKUBE } from "./bootkube.js";
@@ -26,7 +26,7 @@ export function clusterFacts(config: IgnitionConfig): ClusterFacts {
   const network = manifestAt(config, `${MANIFESTS}/cluster-network-02-config.yml`);
   const infrastructure = manifestAt(config, `${MANIFESTS}/cluster-infrastructure-02-config.yml`);
   const installConfig = yamlOf(at(manifestAt(config, `${MANIFESTS}/cluster-config.yaml`), "data", "install-config"));
-  const networks = machineNetworksIn(installConfig).flatMap((cidr) => parsePrefix(cidr) ?? []);
+  const networks = machineNetworksIn(installConfig).flatMap((cidr) => parseNetwork(cidr) ?? []);
   const [firstService] = listOf(at(network, "spec", "serviceNetwork")).filter((entry) => typeof entry === "string");
   return {
     family: firstService?.includes(":") ? 6 : 4,

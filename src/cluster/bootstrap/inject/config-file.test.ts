@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readConfigFile, replaceConfigFile } from "./config-file.js";
+import { readBootstrapIgn, replaceConfigFile } from "./config-file.js";
 
 let folder: string;
 let path: string;
@@ -39,8 +39,8 @@ test.each([
   ],
 ])("a file that is %s is refused", async (_, prepare, reason) => {
   prepare();
-  await expect(readConfigFile(path)).rejects.toThrow(reason);
-  await expect(readConfigFile(path)).rejects.toThrow(expect.objectContaining({ code: "DB_IGNITION_FILE" }));
+  await expect(readBootstrapIgn(path)).rejects.toThrow(reason);
+  await expect(readBootstrapIgn(path)).rejects.toThrow(expect.objectContaining({ code: "DB_IGNITION_FILE" }));
 });
 
 test("the new file has its owner's mode, takes the old one's place and leaves nothing beside it", async () => {

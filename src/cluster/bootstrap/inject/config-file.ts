@@ -9,7 +9,7 @@ const LARGEST_FILE = 32 * 1024 * 1024;
 const GZIP = Buffer.from([0x1f, 0x8b]);
 
 /** Throws DB_IGNITION_FILE. */
-export async function readConfigFile(path: string): Promise<string> {
+export async function readBootstrapIgn(path: string): Promise<string> {
   let bytes: Buffer;
   try {
     bytes = await readBounded(path);

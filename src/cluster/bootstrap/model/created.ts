@@ -75,7 +75,7 @@ export const olderLayout: readonly CreatedObject[] = [
 
 function settings(model: BridgeModel): BridgeThing[] {
   if (model.for === "openshift") return [];
-  const { name, value } = apiServerFlag(model);
+  const { name, value } = egressFlag(model);
   return [{ type: "setting", of: "kube-apiserver", flag: name, value, volumes: Object.values(egressVolumes) }];
 }
 
@@ -181,4 +181,4 @@ export function agentArguments(model: BridgeModel): string[] {
 export const EGRESS_FLAG = "egress-selector-config-file";
 
 /** What the kube-apiserver is started with, and nothing else. */
-export const apiServerFlag = ({ paths }: BridgeModel) => ({ name: EGRESS_FLAG, value: paths.egressConfig.apiServer });
+export const egressFlag = ({ paths }: BridgeModel) => ({ name: EGRESS_FLAG, value: paths.egressConfig.apiServer });

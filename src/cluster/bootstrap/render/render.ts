@@ -1,6 +1,6 @@
 import { basename, posix } from "node:path";
 import { Document, type Scalar, stringify, visit } from "yaml";
-import { apiServerFlag, egressVolumes, serverArguments } from "../model/created.js";
+import { egressFlag, egressVolumes, serverArguments } from "../model/created.js";
 import type { BridgeModel } from "../model/model.js";
 import { openshiftHost, placeholders, type Topology } from "../model/names.js";
 import {
@@ -84,7 +84,7 @@ function kubeadmFiles(model: BridgeModel, certificates?: AgentCertificates): Ren
 const ONE_OF_TWO = "Use either a ClusterConfiguration fragment or the patches, not both.";
 
 function configurations(model: BridgeModel): RenderedFile[] {
-  const { name, value } = apiServerFlag(model);
+  const { name, value } = egressFlag(model);
   const extraVolumes = egressVolumesOf(model).map(({ path, type, ...volume }) => ({
     ...volume,
     hostPath: path,
@@ -111,7 +111,7 @@ function configurations(model: BridgeModel): RenderedFile[] {
  * a JSON patch; kubeadm applies both.
  */
 function patches(model: BridgeModel): RenderedFile[] {
-  const { name, value } = apiServerFlag(model);
+  const { name, value } = egressFlag(model);
   const { volumeMounts, volumes } = apiServerVolumes(model);
   const strategic = {
     apiVersion: "v1",
@@ -148,7 +148,7 @@ function bareFiles(model: BridgeModel, certificates?: AgentCertificates): Render
 }
 
 function flags(model: BridgeModel): RenderedFile {
-  const { name, value } = apiServerFlag(model);
+  const { name, value } = egressFlag(model);
   const { socketDirectory, egressConfig } = model.paths;
   return textFile(
     "kube-apiserver.flags",
@@ -185,7 +185,7 @@ export function openshiftFiles(model: BridgeModel, certificates?: AgentCertifica
 
 /** Merged into the bootstrap kube-apiserver's configuration; executed as a Go template before, so it holds no braces. */
 function configOverride(model: BridgeModel) {
-  const { name, value } = apiServerFlag(model);
+  const { name, value } = egressFlag(model);
   return {
     apiVersion: "kubecontrolplane.config.openshift.io/v1",
     kind: "KubeAPIServerConfig",

@@ -3,7 +3,7 @@ import { at, listOf } from "../../../base/at.js";
 import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { firewallPlan } from "../firewall/make-plan.js";
-import { type ClusterNetwork, completed, type FoundNetwork, platforms } from "../firewall/plan.js";
+import { type ClusterNetwork, completedNetwork, type FoundNetwork, platforms } from "../firewall/plan.js";
 import { machineNetworksIn } from "../install-dir.js";
 import { firewallRule } from "../model/created.js";
 import type { BridgeModel } from "../model/model.js";
@@ -18,7 +18,7 @@ export async function externalCleanup(
   kube: KubeApi | undefined,
   limit: TeardownLimit,
 ): Promise<Receipt["others"]> {
-  const network = completed(given, kube && (await networkOf(kube, model, limit)));
+  const network = completedNetwork(given, kube && (await networkOf(kube, model, limit)));
   const platform = network.platform ?? (model.for === "openshift" ? undefined : "host");
   const rule = firewallRule(model);
   const unknown = (why: string, name = "NAME") => ({

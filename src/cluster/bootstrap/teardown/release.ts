@@ -8,7 +8,7 @@ import type { Pod } from "../../kube/pods.js";
 import type { KubeApi } from "../../kube/port.js";
 import { isInManifest, runningApiServers, undoChange, undoInstructions } from "../host/api-server.js";
 import { waitFor } from "../host/host.js";
-import { apiServerFlag } from "../model/created.js";
+import { egressFlag } from "../model/created.js";
 import type { BridgeModel } from "../model/model.js";
 import { openshiftHost } from "../model/names.js";
 import type { Removal } from "./receipt.js";
@@ -65,7 +65,7 @@ async function releaseHere({ host, model, setting, api, limit, report }: Teardow
 
 /** No kube-apiserver is on this host: a workstation, or a control plane that is down. */
 async function releaseElsewhere({ host, model, setting, api }: TeardownSite): Promise<ApiServerRelease> {
-  const { name, value } = apiServerFlag(model);
+  const { name, value } = egressFlag(model);
   const kube = await api?.cluster();
   const user = kube && (await userOf(kube, model));
   if (user !== undefined) {
@@ -82,7 +82,7 @@ async function releaseElsewhere({ host, model, setting, api }: TeardownSite): Pr
 
 /** From afar: kubeadm's kube-apiservers are visible as pods, any kube-apiserver counts what it sent to a server. */
 async function userOf(kube: KubeApi, model: BridgeModel): Promise<string | undefined> {
-  const { name, value } = apiServerFlag(model);
+  const { name, value } = egressFlag(model);
   try {
     const { items } = await kube.list<Pod>(collectionPath("Pod", "kube-system"), {
       labelSelector: "component=kube-apiserver",

@@ -161,7 +161,7 @@ export function showPreview(preview: Preview, now: Date): string {
   const { references, authorities, proxy, entries, units, users, groups, kernelArguments, devices } = preview;
   const unitRows = units.map(({ name, state, size, dropins }) => {
     const parts = dropins.length === 0 ? "" : `drop-ins: ${dropins.join(", ")}`;
-    return [name, state, size === undefined ? "" : bytesText(size), parts];
+    return [name, state, size === undefined ? "" : sizeText(size), parts];
   });
   return [
     section("Fetches", references, ({ use, source, headers }) => {
@@ -225,10 +225,10 @@ function properties({ kind, mode = "", owner, target, content, appended = [] }: 
 function contentText({ size, source, broken, secret }: ShownContent): string {
   if (source !== undefined) return `from ${source}`;
   if (broken !== undefined) return `UNREADABLE: ${broken}`;
-  return `${bytesText(size ?? 0)}${secret === undefined ? "" : `  (${secret}, hidden)`}`;
+  return `${sizeText(size ?? 0)}${secret === undefined ? "" : `  (${secret}, hidden)`}`;
 }
 
-export function bytesText(size: number): string {
+export function sizeText(size: number): string {
   if (size < 1000) return `${size} B`;
   return size < 1_000_000 ? `${(size / 1000).toFixed(1)} kB` : `${(size / 1_000_000).toFixed(1)} MB`;
 }

@@ -6,7 +6,7 @@ import {
   configShape,
   directory,
   type FileEntry,
-  file,
+  fileShape,
   type LinkEntry,
   link,
   type NodeEntry,
@@ -172,7 +172,7 @@ function templateOf(name: string): string | undefined {
 }
 
 export const nodeRules = [
-  rule(file, checkFile),
+  rule(fileShape, checkFile),
   rule(directory, checkNode),
   rule(link, checkLink),
   rule(storage, checkStorage),

@@ -337,12 +337,12 @@ export function keyOf({ kind, metadata }: KubeObject): string {
 function readObjects(file: string, text: string): StoredObject[] {
   const values = wrapErrors("DB_NODEPOOL_DIRECTORY", `${file} cannot be used`, () => readYamlStream(text));
   return values.flatMap((value, index): StoredObject[] =>
-    value === null || value === undefined ? [] : [{ object: completed(file, value as KubeObject), file, index }],
+    value === null || value === undefined ? [] : [{ object: completedObject(file, value as KubeObject), file, index }],
   );
 }
 
 /** The object with what an API server would have added. */
-export function completed(file: string, object: KubeObject): StoredObject["object"] {
+export function completedObject(file: string, object: KubeObject): StoredObject["object"] {
   const { apiVersion, kind, metadata } = object;
   if (typeof object !== "object" || !apiVersion || !kind || !metadata?.name) {
     throw unusable(file, "an object needs apiVersion, kind and metadata.name");

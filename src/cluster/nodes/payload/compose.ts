@@ -17,7 +17,7 @@ import {
   apiProxyForms,
   BOOTSTRAP_KUBECONFIG,
   configOf,
-  file,
+  fileEntry,
   isOneLine,
   type KubeletOptions,
   kubeletConfig,
@@ -62,7 +62,7 @@ const PLACEHOLDER = "drawbridge.worker.name.placeholder";
 
 /** The payload for a machine whose name is known: the name and a newline, in base64, go between the two. */
 function aroundName(config: Config) {
-  const named = configOf({ files: [file("/etc/hostname", PLACEHOLDER)] });
+  const named = configOf({ files: [fileEntry("/etc/hostname", PLACEHOLDER)] });
   const text = JSON.stringify(merge(config, { ...named, ignition: config.ignition }));
   const [before = "", after = ""] = text.split(encoded(PLACEHOLDER));
   return { before, after };
@@ -103,9 +103,9 @@ function credentials(
 ) {
   const place = profile === "rhcos" ? "/etc/kubernetes/kubeconfig" : BOOTSTRAP_KUBECONFIG;
   return [
-    file(place, kubeconfig, 0o600),
-    ...(pullSecret === "" ? [] : [file("/var/lib/kubelet/config.json", pullSecret, 0o600)]),
-    ...(trustBundle === "" ? [] : [file(TRUST_ANCHOR, trustBundle)]),
+    fileEntry(place, kubeconfig, 0o600),
+    ...(pullSecret === "" ? [] : [fileEntry("/var/lib/kubelet/config.json", pullSecret, 0o600)]),
+    ...(trustBundle === "" ? [] : [fileEntry(TRUST_ANCHOR, trustBundle)]),
   ];
 }
 
@@ -140,8 +140,8 @@ function firstBootConfig(name: string, host: HostSettings): Config {
   };
   return configOf({
     files: [
-      file("/etc/ignition-machine-config-encapsulated.json", JSON.stringify(encapsulated)),
-      file("/etc/machine-config-daemon/node-annotations.json", JSON.stringify(state)),
+      fileEntry("/etc/ignition-machine-config-encapsulated.json", JSON.stringify(encapsulated)),
+      fileEntry("/etc/machine-config-daemon/node-annotations.json", JSON.stringify(state)),
     ],
   });
 }

@@ -8,7 +8,7 @@ import { type Config, type FileEntry, NEWEST, type Unit, versionOf } from "../..
 import { fieldsOf } from "../yaml.js";
 
 /** A file that replaces what the machine's image or an earlier config has at its path. */
-export function file(path: string, content: string, mode = 0o644): FileEntry {
+export function fileEntry(path: string, content: string, mode = 0o644): FileEntry {
   return { path, mode, overwrite: true, contents: { source: dataUrlOf(content) } };
 }
 
@@ -119,10 +119,10 @@ export function apiProxyConfig(proxy: ApiProxy): Config {
   requireForms(proxy, "apiProxy", apiProxyForms);
   return configOf({
     files: [
-      file(SET_UP, script("replace", proxy.address), 0o755),
-      file(TEAR_DOWN, script("del", proxy.address), 0o755),
-      file(`${CONFIGURATION}/haproxy.cfg`, haproxy(proxy)),
-      file("/etc/kubernetes/manifests/kube-apiserver-proxy.yaml", stringify(pod(proxy))),
+      fileEntry(SET_UP, script("replace", proxy.address), 0o755),
+      fileEntry(TEAR_DOWN, script("del", proxy.address), 0o755),
+      fileEntry(`${CONFIGURATION}/haproxy.cfg`, haproxy(proxy)),
+      fileEntry("/etc/kubernetes/manifests/kube-apiserver-proxy.yaml", stringify(pod(proxy))),
     ],
     units: [enabledUnit("apiserver-ip.service", ADDRESS_UNIT)],
   });
@@ -244,11 +244,14 @@ export function kubeletConfig(options: KubeletOptions, caPem: string): Config {
   const { cgroupDriver, downloads, runtime } = options;
   return configOf({
     files: [
-      file(SETTINGS, stringify(configuration(options))),
-      file(AUTHORITY, caPem),
-      file("/etc/modules-load.d/kubernetes.conf", "overlay\nbr_netfilter\n"),
-      file("/etc/sysctl.d/90-kubernetes.conf", "net.ipv4.ip_forward = 1\nnet.bridge.bridge-nf-call-iptables = 1\n"),
-      ...(runtime === "containerd" ? [file("/etc/containerd/config.toml", containerd(cgroupDriver))] : []),
+      fileEntry(SETTINGS, stringify(configuration(options))),
+      fileEntry(AUTHORITY, caPem),
+      fileEntry("/etc/modules-load.d/kubernetes.conf", "overlay\nbr_netfilter\n"),
+      fileEntry(
+        "/etc/sysctl.d/90-kubernetes.conf",
+        "net.ipv4.ip_forward = 1\nnet.bridge.bridge-nf-call-iptables = 1\n",
+      ),
+      ...(runtime === "containerd" ? [fileEntry("/etc/containerd/config.toml", containerd(cgroupDriver))] : []),
       ...downloads.map(downloaded),
     ],
     units: [{ name: `${runtime}.service`, enabled: true }, enabledUnit("kubelet.service", unit(options))],

@@ -1,6 +1,12 @@
 /** The API on a directory of objects, kept in memory: the same behaviour without a disk. */
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { completed, createObjectApi, keyOf, type ObjectStore, type StoredObject } from "../controller/directory.js";
+import {
+  completedObject,
+  createObjectApi,
+  keyOf,
+  type ObjectStore,
+  type StoredObject,
+} from "../controller/directory.js";
 
 export function createMemoryApi(): KubeApi {
   return createObjectApi(new ObjectsInMemory(), 5);
@@ -19,7 +25,7 @@ class ObjectsInMemory implements ObjectStore {
     const key = keyOf(object);
     // As it would come back from a file.
     const copy = JSON.parse(JSON.stringify({ ...object, metadata })) as KubeObject;
-    this.#filed.set(key, { object: completed(key, copy), file: key, index: 0 });
+    this.#filed.set(key, { object: completedObject(key, copy), file: key, index: 0 });
   }
 
   async remove({ object }: StoredObject): Promise<void> {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { makeUserDataSecret, readUserData, refreshUserDataSecret, userData } from "./user-data.js";
+import { makeUserDataSecret, pointerConfig, readUserData, refreshUserDataSecret } from "./user-data.js";
 
 const content = {
   pool: { namespace: "clusters", name: "workers" },
@@ -16,11 +16,11 @@ const withoutProxy =
 
 describe("user data", () => {
   test("is the pointer config, byte for byte", () => {
-    expect(userData(content)).toBe(withoutProxy);
+    expect(pointerConfig(content)).toBe(withoutProxy);
   });
 
   test("has a proxy only when there is one, with what it has", () => {
-    const proxied = userData({
+    const proxied = pointerConfig({
       ...content,
       proxy: { httpProxy: "http://p?a=1&b=<2>", noProxy: [".svc", "localhost"] },
     });
@@ -31,14 +31,14 @@ describe("user data", () => {
       ),
     );
     expect(
-      JSON.parse(userData({ ...content, proxy: { httpsProxy: "https://s", noProxy: [] } })).ignition.proxy,
+      JSON.parse(pointerConfig({ ...content, proxy: { httpsProxy: "https://s", noProxy: [] } })).ignition.proxy,
     ).toEqual({
       httpsProxy: "https://s",
     });
   });
 
   test("never carries an empty token", () => {
-    expect(() => userData({ ...content, token: "" })).toThrow("empty token");
+    expect(() => pointerConfig({ ...content, token: "" })).toThrow("empty token");
   });
 
   test("is in a Secret under the key value, with templating switched off", () => {

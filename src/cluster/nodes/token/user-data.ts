@@ -32,7 +32,7 @@ type UserDataContent = Readonly<Record<"hash" | "token" | "ignitionEndpoint" | "
 };
 
 /** The pointer config. Members in HyperShift's order. */
-export function userData(content: UserDataContent): string {
+export function pointerConfig(content: UserDataContent): string {
   const { pool, hash, token, ignitionEndpoint, ignitionCaPem, proxy } = content;
   return goJson({
     ignition: {
@@ -65,7 +65,7 @@ export function makeUserDataSecret(namespace: string, content: UserDataContent):
   const name = userDataSecretName(content.pool.name, content.hash);
   const metadata = { name, namespace, annotations: { [annotation.nodePool]: pathOf(content.pool) } };
   // The first is encoded twice: machine controllers decode it once more.
-  const data = { disableTemplating: encoded(encoded("true")), value: encoded(userData(content)) };
+  const data = { disableTemplating: encoded(encoded("true")), value: encoded(pointerConfig(content)) };
   return kubeManifest("Secret", metadata, { type: "Opaque", immutable: false, data });
 }
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { requireConfig } from "../../ignition/parse.js";
-import { userData, workerUserData } from "./user-data.js";
+import { pointerConfig, workerUserData } from "./user-data.js";
 
 const pool = (ignitionEndpoint = "ignition.example:22624") =>
-  userData({
+  pointerConfig({
     pool: { namespace: "c", name: "p" },
     hash: "0123abcd",
     token: "11111111-1111-4111-8111-111111111111",

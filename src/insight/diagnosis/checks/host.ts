@@ -3,7 +3,7 @@ import { failed, type Judgement, ok, warning } from "../../../base/finding.js";
 import { roughDuration } from "../../../base/text.js";
 import { isProxyServer } from "../../../cluster/bootstrap/settings/programs.js";
 import { defineCheck } from "../check.js";
-import type { SocketFile, TcpListener } from "../facts.js";
+import type { SocketFileState, TcpListener } from "../facts.js";
 
 const OLDEST_NODE = [20, 19] as const;
 
@@ -91,7 +91,7 @@ export const socketFile = defineCheck({
   },
 });
 
-function judgeDirectory({ directory }: SocketFile): Judgement[] {
+function judgeDirectory({ directory }: SocketFileState): Judgement[] {
   if (directory === undefined) return [];
   const { path, isDirectory, mode } = directory;
   if (!isDirectory) return [failed(`${path} is not a directory`, "Remove it, or choose another path with --uds-name.")];
@@ -100,7 +100,7 @@ function judgeDirectory({ directory }: SocketFile): Judgement[] {
   return [failed(message, `chmod 0770 ${path}`, `${path}: mode ${octal(mode)}`)];
 }
 
-function judgeSocket({ file, path, isExpected = false }: SocketFile): Judgement {
+function judgeSocket({ file, path, isExpected = false }: SocketFileState): Judgement {
   const problem = isExpected ? failed : warning;
   if (file === undefined) {
     const remedy = `Start the server with --uds-name=${path}, or give the socket's path with --uds.`;

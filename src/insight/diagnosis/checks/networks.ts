@@ -1,6 +1,6 @@
 /** The networks of a cluster: apart from each other, pods out of reach, and an address that agents can dial. */
 import { failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
-import { familyOf, type Prefix, parsePrefix } from "../../../cluster/bootstrap/address/ip.js";
+import { familyOf, type Network, parseNetwork } from "../../../cluster/bootstrap/address/ip.js";
 import { defineCheck } from "../check.js";
 
 const kinds = ["machine", "pod", "service"] as const;
@@ -8,7 +8,7 @@ type Kind = (typeof kinds)[number];
 
 interface NamedNetwork {
   readonly kind: Kind;
-  readonly prefix: Prefix;
+  readonly prefix: Network;
 }
 
 export const overlap = defineCheck({
@@ -17,7 +17,7 @@ export const overlap = defineCheck({
     const malformed: Judgement[] = [];
     const all: NamedNetwork[] = [];
     for (const [kind, text] of kinds.flatMap((each) => networks[each].map((one) => [each, one] as const))) {
-      const prefix = parsePrefix(text);
+      const prefix = parseNetwork(text);
       const message = `the ${kind} network ${JSON.stringify(text)} is not a prefix such as 10.0.0.0/16`;
       if (prefix === undefined) malformed.push(failed(message, `Correct --${kind}-network.`));
       else all.push({ kind, prefix });
@@ -37,8 +37,8 @@ export const overlap = defineCheck({
   },
 });
 
-function areOverlapping(one: Prefix, other: Prefix): boolean {
-  const first = ({ text }: Prefix) => text.split("/")[0] ?? "";
+function areOverlapping(one: Network, other: Network): boolean {
+  const first = ({ text }: Network) => text.split("/")[0] ?? "";
   return one.contains(first(other)) || other.contains(first(one));
 }
 

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer } from "node:net";
 import { expect, test } from "vitest";
 
-import { listeningInodes, thisHost } from "./this-host.js";
+import { doctorHost, listeningInodes } from "./this-host.js";
 
 test("listeningInodes finds listening sockets of both families, and only those", () => {
   const tables = [
@@ -20,7 +20,7 @@ test("this very process is found by the port it listens on", async () => {
   const server = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
   const { port } = server.address() as AddressInfo;
-  const found = (await thisHost().listeners()).find((listener) => listener.port === port);
+  const found = (await doctorHost().listeners()).find((listener) => listener.port === port);
   server.close();
   expect(found?.owner).toMatchObject({ pid: process.pid });
 });

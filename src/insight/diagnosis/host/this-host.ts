@@ -34,10 +34,10 @@ export function isListening(path: string): Promise<boolean> {
   });
 }
 
-export type DoctorHost = ReturnType<typeof thisHost>;
+export type DoctorHost = ReturnType<typeof doctorHost>;
 
 /** The host is asked without changing anything. */
-export const thisHost = () => ({
+export const doctorHost = () => ({
   network: hostNetwork(),
   /** Undefined when the file does not exist. */
   readText: textAt,
@@ -52,7 +52,7 @@ export const thisHost = () => ({
   routesTo,
 });
 
-export async function socketFile(path: string) {
+export async function readSocketFile(path: string) {
   const [parent, file] = await Promise.all([dirname(path), path].map((each) => lstat(each).catch(() => undefined)));
   return {
     path,

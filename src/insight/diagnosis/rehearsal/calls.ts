@@ -6,7 +6,7 @@ import { isNotFound } from "../../../cluster/kube/errors.js";
 import { collectionPath } from "../../../cluster/kube/paths.js";
 import type { ConditionedObject } from "../../../cluster/kube/pods.js";
 import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
-import type { Caller, Rehearsal } from "./rehearsal.js";
+import type { Rehearsal, RehearsalCaller } from "./rehearsal.js";
 import {
   type AdmissionSubject,
   admissionReview,
@@ -74,7 +74,7 @@ export function webhookRehearsal(webhook: DeclaredWebhook): Rehearsal {
   };
 }
 
-async function rehearse(webhook: DeclaredWebhook, service: ServiceReference, { api, call, signal }: Caller) {
+async function rehearse(webhook: DeclaredWebhook, service: ServiceReference, { api, call, signal }: RehearsalCaller) {
   const { sideEffects = "Unknown", timeoutSeconds = 10, clientConfig, field } = webhook;
   const accepted = webhook.admissionReviewVersions ?? ["v1beta1"];
   const version = reviewVersion("AdmissionReview", accepted, `${field}.admissionReviewVersions`);

@@ -39,10 +39,10 @@ export interface Rehearsal {
   /** Whether a failure makes the kube-apiserver refuse requests. */
   readonly blocks?: boolean;
   /** Throws a CheckFailure where a kube-apiserver would not call, or would count the call as failed. */
-  perform(service: ServiceReference, caller: Caller): Promise<Pick<Judgement, "message" | "details">>;
+  perform(service: ServiceReference, caller: RehearsalCaller): Promise<Pick<Judgement, "message" | "details">>;
 }
 
-export interface Caller {
+export interface RehearsalCaller {
   readonly api: KubeApi;
   readonly signal: AbortSignal;
   call(call: ServiceCall): Promise<CallResult>;

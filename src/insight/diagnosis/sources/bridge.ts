@@ -31,8 +31,8 @@ import {
 import { type FactSource, type Gatherer, unavailable } from "../check.js";
 import type { Facts } from "../facts.js";
 import { dialTls } from "../host/handshake.js";
-import { socketFile } from "../host/this-host.js";
-import { detectTopology, PROGRAMS } from "../programs.js";
+import { readSocketFile } from "../host/this-host.js";
+import { PROGRAMS, topologyOfThisHost } from "../programs.js";
 import type { ServiceRoute } from "../rehearsal/service-call.js";
 
 /** An API to ask, or why there is none; neither without a kubeconfig. */
@@ -117,7 +117,7 @@ export function bridgeSource(bridge: Bridge, access: BridgeApi): FactSource {
     },
     socket: async () => {
       if (!("uds" in frontend)) return unavailable(`the frontend is ${describeFrontend(frontend)}, not a Unix socket`);
-      return { ...(await socketFile(frontend.uds)), directory: undefined, isExpected: true };
+      return { ...(await readSocketFile(frontend.uds)), directory: undefined, isExpected: true };
     },
     frontendAnswer: ({ signal }) => askFrontend(frontend, signal),
     async agentPort() {
@@ -206,7 +206,7 @@ export async function describeBridge(
   api: KubeApi | undefined,
   signal: AbortSignal,
 ) {
-  const model = given.recorded ?? bridgeModel({ for: given.topology ?? detectTopology() });
+  const model = given.recorded ?? bridgeModel({ for: given.topology ?? topologyOfThisHost() });
   const { paths } = model;
   const egressConfig = given.egressConfig || paths.egressConfig.host;
   const egress = await readEgress(egressConfig);

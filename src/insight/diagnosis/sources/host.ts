@@ -8,7 +8,7 @@ import { DrawbridgeError, messageOf, reasonOf } from "../../../base/errors/error
 import { CheckFailure } from "../../../base/finding.js";
 import { httpGet } from "../../../base/http-get.js";
 import { chooseAddress } from "../../../cluster/bootstrap/address/choose.js";
-import { parsePrefix } from "../../../cluster/bootstrap/address/ip.js";
+import { parseNetwork } from "../../../cluster/bootstrap/address/ip.js";
 import { ports } from "../../../cluster/bootstrap/model/names.js";
 import { readEgress } from "../../../cluster/bootstrap/settings/egress-config.js";
 import { serverSettings } from "../../../cluster/bootstrap/settings/programs.js";
@@ -28,7 +28,7 @@ import { type FactSource, type Gatherer, unavailable } from "../check.js";
 import type { Facts } from "../facts.js";
 import { findNetworks } from "../find-networks.js";
 import { dialTls } from "../host/handshake.js";
-import { isListening, processFile, socketFile } from "../host/this-host.js";
+import { isListening, processFile, readSocketFile } from "../host/this-host.js";
 import { type DoctorPlace, worksOnObjects } from "../place.js";
 import { adminPortOf, dialableHost, healthPortOf, PROGRAMS, programOf } from "../programs.js";
 import { inspectDirectory, readVersion } from "./bridge.js";
@@ -48,7 +48,7 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
     program: async () => ({ kind, title: PROGRAMS[kind].title, running: await host.running(kind) }),
     nodeVersion: () => process.versions.node,
     listeners: () => host.listeners(),
-    socket: () => socketFile(socket),
+    socket: () => readSocketFile(socket),
 
     async networks(facts) {
       const cluster = await facts.get("cluster").catch(() => undefined);
@@ -71,7 +71,7 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
     },
 
     async podRoutes(facts) {
-      const pods = (await facts.get("networks")).pod.flatMap((text) => parsePrefix(text) ?? []);
+      const pods = (await facts.get("networks")).pod.flatMap((text) => parseNetwork(text) ?? []);
       if (pods.length === 0) return unavailable("the pod network is not known", "Give --pod-network.");
       return Promise.all(pods.map(async (prefix) => ({ prefix, routes: await host.routesTo(prefix.firstHost) })));
     },

@@ -335,7 +335,7 @@ export interface BridgeInfo {
   /** When its certificates end, and it with them. */
   readonly untilAt?: number | undefined;
   /** In the order in which they are taken; empty when no bridge is recorded. */
-  readonly steps: readonly BridgeStep[];
+  readonly steps: readonly BridgeStepState[];
   /** Absent when the cluster did not say. */
   readonly nodes?: readonly BridgeNode[] | undefined;
 }
@@ -347,7 +347,7 @@ export interface BridgeNode {
   readonly connected: boolean;
 }
 
-export interface BridgeStep {
+export interface BridgeStepState {
   /** Stable, for scripts. */
   readonly name: string;
   readonly title: string;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, type MockInstance, test, vi } from "vitest";
 import { type RunningHttp, startHttp } from "../../../base/http.js";
 import { MetricsRegistry } from "../../../base/metrics/registry.js";
-import { note } from "../../../tunnel/events/channels.js";
+import { noteChannel } from "../../../tunnel/events/channels.js";
 import { startAdmin } from "../admin.js";
 import { AdminApi } from "./api.js";
 import type { ApiError } from "./contract.js";
@@ -88,7 +88,7 @@ describe("the token", () => {
     if (trouble === "empty") writeFileSync(tokenFile, " \n");
     else rmSync(tokenFile);
     const notes: string[] = [];
-    const end = note.subscribe(({ message }) => notes.push(message), role.source);
+    const end = noteChannel.subscribe(({ message }) => notes.push(message), role.source);
     for (let count = 0; count < 3; count++) {
       const answer = await get("agents", { authorization: "Bearer " });
       expect([answer.status, codeOf(answer)]).toEqual([503, "DB_ADMIN_TOKEN_FILE"]);

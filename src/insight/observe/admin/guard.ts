@@ -7,7 +7,7 @@ import { remedies } from "../../../base/errors/catalogue.js";
 import { messageOf } from "../../../base/errors/error.js";
 import { RateLimit } from "../../../base/rate-limit.js";
 import { TokenFile } from "../../../base/token-file.js";
-import { note } from "../../../tunnel/events/channels.js";
+import { noteChannel } from "../../../tunnel/events/channels.js";
 import { isFor } from "../../../tunnel/pki/pem.js";
 import { ApiFailure } from "./failure.js";
 import { askingSite, hostOf, isLoopback, isOurName } from "./own-name.js";
@@ -113,7 +113,7 @@ export class Guard {
     } catch (reason) {
       // Once per trouble: anybody can ask, and nobody should be able to fill the log by asking.
       if (!this.#complained) {
-        note.publish({ source: this.#options.source, level: "error", message: messageOf(reason) });
+        noteChannel.publish({ source: this.#options.source, level: "error", message: messageOf(reason) });
       }
       this.#complained = true;
       throw new ApiFailure(503, "DB_ADMIN_TOKEN_FILE", "the admin token file cannot be used; the log says why");

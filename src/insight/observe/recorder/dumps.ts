@@ -6,7 +6,7 @@ import { type Clock, systemClock } from "../../../base/clock.js";
 import { messageOf } from "../../../base/errors/error.js";
 import { RateLimit } from "../../../base/rate-limit.js";
 import { redact } from "../../../base/redact/redact.js";
-import { note, serverPathChecked } from "../../../tunnel/events/channels.js";
+import { noteChannel, serverPathChecked } from "../../../tunnel/events/channels.js";
 import type { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
 import type { FlightRecord } from "../admin/contract.js";
 import { flightText, packetText } from "./flight-text.js";
@@ -37,7 +37,7 @@ export function dumpOnStall(
     const written = directory === "" ? {} : writeDump(directory, why, [flight]);
     const lastPackets = flight.last.slice(-PACKETS_IN_LOG).map((packet) => packetText(packet).replace(/\s+/g, " "));
     const fields = { agentId, stream, lastPackets, ...written };
-    note.publish({ source, level: "warn", message: "the last packets of the link that fails", fields });
+    noteChannel.publish({ source, level: "warn", message: "the last packets of the link that fails", fields });
   }, source);
 }
 

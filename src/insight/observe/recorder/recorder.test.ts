@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ManualClock } from "../../../base/testing/manual-clock.js";
-import { note, serverPathChecked } from "../../../tunnel/events/channels.js";
+import { noteChannel, serverPathChecked } from "../../../tunnel/events/channels.js";
 import { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
 import { PacketMeter, SegmentCounters } from "../../../tunnel/link/packet-meter.js";
 import { dumpOnCrash, dumpOnStall, writeDump } from "./dumps.js";
@@ -117,7 +117,7 @@ describe("dump files", () => {
     const source = {};
     const notes: object[] = [];
     const endings = [
-      note.subscribe(({ fields }) => notes.push(fields!), source),
+      noteChannel.subscribe(({ fields }) => notes.push(fields!), source),
       dumpOnStall(source, book, dumps, clock),
     ];
     const check = (failures: number) =>

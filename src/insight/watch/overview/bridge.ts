@@ -4,7 +4,7 @@ import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { HostProcess } from "../../../cluster/bootstrap/host/host.js";
 import type { SettingMethod } from "../../../cluster/bootstrap/host/record.js";
 import type { BridgeStatus, StatusLine } from "../../../cluster/bootstrap/host/status.js";
-import type { BridgeInfo, BridgeStep } from "../../observe/admin/contract.js";
+import type { BridgeInfo, BridgeStepState } from "../../observe/admin/contract.js";
 import type { FactProvider } from "./overview.js";
 
 export interface BridgeCircumstances {
@@ -32,7 +32,7 @@ export function bridgeInfo(status: BridgeStatus, circumstances: BridgeCircumstan
   };
 }
 
-function stepOf(line: StatusLine, isCurrent: boolean, { atWork, setting, flag }: BridgeCircumstances): BridgeStep {
+function stepOf(line: StatusLine, isCurrent: boolean, { atWork, setting, flag }: BridgeCircumstances): BridgeStepState {
   const { name, title, ok } = line;
   const step = { name, title, detail: line.detail.slice(0, MAX_DETAIL) };
   if (ok) return { ...step, state: "done" };

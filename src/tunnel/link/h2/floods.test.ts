@@ -4,11 +4,11 @@ import { Duplex } from "node:stream";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { waitUntil } from "../../../../test/support/processes/deadline.js";
 import {
-  ErrorCode,
-  Flag,
   FRAME_HEADER_BYTES,
+  FrameFlag,
   FrameType,
   frame,
+  Http2ErrorCode,
   PREFACE,
   Setting,
   settings,
@@ -101,7 +101,8 @@ function start(role: (typeof ROLES)[number], reading: boolean, more: Partial<Ses
 }
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-const call = (id: number): Buffer => frame(FrameType.HEADERS, Flag.END_HEADERS, id, encodeHeaders([[":path", "/x"]]));
+const call = (id: number): Buffer =>
+  frame(FrameType.HEADERS, FrameFlag.END_HEADERS, id, encodeHeaders([[":path", "/x"]]));
 const ping = frame(FrameType.PING, 0, 0, Buffer.alloc(8));
 const data = (id: number, bytes: number): Buffer => frame(FrameType.DATA, 0, id, Buffer.alloc(bytes, 1));
 
@@ -117,7 +118,7 @@ function many(bytes: Buffer, count: number): Buffer[] {
 
 const FLOODS: Record<string, Buffer> = {
   pings: ping,
-  "answers to pings nobody sent": frame(FrameType.PING, Flag.ACK, 0, Buffer.alloc(8)),
+  "answers to pings nobody sent": frame(FrameType.PING, FrameFlag.ACK, 0, Buffer.alloc(8)),
   settings: settings([]),
   "settings that flip the window": Buffer.concat([
     settings([[Setting.INITIAL_WINDOW_SIZE, 0]]),
@@ -125,12 +126,12 @@ const FLOODS: Record<string, Buffer> = {
   ]),
   "DATA frames without bytes": data(1, 0),
   "DATA frames of one byte": data(1, 1),
-  "DATA frames of nothing but padding": frame(FrameType.DATA, Flag.PADDED, 1, Buffer.from([3, 0, 0, 0])),
+  "DATA frames of nothing but padding": frame(FrameType.DATA, FrameFlag.PADDED, 1, Buffer.from([3, 0, 0, 0])),
   "window updates of one byte": frame(FrameType.WINDOW_UPDATE, 0, 0, uint32s(1)),
   "window updates of a stream": frame(FrameType.WINDOW_UPDATE, 0, 1, uint32s(1)),
   priorities: frame(FrameType.PRIORITY, 0, 1, Buffer.alloc(5)),
   "frames of an unknown type": frame(77, 0, 0, Buffer.alloc(0)),
-  "resets of streams that are none": frame(FrameType.RST_STREAM, 0, 99, uint32s(ErrorCode.CANCEL)),
+  "resets of streams that are none": frame(FrameType.RST_STREAM, 0, 99, uint32s(Http2ErrorCode.CANCEL)),
   goodbyes: frame(FrameType.GOAWAY, 0, 0, uint32s(0, 0)),
 };
 
@@ -143,7 +144,7 @@ describe.each(ROLES)("a %s", (role) => {
     }
     expect(session.destroyed).toBe(true);
     await waitUntil("GOAWAY", () => wire.goaway() !== undefined);
-    expect(wire.goaway()).toBe(ErrorCode.ENHANCE_YOUR_CALM);
+    expect(wire.goaway()).toBe(Http2ErrorCode.ENHANCE_YOUR_CALM);
     expect(session.failure).toMatch(/frames that carry nothing/);
   });
 
@@ -160,7 +161,7 @@ describe.each(ROLES)("a %s", (role) => {
       expect(most).toBeLessThan(256 * 1024);
       wire.readOn();
       await waitUntil("GOAWAY", () => wire.goaway() !== undefined);
-      expect(wire.goaway()).toBe(ErrorCode.ENHANCE_YOUR_CALM);
+      expect(wire.goaway()).toBe(Http2ErrorCode.ENHANCE_YOUR_CALM);
     },
   );
 
@@ -188,7 +189,7 @@ describe.each(ROLES)("a %s", (role) => {
       await turn();
     }
     expect([session.destroyed, session.failure]).toEqual([false, undefined]);
-    const answers = wire.frames().filter(({ type, flags }) => type === FrameType.PING && flags === Flag.ACK);
+    const answers = wire.frames().filter(({ type, flags }) => type === FrameType.PING && flags === FrameFlag.ACK);
     expect(answers.length).toBe(40_000);
   });
 
@@ -268,7 +269,7 @@ describe.each(ROLES)("a %s", (role) => {
 
   test("takes what was still under way to a stream that has ended, but nothing to one that never was", async () => {
     const { session, wire, say, streams } = start(role, true);
-    streams[0]!.close(ErrorCode.CANCEL);
+    streams[0]!.close(Http2ErrorCode.CANCEL);
     for (const read of many(data(1, 100), 50_000)) {
       say(read);
       await turn();
@@ -277,12 +278,17 @@ describe.each(ROLES)("a %s", (role) => {
     say(data(99, 100));
     expect(session.failure).toBe("DATA of a stream that was never opened");
     await waitUntil("GOAWAY", () => wire.goaway() !== undefined);
-    expect(wire.goaway()).toBe(ErrorCode.PROTOCOL_ERROR);
+    expect(wire.goaway()).toBe(Http2ErrorCode.PROTOCOL_ERROR);
   });
 
   test("gives credit back for padding", async () => {
     const { wire, say } = start(role, true);
-    const padded = frame(FrameType.DATA, Flag.PADDED, 1, Buffer.concat([Buffer.from([255]), Buffer.alloc(10 + 255)]));
+    const padded = frame(
+      FrameType.DATA,
+      FrameFlag.PADDED,
+      1,
+      Buffer.concat([Buffer.from([255]), Buffer.alloc(10 + 255)]),
+    );
     for (const read of many(padded, 10_000)) {
       say(read);
       await turn();
@@ -297,7 +303,7 @@ describe.each(ROLES)("a %s", (role) => {
     const { say, streams, session } = start(role, true);
     const seen: unknown[] = [];
     streams[0]!.on(role === "client" ? "headers" : "trailers", (headers) => seen.push(headers));
-    say(frame(FrameType.HEADERS, Flag.END_HEADERS | Flag.END_STREAM, 1, encodeHeaders(list)));
+    say(frame(FrameType.HEADERS, FrameFlag.END_HEADERS | FrameFlag.END_STREAM, 1, encodeHeaders(list)));
     expect(session.failure).toBeUndefined();
     expect(seen).toEqual([{ a: Array.from({ length: 1900 }, () => "") }]);
   });
@@ -310,10 +316,10 @@ describe.each(ROLES)("a %s", (role) => {
     const field = encodeHeaders([["a", "x".repeat(3900)]]);
     field[0] = 0x40;
     const bomb = Buffer.concat([field, Buffer.alloc(100, 0x80 | 62)]);
-    say(frame(FrameType.HEADERS, Flag.END_HEADERS, role === "server" ? 3 : 1, bomb));
+    say(frame(FrameType.HEADERS, FrameFlag.END_HEADERS, role === "server" ? 3 : 1, bomb));
     expect(session.failure).toBe("the header list is too long");
     await waitUntil("GOAWAY", () => wire.goaway() !== undefined);
-    expect(wire.goaway()).toBe(ErrorCode.ENHANCE_YOUR_CALM);
+    expect(wire.goaway()).toBe(Http2ErrorCode.ENHANCE_YOUR_CALM);
   });
 });
 
@@ -321,11 +327,11 @@ describe("an HTTP/2 server that is flooded", () => {
   test("ends a session that opens streams only to reset them, and says why", async () => {
     const { session, wire, say } = start("server", true);
     for (let id = 3; id < 100_000 && !session.destroyed; id += 2) {
-      say(call(id), frame(FrameType.RST_STREAM, 0, id, uint32s(ErrorCode.CANCEL)));
+      say(call(id), frame(FrameType.RST_STREAM, 0, id, uint32s(Http2ErrorCode.CANCEL)));
     }
     expect(session.destroyed).toBe(true);
     await waitUntil("GOAWAY", () => wire.goaway() !== undefined);
-    expect(wire.goaway()).toBe(ErrorCode.ENHANCE_YOUR_CALM);
+    expect(wire.goaway()).toBe(Http2ErrorCode.ENHANCE_YOUR_CALM);
   });
 
   test("announces how many streams it takes, and how long a header list", () => {
@@ -346,13 +352,14 @@ describe("an HTTP/2 server that is flooded", () => {
       wire
         .frames()
         .filter(
-          ({ type, payload }) => type === FrameType.RST_STREAM && payload.readUInt32BE(0) === ErrorCode.REFUSED_STREAM,
+          ({ type, payload }) =>
+            type === FrameType.RST_STREAM && payload.readUInt32BE(0) === Http2ErrorCode.REFUSED_STREAM,
         ).length;
     say(call(id));
     id += 2;
     await waitUntil("the refusal", () => refused() === 1);
     expect([streams.length, session.destroyed]).toEqual([100, false]);
-    say(frame(FrameType.RST_STREAM, 0, 1, uint32s(ErrorCode.CANCEL)), call(id));
+    say(frame(FrameType.RST_STREAM, 0, 1, uint32s(Http2ErrorCode.CANCEL)), call(id));
     expect(streams.length).toBe(101);
     for (let more = 0; more < 2000 && !session.destroyed; more++) {
       id += 2;
@@ -360,6 +367,6 @@ describe("an HTTP/2 server that is flooded", () => {
     }
     expect(session.failure).toMatch(/more streams/);
     await waitUntil("GOAWAY", () => wire.goaway() !== undefined);
-    expect(wire.goaway()).toBe(ErrorCode.ENHANCE_YOUR_CALM);
+    expect(wire.goaway()).toBe(Http2ErrorCode.ENHANCE_YOUR_CALM);
   });
 });

@@ -4,7 +4,7 @@ export const FRAME_HEADER_BYTES = 9;
 /** Longest frame that every peer accepts; we never ask for more. */
 export const MAX_FRAME_BYTES = 16_384;
 export const DEFAULT_WINDOW_BYTES = 65_535;
-export const MAX_WINDOW_BYTES = 2 ** 31 - 1;
+export const MAX_HTTP2_WINDOW_BYTES = 2 ** 31 - 1;
 export const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 export const FrameType = {
@@ -20,7 +20,7 @@ export const FrameType = {
   CONTINUATION: 9,
 } as const;
 
-export const Flag = { ACK: 0x1, END_STREAM: 0x1, END_HEADERS: 0x4, PADDED: 0x8, PRIORITY: 0x20 } as const;
+export const FrameFlag = { ACK: 0x1, END_STREAM: 0x1, END_HEADERS: 0x4, PADDED: 0x8, PRIORITY: 0x20 } as const;
 
 export const Setting = {
   ENABLE_PUSH: 2,
@@ -30,7 +30,7 @@ export const Setting = {
   MAX_HEADER_LIST_SIZE: 6,
 } as const;
 
-export const ErrorCode = {
+export const Http2ErrorCode = {
   NO_ERROR: 0,
   PROTOCOL_ERROR: 1,
   INTERNAL_ERROR: 2,
@@ -48,9 +48,9 @@ export class SessionError extends Error {
   override readonly name = "SessionError";
   readonly code: number;
 
-  constructor(code: keyof typeof ErrorCode, message: string) {
+  constructor(code: keyof typeof Http2ErrorCode, message: string) {
     super(message);
-    this.code = ErrorCode[code];
+    this.code = Http2ErrorCode[code];
   }
 }
 
@@ -100,12 +100,12 @@ export function settings(entries: readonly (readonly [id: number, value: number]
 export function bare(payload: Buffer, flags: number): Buffer {
   let from = 0;
   let to = payload.length;
-  if (flags & Flag.PADDED) {
+  if (flags & FrameFlag.PADDED) {
     if (to < 1) throw new SessionError("FRAME_SIZE_ERROR", "padded frame without its padding length");
     to -= payload[0]!;
     from = 1;
   }
-  if (flags & Flag.PRIORITY) from += 5;
+  if (flags & FrameFlag.PRIORITY) from += 5;
   if (from > to) throw new SessionError("PROTOCOL_ERROR", "padding is longer than its frame");
   return payload.subarray(from, to);
 }
@@ -211,7 +211,7 @@ export class FrameReader {
     if (this.#streamId === 0) throw new SessionError("PROTOCOL_ERROR", "DATA without a stream");
     this.#handler.beginData(this.#streamId, length);
     if (length === 0) this.#endData();
-    else if (this.#flags & Flag.PADDED) this.#expect(length);
+    else if (this.#flags & FrameFlag.PADDED) this.#expect(length);
     else this.#dataLeft = length;
   }
 
@@ -224,7 +224,7 @@ export class FrameReader {
   }
 
   #endData(): void {
-    this.#handler.endData((this.#flags & Flag.END_STREAM) !== 0);
+    this.#handler.endData((this.#flags & FrameFlag.END_STREAM) !== 0);
   }
 
   #gather(payload: Buffer, chunk: Buffer, at: number): number {
@@ -233,7 +233,7 @@ export class FrameReader {
     if (this.#payloadFill < payload.length) return at + taken;
     this.#payload = undefined;
     if (this.#type === FrameType.DATA) {
-      const bytes = bare(payload, this.#flags & Flag.PADDED);
+      const bytes = bare(payload, this.#flags & FrameFlag.PADDED);
       if (bytes.length > 0) this.#handler.passData(bytes);
       this.#handler.passPadding(payload.length - bytes.length);
       this.#endData();

@@ -5,7 +5,7 @@ import net, { type AddressInfo } from "node:net";
 import { Duplex } from "node:stream";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import { ErrorCode, FrameType, frame, PREFACE, settings } from "./frames.js";
+import { FrameType, frame, Http2ErrorCode, PREFACE, settings } from "./frames.js";
 import { encodeHeaders, type Header } from "./hpack.js";
 import { Session, type SessionOptions } from "./session.js";
 import type { Headers, Stream } from "./stream.js";
@@ -142,7 +142,7 @@ describe("an HTTP/2 session of a server", () => {
     await once(stream, "response");
     const goaway = once(client, "goaway");
     sessions[0]!.close();
-    expect((await goaway)[0]).toBe(ErrorCode.NO_ERROR);
+    expect((await goaway)[0]).toBe(Http2ErrorCode.NO_ERROR);
     const closed = once(client, "close");
     stream.end("last words");
     expect(String(await collect(stream))).toBe("last words");
@@ -157,10 +157,10 @@ describe("an HTTP/2 session of a server", () => {
       }).then(({ url }) => {
         const stream = nodeClient(url).request(REQUEST);
         stream.on("error", () => {});
-        stream.once("response", () => stream.close(ErrorCode.CANCEL));
+        stream.once("response", () => stream.close(Http2ErrorCode.CANCEL));
       });
     });
-    expect(await closed).toBe(ErrorCode.CANCEL);
+    expect(await closed).toBe(Http2ErrorCode.CANCEL);
   });
 });
 

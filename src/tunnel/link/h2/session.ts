@@ -12,14 +12,14 @@ import { FloodGuard } from "./flood-guard.js";
 import {
   bare,
   DEFAULT_WINDOW_BYTES,
-  ErrorCode,
-  Flag,
+  FrameFlag,
   type FrameHandler,
   FrameReader,
   FrameType,
   frame,
+  Http2ErrorCode,
   MAX_FRAME_BYTES,
-  MAX_WINDOW_BYTES,
+  MAX_HTTP2_WINDOW_BYTES,
   PREFACE,
   SessionError,
   Setting,
@@ -137,7 +137,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
       return stream;
     }
     this.#streams.set(id, stream);
-    this.send(frame(FrameType.HEADERS, Flag.END_HEADERS, id, encodeHeaders(fields)));
+    this.send(frame(FrameType.HEADERS, FrameFlag.END_HEADERS, id, encodeHeaders(fields)));
     return stream;
   }
 
@@ -175,7 +175,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   close(): void {
     if (this.closed) return;
     this.closing = true;
-    this.#sendGoaway(ErrorCode.NO_ERROR);
+    this.#sendGoaway(Http2ErrorCode.NO_ERROR);
     if (this.#streams.size === 0) this.#leave();
   }
 
@@ -317,7 +317,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
         this.#streams.get(streamId)?.receiveReset(payload.readUInt32BE(0));
         break;
       case FrameType.SETTINGS:
-        if ((flags & Flag.ACK) === 0) this.#onSettings(payload);
+        if ((flags & FrameFlag.ACK) === 0) this.#onSettings(payload);
         break;
       case FrameType.PING:
         exactly(payload, 8);
@@ -348,7 +348,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
 
   #onHeaderBlock(streamId: number, part: Buffer, flags: number): void {
     if (streamId === 0) throw new SessionError("PROTOCOL_ERROR", "HEADERS without a stream");
-    if (flags & Flag.END_HEADERS) this.#onHeaders(streamId, part, flags);
+    if (flags & FrameFlag.END_HEADERS) this.#onHeaders(streamId, part, flags);
     else this.#block = { streamId, flags, parts: [part], bytes: part.length };
   }
 
@@ -362,7 +362,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     if (block.bytes > MAX_HEADER_BLOCK_BYTES || block.parts.length > MAX_HEADER_BLOCK_BYTES / 64) {
       throw new SessionError("ENHANCE_YOUR_CALM", "a header block is too long");
     }
-    if ((flags & Flag.END_HEADERS) === 0) return;
+    if ((flags & FrameFlag.END_HEADERS) === 0) return;
     this.#block = undefined;
     this.#onHeaders(block.streamId, Buffer.concat(block.parts), block.flags);
   }
@@ -370,7 +370,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   #onHeaders(streamId: number, block: Buffer, flags: number): void {
     // Decoded even for streams that have ended: the table must stay in step.
     const fields = this.#decoder.decode(block);
-    const endStream = (flags & Flag.END_STREAM) !== 0;
+    const endStream = (flags & FrameFlag.END_STREAM) !== 0;
     const known = this.#streams.get(streamId);
     if (known !== undefined) known.receiveHeaders(fields, endStream);
     else if (this.isServer && streamId > this.#lastPeerStream) {
@@ -391,7 +391,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     if (++this.#refused > MAX_REFUSALS * Math.max(1, this.#maxStreams)) {
       throw new SessionError("ENHANCE_YOUR_CALM", "the peer opens more streams than were announced");
     }
-    this.send(frame(FrameType.RST_STREAM, 0, streamId, uint32s(ErrorCode.REFUSED_STREAM)));
+    this.send(frame(FrameType.RST_STREAM, 0, streamId, uint32s(Http2ErrorCode.REFUSED_STREAM)));
   }
 
   #onSettings(payload: Buffer): void {
@@ -403,16 +403,16 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
       const id = payload.readUInt16BE(at);
       if (id === Setting.MAX_CONCURRENT_STREAMS) this.peerMaxStreams = value;
       if (id !== Setting.INITIAL_WINDOW_SIZE) continue;
-      if (value > MAX_WINDOW_BYTES) throw new SessionError("FLOW_CONTROL_ERROR", "a window is too large");
+      if (value > MAX_HTTP2_WINDOW_BYTES) throw new SessionError("FLOW_CONTROL_ERROR", "a window is too large");
       if (value > this.peerStreamWindow) this.#windowsGrew = true;
       this.peerStreamWindow = value;
     }
-    this.send(frame(FrameType.SETTINGS, Flag.ACK, 0, EMPTY));
+    this.send(frame(FrameType.SETTINGS, FrameFlag.ACK, 0, EMPTY));
   }
 
   #onPing(payload: Buffer, flags: number): void {
-    if ((flags & Flag.ACK) === 0) {
-      this.send(frame(FrameType.PING, Flag.ACK, 0, payload));
+    if ((flags & FrameFlag.ACK) === 0) {
+      this.send(frame(FrameType.PING, FrameFlag.ACK, 0, payload));
       return;
     }
     const id = payload.readBigUInt64BE(0);
@@ -427,7 +427,8 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
       return;
     }
     this.sendWindow += bytes;
-    if (this.sendWindow > MAX_WINDOW_BYTES) throw new SessionError("FLOW_CONTROL_ERROR", "the window is too large");
+    if (this.sendWindow > MAX_HTTP2_WINDOW_BYTES)
+      throw new SessionError("FLOW_CONTROL_ERROR", "the window is too large");
     // Whoever finds no room waits again, behind the others: an update is never worth more than the streams it serves.
     for (const stream of this.#waiting) {
       this.#waiting.delete(stream);

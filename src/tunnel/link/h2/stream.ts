@@ -2,12 +2,12 @@
 import { EventEmitter } from "node:events";
 import { ByteQueue } from "../../../base/byte-queue.js";
 import {
-  ErrorCode,
-  Flag,
   FRAME_HEADER_BYTES,
+  FrameFlag,
   FrameType,
   frame,
-  MAX_WINDOW_BYTES,
+  Http2ErrorCode,
+  MAX_HTTP2_WINDOW_BYTES,
   SessionError,
   uint32s,
 } from "./frames.js";
@@ -89,7 +89,7 @@ export class Stream extends EventEmitter<StreamEvents> {
     const first = !this.#headersReceived;
     this.#headersReceived = true;
     if (!first && !endStream) {
-      this.close(ErrorCode.PROTOCOL_ERROR);
+      this.close(Http2ErrorCode.PROTOCOL_ERROR);
       return;
     }
     this.emit(first ? "headers" : "trailers", toHeaders(fields));
@@ -150,14 +150,14 @@ export class Stream extends EventEmitter<StreamEvents> {
     const fields = Object.entries(trailers);
     if (fields.length > 0) {
       this.#sendHeaders(this.headersSent ? fields : [[":status", "200"], ...fields], true);
-    } else this.session.send(frame(FrameType.DATA, Flag.END_STREAM, this.id, Buffer.alloc(0)));
+    } else this.session.send(frame(FrameType.DATA, FrameFlag.END_STREAM, this.id, Buffer.alloc(0)));
     // A server that has sent its trailers does not wait for the end of the caller's side: so gRPC ends a call early.
-    if (this.isServer && !this.#remoteEnded) this.close(ErrorCode.NO_ERROR);
+    if (this.isServer && !this.#remoteEnded) this.close(Http2ErrorCode.NO_ERROR);
     else this.#closeIfEnded();
   }
 
   #sendHeaders(fields: readonly Header[], endStream: boolean): void {
-    const flags = Flag.END_HEADERS | (endStream ? Flag.END_STREAM : 0);
+    const flags = FrameFlag.END_HEADERS | (endStream ? FrameFlag.END_STREAM : 0);
     this.session.send(frame(FrameType.HEADERS, flags, this.id, encodeHeaders(fields)));
   }
 
@@ -203,7 +203,8 @@ export class Stream extends EventEmitter<StreamEvents> {
 
   growSendWindow(bytes: number): void {
     this.#sendCredit += bytes;
-    if (this.session.peerStreamWindow + this.#sendCredit > MAX_WINDOW_BYTES) this.close(ErrorCode.FLOW_CONTROL_ERROR);
+    if (this.session.peerStreamWindow + this.#sendCredit > MAX_HTTP2_WINDOW_BYTES)
+      this.close(Http2ErrorCode.FLOW_CONTROL_ERROR);
     else this.pump();
   }
 
@@ -213,12 +214,12 @@ export class Stream extends EventEmitter<StreamEvents> {
   close(code: number): void {
     if (this.closed) return;
     this.session.send(frame(FrameType.RST_STREAM, 0, this.id, uint32s(code)));
-    this.#close(code === ErrorCode.NO_ERROR ? undefined : code);
+    this.#close(code === Http2ErrorCode.NO_ERROR ? undefined : code);
   }
 
   /** The session is gone. */
   lose(): void {
-    this.#close(ErrorCode.CANCEL);
+    this.#close(Http2ErrorCode.CANCEL);
   }
 
   #closeIfEnded(): void {

@@ -1,7 +1,7 @@
 /** The kube-apiserver's static pod as text: the flag and its volumes put in, and taken out again. */
 import { type Document, isMap, isScalar, isSeq, parseDocument, type YAMLMap, type YAMLSeq } from "yaml";
 import { DrawbridgeError } from "../../../../base/errors/error.js";
-import { apiServerFlag, EGRESS_FLAG, egressVolumes } from "../../model/created.js";
+import { EGRESS_FLAG, egressFlag, egressVolumes } from "../../model/created.js";
 import type { BridgeModel } from "../../model/model.js";
 import { apiServerVolumes } from "../../render/render.js";
 import { commandLine } from "../../settings/programs.js";
@@ -19,7 +19,7 @@ export function flagValue(text: string, flag: string): string | undefined {
 
 /** Everything else, comments included, stays as it is. Throws DB_BRIDGE_EXISTS when it names another file already. */
 export function withEgress(text: string, model: BridgeModel): string {
-  const { name, value } = apiServerFlag(model);
+  const { name, value } = egressFlag(model);
   const present = egressFileIn(text);
   if (present !== undefined && present !== value) {
     const sentence = `The kube-apiserver has an egress configuration of its own, ${present}, which the bridge would put out of force.`;
@@ -35,7 +35,7 @@ export function withEgress(text: string, model: BridgeModel): string {
 
 /** Takes out the flag, if it names this bridge's file, and this bridge's volumes. */
 export function withoutEgress(text: string, model: BridgeModel): string {
-  const { name, value } = apiServerFlag(model);
+  const { name, value } = egressFlag(model);
   const { document, words, container, spec } = parts(text);
   const items = words.items.map(scalarText);
   const ours = (word: string | undefined, index: number): boolean =>
