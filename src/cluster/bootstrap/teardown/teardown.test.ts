@@ -1,9 +1,11 @@
-import { chmodSync, chownSync, lchownSync, renameSync, symlinkSync } from "node:fs";
+import { chmodSync, chownSync, lchownSync, readFileSync, renameSync, symlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { TestBridge } from "../host/testing/bridge.js";
 import { kubeadmManifest, kubeadmManifestPath } from "../host/testing/kubeadm-manifest.js";
 import { type Receipt, type ReceiptItem, receiptMarkdown } from "./receipt.js";
+
+const formerRecord = readFileSync(new URL("../host/testing/former-bridge.json", import.meta.url), "utf8");
 
 let bridge: TestBridge;
 afterEach(() => bridge.close());
@@ -50,6 +52,17 @@ describe("teardown on a host that kubeadm made", () => {
     expect(bridge.cluster.stub.requests.find(({ method }) => method === "DELETE")?.body).toMatchObject({
       propagationPolicy: "Background",
     });
+  });
+
+  test("understands the record of an earlier version, and takes the address that it kept apart", async () => {
+    const before = bridge.host.tree();
+    await bridge.up({ apply: true });
+    bridge.host.put("/var/lib/drawbridge-bootstrap/bridge.json", formerRecord, 0o600);
+    const address = { target: "192.0.2.10", sans: ["192.0.2.10"], source: "route" };
+    bridge.host.put("/etc/kubernetes/drawbridge-bootstrap/bridge-address.json", JSON.stringify(address), 0o600);
+    expect(await bridge.teardown()).toMatchObject({ exitCode: 0, clean: true, warnings: [] });
+    expect(bridge.host.tree()).toEqual(before);
+    expect(bridge.cluster.labelled).toEqual([]);
   });
 
   test("says when each thing was opened, and no secret", async () => {
