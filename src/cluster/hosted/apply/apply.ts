@@ -1,5 +1,5 @@
 /** `hosted apply`, `diff` and `delete`: a model's objects and two clusters brought into agreement. */
-import { setTimeout as sleep } from "node:timers/promises";
+import { pause, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { PemPair } from "../../../tunnel/pki/issue.js";
 import type { KeptSigner, RotationStep, UpToDatePki } from "../../../tunnel/pki/keep.js";
@@ -70,7 +70,7 @@ async function modelIn(clusters: HostedClusters, config: HostedConfig, options: 
   for (;;) {
     const { host } = await publishedAddress(clusters.management, namespace, publishing);
     if (host !== undefined || Date.now() >= deadline) return hostedModel(config, { version, host });
-    await sleep(1000);
+    await pause(systemClock, 1000);
   }
 }
 
