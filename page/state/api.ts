@@ -1,5 +1,11 @@
 /** The requests the page makes of its own process. */
-import { API_PREFIX, type ApiError, type ExplainedRefusal } from "../../src/insight/observe/admin/contract.js";
+import type { Finding } from "../../src/base/finding.js";
+import {
+  API_PREFIX,
+  type ApiError,
+  type ExplainedRefusal,
+  type Page,
+} from "../../src/insight/observe/admin/contract.js";
 
 export class Refused extends Error {
   readonly status: number;
@@ -25,6 +31,7 @@ export async function hasSession(): Promise<boolean> {
   }
 }
 
+export const findings = async (): Promise<readonly Finding[]> => ((await ask("findings")) as Page<Finding>).items;
 export const closeTunnel = (id: number): Promise<unknown> => ask(`tunnels/${id}/close`, { method: "POST" });
 export const drainAgent = (key: number): Promise<unknown> => ask(`agents/${key}/drain`, { method: "POST" });
 export const refusal = (id: string): Promise<ExplainedRefusal> =>

@@ -1,8 +1,9 @@
 /** The page's one source: follows the stream, keeps the state of the process, redraws at most a few times a second. */
+import type { Finding } from "../../src/base/finding.js";
 import { type FlowMap, FlowMeter } from "../../src/insight/watch/view/flows.js";
 import { isSilent, retryAfterMs } from "../../src/insight/watch/view/patience.js";
 import { FollowedProcess } from "../../src/insight/watch/view/process-view.js";
-import { EVENTS, hasSession, logIn, Refused } from "./api.js";
+import { EVENTS, findings as fetchFindings, hasSession, logIn, Refused } from "./api.js";
 
 /** `asking` whether there is a session · `locked` a token is wanted · `waiting` for the process to answer again. */
 export type Phase = "asking" | "locked" | "live" | "waiting";
@@ -12,10 +13,13 @@ const OPENED = "drawbridge-session-opened";
 const wasOpened = (): boolean => localStorage.getItem(OPENED) !== null;
 
 const SAMPLE_MS = 1000;
+const DIAGNOSE_MS = 5000;
 
 export class Live extends FollowedProcess {
   phase: Phase = "asking";
   flows: FlowMap | undefined;
+  /** Of the process' own diagnosis; undefined before the first answer. */
+  findings: readonly Finding[] | undefined;
   /** Grows with every change, so that views know what is new. */
   version = 0;
   #meter = new FlowMeter();
@@ -31,6 +35,7 @@ export class Live extends FollowedProcess {
   constructor() {
     super();
     setInterval(() => this.#sample(), SAMPLE_MS);
+    setInterval(() => void this.#diagnose(), DIAGNOSE_MS);
     void this.#begin();
   }
 
@@ -105,6 +110,14 @@ export class Live extends FollowedProcess {
   #restart(): void {
     this.phase = "live";
     this.#failures = 0;
+    void this.#diagnose();
+  }
+
+  async #diagnose(): Promise<void> {
+    if (this.phase !== "live" || document.hidden) return;
+    // The stream says when the process does not answer.
+    this.findings = await fetchFindings().catch(() => this.findings);
+    this.#changed();
   }
 
   #sample(): void {

@@ -3,6 +3,7 @@ import type { Live } from "../state/live.js";
 import { Bridge } from "./bridge.js";
 import { Certificates } from "./certificates.js";
 import { Charts } from "./charts.js";
+import { Findings } from "./findings.js";
 import { FlowDrawing } from "./flow-drawing.js";
 import { Header } from "./header.js";
 import { Listeners } from "./listeners.js";
@@ -32,6 +33,7 @@ export function App({ live }: { live: Live }) {
       <main>
         {bridge !== undefined && <Bridge bridge={facts.bridge} source={bridge} now={now} />}
         {asksCluster && <Nodes facts={facts} now={now} />}
+        {role !== "overview" && <Findings findings={live.findings} />}
         {role !== "overview" && <Tiles totals={facts.totals} rates={live.history.rates} />}
         {role !== "overview" && role !== "ignition" && (
           <>

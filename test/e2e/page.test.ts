@@ -148,6 +148,11 @@ describe.skipIf(!ready)("a server with traffic", () => {
     await expect.poll(() => page.textContent(".refusals"), SOON).toMatch(/127\.0\.0\.1:1.*refused/);
   });
 
+  test("the process' own diagnosis is there", async () => {
+    const found = page.locator("section[aria-labelledby=findings-title]");
+    await expect.poll(() => found.textContent(), SOON).toBe("DiagnosisNothing wrong was found.");
+  });
+
   test("a tunnel is closed from the page, after a second question", async () => {
     const lonely = await startEcho();
     closers.push(() => lonely.close());

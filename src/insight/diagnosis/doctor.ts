@@ -1,7 +1,7 @@
 /** `drawbridge doctor`: the checks that apply to each role. */
 import type { KubeApi } from "../../cluster/kube/port.js";
 import type { Check } from "./check.js";
-import * as admin from "./checks/admin.js";
+import { adminChecks } from "./checks/admin.js";
 import * as certificates from "./checks/certificates.js";
 import * as cluster from "./checks/cluster.js";
 import { egressAgreement } from "./checks/egress.js";
@@ -16,7 +16,6 @@ import { hostSource } from "./sources/host.js";
 
 const servers: readonly DoctorRole[] = ["server", "bootstrap"];
 const withProgram = roles.filter((role) => role !== "workstation");
-const withAdmin: readonly DoctorRole[] = ["server", "agent", "bootstrap", "sidecar", "ignition"];
 
 /** Causes before their consequences. */
 export const selection: readonly (readonly [Check, readonly DoctorRole[]])[] = [
@@ -38,13 +37,7 @@ export const selection: readonly (readonly [Check, readonly DoctorRole[]])[] = [
   [cluster.ignitionTokens, ["ignition"]],
   [cluster.lease, ["nodepool", "approver"]],
   [cluster.pools, ["nodepool"]],
-  [admin.adminApi, withAdmin],
-  [admin.agentsConnected, servers],
-  [admin.serversConnected, ["agent"]],
-  [admin.path, [...servers, "sidecar"]],
-  [admin.certificatesInUse, withAdmin],
-  [admin.ownListeners, withAdmin],
-  [admin.refusals, withAdmin],
+  ...adminChecks,
   [cluster.apiAccess, [...servers, "workstation"]],
   [cluster.permissions, [...servers, "workstation"]],
   [host.clock, roles],

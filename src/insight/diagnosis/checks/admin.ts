@@ -1,11 +1,13 @@
 /** The admin port: whether the process can be asked, and its agents, its path, its certificates, its listeners. */
 import { splitHostPort } from "../../../base/address.js";
-import { failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
+import { type Finding, failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
 import { roughDuration } from "../../../base/text.js";
 import { dueAt } from "../../../tunnel/pki/manifest.js";
 import type { CertificateInfo, Overview, PathHealth } from "../../observe/admin/contract.js";
-import { defineCheck } from "../check.js";
+import { type Check, defineCheck } from "../check.js";
 import type { TcpListener } from "../facts.js";
+import type { DoctorRole } from "../programs.js";
+import { runChecks } from "../run.js";
 import { judgeLife } from "./certificates.js";
 
 export const adminApi = defineCheck({
@@ -160,4 +162,24 @@ function portProblem(address: string, open: readonly TcpListener[], pid: number 
   return listener.owner === undefined || listener.owner.pid === pid
     ? undefined
     : `${address} belongs to process ${listener.owner.pid}`;
+}
+
+const all: readonly DoctorRole[] = ["server", "agent", "bootstrap", "sidecar", "ignition"];
+
+/** With the roles whose processes have that API, or that part of it. */
+export const adminChecks: readonly (readonly [Check, readonly DoctorRole[]])[] = [
+  [adminApi, all],
+  [agentsConnected, ["server", "bootstrap"]],
+  [serversConnected, ["agent"]],
+  [path, ["server", "bootstrap", "sidecar"]],
+  [certificatesInUse, all],
+  [ownListeners, all],
+  [refusals, all],
+];
+
+/** The findings that a process can make of itself, for its own admin API and page. */
+export async function processFindings(overview: Overview): Promise<Finding[]> {
+  const { role, now } = overview.process;
+  const checks = adminChecks.flatMap(([check, roles]) => (roles.some((each) => each === role) ? [check] : []));
+  return await runChecks(checks, { overview: () => overview, now: () => new Date(now) });
 }

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Finding } from "../../../base/finding.js";
 import type { RunningHttp } from "../../../base/http.js";
 import { MetricsRegistry } from "../../../base/metrics/registry.js";
 import { listening, serverRefused } from "../../../tunnel/events/channels.js";
@@ -57,6 +58,16 @@ describe("the overview", () => {
     expect(answer.body).not.toMatch(/[<\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
     expect(answer.json<Overview>().agents![0]!.id).toBe("<img src=x onerror=alert(1)>\u001b[31m\u009b31m\u202e");
   });
+});
+
+test("findings are the doctor's own judgement of what this process shows", async () => {
+  const judged = async () =>
+    Object.fromEntries((await page<Finding>("findings")).items.map(({ check, state }) => [check, state]));
+  const ownChecks = ["agents-connected", "path", "certificates-in-use", "refusals"];
+  expect(Object.keys(await judged())).toEqual(ownChecks);
+  expect(await judged()).toMatchObject({ "agents-connected": "failed", refusals: "ok" });
+  role.addAgent(1, "node-1");
+  expect(await judged()).toMatchObject({ "agents-connected": "ok" });
 });
 
 describe("tunnels", () => {

@@ -1,5 +1,6 @@
 /** The routes of the admin API (docs/admin-api.md). */
 import type { ServerResponse } from "node:http";
+import type { Finding } from "../../../base/finding.js";
 import { type HttpRequest, readBody, sendText } from "../../../base/http.js";
 import { safeJson } from "../../../base/text.js";
 import { flightText } from "../recorder/flight-text.js";
@@ -34,11 +35,18 @@ const LISTS = new Map<string, (model: AdminModel, query: URLSearchParams) => obj
   ["tunnels", ({ subject }, query) => subject.tunnels && tunnelPage(subject.tunnels(), query)],
   ["ended", ({ subject, ended }, query) => subject.tunnels && endedPage(ended.since(0), query)],
   ["refusals", ({ refusals }, query) => pageOf(refusals.since(0), query)],
+  ["findings", async (model, query) => pageOf(await findingsOf(model), query)],
   ["certificates", (model, query) => pageOf(model.certificates(), query)],
   ["listeners", ({ listeners }, query) => pageOf(listeners, query)],
   ["flight", ({ subject }, query) => subject.flights && pageOf(subject.flights.list(), query)],
   ["explain", ({ subject }, query) => subject.explain?.(targetIn(query))],
 ]);
+
+/** Loaded by whoever asks first: a process that nobody looks at does without. */
+async function findingsOf(model: AdminModel): Promise<readonly Finding[]> {
+  const { processFindings } = await import("../../diagnosis/checks/admin.js");
+  return await processFindings(model.overview());
+}
 
 /** GET NAME/NUMBER. */
 const ITEMS = new Map<string, (model: AdminModel, number: number) => object | undefined>([
