@@ -6,6 +6,7 @@ import { access, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { roughDuration } from "../../base/text.js";
 import type { PemPair } from "./issue.js";
 import { leafIn } from "./pem.js";
 import {
@@ -162,7 +163,7 @@ async function missing(dir: string, manifest: PkiManifest): Promise<string[]> {
   return found;
 }
 
-interface Life {
+export interface Life {
   readonly notBefore: string | Date;
   readonly notAfter: string | Date;
   readonly validForMs?: number | undefined;
@@ -172,4 +173,14 @@ interface Life {
 export function dueAt({ notBefore, notAfter, validForMs = Number.POSITIVE_INFINITY }: Life): number {
   const [start, end] = [new Date(notBefore).getTime(), new Date(notAfter).getTime()];
   return end - Math.min(end - start, validForMs) / 3;
+}
+
+/** What is wrong with a certificate's time, in words that go on from its name. */
+export function lifeProblem(life: Life, now: Date) {
+  const [start, end] = [new Date(life.notBefore), new Date(life.notAfter)];
+  const span = roughDuration(Math.abs((now < start ? start : end).getTime() - now.getTime()));
+  if (now >= end) return { id: "expired", words: `expired ${span} ago, on ${end.toISOString()}` } as const;
+  if (now < start)
+    return { id: "not-yet-valid", words: `is valid only in ${span}, from ${start.toISOString()}` } as const;
+  return now.getTime() < dueAt(life) ? undefined : ({ id: "expires-soon", words: `expires in ${span}` } as const);
 }

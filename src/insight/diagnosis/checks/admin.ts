@@ -2,7 +2,6 @@
 import { splitHostPort } from "../../../base/address.js";
 import { type Finding, failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
 import { roughDuration } from "../../../base/text.js";
-import { dueAt } from "../../../tunnel/pki/manifest.js";
 import type { CertificateInfo, Overview, PathHealth } from "../../observe/admin/contract.js";
 import { type Check, defineCheck } from "../check.js";
 import type { TcpListener } from "../facts.js";
@@ -114,7 +113,7 @@ export const certificatesInUse = defineCheck({
   needs: ["overview", "now"],
   judge({ overview: { certificates }, now }) {
     if (certificates.length === 0) return skipped("the process uses no certificate");
-    const found = certificates.flatMap((certificate) => judgeUsed(certificate, now.getTime()));
+    const found = certificates.flatMap((certificate) => judgeUsed(certificate, now));
     if (found.length > 0) return found;
     const earliest = certificates.reduce((one, other) => (other.notAfterAt < one.notAfterAt ? other : one));
     const lines = certificates.map(
@@ -125,14 +124,11 @@ export const certificatesInUse = defineCheck({
   },
 });
 
-function judgeUsed({ file, use, kind, subject, notBeforeAt, notAfterAt }: CertificateInfo, now: number): Judgement[] {
+function judgeUsed({ file, use, kind, subject, notBeforeAt, notAfterAt }: CertificateInfo, now: Date): Judgement[] {
   const which = `the ${kind === "own" ? "certificate" : "authority"} for ${use} (${file})`;
-  const [notBefore, notAfter] = [new Date(notBeforeAt).toISOString(), new Date(notAfterAt).toISOString()];
-  const evidence = `${subject}, until ${notAfter}`;
+  const life = { notBefore: new Date(notBeforeAt), notAfter: new Date(notAfterAt) };
   const remedy = "Renew it (drawbridge pki renew --all --dir DIR, or whoever issued it) and put it at the same path.";
-  const found = judgeLife(which, notBeforeAt, notAfterAt, now, remedy, evidence);
-  if (found.length > 0 || now < dueAt({ notBefore, notAfter })) return found;
-  return [warning(`${which} ends in ${roughDuration(notAfterAt - now)}`, remedy, evidence)];
+  return judgeLife(which, life, now, remedy, `${subject}, until ${life.notAfter.toISOString()}`);
 }
 
 /** A listener that the process reports as open may be unreachable, and no client can tell the process. */

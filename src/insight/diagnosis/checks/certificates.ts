@@ -1,9 +1,9 @@
 /** Certificates: the files of this side, and what servers show in their handshakes, judged as their clients do. */
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
-import { failed, type Judgement, ok, skipped } from "../../../base/finding.js";
-import { roughDuration } from "../../../base/text.js";
+import { failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
 import { describeFrontend } from "../../../tunnel/client/frontend.js";
+import { type Life, lifeProblem } from "../../../tunnel/pki/manifest.js";
 import { certificatesIn, chainOf, isFor } from "../../../tunnel/pki/pem.js";
 import { defineCheck } from "../check.js";
 import type { Facts } from "../facts.js";
@@ -25,19 +25,14 @@ export const certificates = defineCheck({
   },
 });
 
-/** What is wrong with the time of a certificate; nothing when it is valid now. */
-export function judgeLife(
-  which: string,
-  notBefore: number,
-  notAfter: number,
-  now: number,
-  remedy: string,
-  evidence: string,
-): Judgement[] {
-  if (now >= notAfter) return [failed(`${which} ended ${roughDuration(now - notAfter)} ago`, remedy, evidence)];
-  if (now >= notBefore) return [];
-  const message = `${which} starts only in ${roughDuration(notBefore - now)}`;
-  return [failed(message, "Set the clocks of both hosts (chronyc makestep).", evidence)];
+/** What is wrong with the time of a certificate; nothing when it is valid now and not due yet. */
+export function judgeLife(which: string, life: Life, now: Date, remedy: string, evidence: string): Judgement[] {
+  const problem = lifeProblem(life, now);
+  if (problem === undefined) return [];
+  const message = `${which} ${problem.words}`;
+  if (problem.id === "expires-soon") return [warning(message, remedy, evidence)];
+  const clocks = "Set the clocks of both hosts (chronyc makestep).";
+  return [failed(message, problem.id === "expired" ? remedy : clocks, evidence)];
 }
 
 /** A kind of TLS port, for messages: whose it is, who dials it, and what to do about each failure. */
@@ -69,8 +64,9 @@ function judgePort(
   const found: Judgement[] = names
     .filter((name) => !isFor(certificate, name))
     .map((name) => failed(`${its} is not for ${name}, ${consequence}`, forAnotherName, evidence));
-  const [from, to] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
-  found.push(...judgeLife(its, from, to, now.getTime(), makeAgain, evidence));
+  // That it ends soon is said of the files.
+  const life = { notBefore: certificate.validFrom, notAfter: certificate.validTo };
+  found.push(...judgeLife(its, life, now, makeAgain, evidence).filter(({ state }) => state === "failed"));
   if (authorities.length > 0 && chainOf(certificate, authorities).state !== "verified")
     found.push(failed(`the authority in ${ca?.file} did not sign ${its}`, sameIssue, evidence));
   return { found, evidence, isTrusted: authorities.length > 0 };

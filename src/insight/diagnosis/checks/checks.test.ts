@@ -323,10 +323,10 @@ describe("check server-reachable", () => {
     const { port, ca } = await serve("127.0.0.1");
     const shifted = (hours: number) => agent(port, ca, { now: () => new Date(Date.now() + hours * 3_600_000) });
     expect(await messagesOf(serverReachable, shifted(48))).toEqual([
-      expect.stringMatching(/^failed: the server's certificate ended/),
+      expect.stringMatching(/^failed: the server's certificate expired/),
     ]);
     expect(await messagesOf(serverReachable, shifted(-48))).toEqual([
-      expect.stringMatching(/^failed: the server's certificate starts only/),
+      expect.stringMatching(/^failed: the server's certificate is valid only/),
     ]);
   });
 

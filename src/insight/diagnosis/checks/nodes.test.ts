@@ -86,7 +86,7 @@ describe("check ignition-certificate", () => {
     expect(await ask(at, { address: "ignition.example" })).toEqual([elsewhere]);
     expect(await ask(at, objects({}))).toEqual(["skipped: no cluster in clusters publishes an Ignition server"]);
     const later = { address: "127.0.0.1", now: () => new Date(Date.now() + 400 * 24 * 3_600_000) };
-    expect(await ask(at, later)).toEqual([expect.stringMatching(/^failed: the Ignition server's certificate ended/)]);
+    expect(await ask(at, later)).toEqual([expect.stringMatching(/^failed: the Ignition server's certificate expired/)]);
   });
 
   test("an Ignition server that does not serve yet fails", async () => {

@@ -182,7 +182,7 @@ describe("server-reachable", () => {
       const bridge = { address: "127.0.0.1", agentPort, pki: { directory, given: true } };
       expect(await ask(serverReachable, bridge)).toMatchObject({
         state: "failed",
-        message: expect.stringContaining(" ended "),
+        message: expect.stringContaining(" expired "),
         remedy: expect.stringContaining("pki renew --all"),
       });
       await close();

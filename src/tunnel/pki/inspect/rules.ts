@@ -1,8 +1,7 @@
 /** What can be wrong with a certificate, each rule with what to do about it. */
 import type { X509Certificate } from "node:crypto";
 import { type Finding, failed, type Judgement, warning } from "../../../base/finding.js";
-import { roughDuration } from "../../../base/text.js";
-import { dueAt } from "../manifest.js";
+import { lifeProblem } from "../manifest.js";
 import { type ChainResult, isFor } from "../pem.js";
 import type { InspectedCertificate, InspectedFile } from "./inspect.js";
 
@@ -34,20 +33,23 @@ type Rule = (
   surroundings: Surroundings,
 ) => readonly [message: string, remedy: string, file?: string | undefined] | false | undefined;
 
+type LifeProblem = NonNullable<ReturnType<typeof lifeProblem>>;
+
+function lifeRule(id: LifeProblem["id"], remedy: (surroundings: Surroundings) => string): Rule {
+  return ({ facts, validForMs }, surroundings) => {
+    const problem = lifeProblem({ ...facts, validForMs }, surroundings.now);
+    return problem?.id === id && [`it ${problem.words}`, remedy(surroundings)];
+  };
+}
+
 /** By the id of the check. */
 const failures: Readonly<Record<string, Rule>> = {
-  expired({ facts: { notAfter } }, { now, makeAgain }) {
-    const sinceEnd = now.getTime() - notAfter.getTime();
-    return sinceEnd >= 0 && [`it expired ${roughDuration(sinceEnd)} ago, on ${notAfter.toISOString()}`, makeAgain];
-  },
-  "not-yet-valid"({ facts: { notBefore, notAfter } }, { now }) {
-    const untilStart = notBefore.getTime() - now.getTime();
-    if (untilStart <= 0 || notAfter <= now) return undefined;
-    return [
-      `it is valid only in ${roughDuration(untilStart)}, from ${notBefore.toISOString()}`,
+  expired: lifeRule("expired", ({ makeAgain }) => makeAgain),
+  "not-yet-valid": lifeRule(
+    "not-yet-valid",
+    ({ now }) =>
       `This host's clock says ${now.toISOString()}; set it (chronyc makestep) or, if it is right, the clock of the host that issued the certificate and issue again.`,
-    ];
-  },
+  ),
   chain({ chain: { state }, facts: { issuer } }, { makeAgain }) {
     if (state === "forged") {
       const message = `the authority here is named ${issuer} but did not sign it: the files come from different issues`;
@@ -92,11 +94,7 @@ const failures: Readonly<Record<string, Rule>> = {
 };
 
 const warnings: Readonly<Record<string, Rule>> = {
-  "expires-soon"({ facts: { notBefore, notAfter }, validForMs }, { now, makeAgain }) {
-    if (notBefore > now || notAfter <= now || dueAt({ notBefore, notAfter, validForMs }) > now.getTime())
-      return undefined;
-    return [`it expires in ${roughDuration(notAfter.getTime() - now.getTime())}`, makeAgain];
-  },
+  "expires-soon": lifeRule("expires-soon", ({ makeAgain }) => makeAgain),
   "outlives-signer"({ chain, facts: { notBefore, notAfter } }, { now, makeAgain }) {
     const signer = chain.state === "verified" ? chain.chain[1] : undefined;
     const end = new Date(signer?.validTo ?? notAfter);
