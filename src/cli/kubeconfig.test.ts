@@ -49,6 +49,8 @@ beforeEach(async () => {
     "name: demo\npublishing: { type: LoadBalancer, address: 192.0.2.1 }\nconnectionChecker: false\n",
   );
 
+  // Empty: a mistake in it could end the command before its first request.
+  mkdirSync(join(folder, "inventory"));
   mkdirSync(join(folder, "drawbridge"), { mode: 0o700 });
   const record = {
     version: 1,
@@ -78,10 +80,10 @@ interface Row {
 const BRIDGE = "--address=192.0.2.1 --config-directory=FOLDER/drawbridge-etc --runtime-directory=FOLDER/drawbridge-run";
 
 const commands: readonly Row[] = [
-  { line: "csr approve csr-1 --inventory=FOLDER" },
-  { line: "csr approver --inventory=FOLDER --dry-run" },
-  { line: "csr explain csr-1 --inventory=FOLDER" },
-  { line: "csr list --inventory=FOLDER" },
+  { line: "csr approve csr-1 --inventory=FOLDER/inventory" },
+  { line: "csr approver --inventory=FOLDER/inventory --dry-run" },
+  { line: "csr explain csr-1 --inventory=FOLDER/inventory" },
+  { line: "csr list --inventory=FOLDER/inventory" },
   { line: "ignition preview current --pool=workers" },
   { line: "nodepool apply -f FOLDER/pool.yaml" },
   { line: "nodepool controller" },
