@@ -21,7 +21,7 @@ export class RefusalLog extends Recent<Refusal> {
   add(refused: Omit<Refusal, "at" | "id"> & { readonly id?: string }, explanation?: object): string {
     const { id = `n${this.count + 1}`, target, why, ...more } = refused;
     const refusal = { id, at: Date.now(), target: shown(target), why: shown(why), ...more };
-    this.keep(refusal);
+    this.keep({ id, describe: () => refusal });
     const json = explanation === undefined ? "" : plainJson(explanation);
     // Half an explanation would be no JSON; the sentence has to do.
     if (json !== "" && json.length <= MAX_EXPLANATION_CHARS) this.#explanations.set(refusal, json);

@@ -123,6 +123,17 @@ describe("a gRPC dial", () => {
     expect(types()).toEqual(["DIAL_REQ"]);
   });
 
+  test("ignores bytes that come before the answer", async () => {
+    const frontend = await startFrontend((stream, packet) => {
+      stream.data(0, Buffer.from("of nobody"));
+      accepting(stream, packet);
+      stream.data(ID, Buffer.from("first words"));
+      stream.control({ type: "CLOSE_RSP", connectId: ID, error: "" });
+    });
+    const { bytes } = await readToEnd(await dialThrough(frontend, "a:1"));
+    expect(bytes.toString()).toBe("first words");
+  });
+
   test("sends everything before CLOSE_REQ and waits for its answer", async () => {
     const frontend = await startFrontend(answering);
     const socket = await dialThrough(frontend, "a:1");

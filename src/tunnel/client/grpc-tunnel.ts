@@ -116,7 +116,8 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
   // ---- StreamOwner: what comes from the server ---------------------------------------------------------------------
 
   onData(connectId: ConnectId, chunk: Buffer): void {
-    if (connectId !== this.#connectId || this.#state === "over" || this.destroyed) return;
+    // Before the dial is answered the connection has no number, and nothing belongs to it.
+    if (this.#state === "dialing" || this.#state === "over" || connectId !== this.#connectId || this.destroyed) return;
     this.bytesRead += chunk.length;
     this.#idle?.refresh();
     if (!this.push(chunk)) this.#stream.pause();

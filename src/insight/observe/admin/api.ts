@@ -116,6 +116,7 @@ export class AdminApi {
       const headers = { "Retry-After": "30" };
       throw new ApiFailure(503, "too-many", "there are as many readers of events as there may be", { headers });
     }
+    if (response.destroyed) return;
     this.#readers.add(response);
     // A stream may last for days: what would not open it any more ends it.
     const check = setInterval(() => {

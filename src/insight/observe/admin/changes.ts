@@ -34,8 +34,10 @@ export class Differ {
 
   /** What a new reader gets first, so that it continues from the same state as the others. */
   get snapshot(): SnapshotEvent {
-    const model = this.#model;
-    return { ...this.#overview, process: model.process(), ended: model.ended.since(0, MAX_ENDED) };
+    const { ended } = this.#model;
+    // Those that ended since the last comparison come with the next one.
+    const known = ended.since(0, MAX_ENDED).slice(ended.count - this.#ended);
+    return { ...this.#overview, process: this.#model.process(), ended: known };
   }
 
   /** The tunnels that the others know at this moment, which a new reader gets next; changes may come in between. */

@@ -46,6 +46,8 @@ export class Readers {
 
   /** Takes the response over. */
   add(response: ServerResponse): void {
+    // It left while it was being admitted: nothing would ever take it out again.
+    if (response.destroyed) return;
     const isFirst = this.#differ === undefined;
     this.#differ ??= new Differ(this.#model);
     const reader = new Reader(response, this.#differ, this.#options);

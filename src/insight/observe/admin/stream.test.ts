@@ -1,7 +1,7 @@
 /** The event stream, over real HTTP, with a role that the test plays. */
 import { once } from "node:events";
-import { createServer, type IncomingMessage, request, type Server } from "node:http";
-import { type AddressInfo, connect, type Socket } from "node:net";
+import { createServer, IncomingMessage, request, type Server, ServerResponse } from "node:http";
+import { type AddressInfo, connect, Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { listening } from "../../../tunnel/events/channels.js";
 import type { ChangeEvent, SnapshotEvent, TunnelRow } from "./contract.js";
@@ -218,6 +218,14 @@ describe("a tunnel that moves nothing", () => {
 });
 
 describe("the event stream without readers", () => {
+  test("takes nobody who left while being admitted", async () => {
+    await serve();
+    const response = new ServerResponse(new IncomingMessage(new Socket()));
+    response.destroy();
+    readers.add(response);
+    expect(readers.size).toBe(0);
+  });
+
   test("never lists the tunnels", async () => {
     role.open(1);
     await serve();

@@ -25,6 +25,23 @@ test("an ended tunnel shows its whole life", () => {
   });
 });
 
+test("an ended tunnel is described as it was at its end, and only when somebody asks", () => {
+  const live = tunnel(1);
+  let asked = 0;
+  const info = {
+    ...live.info,
+    get address() {
+      asked++;
+      return "10.0.0.1:1";
+    },
+  };
+  const ended = endedTunnels();
+  ended.keep(rows.ended(info, undefined, { at: 9, reason: "closed" }, live));
+  live.bytesToFar = 0;
+  expect(asked).toBe(0);
+  expect(ended.find(1)).toMatchObject({ target: "10.0.0.1:1", bytesToTarget: 10 });
+});
+
 test("the last five hundred ended tunnels are kept, and rows that were handed out stay as they were", () => {
   const ended = endedTunnels();
   ended.keep(endOf(1, undefined, { at: 9, reason: "the first" }));

@@ -3,7 +3,7 @@
 import { shown } from "../../../base/redact/redact.js";
 import type { DialFacts, Tunnel } from "../../../tunnel/connection/tunnel.js";
 import type { ConnectId } from "../../../tunnel/wire/packet.js";
-import { Recent } from "../recent.js";
+import { type Kept, Recent } from "../recent.js";
 import type { TunnelFrontend, TunnelMarks, TunnelRow } from "./contract.js";
 import type { LiveTunnel } from "./observed-role.js";
 
@@ -51,17 +51,10 @@ export class TunnelRows {
   }
 
   /** A dial that failed or, with its tunnel, one that was open. */
-  ended(dial: ShownDial, peer: LinkPeer | undefined, end: TunnelEnd, tunnel?: TunnelFacts): TunnelRow {
-    const row = this.live(dial, peer, tunnel).describe();
-    return {
-      ...row,
-      state: tunnel === undefined ? "failed" : "closed",
-      queuedBytes: 0,
-      marks: { ...row.marks, ended: sinceAsked(end.at, dial.askedAt) },
-      endReason: shown(end.reason),
-      ...(end.error === undefined ? {} : { lastError: shown(end.error) }),
-      ...(end.refusalId === undefined ? {} : { refusalId: end.refusalId }),
-    };
+  ended(dial: ShownDial, peer: LinkPeer | undefined, end: TunnelEnd, tunnel?: TunnelFacts): Kept<TunnelRow> {
+    const last = this.live(dial, peer, tunnel && lastFacts(tunnel));
+    const state = tunnel === undefined ? "failed" : "closed";
+    return { id: dial.id, describe: () => withEnd(last.describe(), state, end, dial.askedAt) };
   }
 }
 
@@ -155,6 +148,39 @@ class CurrentTunnel implements LiveTunnel {
     mark("targetEnded", near ? tunnel.nearEndedAt : tunnel.farEndedAt);
     return row;
   }
+}
+
+/** Without the tunnel itself, which holds sockets and buffers. */
+function lastFacts(tunnel: TunnelFacts): TunnelFacts {
+  return {
+    info: tunnel.info,
+    connectId: tunnel.connectId,
+    bytesToFar: tunnel.bytesToFar,
+    bytesToNear: tunnel.bytesToNear,
+    firstToFarAt: tunnel.firstToFarAt,
+    firstToNearAt: tunnel.firstToNearAt,
+    nearEndedAt: tunnel.nearEndedAt,
+    farEndedAt: tunnel.farEndedAt,
+    sendWindow: tunnel.sendWindow,
+    receiveWindow: tunnel.receiveWindow,
+    paused: tunnel.paused,
+    port: NO_PORT,
+    close: doNothing,
+  };
+}
+
+const NO_PORT = { queuedBytes: 0 };
+const doNothing = (): void => {};
+
+function withEnd(row: TunnelRow, state: "closed" | "failed", end: TunnelEnd, askedAt: number): TunnelRow {
+  return {
+    ...row,
+    state,
+    marks: { ...row.marks, ended: sinceAsked(end.at, askedAt) },
+    endReason: shown(end.reason),
+    ...(end.error === undefined ? {} : { lastError: shown(end.error) }),
+    ...(end.refusalId === undefined ? {} : { refusalId: end.refusalId }),
+  };
 }
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };

@@ -1,5 +1,4 @@
 /** Certificate requests of kubelets and what became of them, as the page shows it: from the API, and from a decision log. */
-import { existsSync } from "node:fs";
 import { wrapErrors } from "../../../base/errors/error.js";
 import { tailOf } from "../../../base/tail.js";
 import {
@@ -133,8 +132,12 @@ const MAX_ENTRIES = 500;
 /** Oldest first. A log that is not there yet is an empty one; lines that are no decisions are passed over. */
 export async function endOfDecisionLog(path: string): Promise<DecisionEntry[]> {
   const text = await wrapErrors("DB_CSR_LOG", `the decision log ${path} cannot be read`, async () => {
-    if (!existsSync(path)) return "";
-    return (await tailOf(path, TAIL_BYTES)).content.toString();
+    try {
+      return (await tailOf(path, TAIL_BYTES)).content.toString();
+    } catch (reason) {
+      if ((reason as NodeJS.ErrnoException).code !== "ENOENT") throw reason;
+      return "";
+    }
   });
   return text.split("\n").flatMap(entryIn).slice(-MAX_ENTRIES);
 }

@@ -151,6 +151,7 @@ describe("decisions", () => {
     const newest = JSON.stringify(entry("new", "deny"));
     writeFileSync(file, `${long}\nnonsense\n{"request": 5}\n${newest}\n{"at": "cut off in the midd`);
     expect((await endOfDecisionLog(file)).map(({ request }) => request)).toEqual(["new"]);
+    await expect(endOfDecisionLog(join(file, "below"))).rejects.toMatchObject({ code: "DB_CSR_LOG" });
     await expect(endOfDecisionLog(folder)).rejects.toMatchObject({ code: "DB_CSR_LOG" });
   });
 });

@@ -131,5 +131,7 @@ describe("what a rule may claim exclusively", () => {
 
   test("anything but yes and no is a mistake", () => {
     expect(() => rulesWith("yes")).toThrow(/rule 1: `exclusive` must be true or false/);
+    // YAML reads `exclusive:` without a value as null.
+    expect(() => rulesWith(null)).toThrow(/rule 1: `exclusive` must be true or false/);
   });
 });

@@ -151,7 +151,8 @@ function parseRule(rule: unknown, bad: (what: string) => never): Rule {
   const wrong = mayClaim.find((claim) => typeof claim !== "string" || !isClaim(claim));
   if (wrong !== undefined) return bad(` allows ${JSON.stringify(wrong)}, which is no identifier`);
   const isSet = (name: "exclusive" | "countAsOne"): boolean => {
-    const value = at(rule, name) ?? false;
+    const value = at(rule, name);
+    if (value === undefined) return false;
     return typeof value === "boolean" ? value : bad(`: \`${name}\` must be true or false`);
   };
   return { match, mayClaim, exclusive: isSet("exclusive"), countAsOne: isSet("countAsOne") };

@@ -286,6 +286,7 @@ export class TunnelRouter {
         const at = { host, port: target.port };
         if (host !== target.host) await this.#guard.check(at, stop);
         return await connect(at, stop).catch((reason: unknown) => {
+          stop.throwIfAborted();
           throw directError(target, reason);
         });
       });

@@ -38,7 +38,7 @@ export class PlayedRole implements ObservedRole {
 
   /** Remembers a tunnel that has ended. */
   end(tunnel: TunnelRow): void {
-    this.ended.keep(tunnel);
+    this.ended.keep({ id: tunnel.id, describe: () => tunnel });
   }
 
   addAgent(key: number, id = `agent-${key}`): void {
