@@ -10,6 +10,7 @@ test.each([
   "x in (foo,,baz),y,z notin ()",
   "!old",
   "example.com/tier in (a, b) , weight>3",
+  "tier  notin\t(a)",
   "a=",
   "a=,b",
   "in in (in, notin)",

@@ -5,7 +5,7 @@ import { quote } from "./go-values.js";
 const NAME = "[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?";
 const KEY = `(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?${NAME}`;
 const VALUE = `(?:${NAME})?`;
-const CONDITION = `(?:==?|!=)${VALUE}|[<>][+-]?\\d{1,18}| (?:not)?in\\(${VALUE}(?:,${VALUE})*\\)`;
+const CONDITION = `(?:==?|!=)${VALUE}|[<>][+-]?\\d{1,18}|[ \\t\\r\\n]+(?:not)?in\\(${VALUE}(?:,${VALUE})*\\)`;
 const REQUIREMENT = `(?:!${KEY}|${KEY}(?:${CONDITION})?)`;
 const SELECTOR = new RegExp(`^(?:${REQUIREMENT}(?:,${REQUIREMENT})*)?$`);
 

@@ -43,5 +43,13 @@ not touched: drawbridge workers scale drains and deletes them, too. Certificates
 });
 
 async function revokeOf(api: KubeApi, holders: readonly Worker[]): Promise<void> {
-  for (const worker of holders) await revokeTokens(api, poolOfWorker(worker), [worker.name]);
+  // One write for each pool: an interruption leaves all of its tokens or none.
+  for (const pool of new Set(holders.map((worker) => worker.pool))) {
+    const own = holders.filter((worker) => worker.pool === pool);
+    await revokeTokens(
+      api,
+      poolOfWorker(own[0]!),
+      own.map(({ name }) => name),
+    );
+  }
 }

@@ -117,7 +117,10 @@ async function bootstrapKey(dir: string): Promise<string> {
     throw unreadable(messageOf(reason));
   });
   if (size > LARGEST) throw unreadable("it is too large");
-  const state = await json(file);
+  const text = await readFile(file, "utf8").catch((reason: unknown) => {
+    throw unreadable(messageOf(reason));
+  });
+  const state = jsonOf(text);
   // Without the parser's message, which may quote the file: it holds keys.
   if (!isRecord(state)) throw unreadable("it is not JSON");
   const key = Buffer.from(textIn(state, KEY_PAIR, "Priv") ?? "", "base64").toString("utf8");

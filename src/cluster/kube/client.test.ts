@@ -99,6 +99,13 @@ describe("createKubeApi", () => {
     expect(error.message).not.toMatch(/secret|t0/);
   });
 
+  test("names the server whose address is not a URL", async () => {
+    const api = createKubeApi({ server: "api.test:6443", credentials: async () => ({ headers: {}, tls: {} }) });
+    open.push(api);
+    const message = expect.stringContaining("api.test:6443 did not answer GET /x: Protocol");
+    await expect(api.get("/x")).rejects.toMatchObject({ code: "DB_API_REQUEST", status: 0, message });
+  });
+
   test.each(["before the head", "in the body"])("gives up at the deadline when nothing comes %s", async (when) => {
     let arrived = false;
     const { api, clock } = await connect((_, response) => {

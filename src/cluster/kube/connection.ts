@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
+import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { at } from "../../base/at.js";
 import type { Clock } from "../../base/clock.js";
@@ -50,15 +50,17 @@ export function kubeConnection(endpoint: KubeEndpoint, clock: Clock) {
       headers: { accept, "user-agent": "drawbridge", ...content, ...headers },
     };
     for (;;) {
-      const request = (isSecure() ? httpsRequest : httpRequest)(endpoint.server + call.path, options);
-      // A connection may also break after the head of the answer; its reader learns of that.
-      request.on("error", () => {}).end(body);
+      let request: ClientRequest | undefined;
       try {
+        // Throws for a URL or a header that cannot be.
+        request = (isSecure() ? httpsRequest : httpRequest)(endpoint.server + call.path, options);
+        // A connection may also break after the head of the answer; its reader learns of that.
+        request.on("error", () => {}).end(body);
         const [response] = (await once(request, "response")) as [IncomingMessage];
         return response;
       } catch (reason) {
         // The server may have closed a kept-alive connection while the request was written.
-        const isStale = request.reusedSocket && /^(ECONNRESET|EPIPE)$/.test(String(at(reason, "code")));
+        const isStale = request?.reusedSocket === true && /^(ECONNRESET|EPIPE)$/.test(String(at(reason, "code")));
         if (isStale && repeatable(call)) continue;
         const why = messageOf(signal.aborted ? signal.reason : reason);
         throw unreachableError(describe(call), endpoint.server, why, reason);

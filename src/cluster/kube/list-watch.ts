@@ -23,7 +23,8 @@ export async function observed<T>(
     report(200, "");
     return result;
   } catch (reason) {
-    if (!signal.aborted && reason instanceof KubeApiError) report(reason.status, reason.reason);
+    const { status, reason: why } = reason instanceof KubeApiError ? reason : { status: 0, reason: "" };
+    if (!signal.aborted) report(status, why);
     throw reason;
   }
 }

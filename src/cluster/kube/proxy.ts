@@ -53,7 +53,7 @@ const PASSWORD = 2;
 
 async function throughSocks5(proxy: URL, { host, port }: Target): Promise<Socket> {
   const socket = net.connect({ host: proxy.hostname.replace(/^\[|\]$/g, ""), port: Number(proxy.port || 1080) });
-  const next = byteReader(socket);
+  const { next, release } = byteReader(socket);
   try {
     const method = proxy.username === "" ? NO_AUTHENTICATION : PASSWORD;
     socket.write(Buffer.of(5, 1, method));
@@ -70,6 +70,7 @@ async function throughSocks5(proxy: URL, { host, port }: Target): Promise<Socket
     if (reply !== 0) throw new Error(`it refused the connection with SOCKS5 code ${reply}`);
     const addressBytes = type === 1 ? 4 : type === 4 ? 16 : (await next(1))[0]!;
     await next(addressBytes + 2);
+    release();
     return socket;
   } catch (reason) {
     socket.destroy();
@@ -83,18 +84,29 @@ function counted(text: string): Buffer {
 }
 
 /** Reads an exact number of bytes at a time from a socket, within one deadline, and leaves the rest to its next owner. */
-function byteReader(socket: Socket): (count: number) => Promise<Buffer> {
+function byteReader(socket: Socket) {
   const late = AbortSignal.timeout(CONNECT_MS);
-  const ended = once(socket, "end").then(() => Promise.reject(new Error("it hung up")));
-  // Rejections are reported by the next read; a socket that was handed over has other listeners.
-  ended.catch(() => {});
-  return async (count) => {
-    for (;;) {
-      const bytes = socket.read(count) as Buffer | null;
-      if (bytes?.length === count) return bytes;
-      await Promise.race([once(socket, "readable", { signal: late }), ended]).catch((reason: unknown) => {
-        throw late.aborted ? new Error("it did not answer in time") : reason;
-      });
-    }
+  const failed = once(socket, "end", { signal: late }).then(
+    () => Promise.reject(new Error("it hung up")),
+    (reason: unknown) => Promise.reject(late.aborted ? new Error("it did not answer in time") : reason),
+  );
+  // The next read reports it; a socket that was handed over has other listeners.
+  failed.catch(() => {});
+  // One listener for all reads: a stream announces the bytes that are left to every new one, without ever waiting.
+  let wake = (): void => {};
+  const onReadable = (): void => wake();
+  socket.on("readable", onReadable);
+  return {
+    async next(count: number): Promise<Buffer> {
+      for (;;) {
+        const readable = new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+        const bytes = socket.read(count) as Buffer | null;
+        if (bytes?.length === count) return bytes;
+        await Promise.race([readable, failed]);
+      }
+    },
+    release: () => socket.off("readable", onReadable),
   };
 }

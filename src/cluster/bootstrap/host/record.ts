@@ -119,18 +119,25 @@ export async function readBridgeRecord(files: HostFiles, directory: string): Pro
   try {
     const record = JSON.parse(text) as Partial<BridgeRecord> | null;
     if (record?.version !== 1) throw new Error(`its version is ${JSON.stringify(record?.version)}, not 1`);
-    const { options, setting, opened, kubeconfig, address } = record;
+    const { options, setting, opened, kubeconfig } = record;
     if (!options || !setting || typeof kubeconfig !== "string" || !Array.isArray(opened))
       throw new Error("parts of it are missing");
+    const address = record.address ?? (await formerAddress(files, bridgeModel(options)));
     if (address !== undefined && ![address.target, ...(address.sans ?? [""])].every((each) => familyOf(each)))
-      throw new Error("its address is none");
+      throw new Error("its address is not an IP address");
     // What it names gets removed, so it has to describe a bridge that could be made.
     requireOwnThings(record as BridgeRecord, bridgeModel(options), directory);
-    return record as BridgeRecord;
+    return { ...(record as BridgeRecord), ...(address && { address }) };
   } catch (reason) {
     if (isUntrusted(reason)) throw reason;
     throw recordError(`${path} cannot be used: ${messageOf(reason).replace(/\.$/, "")}.`, reason);
   }
+}
+
+/** Earlier versions kept it beside the configuration. */
+async function formerAddress(files: HostFiles, { paths }: BridgeModel): Promise<BridgeRecord["address"]> {
+  const text = await files.readTrusted(`${posix.dirname(paths.egressConfig.host)}/bridge-address.json`);
+  return text === undefined ? undefined : (JSON.parse(text) as BridgeRecord["address"]);
 }
 
 async function asRecordError<T>(act: () => Promise<T>): Promise<T> {

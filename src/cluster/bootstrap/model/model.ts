@@ -174,7 +174,7 @@ function imagesFor(options: BridgeOptions, kind: ImageKind) {
   for (const spec of [server, agent]) {
     // Anything else could be interpreted by the sed, YAML or bash of an OpenShift host's scripts.
     if (spec !== undefined && !/^[A-Za-z0-9][\w.:/@-]*$/.test(spec))
-      throw unusable(`"${spec}" is not an image's pull spec`);
+      throw unusable(`"${spec}" is not an image's pull spec (--image, --server-image, --agent-image)`);
   }
   if (kind === "payload" && options.for !== "openshift" && (server === undefined || agent === undefined))
     throw unusable("only OpenShift hosts can look up the payload's image; elsewhere give it with --image");

@@ -60,6 +60,11 @@ describe("teardown on a host that kubeadm made", () => {
     bridge.host.put("/var/lib/drawbridge-bootstrap/bridge.json", formerRecord, 0o600);
     const address = { target: "192.0.2.10", sans: ["192.0.2.10"], source: "route" };
     bridge.host.put("/etc/kubernetes/drawbridge-bootstrap/bridge-address.json", JSON.stringify(address), 0o600);
+    const { lines } = await bridge.status();
+    expect(lines.filter(({ name }) => name === "address" || name === "certificates")).toMatchObject([
+      { ok: true },
+      { ok: true },
+    ]);
     expect(await bridge.teardown()).toMatchObject({ exitCode: 0, clean: true, warnings: [] });
     expect(bridge.host.tree()).toEqual(before);
     expect(bridge.cluster.labelled).toEqual([]);

@@ -40,7 +40,8 @@ export class TokenStore {
     // A Secret without its token must not let everyone in who sends none.
     if (token === "") return;
     const key = digestOf(token);
-    this.#entries.set(key, { grant, until: this.#entries.get(key)?.until ?? this.#now() + lifeMs });
+    const [now, known = 0] = [this.#now(), this.#entries.get(key)?.until];
+    this.#entries.set(key, { grant, until: known > now ? known : now + lifeMs });
   }
 
   find(token: string): Grant | undefined {

@@ -1,4 +1,4 @@
-/** A SOCKS5 proxy on loopback that resolves some names. */
+/** A SOCKS5 proxy on loopback that resolves some names, and whose answers come byte by byte. */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
 export interface Socks5Proxy {
@@ -28,6 +28,15 @@ export async function startSocks5Proxy(options: {
   };
 }
 
+/** With a turn of the event loop, and a moment, between two bytes. */
+async function writeBytes(socket: Socket, ...bytes: readonly number[]): Promise<void> {
+  socket.setNoDelay(true);
+  for (const byte of bytes) {
+    socket.write(Buffer.of(byte));
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}
+
 async function serve(socket: Socket, login: string | undefined, routes: Readonly<Record<string, string>>) {
   const next = reader(socket);
   const [, methods = 0] = await next(2);
@@ -36,13 +45,13 @@ async function serve(socket: Socket, login: string | undefined, routes: Readonly
     socket.end(Buffer.of(5, 255));
     return;
   }
-  socket.write(Buffer.of(5, method));
+  await writeBytes(socket, 5, method);
   if (login !== undefined) {
     const [, nameBytes = 0] = await next(2);
     const name = await next(nameBytes);
     const [passwordBytes = 0] = await next(1);
     const given = `${name}:${await next(passwordBytes)}`;
-    socket.write(Buffer.of(1, given === login ? 0 : 1));
+    await writeBytes(socket, 1, given === login ? 0 : 1);
     if (given !== login) return;
   }
   const [, , , , length = 0] = await next(5);
@@ -53,8 +62,8 @@ async function serve(socket: Socket, login: string | undefined, routes: Readonly
     return;
   }
   const [host, port] = target.split(":");
-  const far = connect(Number(port), host, () => {
-    socket.write(Buffer.of(5, 0, 0, 1, 0, 0, 0, 0, 0, 0));
+  const far = connect(Number(port), host, async () => {
+    await writeBytes(socket, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0);
     far.pipe(socket).pipe(far);
   });
   far.on("error", () => socket.destroy());

@@ -54,6 +54,6 @@ describe("a kubelet", () => {
       );
     expect(() => kubeletConfig({ ...kubelet, clusterDns: [`10.96.0.10${sign}`] }, "")).toThrow("kubelet.clusterDns");
     const download = { path: `/usr/local/bin/kubelet${sign}`, source: "https://x.example/k", hash: "sha256-0" };
-    expect(() => kubeletConfig({ ...kubelet, downloads: [download] }, "")).toThrow("a download.path");
+    expect(() => kubeletConfig({ ...kubelet, downloads: [download] }, "")).toThrow("kubelet.downloads.path must be ");
   });
 });

@@ -230,7 +230,7 @@ export const kubeletForms = {
   binary: { is: isPlainPath, must: plainPath, usual: "/usr/local/bin/kubelet" },
   downloads: {
     is: (all: readonly Download[]) =>
-      Array.isArray(all) && all.every((one) => readForms(one, "a download", downloadForms)),
+      Array.isArray(all) && all.every((one) => readForms(one, "kubelet.downloads", downloadForms)),
     must: "must be a list",
     usual: [],
   },

@@ -207,6 +207,41 @@ describe("the token controller", () => {
     expect(one.knows("token-0")).toEqual([false]);
   });
 
+  test("a Secret that is deleted while its payload is made again takes its tokens along", async () => {
+    const text = '{"ignition":{"version":"3.2.0"}}';
+    const waiting: ((made: { text: string; named: typeof named }) => void)[] = [];
+    const one = replica("a", { source: () => new Promise((resolve) => waiting.push(resolve)) });
+    await see(one);
+    await eventually(() => expect(waiting.length).toBe(1));
+    waiting.shift()!({ text, named });
+    await eventually(() => expect(one.knows("token-0")).toEqual([true]));
+    await eventually(() => expect(clock.waiting.length).toBe(1));
+    clock.advance(60_000);
+    await eventually(() => expect(waiting.length).toBe(1));
+    await api.delete(path);
+    await see(one);
+    expect(one.knows("token-0")).toEqual([false]);
+    waiting.shift()!({ text, named });
+    await one.controller.stop();
+    expect(one.knows("token-0")).toEqual([false]);
+  });
+
+  test("a token that another replica rotated is good at once, also while the payload cannot be made again", async () => {
+    const one = replica("a");
+    await see(one);
+    await eventually(() => expect(one.knows("token-0")).toEqual([true]));
+    one.text = undefined;
+    await eventually(() => expect(clock.waiting.length).toBe(1));
+    clock.advance(60_000);
+    const secret = await stored();
+    await api.update(path, {
+      ...secret,
+      data: { ...secret.data, old_token: encoded("token-0"), token: encoded("b-1") },
+    });
+    await see(one);
+    await eventually(() => expect(one.knows("token-0", "b-1")).toEqual([true, true]));
+  });
+
   test("a Secret whose token was taken out gets a new one", async () => {
     const secret = await stored();
     const { token: _, ...data } = secret.data ?? {};

@@ -133,19 +133,23 @@ export class TokenController {
     const secret = this.#secrets.get(name);
     if (secret === undefined) return Number.POSITIVE_INFINITY;
     const clock = this.#clock;
-    const { newToken = randomUUID, tokens } = this.#options;
+    const { newToken = randomUUID } = this.#options;
     const first = tokenStep(secret, clock.date(), randomUUID);
     if (first.action === "delete") return this.#end(name, first.resourceVersion);
     const before = this.#made.get(name);
+    // If another replica rotated the token, the new one is good at once, whether or not the payload can be made again.
+    const isKnown = before !== undefined && this.#isAdmitted(name, secret);
+    if (isKnown) this.#admit(name, secret, before);
     const current = await this.#payload(name, secret);
-    const { oldToken, pool, token } = readTokenSecret(secret);
-    const grant: Grant = { payload: () => current.payload, secret: name, pool: pool === undefined ? "" : pathOf(pool) };
-    // A token that ran out while no payload could be made is good again when one is made.
+    const present = this.#secrets.get(name);
+    if (present === undefined) {
+      // It was deleted meanwhile, and its tokens with it.
+      this.#revoke(name);
+      return Number.POSITIVE_INFINITY;
+    }
+    // Tokens that ran out while no payload could be made are good again when one is made.
     const isFresh = clock.date() - current.at < FRESH_FOR_MS;
-    const valid = [token, oldToken].flatMap((each) => (each && (isFresh || tokens.find(each)) ? [each] : []));
-    for (const each of valid) tokens.admit(each, grant);
-    // What is neither of the two was rotated away, perhaps by another replica.
-    tokens.revokeOthers(isOf(name), valid);
+    const grant = this.#admit(name, isFresh || isKnown ? present : {}, current);
     if (current.payload !== before?.payload || needsOutcome(secret)) {
       await this.#write(withPayload(secret, current.made.text));
     }
@@ -154,6 +158,22 @@ export class TokenController {
     if (step.action === "delete") return clock.date();
     const next = step.action === "keep" ? step.lookAgainAt : await this.#rotate(name, step, grant);
     return Math.min(next, clock.date() + FRESH_FOR_MS);
+  }
+
+  #isAdmitted(name: string, secret: Secret): boolean {
+    const grants = tokensOf(secret).flatMap((token) => this.#options.tokens.find(token) ?? []);
+    return grants.some(isOf(name));
+  }
+
+  /** The tokens of the Secret, and no others, get the payload. */
+  #admit(name: string, secret: Secret, { payload }: MadePayload): Grant {
+    const { tokens } = this.#options;
+    const { pool } = readTokenSecret(this.#secrets.get(name) ?? secret);
+    const grant: Grant = { payload: () => payload, secret: name, pool: pool === undefined ? "" : pathOf(pool) };
+    for (const token of tokensOf(secret)) tokens.admit(token, grant);
+    // What is neither of the two was rotated away, perhaps by another replica.
+    tokens.revokeOthers(isOf(name), tokensOf(secret));
+    return grant;
   }
 
   /** The Secret's payload, made again when it is no longer fresh; while that fails, the last one. */
@@ -228,6 +248,11 @@ const isOf =
   (name: string) =>
   ({ secret, worker }: Grant): boolean =>
     secret === name && worker === undefined;
+
+function tokensOf(secret: Secret): string[] {
+  const { token = "", oldToken = "" } = readTokenSecret(secret);
+  return [token, oldToken].filter((each) => each !== "");
+}
 
 type Data = Readonly<Record<string, string>>;
 
