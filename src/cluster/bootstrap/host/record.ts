@@ -4,7 +4,7 @@
  */
 
 import { posix } from "node:path";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { DrawbridgeError, messageOf, reasonOf } from "../../../base/errors/error.js";
 import type { AddressChoice } from "../address/choose.js";
 import { familyOf } from "../address/ip.js";
 import { type BridgeThing, createdObjects } from "../model/created.js";
@@ -130,7 +130,7 @@ export async function readBridgeRecord(files: HostFiles, directory: string): Pro
     return { ...(record as BridgeRecord), ...(address && { address }) };
   } catch (reason) {
     if (isUntrusted(reason)) throw reason;
-    throw recordError(`${path} cannot be used: ${messageOf(reason).replace(/\.$/, "")}.`, reason);
+    throw recordError(`${path} cannot be used: ${reasonOf(reason)}.`, reason);
   }
 }
 

@@ -1,5 +1,5 @@
 /** The present state of a bridge. Changes nothing. */
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { DrawbridgeError, reasonOf } from "../../../base/errors/error.js";
 import { runningApiServers } from "./api-server.js";
 import { octal } from "./files.js";
 import type { Host } from "./host.js";
@@ -66,7 +66,7 @@ export async function bridgeStatus(host: Host, options: StatusOptions, openApi: 
 
 const wrongBecause = (reason: unknown): StepState => ({
   state: "wrong",
-  detail: messageOf(reason).replace(/\.$/, ""),
+  detail: reasonOf(reason),
 });
 
 /** Where kube-apiserver and agents come in. */

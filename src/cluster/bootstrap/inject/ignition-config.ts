@@ -202,7 +202,7 @@ export function broughtBack(config: IgnitionConfig, { node, pathNode }: Ignition
   return config.text.slice(node.start, at) + config.text.slice(at + ASIDE.length, node.end);
 }
 
-export function fileEntry({ path, mode, text }: PayloadFile): string {
+export function fileText({ path, mode, text }: PayloadFile): string {
   const source = dataUrlOf(text);
   return JSON.stringify({ path, overwrite: true, user: { name: "root" }, mode, contents: { source } });
 }

@@ -14,7 +14,7 @@ import {
   broughtBack,
   carriedContent,
   dropEntries,
-  fileEntry,
+  fileText,
   type IgnitionConfig,
   type IgnitionFile,
   isPlainlySpelt,
@@ -95,9 +95,9 @@ function fileEdits(config: IgnitionConfig, files: readonly PayloadFile[]): TextE
   const edits: TextEdit[] = [];
   for (const file of files) {
     const there = config.files.get(file.path);
-    if (there === undefined) added.push(fileEntry(file));
+    if (there === undefined) added.push(fileText(file));
     else {
-      edits.push(replaceEntry(there, fileEntry(file)));
+      edits.push(replaceEntry(there, fileText(file)));
       asides.push(asideEntry(config, there));
     }
   }

@@ -1,6 +1,6 @@
 /** The host's side of a teardown: this host's own, or that of one which is reached over SSH. */
 
-import { messageOf } from "../../../base/errors/error.js";
+import { messageOf, reasonOf } from "../../../base/errors/error.js";
 import { waitFor } from "../host/host.js";
 import { serverProcesses } from "../host/steps/server.js";
 import { callingScript } from "../ssh/host-script.js";
@@ -31,7 +31,7 @@ export function thisHostSide(site: TeardownSite): HostSide {
   };
 }
 
-const leftBecause = (reason: unknown): Removal => ({ state: "left", detail: messageOf(reason).replace(/\.$/, "") });
+const leftBecause = (reason: unknown): Removal => ({ state: "left", detail: reasonOf(reason) });
 
 const GRACE_MS = 10_000;
 

@@ -1,5 +1,5 @@
 /** Takes the bridge's objects out of the cluster. It never waits for a finalizer. */
-import { messageOf } from "../../../base/errors/error.js";
+import { messageOf, reasonOf } from "../../../base/errors/error.js";
 import { isTransient } from "../../kube/errors.js";
 import { deleteIfPresent, find } from "../../kube/objects.js";
 import { apiVersionOf, collectionPath, type Kind, namedPath } from "../../kube/paths.js";
@@ -35,7 +35,7 @@ export async function removeObjects(
       if (apiAnswered) removal = await retried(host, limit, () => attempt(kube, object, limit));
     } catch (reason) {
       if (isTransient(reason)) apiAnswered = false;
-      else removal = { state: "left", detail: messageOf(reason).replace(/\.$/, "") };
+      else removal = { state: "left", detail: reasonOf(reason) };
     }
     removed.push([object, removal]);
   }

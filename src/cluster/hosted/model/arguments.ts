@@ -80,7 +80,7 @@ function commonAgentArguments({ images }: HostedModel, { host, port }: DialAddre
 }
 
 /** The flag that the kube-apiserver needs. */
-export const egressFlag = `--egress-selector-config-file=${mounts.egress}/config.yaml`;
+export const hostedEgressFlag = `--egress-selector-config-file=${mounts.egress}/config.yaml`;
 
 /** HyperShift writes ipv4= whatever the address is, which only works because its server compares texts. */
 function identifierKey(entry: string): string {

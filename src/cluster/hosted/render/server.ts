@@ -2,9 +2,9 @@
 
 import { type FileVolume, kubeManifest, mountsOf, UNPRIVILEGED, volumesOf, yamlText } from "../../kube/builders.js";
 import {
-  egressFlag,
   hasClaims,
   hostedClaimRules,
+  hostedEgressFlag,
   hostedServerArguments,
   POD_GRACE_SECONDS,
   PRE_STOP_SECONDS,
@@ -97,7 +97,7 @@ export function apiServerPatch(model: HostedModel, certificates: Certificates | 
 }
 
 export const apiServerComment = `For: kubectl patch deployment ${names.apiServer} --type strategic --patch-file THIS_FILE
-Then add to the kube-apiserver's own flags: ${egressFlag}`;
+Then add to the kube-apiserver's own flags: ${hostedEgressFlag}`;
 
 const direct = { proxyProtocol: "Direct" } as const;
 

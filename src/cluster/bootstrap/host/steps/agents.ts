@@ -1,5 +1,5 @@
 /** Agents and their certificates in the cluster. */
-import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
+import { DrawbridgeError, reasonOf } from "../../../../base/errors/error.js";
 import { applyObject, type KubeManifest } from "../../../kube/apply.js";
 import { isTransient } from "../../../kube/errors.js";
 import { find } from "../../../kube/objects.js";
@@ -31,7 +31,7 @@ export function agentsStep(site: Site): BridgeStep {
       try {
         return await checkObjects(await api.cluster(), await wanted());
       } catch (reason) {
-        return { state: "missing", detail: messageOf(reason).replace(/\.$/, "") };
+        return { state: "missing", detail: reasonOf(reason) };
       }
     },
     async do() {
@@ -122,7 +122,7 @@ async function checkConnections({ host, model, api }: Site): Promise<StepState> 
   try {
     nodes = await nodeConnections(await api.cluster(), model);
   } catch (reason) {
-    return { state: "missing", detail: messageOf(reason).replace(/\.$/, "") };
+    return { state: "missing", detail: reasonOf(reason) };
   }
   const needed = nodes.filter(({ isReady }) => isReady);
   const missing = needed.filter(({ isConnected }) => !isConnected);
