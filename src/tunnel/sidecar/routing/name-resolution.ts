@@ -1,5 +1,6 @@
 /** Resolves names to addresses: one resolver after the other, and the fallback when the tunnel cannot be used. */
 import { isIPv4 } from "node:net";
+import { systemClock } from "../../../base/clock.js";
 import { messageOf } from "../../../base/errors/error.js";
 import { step } from "../../client/errors.js";
 import { Resolver } from "../../resolver/resolver.js";
@@ -150,13 +151,16 @@ export class AnswerCache {
 
   async #ask(key: string): Promise<readonly string[]> {
     const { timeoutMs } = this.#options;
-    const late = AbortSignal.timeout(timeoutMs);
+    const late = new AbortController();
+    const cancel = systemClock.after(timeoutMs, () => late.abort());
     try {
-      const answer = await unlessStopped(this.#query(key, late), late);
+      const answer = await unlessStopped(this.#query(key, late.signal), late.signal);
       this.#remember(key, answer);
       return answer.addresses;
     } catch (reason) {
-      throw late.aborted ? new Error(`no answer within ${timeoutMs} ms`) : reason;
+      throw late.signal.aborted ? new Error(`no answer within ${timeoutMs} ms`) : reason;
+    } finally {
+      cancel();
     }
   }
 
