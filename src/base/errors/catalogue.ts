@@ -63,6 +63,20 @@ export const remedies = {
 
   // Peers
   DB_PEER_PROTOCOL: "Check what really connects to this port and compare the versions of both sides.",
+  DB_PEER_NO_CERT:
+    "Give the peer a certificate and key of this listener's CA: an agent with --agent-cert and --agent-key, a caller in its egress selector's configuration.",
+  DB_PEER_CERT_EXPIRED:
+    "Renew the peer's certificate, for example with drawbridge pki renew; it is read again by itself.",
+  DB_PEER_CERT_NOT_YET_VALID: "Compare the clocks of both hosts and of the one that issued the certificate.",
+  DB_PEER_CERT_UNTRUSTED:
+    "Give the peer a certificate of this listener's CA, or add its issuer to the file of --cluster-ca-cert (agents) or --server-ca-cert (callers).",
+  DB_PEER_CERT_USE: "Issue the peer a certificate whose extended key usage has clientAuth.",
+  DB_PEER_PLAIN_TEXT: "Make the peer speak TLS to this port, or send it to a listener without TLS.",
+  DB_PEER_TLS:
+    "Compare the TLS versions, ciphers and certificates of both sides; the peer's own log says what it objected to.",
+  DB_PEER_WRONG_PORT:
+    "Send agents to --agent-port, and callers to a frontend of their own protocol (gRPC or HTTP CONNECT).",
+  DB_AGENT_CLAIM: "Change the agent's --agent-identifiers, or add a rule to the file of --agent-claims-file.",
   DB_AGENT_TOKEN:
     "Compare the agent's service account, namespace and token audience with --agent-service-account, --agent-namespace and --authentication-audience.",
   DB_SERVER_HEADERS_MISSING:

@@ -146,13 +146,23 @@ describe("logEvents", () => {
     ["agent connected", channels.serverAgentConnected],
     ["agent disconnected", channels.serverAgentDisconnected],
     ["agent is draining", channels.serverAgentDraining],
-    ["agent was rejected", channels.serverAgentRejected],
+    ["agent was rejected", channels.serverPeerRefused],
     ["connected to server", channels.agentServerConnected],
     ["lost server", channels.agentServerDisconnected],
     ["something", channels.noteChannel],
   ] as const)("writes 100 of 1,000 lines that come at once, and the number of the others: %s", (message, channel) => {
     listen(4);
-    const event = { source, agentId: "a-1", stream: 1, remote: "", error: "", level: "warn", message, reason: "" };
+    const event = {
+      source,
+      listener: "agents",
+      agentId: "a-1",
+      stream: 1,
+      remote: "",
+      error: "",
+      level: "warn",
+      message,
+      reason: "",
+    };
     for (let count = 0; count < 1000; count++) channel.publish(event as never);
     expect(lines).toHaveLength(100);
     clock.advance(10_000);

@@ -60,7 +60,9 @@ function plainLines(events: Subscriptions, logger: Logger, paced: PacedLog): voi
   each(channels.serverAgentDisconnected, info, "agent disconnected");
   const draining = "agent is draining and gets new dials only if no other can serve them";
   each(channels.serverAgentDraining, info, draining);
-  each(channels.serverAgentRejected, warn, "agent was rejected");
+  events.on(channels.serverPeerRefused, (peer) =>
+    paced.warn(peer.listener === "agents" ? "agent was rejected" : "caller was rejected", fieldsOf(peer)),
+  );
   each(channels.serverRefused, warn, "dial was refused");
   const recycled = "a link on which nothing moves was ended; its agent has to connect again";
   each(channels.serverLinkRecycled, warn, recycled);

@@ -10,7 +10,7 @@ import type { AgentLink } from "../server/agents/agent-link.js";
 import type { FrontendMode } from "../server/config.js";
 import type { Dial } from "../server/dial.js";
 import type { ConnectId, DialId } from "../wire/packet.js";
-import type { ChoiceExplanation } from "./facts.js";
+import type { ChoiceExplanation, RefusedPeer } from "./facts.js";
 
 const ofServer = <Fields = unknown>(event: string) => new Channel<Sourced & Readonly<Fields>>("server", event);
 const ofAgent = <Fields = unknown>(event: string) => new Channel<Sourced & Readonly<Fields>>("agent", event);
@@ -73,7 +73,8 @@ export const serverAgentDisconnected = ofServer<{ agentId: string; stream: numbe
   "agent-disconnected",
 );
 export const serverAgentDraining = ofServer<{ agentId: string; stream: number }>("agent-draining");
-export const serverAgentRejected = ofServer<{ remote: string; agentId?: string; error: string }>("agent-rejected");
+/** A peer was turned away at a listener for agents or callers; published every time, however often it comes. */
+export const serverPeerRefused = ofServer<RefusedPeer>("peer-refused");
 
 /** The watchdog probed an agent's path. */
 export const serverPathChecked = ofServer<{

@@ -2,6 +2,7 @@
  * What a server or an agent knows about itself and shows on request. Types only, nothing of Node's: the admin API's
  * contract, which the live page imports, re-exports them.
  */
+import type { ErrorCode } from "../../base/errors/catalogue.js";
 
 /** Whether bytes really get through, as the watchdog last saw it. */
 export interface PathHealth {
@@ -28,6 +29,31 @@ export interface ChoiceExplanation {
     readonly load: number;
     readonly passedOver: string;
   }[];
+}
+
+/** A peer that a listener turned away. Whatever it said of itself is cut and has no control characters. */
+export interface RefusedPeer {
+  /** The name people know: `agents`, `http-connect frontend` or `grpc frontend`. */
+  readonly listener: string;
+  /** `host:port`, or `unix`. */
+  readonly remote: string;
+  readonly code: ErrorCode;
+  /** In words that go on from the peer's name, without a full stop. */
+  readonly reason: string;
+  /** As an agent claims it. */
+  readonly agentId?: string;
+  /** The certificate it showed, if it showed one. */
+  readonly certificate?: ShownCertificate;
+}
+
+/** A peer's certificate, verified or not. Times in milliseconds since 1970. */
+export interface ShownCertificate {
+  readonly subject: string;
+  readonly issuer: string;
+  /** Hexadecimal. */
+  readonly serial: string;
+  readonly notBeforeAt: number;
+  readonly notAfterAt: number;
 }
 
 /** One of `GET flight`: a link whose last packets are remembered. */

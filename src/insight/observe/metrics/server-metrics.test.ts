@@ -143,7 +143,14 @@ describe("serverMetrics", () => {
     channels.streamError.publish({ source, segment: "from_agent", code: "Unavailable", packetType: "Unknown" });
     channels.tunnelCut.publish({ source, address: "10.0.0.1:443", connectId: 1, queuedBytes: 1, reason: "slow" });
     channels.serverRefused.publish({ source, referenceId: "r1", address: "10.0.0.1:443", explanation: {} });
-    channels.serverAgentRejected.publish({ source, remote: "127.0.0.1:5", error: "no certificate" });
+    const peer = {
+      source,
+      remote: "127.0.0.1:5",
+      code: "DB_PEER_NO_CERT",
+      reason: "it showed no certificate",
+    } as const;
+    channels.serverPeerRefused.publish({ ...peer, listener: "agents" });
+    channels.serverPeerRefused.publish({ ...peer, listener: "grpc frontend" });
     channels.certificatesReloaded.publish({ source, files: ["a.pem"] });
     channels.certificatesRefused.publish({ source, files: ["a.pem"], error: "not PEM" });
     channels.claimRulesReloaded.publish({ source, file: "rules.yaml", dismissed: 0 });

@@ -131,7 +131,9 @@ function refusalMetrics(metrics: EventMetrics): void {
   );
   const rejected = registry.counter(`${OURS}agents_rejected_total`, "Agents whose connection was rejected.");
   metrics.on(channels.serverRefused, () => refusals.inc());
-  metrics.on(channels.serverAgentRejected, () => rejected.inc());
+  metrics.on(channels.serverPeerRefused, ({ listener }) => {
+    if (listener === "agents") rejected.inc();
+  });
   countReloads(metrics, `${OURS}claim_rules`, "Claim rules", [channels.claimRulesReloaded, channels.claimRulesRefused]);
 }
 

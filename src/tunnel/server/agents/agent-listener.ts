@@ -1,8 +1,8 @@
 /** Admits agents: metadata, authentication, claims, headers, and only then a place in the registry. */
 import type { PeerCertificate } from "node:tls";
-import { messageOf } from "../../../base/errors/error.js";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { untilDate } from "../../connection/until-date.js";
-import { serverAgentRejected } from "../../events/channels.js";
+import { serverPeerRefused } from "../../events/channels.js";
 import { FEATURES_KEY, featureHeader, featuresIn } from "../../link/features.js";
 import { GrpcStatus } from "../../link/grpc-status.js";
 import { acceptCall, endWithStatus, type IncomingCall } from "../../link/listener.js";
@@ -63,7 +63,7 @@ export class AgentListener {
       serviceAccount: (await tokens?.authenticate(call.metadata("authorization"), senderOf(call))) ?? "",
     };
     const refusal = claims?.current.refusal(principal, identifiers);
-    if (refusal !== undefined) throw new Error(refusal);
+    if (refusal !== undefined) throw new DrawbridgeError("DB_AGENT_CLAIM", refusal);
     if (call.stream.closed) return;
     call.admitted();
 
@@ -120,7 +120,13 @@ export class AgentListener {
 
   /** A peer's certificate, or the lack of one, ended its TLS handshake. */
   onTlsError(error: string, remote: string): void {
-    serverAgentRejected.publish({ source: this.#options.board.source, remote, error });
+    serverPeerRefused.publish({
+      source: this.#options.board.source,
+      listener: "agents",
+      remote,
+      code: "DB_PEER_TLS",
+      reason: error,
+    });
   }
 
   /** The peer gets the message alone: a cause may name what strangers should not see. */
@@ -128,10 +134,12 @@ export class AgentListener {
     const agentId = call.metadata("agentid")[0];
     const message = messageOf(reason);
     const cause = reason instanceof Error ? reason.cause : undefined;
-    serverAgentRejected.publish({
+    serverPeerRefused.publish({
       source: this.#options.board.source,
+      listener: "agents",
       remote: call.remote,
-      error: cause === undefined ? message : `${message}: ${messageOf(cause)}`,
+      code: reason instanceof DrawbridgeError ? reason.code : "DB_PEER_PROTOCOL",
+      reason: cause === undefined ? message : `${message}: ${messageOf(cause)}`,
       ...(agentId === undefined ? {} : { agentId }),
     });
     // Upstream's handlers return plain errors, which gRPC turns into UNKNOWN.
