@@ -14,6 +14,7 @@ import { adminPortFlags, checkAdminUrl } from "../tunnel/admin-port.js";
 /** Where to look; support takes the same. */
 export const placeFlags = {
   role: oneOf(roles, "Kind of place this is. If empty, found out."),
+  pid: number(0, "Process to look at, where several of a kind run. If 0, the one that is found.", { least: 0 }),
   for: oneOf(topologies, "Kind of control plane. If empty, found out."),
   dir: text("Install directory of openshift-install."),
   address: text(

@@ -132,6 +132,8 @@ export interface RunningProgram extends CommandLine {
   readonly pid: number;
   /** Its whole command line. */
   readonly words: readonly string[];
+  /** Further processes of the same program. */
+  readonly others: readonly number[];
 }
 
 export interface TcpListener {

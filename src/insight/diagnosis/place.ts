@@ -1,5 +1,6 @@
 /** The place that doctor diagnoses: the values of flags, completed by the processes and files of this host. */
 import { existsSync } from "node:fs";
+import { DrawbridgeError } from "../../base/errors/error.js";
 import { type BridgeRecord, recordedHere } from "../../cluster/bootstrap/host/record.js";
 import { type BridgeCluster, chosenCluster } from "../../cluster/bootstrap/host/step.js";
 import { openInstallDirectory } from "../../cluster/bootstrap/install-dir.js";
@@ -7,7 +8,7 @@ import { type BridgeModel, bridgeModel } from "../../cluster/bootstrap/model/mod
 import { ports, type Topology } from "../../cluster/bootstrap/model/names.js";
 import type { RunningProgram, SidecarSettings } from "./facts.js";
 import { type DoctorHost, doctorHost, processFile } from "./host/this-host.js";
-import { type DoctorRole, detectRole, programOf, topologyOfThisHost } from "./programs.js";
+import { type DoctorRole, detectRole, PROGRAMS, type ProgramKind, programOf, topologyOfThisHost } from "./programs.js";
 
 /**
  * The values of doctor's flags. What is empty, 0 or undefined is found out. `dir` is the install directory of
@@ -16,7 +17,7 @@ import { type DoctorRole, detectRole, programOf, topologyOfThisHost } from "./pr
 export interface DoctorSettings
   extends Readonly<Record<"dir" | "address" | "pki" | "socket" | "egressConfig" | "namespace" | "stateDir", string>>,
     Readonly<Record<"admin" | "tokenFile" | "caFile", string>>,
-    Readonly<Record<"agentPort" | "healthPort" | "adminPort", number>>,
+    Readonly<Record<"pid" | "agentPort" | "healthPort" | "adminPort", number>>,
     Readonly<Record<"machineNetwork" | "podNetwork" | "serviceNetwork", readonly string[]>>,
     BridgeCluster {
   readonly role: DoctorRole | undefined;
@@ -36,10 +37,11 @@ export interface DoctorPlace extends DoctorSettings {
 }
 
 export async function findPlace(settings: DoctorSettings): Promise<DoctorPlace> {
-  const host = doctorHost();
-  const role = settings.role ?? (await detectRole(host, process.env));
+  const host = doctorHost(settings.pid);
+  const role = settings.role ?? (await detectRole(host, process.env, settings.pid));
   const program = programOf(role);
   const running = program && (await host.running(program));
+  if (settings.pid !== 0 && running?.pid !== settings.pid) throw notFound(settings.pid, program);
   const record = await recordOf(settings, role);
   const topology = settings.for ?? (settings.dir === "" ? topologyOfThisHost() : "openshift");
   const model = bridgeModel(record?.options ?? { for: topology });
@@ -56,6 +58,12 @@ export async function findPlace(settings: DoctorSettings): Promise<DoctorPlace> 
     ...(await clusterOf(settings, role, running, record)),
     namespace: settings.namespace || running?.flags.get("namespace") || "drawbridge",
   };
+}
+
+function notFound(pid: number, program: ProgramKind | undefined): DrawbridgeError {
+  const what = program === undefined ? "program that doctor knows" : PROGRAMS[program].title;
+  const message = `--pid ${pid} is no ${what} in this network; for a process in another one run nsenter --target ${pid} --net drawbridge doctor --pid ${pid}.`;
+  return new DrawbridgeError("DB_FLAG_VALUE", message);
 }
 
 const existing = (path = ""): string => (existsSync(path) ? path : "");

@@ -23,7 +23,7 @@ test.each<[string[], ProgramKind[]]>([
   expect(programs.filter((program) => isProgram(program, words))).toEqual(expected);
 });
 
-const running = (...words: string[]) => ({ ...commandLine("process 7", words), pid: 7, words });
+const running = (...words: string[]) => ({ ...commandLine("process 7", words), pid: 7, others: [], words });
 
 test.each<[ProgramKind, string[], string | undefined, string | undefined]>([
   ["server", ["proxy-server"], "127.0.0.1:8092", "127.0.0.1:8095"],

@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import { joinHostPort, splitHostPort } from "../../base/address.js";
 import { isBridgeHost } from "../../cluster/bootstrap/gather/plan.js";
 import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
-import { type Topology, topologies } from "../../cluster/bootstrap/model/names.js";
+import { ports, type Topology, topologies } from "../../cluster/bootstrap/model/names.js";
 import { isProxyServer } from "../../cluster/bootstrap/settings/programs.js";
 import type { RunningProgram } from "./facts.js";
 import type { DoctorHost } from "./host/this-host.js";
@@ -32,7 +32,9 @@ interface PortFlags {
   readonly usual: number;
 }
 
-const healthAt = (usual: number, port = "health-port"): PortFlags => ({ host: "health-bind-address", port, usual });
+const healthAt = (usual: number, port = "health-port", host = "health-bind-address"): PortFlags => ({
+  ...{ host, port, usual },
+});
 const adminAt = (usual: number, port = "admin-port"): PortFlags => ({ host: "admin-bind-address", port, usual });
 
 /**
@@ -43,20 +45,23 @@ export const PROGRAMS = {
   server: {
     ...{ title: "proxy-server", spellings: [], health: healthAt(8092), admin: adminAt(8095) },
     start: "Start it: drawbridge bootstrap up, or the unit drawbridge-bootstrap-server.service.",
-    unready:
-      "No agent is connected: look at the agents' logs, and whether nodes reach TCP 8091 (drawbridge firewall plan).",
+    unready: (agentPort: string = String(ports.agent)) =>
+      `No agent is connected: look at the agents' logs, and whether nodes reach TCP ${agentPort} (drawbridge firewall plan).`,
   },
   agent: {
     ...{ title: "proxy-agent", spellings: ["proxy-agent", "drawbridge agent"] },
-    ...{ health: healthAt(8093, "health-server-port"), admin: adminAt(8094, "admin-server-port") },
+    ...{
+      health: healthAt(8093, "health-server-port", "health-server-host"),
+      admin: adminAt(8094, "admin-server-port"),
+    },
     start: "Look at the DaemonSet: kubectl get pods -A -l app=konnectivity-agent -o wide.",
-    unready: "It has no server: see the check server-reachable and its own log.",
+    unready: () => "It has no server: see the check server-reachable and its own log.",
   },
   sidecar: {
     ...{ title: "sidecar", health: healthAt(8095), admin: adminAt(0) },
     spellings: [...sidecarNames.map((name) => `drawbridge ${name}`), ...sidecarNames.slice(1)],
     start: "Start drawbridge sidecar here, or name another place with --role.",
-    unready:
+    unready: () =>
       "Its probe does not get through to an agent: see the check frontend, then drawbridge doctor beside the server.",
   },
   ignition: {
@@ -64,18 +69,19 @@ export const PROGRAMS = {
     health: { address: "metrics-addr", usual: 8080 } satisfies PortFlags,
     admin: { address: "admin-addr", usual: 0 } satisfies PortFlags,
     start: "Start drawbridge ignition serve here, or look at its Deployment: kubectl get pods -A.",
-    unready: "Read its log.",
+    unready: () => "Read its log.",
   },
   nodepool: {
     ...{ title: "pool controller", spellings: ["drawbridge nodepool controller"] },
     ...{ health: healthAt(0), admin: adminAt(0) },
     start: "Start drawbridge nodepool controller here, or look at its Deployment: kubectl get pods -A.",
-    unready: "It cannot list the pools: see its log, and that its kubeconfig and rights are there (nodepool install).",
+    unready: () =>
+      "It cannot list the pools: see its log, and that its kubeconfig and rights are there (nodepool install).",
   },
   approver: {
     ...{ title: "CSR approver", spellings: ["drawbridge csr approver"], health: healthAt(0), admin: adminAt(0) },
     start: "Start drawbridge csr approver here, or look at its Deployment: kubectl get pods -A.",
-    unready: "Do what the answer says; drawbridge csr list shows the requests that wait.",
+    unready: () => "Do what the answer says; drawbridge csr list shows the requests that wait.",
   },
 };
 
@@ -99,7 +105,16 @@ export function isProgram(program: ProgramKind, words: readonly string[]): boole
 const bootstrapHost = ["/usr/local/bin/bootkube.sh", "/opt/openshift"];
 const controlPlane = ["/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/pki/apiserver.crt"];
 
-export async function detectRole(host: Pick<DoctorHost, "running">, env: NodeJS.ProcessEnv): Promise<DoctorRole> {
+/** `pid`: the process that is meant; 0: whichever is found. */
+export async function detectRole(
+  host: Pick<DoctorHost, "running">,
+  env: NodeJS.ProcessEnv,
+  pid = 0,
+): Promise<DoctorRole> {
+  if (pid !== 0) {
+    for (const program of programs) if ((await host.running(program))?.pid === pid) return program;
+    return "workstation";
+  }
   if ((await host.running("agent")) !== undefined) return "agent";
   if (bootstrapHost.some(existsSync)) return "bootstrap";
   for (const program of programs) if ((await host.running(program)) !== undefined) return program;
@@ -125,6 +140,12 @@ export function topologyOfThisHost(): Topology {
 export function healthPortOf(program: ProgramKind, running: RunningProgram, otherwise?: number) {
   const flags = PROGRAMS[program].health;
   return portOf({ ...flags, usual: otherwise ?? (isHyperShifts(running) ? 0 : flags.usual) }, running);
+}
+
+/** The flag that opens a program's health port. */
+export function healthFlagOf(program: ProgramKind): string {
+  const { address, port = "" }: PortFlags = PROGRAMS[program].health;
+  return address ?? port;
 }
 
 export const adminPortOf = (program: ProgramKind, running: RunningProgram) => portOf(PROGRAMS[program].admin, running);

@@ -1,38 +1,57 @@
 /** The program on this host: whether it is ready, and whether its settings work. */
 import { failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
 import { defineCheck } from "../check.js";
-import type { NameResolution } from "../facts.js";
-import { PROGRAMS } from "../programs.js";
+import type { Facts, NameResolution } from "../facts.js";
+import { healthFlagOf, PROGRAMS } from "../programs.js";
 
 const ON_BOOTSTRAP = "Look at /etc/kubernetes/manifests/konnectivity-server-pod.yaml and at the kubelet's journal.";
 
 export const running = defineCheck({
   ...{ id: "health", about: "The program runs and is ready" },
   ...{ needs: ["program", "role"], uses: ["health", "serverFlags"] },
-  judge({ program: { kind, running: process, title }, role, health, serverFlags }) {
-    const start = role === "bootstrap" ? ON_BOOTSTRAP : PROGRAMS[kind].start;
-    if (process === undefined && health === undefined) return warning(`no ${title} runs in this network`, start);
-    if (health === undefined) {
-      return skipped(`the ${title} has no health port`, "Start it with --health-port to see whether it is ready.");
-    }
-    const { answer, url } = health;
-    if (typeof answer === "string") {
-      const remedy = `${start} If it runs, read its log, or give its health port with --health-port (--health of bootstrap verify).`;
-      const message = `the ${title} ${process === undefined ? "does" : "runs but does"} not answer on ${url}`;
-      return failed(message, remedy, answer);
-    }
-    const line = `${url} answered ${answer.status} ${answer.body.trim().split("\n").at(-1)}`;
-    if (answer.status === 200)
-      return kind === "ignition" ? ok(`the ${title} is up`) : ok(`the ${title} is ready`, line);
-    const strategies = serverFlags?.flags.get("proxy-strategies") ?? "";
-    if (kind === "server" && strategies.startsWith("destHost,")) {
-      const message = "the proxy-server cannot become ready: only agents of its first strategy, destHost, would count";
-      const remedy = "Start it with --proxy-strategies=defaultRoute; tunnels work either way.";
-      return warning(message, remedy, line, serverFlags?.source ?? "");
-    }
-    return failed(`the ${title} is not ready`, PROGRAMS[kind].unready, line);
-  },
+  judge: (facts) => [judgeHealth(facts), ...notLookedAt(facts.program)],
 });
+
+function notLookedAt({ running, title }: Facts["program"]): Judgement[] {
+  const { others = [], pid } = running ?? {};
+  if (others.length === 0) return [];
+  const message = `this is about the ${title} of process ${pid}; ${others.length} more run here: ${others.join(", ")}`;
+  return [skipped(message, "Name the process to look at with --pid.")];
+}
+
+interface HealthFacts extends Pick<Facts, "program" | "role"> {
+  readonly health: Facts["health"] | undefined;
+  readonly serverFlags: Facts["serverFlags"] | undefined;
+}
+
+function judgeHealth({
+  program: { kind, running: process, title },
+  role,
+  health,
+  serverFlags,
+}: HealthFacts): Judgement {
+  const start = role === "bootstrap" ? ON_BOOTSTRAP : PROGRAMS[kind].start;
+  if (process === undefined && health === undefined) return warning(`no ${title} runs in this network`, start);
+  if (health === undefined) {
+    const remedy = `Start it with --${healthFlagOf(kind)} to see whether it is ready.`;
+    return skipped(`the ${title} has no health port`, remedy);
+  }
+  const { answer, url } = health;
+  if (typeof answer === "string") {
+    const remedy = `${start} If it runs, read its log, or give its health port with --health-port (--health of bootstrap verify).`;
+    const message = `the ${title} ${process === undefined ? "does" : "runs but does"} not answer on ${url}`;
+    return failed(message, remedy, answer);
+  }
+  const line = `${url} answered ${answer.status} ${answer.body.trim().split("\n").at(-1)}`;
+  if (answer.status === 200) return kind === "ignition" ? ok(`the ${title} is up`) : ok(`the ${title} is ready`, line);
+  const strategies = serverFlags?.flags.get("proxy-strategies") ?? "";
+  if (kind === "server" && strategies.startsWith("destHost,")) {
+    const message = "the proxy-server cannot become ready: only agents of its first strategy, destHost, would count";
+    const remedy = "Start it with --proxy-strategies=defaultRoute; tunnels work either way.";
+    return warning(message, remedy, line, serverFlags?.source ?? "");
+  }
+  return failed(`the ${title} is not ready`, PROGRAMS[kind].unready(serverFlags?.flags.get("agent-port")), line);
+}
 
 export const nameResolution = defineCheck({
   ...{ id: "resolution", about: "The sidecar resolves names in an order that works", needs: ["nameResolution"] },

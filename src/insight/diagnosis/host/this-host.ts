@@ -36,18 +36,21 @@ export function isListening(path: string): Promise<boolean> {
 
 export type DoctorHost = ReturnType<typeof doctorHost>;
 
-/** The host is asked without changing anything. */
-export const doctorHost = () => ({
+/** The host is asked without changing anything. `pid`: the process that is meant where several are alike; 0: the first. */
+export const doctorHost = (pid = 0) => ({
   network: hostNetwork(),
   /** Undefined when the file does not exist. */
   readText: textAt,
   /** TCP listeners in this network. */
   listeners,
-  /** The program of this kind that runs in this network. */
+  /** The program of this kind that runs in this network, and the processes that are like it. */
   async running(program: ProgramKind): Promise<RunningProgram | undefined> {
-    const others = (await networkProcesses()).filter(({ pid }) => pid !== process.pid);
-    const found = others.find(({ words }) => isProgram(program, words));
-    return found && { ...commandLine(`process ${found.pid}`, found.words), ...found };
+    const alike = (await networkProcesses()).filter(
+      (each) => each.pid !== process.pid && isProgram(program, each.words),
+    );
+    const found = alike.find((each) => each.pid === pid) ?? alike[0];
+    const others = alike.flatMap((each) => (each === found ? [] : each.pid));
+    return found && { ...commandLine(`process ${found.pid}`, found.words), ...found, others };
   },
   routesTo,
 });

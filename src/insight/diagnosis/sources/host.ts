@@ -30,7 +30,7 @@ import { findNetworks } from "../find-networks.js";
 import { dialTls } from "../host/handshake.js";
 import { isListening, processFile, readSocketFile } from "../host/this-host.js";
 import { type DoctorPlace, worksOnObjects } from "../place.js";
-import { adminPortOf, dialableHost, healthPortOf, PROGRAMS, programOf } from "../programs.js";
+import { adminPortOf, dialableHost, healthFlagOf, healthPortOf, PROGRAMS, programOf } from "../programs.js";
 import { inspectDirectory, readVersion } from "./bridge.js";
 
 const API_TIMEOUT = { timeoutMs: 10_000 };
@@ -114,7 +114,7 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
       const { running, title } = await facts.get("program");
       if (running === undefined) return unavailable(`no ${title} runs in this network`);
       const own = healthPortOf(kind, running, place.healthPort || undefined);
-      const remedy = "Start it with --health-port to see whether it is ready.";
+      const remedy = `Start it with --${healthFlagOf(kind)} to see whether it is ready.`;
       if (own === undefined) return unavailable(`the ${title} has no health port`, remedy);
       const url = `http://${own.text}/${kind === "ignition" ? "metrics" : "readyz"}`;
       return { url, answer: await httpGet(url, { timeoutMs: HEALTH_TIMEOUT_MS }).catch(messageOf) };

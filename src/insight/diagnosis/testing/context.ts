@@ -24,7 +24,7 @@ export interface FakeDoctorHost extends FakePrograms {
 
 export function fakeHost(fake: FakeDoctorHost = {}): DoctorHost {
   const running = (words: readonly string[] | undefined): RunningProgram | undefined =>
-    words && { ...commandLine("process 7", words), pid: 7, words };
+    words && { ...commandLine("process 7", words), pid: 7, words, others: [] };
   return {
     network: fake.network ?? new FakeNetwork([own("eth0", "192.168.66.10/24")], { "1.1.1.1": "192.168.66.10" }),
     listeners: async () => fake.listeners ?? [],
@@ -40,7 +40,15 @@ export function context(
   host: FakeDoctorHost = {},
 ): FactSource {
   const place: DoctorPlace = {
-    ...{ role: "server", for: undefined, dir: "", model: bridgeModel({ for: "bare" }), host: fakeHost(host), env: {} },
+    ...{
+      role: "server",
+      pid: 0,
+      for: undefined,
+      dir: "",
+      model: bridgeModel({ for: "bare" }),
+      host: fakeHost(host),
+      env: {},
+    },
     now: () => new Date("2026-11-16T00:00:00Z"),
     ...{ address: "", agentPort: 8091, healthPort: 0, adminPort: 0, namespace: "clusters" },
     ...{ pki: "/nowhere/pki", socket: "/nowhere/s.sock", egressConfig: "/nowhere/egress.yaml" },
