@@ -28,7 +28,8 @@ test("a forecast has no control characters of a peer's texts", () => {
 
 test("a trace has no control characters of a peer's texts", () => {
   const steps = [{ name: "choose an agent", ms: 1, detail: EVIL }];
-  harmless(traceText({ target: EVIL, ok: false, totalMs: 1, steps, error: EVIL, explanation, blind: EVIL }));
+  const texts = { target: EVIL, error: EVIL, explanation, blind: EVIL };
+  harmless(traceText({ ...texts, dialId: "1", ok: false, totalMs: 1, steps }));
 });
 
 test("a report of findings has no control characters of a peer's texts", () => {

@@ -13,7 +13,7 @@ import { choiceLines } from "./explain.js";
 
 export default defineCommand({
   purpose: `Dials a target once through a server's frontend, as kube-apiserver would, and says where the time went: to the
-frontend, to choose an agent, for the agent to dial. With the server's admin token it also says which agent it was, or why
+frontend, to choose an agent, on the link to it, for the agent to dial. With the server's admin token it also says which agent it was, or why
 there was none. Ends with 1 when the target was not reached.`,
   words: "HOST:PORT",
   examples: ["drawbridge trace 10.128.0.5:8443 --frontend grpc+uds:/run/konnectivity.sock"],
@@ -45,12 +45,13 @@ function frontendOf(given: string): Frontend {
 
 const BAR = 30;
 
-export function traceText({ target, ok, totalMs, steps, error, explanation, blind }: Trace): string {
+export function traceText({ target, ok, totalMs, steps, error, code, remedy, explanation, blind }: Trace): string {
   const verdict = ok ? `reached in ${time(totalMs)}` : `not reached after ${time(totalMs)}`;
   return [
     `${plainText(target)}: ${verdict}`,
     ...steps.map((step) => stepLine(step, totalMs)),
     ...(error === undefined ? [] : [plainText(error)]),
+    ...(remedy === undefined ? [] : [`${code}: ${remedy}`]),
     ...choiceLines(explanation),
     ...(blind === undefined ? [] : [`(${plainText(blind)})`]),
     "",

@@ -41,6 +41,12 @@ export class AdminPort {
     return this.#answerOf<Answer>(status, body);
   }
 
+  /** Undefined when there is no such thing, or the process cannot do that. */
+  async post(route: string): Promise<object | undefined> {
+    const { status, body } = await this.#ask(route, "POST");
+    return status === 404 ? undefined : this.#answerOf<object>(status, body);
+  }
+
   /** An answer as text: a route that has one, or, with a leading slash, a path outside the API. */
   async text(route: string): Promise<string> {
     const { status, body } = await this.#ask(route);
@@ -66,8 +72,8 @@ export class AdminPort {
     }
   }
 
-  async #ask(route: string): Promise<HttpAnswer> {
-    const response = await this.#open(route, AbortSignal.timeout(ANSWER_MS));
+  async #ask(route: string, method = "GET"): Promise<HttpAnswer> {
+    const response = await this.#open(route, AbortSignal.timeout(ANSWER_MS), method);
     try {
       return { status: response.statusCode ?? 0, body: await textOf(response) };
     } catch (error) {
@@ -75,13 +81,13 @@ export class AdminPort {
     }
   }
 
-  #open(route: string, signal: AbortSignal): Promise<IncomingMessage> {
+  #open(route: string, signal: AbortSignal, method = "GET"): Promise<IncomingMessage> {
     const { url, token, ca } = this.#options;
     if (!/^[!-~]*$/.test(token)) {
       const why = "the admin token is not one line of printable ASCII, so that no request can carry it";
       return Promise.reject(new DrawbridgeError("DB_FLAG_VALUE", why));
     }
-    const options = { headers: { Authorization: `Bearer ${token}` }, signal, ca };
+    const options = { headers: { Authorization: `Bearer ${token}` }, method, signal, ca };
     return openRequest(new URL(route.startsWith("/") ? route : API_PREFIX + route, url), options).catch((error) => {
       throw this.#unreachable(error);
     });

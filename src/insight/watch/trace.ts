@@ -1,9 +1,10 @@
 /** One dial through the real path, each step with its time: as the caller sees it, and as the server recorded it. */
 
-import { messageOf } from "../../base/errors/error.js";
+import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { describeFrontend } from "../../tunnel/client/frontend.js";
+import { randomDialId } from "../../tunnel/client/grpc-tunnel.js";
 import { dialThrough, type Frontend } from "../../tunnel/client/index.js";
-import type { ChoiceExplanation, ExplainedRefusal, Page, ProcessInfo, TunnelRow } from "../observe/admin/contract.js";
+import type { AgentPeer, ChoiceExplanation, ExplainedRefusal, Page, TunnelRow } from "../observe/admin/contract.js";
 import type { AdminPort } from "./admin-port.js";
 
 export interface TraceStep {
@@ -14,11 +15,16 @@ export interface TraceStep {
 
 export interface Trace {
   readonly target: string;
+  /** The number that the dial carried: the server's row and upstream's log lines have it, too. */
+  readonly dialId: string;
   readonly ok: boolean;
   readonly totalMs: number;
   readonly steps: readonly TraceStep[];
   /** Absent when the dial went well. */
   readonly error?: string | undefined;
+  /** Of the catalogue of errors, with what to do, where the error has one. */
+  readonly code?: string | undefined;
+  readonly remedy?: string | undefined;
   /** Why no agent was chosen, where that was it. */
   readonly explanation?: ChoiceExplanation | undefined;
   /** The server's own record of it was not found; the message says why. */
@@ -32,97 +38,106 @@ export async function trace(
   admin: AdminPort | undefined,
   timeoutMs: number,
 ): Promise<Trace> {
+  const id = randomDialId();
+  const dialId = String(id);
   const began = performance.now();
-  const wallBegan = Date.now();
   const elapsed = (): number => performance.now() - began;
   let reachedMs: number | undefined;
-  let error: string | undefined;
+  let failure: unknown;
   const onFrontend = (): void => {
     reachedMs = elapsed();
   };
-  const socket = await dialThrough(frontend, target, { timeoutMs, onFrontend }).catch((reason: unknown) => {
-    error = messageOf(reason);
+  const socket = await dialThrough(frontend, target, { timeoutMs, onFrontend, dialId: id }).catch((reason: unknown) => {
+    failure = reason;
     return undefined;
   });
   const totalMs = elapsed();
-  const record = await recordOf(admin, target, wallBegan);
+  const ok = socket !== undefined;
+  // Whoever was not reached has no record of it.
+  const record: ServerRecord = reachedMs === undefined ? {} : await recordOf(admin, dialId);
   socket?.destroy();
-  return {
-    target,
-    ok: socket !== undefined,
-    totalMs,
-    steps: stepsOf(describeFrontend(frontend), reachedMs, record.tunnel, totalMs, socket !== undefined),
-    error,
-    explanation: record.explanation,
-    blind: record.blind,
-  };
+  const where = describeFrontend(frontend);
+  const steps =
+    reachedMs === undefined
+      ? [{ name: "reach the frontend", ms: totalMs, detail: `${where}, failed` }]
+      : [{ name: "reach the frontend", ms: reachedMs, detail: where }, ...stepsAfter(totalMs - reachedMs, record, ok)];
+  const error = ok ? undefined : messageOf(failure);
+  const { code, remedy } = failure instanceof DrawbridgeError ? failure : {};
+  const { explanation, blind } = record;
+  return { target, dialId, ok, totalMs, steps, error, code, remedy, explanation, blind };
 }
 
-type ServerRecord = Pick<Trace, "explanation" | "blind"> & { readonly tunnel?: TunnelRow };
+type ServerRecord = Pick<Trace, "explanation" | "blind"> & {
+  readonly tunnel?: TunnelRow;
+  /** Of the link to the agent, measured right after the dial. */
+  readonly linkMs?: number | undefined;
+};
 
-/** How far the round trip may blur the difference between the two clocks. */
-const SLACK_MS = 5000;
-/** Of a thousand tunnels each; there are never more to one target. */
-const MOST_PAGES = 20;
-
-async function recordOf(admin: AdminPort | undefined, target: string, since: number): Promise<ServerRecord> {
+async function recordOf(admin: AdminPort | undefined, dialId: string): Promise<ServerRecord> {
   if (admin === undefined) return { blind: "no admin port was given, so only this side's times are known" };
   try {
-    const query = `?target=${encodeURIComponent(target)}&limit=1000`;
-    const [{ now }, open, ended] = await Promise.all([
-      admin.get<ProcessInfo>("process"),
-      allTunnels(admin, query),
+    const query = `?dialId=${dialId}`;
+    const lists = await Promise.all([
+      admin.get<Page<TunnelRow>>(`tunnels${query}`),
       admin.get<Page<TunnelRow>>(`ended${query}`),
     ]);
-    const sinceByItsClock = since + (now - Date.now()) - SLACK_MS;
-    // Nobody else dials this target just then, as a rule; if somebody does, the last one is ours.
-    const ours = [...open, ...ended.items]
-      .filter((tunnel) => tunnel.target === target && tunnel.askedAt >= sinceByItsClock)
-      .sort((a, b) => b.id - a.id)[0];
-    if (ours === undefined) return { blind: `${admin.address} knows of no such dial: does it serve this frontend?` };
-    const { refusalId } = ours;
-    if (refusalId === undefined) return { tunnel: ours };
-    const refusal = await admin.find<ExplainedRefusal>(`refusals/${encodeURIComponent(refusalId)}`);
-    return { tunnel: ours, explanation: refusal?.explanation };
+    // A server that does not know the question answers with everybody's.
+    const tunnel = lists.flatMap(({ items }) => items).find((each) => each.dialId === dialId);
+    if (tunnel === undefined) return { blind: unknownTo(admin) };
+    const { refusalId, agent } = tunnel;
+    const refusal =
+      refusalId === undefined
+        ? undefined
+        : await admin.find<ExplainedRefusal>(`refusals/${encodeURIComponent(refusalId)}`);
+    return { tunnel, explanation: refusal?.explanation, linkMs: agent && (await roundTripOf(admin, agent.key)) };
   } catch (reason) {
     return { blind: messageOf(reason) };
   }
 }
 
-/** All pages, since the newest tunnels are on the last one. */
-async function allTunnels(admin: AdminPort, query: string): Promise<TunnelRow[]> {
-  const found: TunnelRow[] = [];
-  let after = "";
-  for (let page = 0; page < MOST_PAGES; page++) {
-    const { items, next } = await admin.get<Page<TunnelRow>>(`tunnels${query}${after}`);
-    found.push(...items);
-    if (next === undefined) break;
-    after = `&after=${next}`;
+const unknownTo = ({ address }: AdminPort): string =>
+  `${address} has no record of this dial: it does not serve this frontend, or it is of a version without dial IDs; ` +
+  "only this side's times are known";
+
+/** Undefined when the agent is gone or silent, or the server cannot measure it. */
+async function roundTripOf(admin: AdminPort, agentKey: number): Promise<number | undefined> {
+  try {
+    if ((await admin.post(`agents/${agentKey}/ping`)) === undefined) return undefined;
+    return (await admin.find<AgentPeer>(`agents/${agentKey}`))?.roundTripMs;
+  } catch {
+    return undefined;
   }
-  return found;
 }
 
-function stepsOf(
-  where: string,
-  reachedMs: number | undefined,
-  tunnel: TunnelRow | undefined,
-  totalMs: number,
-  ok: boolean,
-): TraceStep[] {
-  if (reachedMs === undefined) return [{ name: "reach the frontend", ms: totalMs, detail: `${where}, failed` }];
-  const steps: TraceStep[] = [{ name: "reach the frontend", ms: reachedMs, detail: where }];
-  const { dialled, answered, ended } = tunnel?.marks ?? {};
-  const inServer = answered ?? ended;
-  if (tunnel === undefined || inServer === undefined) {
-    return [...steps, { name: "ask, and wait for the answer", ms: totalMs - reachedMs }];
+/** After the frontend was reached. */
+function stepsAfter(restMs: number, { tunnel, linkMs }: ServerRecord, ok: boolean): TraceStep[] {
+  const { dialled, firstDialled = dialled, answered, ended } = tunnel?.marks ?? {};
+  if (tunnel === undefined || (answered ?? ended ?? dialled) === undefined) {
+    return [{ name: "ask, and wait for the answer", ms: restMs }];
   }
-  if (dialled !== undefined) {
-    steps.push({ name: "choose an agent", ms: dialled, detail: tunnel.agent?.id });
-    steps.push({ name: ok ? "agent dials the target" : "agent tries the target", ms: inServer - dialled });
-  } else {
-    steps.push({ name: "choose an agent", ms: inServer, detail: "failed" });
-  }
+  const doneMs = answered ?? ended ?? restMs;
   // The rest is the round trip between this process and the server.
-  steps.push({ name: "round trip to the server", ms: Math.max(0, totalMs - reachedMs - inServer) });
-  return steps;
+  const roundTrip = { name: "round trip to the server", ms: Math.max(0, restMs - doneMs) };
+  if (dialled === undefined || firstDialled === undefined) {
+    return [{ name: "choose an agent", ms: doneMs, detail: "failed" }, roundTrip];
+  }
+  const choice = { name: "choose an agent", ms: firstDialled, detail: tunnel.agent?.id };
+  const before =
+    firstDialled < dialled
+      ? [{ name: "another agent failed first", ms: dialled - firstDialled, detail: "the dial was tried again" }]
+      : [];
+  return [choice, ...before, ...agentSteps(doneMs - dialled, linkMs, ok), roundTrip];
+}
+
+/** The server knows only when it asked the agent and when the answer came: the link's part is taken from a ping. */
+function agentSteps(ms: number, linkMs: number | undefined, ok: boolean): TraceStep[] {
+  const verb = ok ? "dials" : "tries";
+  if (linkMs === undefined) {
+    return [{ name: `agent ${verb} the target`, ms, detail: "the link's round trip, which is not known, included" }];
+  }
+  const onLink = Math.min(linkMs, ms);
+  return [
+    { name: "link to the agent and back", ms: onLink, detail: "measured by a ping after the dial" },
+    { name: `agent ${verb} the target`, ms: ms - onLink },
+  ];
 }

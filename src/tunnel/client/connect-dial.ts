@@ -1,7 +1,7 @@
 /** A dial at an HTTP CONNECT frontend: the tunnel is the connection itself. */
 import { isIPv6, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { type ConnectAnswer, parseConnectAnswer } from "../wire/connect.js";
+import { type ConnectAnswer, dialIdHeader, parseConnectAnswer } from "../wire/connect.js";
 import { badAnswer, type DialOptions, DialRefusedError, frontendLost, step } from "./errors.js";
 import { describeFrontend, type Frontend, parseTarget } from "./frontend.js";
 import { connectFrontend } from "./transport.js";
@@ -9,7 +9,7 @@ import { connectFrontend } from "./transport.js";
 const MAX_BODY_BYTES = 8 * 1024;
 
 /** `name` undefined: the address's own host. */
-export interface ConnectDial extends Pick<DialOptions, "name" | "allowHalfOpen" | "onFrontend"> {
+export interface ConnectDial extends Pick<DialOptions, "name" | "allowHalfOpen" | "onFrontend" | "dialId"> {
   readonly address: string;
 }
 
@@ -20,7 +20,7 @@ export async function dialConnect(frontend: Frontend, dial: ConnectDial, stop: A
   const where = describeFrontend(frontend);
   try {
     const exchange = {
-      request: connectRequest(address, dial.name ?? parseTarget(address).host),
+      request: connectRequest(address, dial.name ?? parseTarget(address).host, dial.dialId),
       maxBodyBytes: MAX_BODY_BYTES,
       malformed: () => badAnswer(where, "it is not HTTP/1, so this may be a gRPC frontend"),
       lost: (why: unknown) => frontendLost(where, why),
@@ -34,9 +34,10 @@ export async function dialConnect(frontend: Frontend, dial: ConnectDial, stop: A
   }
 }
 
-/** Byte for byte what HyperShift's dialer sends: the target in the request line, the host alone, and nothing else. */
-function connectRequest(address: string, host: string): string {
-  return `CONNECT ${address} HTTP/1.1\r\nHost: ${isIPv6(host) ? `[${host}]` : host}\r\n\r\n`;
+/** Byte for byte what HyperShift's dialer sends: the target in the request line, the host alone, and nothing else but a given ID. */
+function connectRequest(address: string, host: string, dialId: bigint | undefined): string {
+  const id = dialId === undefined ? "" : dialIdHeader(dialId);
+  return `CONNECT ${address} HTTP/1.1\r\nHost: ${isIPv6(host) ? `[${host}]` : host}\r\n${id}\r\n`;
 }
 
 /** One CONNECT exchange on a stream that is connected already: with a proxy-server, or with any other HTTP proxy. */

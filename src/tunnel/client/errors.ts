@@ -74,6 +74,8 @@ export interface DialOptions {
   readonly allowHalfOpen?: boolean | undefined;
   /** The name that the address is the answer for; http-connect frontends are told it, in the Host header. */
   readonly name?: string | undefined;
+  /** A number of up to 63 bits under which a drawbridge server lists the dial in its admin API. Default: random. */
+  readonly dialId?: bigint | undefined;
   /** The frontend is reached, TLS included; nothing has been asked of it yet. */
   readonly onFrontend?: (() => void) | undefined;
 }

@@ -30,7 +30,8 @@ export class GrpcTunnelPool implements Dialer {
       const open = await this.#join(stop);
       const onOver = (): void => this.#use(open, -1);
       // One tunnel's wish to let the process go cannot be granted while others share the connection.
-      return await new GrpcTunnel({ open, frontend: this.#frontend, address, onOver, setRef: () => {} }).dial(stop);
+      const dial = { frontend: this.#frontend, address, dialId: options.dialId };
+      return await new GrpcTunnel({ ...dial, open, onOver, setRef: () => {} }).dial(stop);
     });
   }
 
@@ -110,12 +111,12 @@ async function openGrpcSession(frontend: Frontend, stop: AbortSignal): Promise<O
 export async function dialGrpc(
   frontend: Frontend,
   address: string,
-  { onFrontend }: Pick<DialOptions, "onFrontend">,
+  { onFrontend, dialId }: Pick<DialOptions, "onFrontend" | "dialId">,
   stop: AbortSignal,
 ): Promise<TunnelSocket> {
   const open = await openGrpcSession(frontend, stop);
   onFrontend?.();
   const { session } = open;
   const setRef = (on: boolean): void => (on ? session.ref() : session.unref());
-  return await new GrpcTunnel({ open, frontend, address, onOver: () => session.destroy(), setRef }).dial(stop);
+  return await new GrpcTunnel({ open, frontend, address, dialId, onOver: () => session.destroy(), setRef }).dial(stop);
 }

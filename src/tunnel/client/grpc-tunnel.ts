@@ -35,6 +35,8 @@ interface GrpcTunnelOptions {
   readonly open: OpenSession;
   readonly frontend: Frontend;
   readonly address: string;
+  /** Default: random. */
+  readonly dialId?: DialId | undefined;
   /** The stream is gone: nothing of this call is left. */
   readonly onOver: () => void;
   /** Whether the connection below keeps the process alive. */
@@ -49,6 +51,9 @@ const CLOSE_WAIT_MS = 10_000;
 /** Bytes that may wait for the program in either direction before the far side is held back. */
 const HIGH_WATER_BYTES = 128 * 1024;
 
+/** 63 bits, as upstream's client draws them. */
+export const randomDialId = (): DialId => randomBytes(8).readBigUInt64BE() >> 1n;
+
 export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
   readonly remoteAddress: string;
   readonly remotePort: number;
@@ -61,7 +66,7 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
   /** Where the frontend is, for people. */
   readonly #where: string;
   readonly #stream: PacketStream;
-  readonly #dialId: DialId = randomBytes(8).readBigUInt64BE() >> 1n;
+  readonly #dialId: DialId;
   readonly #counters = new SegmentCounters();
   #state: State = "dialing";
   #connectId: ConnectId = 0;
@@ -80,6 +85,7 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
     this.remoteAddress = host;
     this.remotePort = port;
     this.#options = options;
+    this.#dialId = options.dialId ?? randomDialId();
     this.#where = describeFrontend(options.frontend);
     const stream = options.open.call("/ProxyService/Proxy", {});
     this.#stream = new PacketStream(stream, this, { received: this.#counters, sent: this.#counters });

@@ -4,7 +4,7 @@
  * With a drawbridge peer each direction has its window and can end on its own. With an upstream peer the protocol has
  * neither: the near queue is bounded (overflow.ts) and any end closes both directions.
  */
-import type { ConnectId, ControlPacket } from "../wire/packet.js";
+import type { ConnectId, ControlPacket, DialId } from "../wire/packet.js";
 import type { TunnelTable } from "./table.js";
 import { ReceiveWindow, SendWindow } from "./window.js";
 
@@ -31,8 +31,12 @@ export interface DialFacts {
   /** Times by the link's clock: of the request, and of the dial towards the endpoint (0: not yet). */
   readonly askedAt: number;
   readonly dialledAt: number;
+  /** Of the first dial, where that failed at one agent and another was asked. */
+  readonly firstDialledAt?: number;
   /** How the caller came in; only a server knows. */
   readonly frontend?: "grpc" | "http-connect";
+  /** The caller's own number for it; only a server knows. */
+  readonly dialId?: DialId;
 }
 
 export interface TunnelInfo extends DialFacts {

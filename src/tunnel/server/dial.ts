@@ -37,6 +37,7 @@ export class Dial {
   readonly startedAt: number;
   /** When the present agent was asked; 0 before any was. */
   dialledAt = 0;
+  #firstDialledAt = 0;
   readonly #board: Switchboard;
   readonly #tried: AgentLink[] = [];
   /** The agent that was asked last. */
@@ -77,7 +78,8 @@ export class Dial {
 
   get asked(): DialFacts {
     const { id, address, startedAt: askedAt, dialledAt } = this;
-    return { id, address, frontend: this.caller.frontend, askedAt, dialledAt };
+    const { frontend, dialId } = this.caller;
+    return { id, address, frontend, dialId, askedAt, dialledAt, firstDialledAt: this.#firstDialledAt };
   }
 
   /** The caller hung up, or said it no longer wants it. */
@@ -97,6 +99,7 @@ export class Dial {
     this.link = link;
     const { protocol } = this.caller;
     this.dialledAt = this.#board.clock.now();
+    if (this.#tried.length === 1) this.#firstDialledAt = this.dialledAt;
     while (!link.dial(this.#dialId, protocol, this.address, this)) this.#dialId = newDialId();
     this.#armTimer();
     return true;

@@ -10,8 +10,25 @@ describe("CONNECT grammar", () => {
     expect(parse(`${head}early`)).toEqual({
       kind: "connect",
       target: "10.0.0.1:443",
+      dialId: undefined,
       headBytes: head.length,
     });
+  });
+
+  test.each([
+    ["1", 1n],
+    ["9223372036854775807", 2n ** 63n - 1n],
+    ["9223372036854775808", undefined],
+    ["12345678901234567890", undefined],
+    ["-1", undefined],
+    ["", undefined],
+    ["1 1", undefined],
+  ])("takes the caller's own number for its dial, %j, if it is one of 63 bits", (digits, dialId) => {
+    const head = `CONNECT a:1 HTTP/1.1\r\nHost: a\r\nX-Drawbridge-Dial-Id: ${digits}\r\n\r\n`;
+    expect(parse(head)).toMatchObject({ kind: "connect", dialId });
+    // What comes behind the head is the endpoint's.
+    const early = "CONNECT a:1 HTTP/1.1\r\n\r\nCONNECT\nX-Drawbridge-Dial-Id: 5\r\n\r\n";
+    expect(parse(early)).toMatchObject({ kind: "connect", dialId: undefined });
   });
 
   test.each(["CONNECT [fd00::1]:443 HTTP/1.1\r\n\r\n", "CONNECT a:1 HTTP/1.0\n\n", "CONNECT a:1 HTTP/1.1\r\n\n"])(

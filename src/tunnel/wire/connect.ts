@@ -1,7 +1,15 @@
 /** HTTP CONNECT as callers send it and as upstream answers it, byte for byte. */
 
+import type { DialId } from "./packet.js";
+
 export type ConnectRequest =
-  | { readonly kind: "connect"; readonly target: string; readonly headBytes: number }
+  | {
+      readonly kind: "connect";
+      readonly target: string;
+      /** The caller's own number for its dial, where it sent one. */
+      readonly dialId: DialId | undefined;
+      readonly headBytes: number;
+    }
   | { readonly kind: "other-method"; readonly keepAlive: boolean; readonly headBytes: number }
   | { readonly kind: "malformed" };
 
@@ -38,7 +46,22 @@ export function parseConnectRequest(bytes: Buffer, seen = 0): ConnectRequest | u
     return { kind: "other-method", keepAlive, headBytes: end };
   }
   if (target.startsWith("/") || /[^\x21-\x7e]/.test(target)) return { kind: "malformed" };
-  return { kind: "connect", target, headBytes: end };
+  return { kind: "connect", target, dialId: dialIdIn(bytes, lineEnd, end), headBytes: end };
+}
+
+/** As gRPC callers have it in their DIAL_REQ. Only drawbridge sends it, in this spelling; other servers ignore it. */
+const DIAL_ID_HEADER = "X-Drawbridge-Dial-Id: ";
+const DIAL_ID_LINE = Buffer.from(`\n${DIAL_ID_HEADER}`);
+const MAX_DIAL_ID = 2n ** 63n - 1n;
+
+export const dialIdHeader = (dialId: DialId): string => `${DIAL_ID_HEADER}${dialId}\r\n`;
+
+function dialIdIn(bytes: Buffer, from: number, end: number): DialId | undefined {
+  const at = bytes.indexOf(DIAL_ID_LINE, from);
+  if (at < 0 || at >= end) return undefined;
+  const [digits] = /^\d{1,19}(?=\r?\n)/.exec(bytes.toString("latin1", at + DIAL_ID_LINE.length, end)) ?? [];
+  const dialId = BigInt(digits ?? 0);
+  return digits === undefined || dialId > MAX_DIAL_ID ? undefined : dialId;
 }
 
 /** Offset behind the empty line. */

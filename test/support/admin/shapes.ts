@@ -65,13 +65,20 @@ const agentShape: Shape<AgentPeer> = {
 };
 
 const marksShape: Shape<TunnelMarks> = {
-  ...{ dialled: maybe(number), answered: maybe(number), firstByteToTarget: maybe(number) },
+  ...{ dialled: maybe(number), firstDialled: maybe(number), answered: maybe(number), firstByteToTarget: maybe(number) },
   ...{ firstByteFromTarget: maybe(number), callerEnded: maybe(number), targetEnded: maybe(number) },
   ended: maybe(number),
 };
 
 export const tunnelShape: Shape<TunnelRow> = {
-  ...{ id: number, connectId: maybe(text), frontend: maybe(text), listener: maybe(text), target: text },
+  ...{
+    id: number,
+    connectId: maybe(text),
+    dialId: maybe(text),
+    frontend: maybe(text),
+    listener: maybe(text),
+    target: text,
+  },
   ...{ agent: maybe({ key: number, id: text }), server: maybe({ key: number, id: text }), state: text },
   ...{ askedAt: number, marks: marksShape, bytesToTarget: number, bytesFromTarget: number },
   ...{ sendWindowBytes: maybe(number), receiveWindowBytes: maybe(number), queuedBytes: number, paused: maybe(yesNo) },

@@ -57,9 +57,10 @@ const ITEMS = new Map<string, (model: AdminModel, number: number) => object | un
 ]);
 
 /** POST NAME/NUMBER/VERB or POST NAME; undefined where the role cannot do that, false where there is no such thing. */
-const ACTIONS = new Map<string, (subject: ObservedRole, number: number) => boolean | undefined>([
+const ACTIONS = new Map<string, (subject: ObservedRole, number: number) => boolean | undefined | Promise<boolean>>([
   ["tunnels/*/close", (subject, number) => subject.tunnels && closeTunnel(subject.tunnels(), number)],
   ["agents/*/drain", (subject, number) => subject.drainAgent?.(number)],
+  ["agents/*/ping", (subject, number) => subject.pingAgent?.(number)],
   ["drain", (subject) => subject.drain?.()],
 ]);
 
@@ -139,7 +140,7 @@ export class AdminApi {
     const [name = "", id = "", verb] = words;
     const action = ACTIONS.get(verb === undefined ? route : `${name}/*/${verb}`);
     if (action === undefined) throw isReadOnly(words) ? wrongMethod("GET, HEAD") : notFound(path);
-    const done = action(this.#model.subject, isNumber(id) ? Number(id) : -1);
+    const done = await action(this.#model.subject, isNumber(id) ? Number(id) : -1);
     if (done === undefined) throw new ApiFailure(409, "not-possible", "this role cannot do that");
     if (!done) throw notFound(path);
     sendJson(response, { done: true });

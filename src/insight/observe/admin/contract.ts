@@ -127,6 +127,11 @@ export interface TunnelRow {
   readonly id: number;
   /** The number both ends of the link call it by; only with `agent` or `server` it means something. */
   readonly connectId?: string;
+  /**
+   * Role `server`: the caller's own number for its dial, in decimal digits: a gRPC caller's `random`, which agents and
+   * callers of upstream log as dialID, or that of the header X-Drawbridge-Dial-Id. Random where the caller sent none.
+   */
+  readonly dialId?: string;
   /** Absent at an agent, which does not know. */
   readonly frontend?: TunnelFrontend;
   /** Role `sidecar`: the listener's name. */
@@ -162,6 +167,8 @@ export interface TunnelRow {
 export interface TunnelMarks {
   /** The request to dial left this process, or the dial to the target began; the last time, if it was tried twice. */
   readonly dialled?: number;
+  /** The first agent was asked, when it was tried twice: `dialled` is of the second one then. */
+  readonly firstDialled?: number;
   /** The far end accepted the dial. */
   readonly answered?: number;
   readonly firstByteToTarget?: number;
@@ -271,6 +278,7 @@ export type ApiFault =
   | "malformed"
   | "too-many"
   | "not-possible"
+  | "no-answer"
   | "internal";
 
 /** Everything but tunnels, of which there may be many. */

@@ -34,8 +34,10 @@ export interface ObservedRole {
   readonly ended?: Recent<TunnelRow>;
   /** What would become of a dial. */
   explain?(target: string): Forecast | Promise<Forecast>;
-  /** The two return false when there is no such thing (any more). */
+  /** The three return false when there is no such thing (any more). */
   drainAgent?(key: number): boolean;
+  /** Measures the round trip of the agent's link anew; rejects when no answer comes. */
+  pingAgent?(key: number): Promise<boolean>;
   drain?(): boolean;
 }
 
@@ -43,6 +45,7 @@ export interface ObservedRole {
 export interface LiveTunnel
   extends Pick<TunnelRow, "id" | "target" | "state" | "bytesToTarget" | "bytesFromTarget" | "queuedBytes" | "paused"> {
   readonly agentKey?: number | undefined;
+  readonly dialId?: bigint | string | undefined;
   describe(): TunnelRow;
   /** Closes both ends after what is queued was delivered; false while it is dialled. */
   close(reason: string): boolean;

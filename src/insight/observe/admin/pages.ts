@@ -51,16 +51,20 @@ export function endedPage(ended: readonly TunnelRow[], query: URLSearchParams): 
   );
 }
 
-function filterOf(query: URLSearchParams): (tunnel: Pick<LiveTunnel, "target" | "agentKey" | "state">) => boolean {
+function filterOf(
+  query: URLSearchParams,
+): (tunnel: Pick<LiveTunnel, "target" | "agentKey" | "state" | "dialId">) => boolean {
   const target = query.get("target")?.toLowerCase();
   const agent = numberOf(query, "agent");
   const state = query.get("state");
+  const dialId = query.get("dialId");
   if (state !== null && !STATES.includes(state)) {
     throw new ApiFailure(400, "malformed", `state must be one of ${STATES.join(", ")}`);
   }
   return (tunnel) =>
     (target === undefined || tunnel.target.toLowerCase().includes(target)) &&
     (agent === undefined || tunnel.agentKey === agent) &&
+    (dialId === null || String(tunnel.dialId) === dialId) &&
     (state === null || tunnel.state === state);
 }
 

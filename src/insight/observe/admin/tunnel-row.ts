@@ -2,7 +2,7 @@
 
 import { shown } from "../../../base/redact/redact.js";
 import type { DialFacts, Tunnel } from "../../../tunnel/connection/tunnel.js";
-import type { ConnectId } from "../../../tunnel/wire/packet.js";
+import type { ConnectId, DialId } from "../../../tunnel/wire/packet.js";
 import { type Kept, Recent } from "../recent.js";
 import type { TunnelFrontend, TunnelMarks, TunnelRow } from "./contract.js";
 import type { LiveTunnel } from "./observed-role.js";
@@ -82,6 +82,10 @@ class CurrentTunnel implements LiveTunnel {
     return this.#dial.address;
   }
 
+  get dialId(): DialId | undefined {
+    return this.#dial.dialId;
+  }
+
   get agentKey(): number | undefined {
     return this.#peer.agent?.key;
   }
@@ -127,6 +131,7 @@ class CurrentTunnel implements LiveTunnel {
       bytesFromTarget: this.bytesFromTarget,
       queuedBytes: this.queuedBytes,
     };
+    if (dial.dialId !== undefined) row.dialId = String(dial.dialId);
     if (dial.frontend !== undefined) row.frontend = dial.frontend;
     if (dial.listener !== undefined) row.listener = dial.listener;
     if (agent !== undefined) row.agent = agent;
@@ -135,6 +140,8 @@ class CurrentTunnel implements LiveTunnel {
       if (at > 0) marks[name] = sinceAsked(at, dial.askedAt);
     };
     mark("dialled", dial.dialledAt);
+    const { firstDialledAt = 0 } = dial;
+    if (firstDialledAt !== dial.dialledAt) mark("firstDialled", firstDialledAt);
     if (tunnel === undefined) return row;
     const { connectId, sendWindow, receiveWindow } = tunnel;
     row.paused = tunnel.paused;

@@ -196,6 +196,14 @@ describe("the overview", () => {
   });
 });
 
+test("a ping of an agent measures its link anew, and nobody else can be pinged", async () => {
+  const { key } = await theOne<AgentPeer>("server", "agents");
+  expect(await post("server", `agents/${key}/ping`)).toBe(200);
+  expect((await get<AgentPeer>("server", `agents/${key}`)).roundTripMs).toBeGreaterThan(0);
+  expect(await post("server", "agents/4711/ping")).toBe(404);
+  expect(await post("agent", "agents/1/ping")).toBe(409);
+});
+
 describe("draining", () => {
   test("an agent at its server sends new dials elsewhere, and its tunnels go on", async () => {
     const socket = await tunnelTo(fixture, echo.address);

@@ -9,6 +9,7 @@ import type { ProxyServer } from "../../../tunnel/server/server.js";
 import { parseDestination } from "../../../tunnel/wire/destination.js";
 import type { CertificatesInUse } from "../admin/certificates.js";
 import type { AgentPeer, Candidate, Forecast, PathHealth, Totals } from "../admin/contract.js";
+import { ApiFailure } from "../admin/failure.js";
 import type { LiveTunnel, ObservedRole } from "../admin/observed-role.js";
 import { endedTunnels, type LinkPeer, TunnelRows } from "../admin/tunnel-row.js";
 import { keepServerRefusals, RefusalLog } from "../refusals.js";
@@ -16,6 +17,7 @@ import { DialCounts, hundredths, onceEach } from "./common.js";
 
 /** Whom the most crowded of servers would choose among; nobody reads them all. */
 const MAX_CANDIDATES = 20;
+const PING_MS = 5_000;
 
 export class ObservedServer implements ObservedRole {
   readonly ended = endedTunnels();
@@ -156,12 +158,29 @@ export class ObservedServer implements ObservedRole {
   }
 
   drainAgent(key: number): boolean {
-    for (const link of this.#server.board.registry.links()) {
-      if (link.number !== key) continue;
-      link.drain();
-      return true;
-    }
-    return false;
+    const link = this.#linkOf(key);
+    link?.drain();
+    return link !== undefined;
+  }
+
+  async pingAgent(key: number): Promise<boolean> {
+    const link = this.#linkOf(key);
+    if (link === undefined) return false;
+    const { clock } = this.#server.board;
+    await new Promise<void>((resolve, reject) => {
+      const silent = `the agent did not answer a ping within ${PING_MS / 1000} s`;
+      const cancel = clock.after(PING_MS, () => reject(new ApiFailure(504, "no-answer", silent)));
+      link.connection.ping(() => {
+        cancel();
+        resolve();
+      });
+    });
+    return true;
+  }
+
+  #linkOf(key: number): AgentLink | undefined {
+    for (const link of this.#server.board.registry.links()) if (link.number === key) return link;
+    return undefined;
   }
 }
 

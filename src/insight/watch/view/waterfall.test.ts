@@ -21,6 +21,15 @@ test("a waterfall shows choice, dial, open and half-closed phases", () => {
   expect(lengthMs).toBe(300);
 });
 
+test("a waterfall shows the time that a dial spent at an agent before the one that answered", () => {
+  const { bars } = lived({ firstDialled: 1, dialled: 41, answered: 50, ended: 60 });
+  expect(bars.map(({ label, fromMs, toMs }) => [label, fromMs, toMs]).slice(0, 3)).toEqual([
+    ["choosing an agent", 0, 1],
+    ["dial failed at another agent", 1, 41],
+    ["dialled", 41, 50],
+  ]);
+});
+
 test("the waterfall of an open tunnel reaches to now", () => {
   expect(lived({ dialled: 1, answered: 2 }).bars.at(-1)).toMatchObject({ kind: "open", fromMs: 2, toMs: 900 });
 });

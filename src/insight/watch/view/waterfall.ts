@@ -18,7 +18,11 @@ export function waterfall(tunnel: TunnelRow, now: number): Waterfall {
   const { marks } = tunnel;
   const endMs = marks.ended ?? Math.max(0, now - tunnel.askedAt);
   const dialled = marks.dialled ?? endMs;
-  const bars: Bar[] = [{ label: "choosing an agent", fromMs: 0, toMs: dialled, kind: "wait" }];
+  const { firstDialled = dialled } = marks;
+  const bars: Bar[] = [{ label: "choosing an agent", fromMs: 0, toMs: firstDialled, kind: "wait" }];
+  if (firstDialled < dialled) {
+    bars.push({ label: "dial failed at another agent", fromMs: firstDialled, toMs: dialled, kind: "failed" });
+  }
   if (marks.dialled !== undefined) {
     const failed = marks.answered === undefined && marks.ended !== undefined;
     const kind = failed ? "failed" : "dial";

@@ -20,6 +20,7 @@ export const FRONTENDS: readonly FrontendName[] = ["connect-uds", "connect-tcp",
 
 export interface TunnelFixture {
   readonly server: ProxyServer;
+  readonly agentPort: number;
   readonly frontends: Readonly<Record<FrontendName, Frontend>>;
   /** PEM files: `ca` signed them all; `endpoint` is for a TLS server behind the tunnel. */
   readonly files: Readonly<Record<"ca" | "endpoint" | "endpointKey", string>>;
@@ -62,6 +63,7 @@ export async function startTunnelFixture(settings: Partial<ServerConfig> = {}): 
   const caller = { caFile: pki.caFile, certFile: pki.caller.certFile, keyFile: pki.caller.keyFile! };
   return {
     server,
+    agentPort,
     frontends: {
       "connect-uds": { mode: "http-connect", uds: join(dir, "connect.sock") },
       "connect-tcp": { mode: "http-connect", host: "127.0.0.1", port: connectPort, tls: caller },

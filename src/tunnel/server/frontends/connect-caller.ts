@@ -26,7 +26,7 @@ const EARLY_BYTES = 64 * 1024;
 export class ConnectCaller implements Caller, NearEvents {
   readonly frontend = "http-connect";
   readonly protocol = "tcp";
-  readonly dialId: DialId = newDialId();
+  dialId: DialId = 0n;
   address = "";
 
   readonly #socket: Socket;
@@ -78,6 +78,7 @@ export class ConnectCaller implements Caller, NearEvents {
     }
     connectionOf(this.#socket)?.admitted();
     this.address = request.target;
+    this.dialId = request.dialId ?? newDialId();
     this.#dial = this.#board.dial(this);
   }
 

@@ -15,6 +15,8 @@ export class PlayedRole implements ObservedRole {
   readonly peers: AgentPeer[] = [];
   readonly closed: number[] = [];
   readonly drained: number[] = [];
+  /** What a ping of an agent measures. */
+  roundTripMs = 0;
   /** How often anybody wanted to see the tunnels. */
   looks = 0;
   /** How many rows were made. */
@@ -93,6 +95,12 @@ export class PlayedRole implements ObservedRole {
     await work();
     done = true;
     return most;
+  }
+
+  async pingAgent(key: number): Promise<boolean> {
+    const at = this.peers.findIndex((peer) => peer.key === key);
+    if (at >= 0) this.peers[at] = { ...this.peers[at]!, roundTripMs: this.roundTripMs };
+    return at >= 0;
   }
 
   drainAgent(key: number): boolean {
