@@ -16,7 +16,7 @@ const ON_ANY_MACHINE = {
   maxWorkers: "100%",
 };
 
-// Five kinds of test, each a command of its own: see CONTRIBUTING.md.
+// Six kinds of test, each a command of its own: see CONTRIBUTING.md.
 export default defineConfig({
   test: {
     projects: [
@@ -62,6 +62,18 @@ export default defineConfig({
           hookTimeout: 300_000,
           expect: { poll: { timeout: 30_000 } },
           // A lab mostly waits for its kubelets; everything it makes carries the id of its process.
+          maxWorkers: 2,
+        },
+      },
+      {
+        test: {
+          name: "mistakes",
+          include: ["test/mistakes/**/*.test.ts"],
+          globalSetup: ["test/mistakes/framework/score.ts"],
+          testTimeout: 180_000,
+          hookTimeout: 300_000,
+          // A row mostly waits for its processes, which have a network of their own.
+          maxConcurrency: 3,
           maxWorkers: 2,
         },
       },
