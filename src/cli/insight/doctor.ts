@@ -10,6 +10,7 @@ import { inGroup, list, number, oneOf, text, type Values } from "../flags/flag.j
 import { clusterFlags } from "../flags/kubernetes.js";
 import { defineCommand, type Environment } from "../framework/define.js";
 import { adminPortFlags, checkAdminUrl } from "../tunnel/admin-port.js";
+import { programSettings } from "./doctor-settings.js";
 
 /** Where to look; support takes the same. */
 export const placeFlags = {
@@ -72,5 +73,5 @@ const NO_ADMIN = { admin: "", tokenFile: "", caFile: "" };
 
 export const doctorSettings = (flags: PlaceFlags, given: ReadonlySet<string>, admin = NO_ADMIN): DoctorSettings => ({
   ...{ ...flags, ...admin, isStateDirGiven: given.has("state-dir") },
-  sidecarSettings: async (running) => (await import("./doctor-sidecar.js")).sidecarSettings(running),
+  programSettings,
 });

@@ -6,6 +6,7 @@ import { IDENTIFIER_KEYS, identifierKeys } from "../../tunnel/wire/identifiers.j
 import { duration, type Flag, inGroup, list, number, text, type Values, yesNo } from "../flags/flag.js";
 import { formatDuration, parseList, quote } from "../flags/go-values.js";
 import { labelSelector } from "../flags/label-selector.js";
+import { parseFlags } from "../flags/parse.js";
 import { defineCommand, type Environment, warnOfWords } from "../framework/define.js";
 import { parseServerAddresses } from "./addresses.js";
 import {
@@ -120,6 +121,10 @@ export default defineCommand({
   },
   run: ({ config, logging }) => runAgent(config, logging),
 });
+
+/** What these flags mean to an agent that was started with them, whatever has become of its files since. */
+export const readAgentConfig = (argv: readonly string[], env: Environment): AgentProcessConfig =>
+  configOf(parseFlags(agentFlags(env), argv).values as AgentFlags);
 
 /** gRPC's clients ping at most every ten seconds; upstream's peers expect the same. */
 const SHORTEST_KEEPALIVE_MS = 10_000;

@@ -17,6 +17,7 @@ import type { Overview } from "../observe/admin/contract.js";
 import type { Bundle } from "./bundle/bundle.js";
 import type { BootstrapIgn } from "./checks/bootstrap-ign.js";
 import type { findNetworks } from "./find-networks.js";
+import type { AgentPort } from "./host/as-agent.js";
 import type { Dialled } from "./host/handshake.js";
 import type { readSocketFile } from "./host/this-host.js";
 import type { DoctorRole, ProgramKind } from "./programs.js";
@@ -62,8 +63,8 @@ export interface Facts {
   readonly serverPorts: Readonly<Record<"agent" | "health" | "admin", number>>;
   /** The proxy-server's flags, from the process or from what starts it. */
   readonly serverFlags: CommandLine;
-  /** What whoever dials the server as an agent gets. */
-  readonly agentPort: Dialled;
+  /** What whoever dials each server as an agent gets. */
+  readonly agentPorts: readonly AgentPort[];
   readonly frontends: readonly (
     | (Dialled & { readonly frontend: Frontend })
     | { readonly frontend: Frontend; readonly isListening: boolean }

@@ -7,6 +7,7 @@ import { openInstallDirectory } from "../../cluster/bootstrap/install-dir.js";
 import { type BridgeModel, bridgeModel } from "../../cluster/bootstrap/model/model.js";
 import { ports, type Topology } from "../../cluster/bootstrap/model/names.js";
 import type { RunningProgram, SidecarSettings } from "./facts.js";
+import type { AgentSettings } from "./host/as-agent.js";
 import { type DoctorHost, doctorHost, processFile } from "./host/this-host.js";
 import { type DoctorRole, detectRole, PROGRAMS, type ProgramKind, programOf, topologyOfThisHost } from "./programs.js";
 
@@ -23,13 +24,19 @@ export interface DoctorSettings
   readonly role: DoctorRole | undefined;
   readonly for: Topology | undefined;
   readonly isStateDirGiven: boolean;
-  /** Parses the flags of a running sidecar. Throws CheckFailure when they cannot be understood. */
-  sidecarSettings(running: RunningProgram): Promise<SidecarSettings>;
+  readonly programSettings: ProgramSettings;
+}
+
+/** Parse the flags of a running program. Throw CheckFailure when they cannot be understood. */
+export interface ProgramSettings {
+  agent(running: RunningProgram): Promise<AgentSettings>;
+  sidecar(running: RunningProgram): Promise<SidecarSettings>;
 }
 
 /** The same, with what was found out. An address or kubeconfig that is still empty is not known. */
 export interface DoctorPlace extends DoctorSettings {
   readonly role: DoctorRole;
+  readonly isAddressGiven: boolean;
   readonly model: BridgeModel;
   readonly host: DoctorHost;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -50,6 +57,7 @@ export async function findPlace(settings: DoctorSettings): Promise<DoctorPlace> 
   const port = running?.flags.get(role === "agent" ? "proxy-server-port" : "agent-port");
   return {
     ...{ ...settings, role, model, host, pki, egressConfig, env: process.env, now: () => new Date() },
+    isAddressGiven: settings.address !== "",
     address:
       settings.address || running?.flags.get("proxy-server-host") || (record?.options.serverAddresses?.[0] ?? ""),
     agentPort: settings.agentPort || Number(port ?? ports.agent),

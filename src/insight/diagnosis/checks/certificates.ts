@@ -1,13 +1,15 @@
 /** Certificates: the files of this side, and what servers show in their handshakes, judged as their clients do. */
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
-import { failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
+import { failed, failureOf, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
 import { describeFrontend } from "../../../tunnel/client/frontend.js";
 import { type Life, lifeProblem } from "../../../tunnel/pki/manifest.js";
 import { certificatesIn, chainOf, isFor } from "../../../tunnel/pki/pem.js";
 import { defineCheck } from "../check.js";
 import type { Facts } from "../facts.js";
-import type { Dialled } from "../host/handshake.js";
+import type { AgentDial } from "../host/as-agent.js";
+import type { Dialled, Unanswered } from "../host/handshake.js";
+import type { DoctorRole } from "../programs.js";
 
 export const certificates = defineCheck({
   ...{ id: "certificates", about: "The certificates fit together and are valid", needs: ["certificates"] },
@@ -41,7 +43,7 @@ interface TlsPort {
   readonly owner: string;
   /** "so agents refuse it" */
   readonly consequence: string;
-  readonly unanswered: (state: "timeout" | "refused" | "no-tls" | "unreachable") => readonly [string, string];
+  readonly unanswered: (state: Unanswered) => readonly [string, string];
   readonly forAnotherName: string;
   readonly makeAgain: string;
   readonly sameIssue: string;
@@ -59,7 +61,7 @@ function judgePort(
   }
   const certificate = new X509Certificate(handshake.certificate);
   const its = `${owner} certificate`;
-  const evidence = `${where} shows ${certificate.subject.replaceAll("\n", ", ")} for ${certificate.subjectAltName ?? "no address"}`;
+  const evidence = shownBy(where, certificate);
   const authorities = ca?.text === undefined ? [] : certificatesIn(ca.text).map((one) => one.certificate);
   const found: Judgement[] = names
     .filter((name) => !isFor(certificate, name))
@@ -77,35 +79,53 @@ const unansweredMessages = (where: string, port: number, kind: string) => ({
   refused: `nothing accepts connections on ${where}`,
   "no-tls": `${where} does not speak TLS as a proxy-server's ${kind} does`,
   unreachable: `${where} cannot be reached`,
+  unresolved: `the name in ${where} cannot be resolved here`,
 });
 
 export const serverReachable = defineCheck({
-  ...{ id: "server-reachable", about: "Agents reach the server and can trust it" },
-  needs: ["agentPort", "role", "now"],
-  judge({ agentPort, role, now }) {
-    const { port, where, names } = agentPort;
-    const [name] = names;
-    const remedies = {
-      timeout: `Let TCP ${port} through from nodes to the server's host: drawbridge firewall plan --platform PLATFORM says how.`,
-      refused: `Start the server with --agent-port=${port}, or correct --proxy-server-host of the agents; a firewall that rejects looks the same.`,
-      "no-tls": "Check --proxy-server-port; is another program or a proxy there?",
-      unreachable: `Check the route: ip route get ${where.replace(/:\d+$/, "")}.`,
-    };
-    const { found, evidence, isTrusted } = judgePort(agentPort, now, {
-      owner: "the server's",
-      consequence: "so agents refuse it",
-      unanswered: (state) => [unansweredMessages(where, port, "agent port")[state], remedies[state]],
-      forAnotherName: `Make it again with that address (drawbridge pki init --replace --dir DIR ${isIP(name ?? "") === 0 ? "--dns" : "--ip"} ${name}), or let agents dial one that it has (--proxy-server-host).`,
-      makeAgain:
-        "Make the certificates again and hand them to server and agents together: drawbridge pki renew --all --dir DIR.",
-      sameIssue: "Give server and agents certificates of the same issue.",
-    });
-    if (found.length > 0) return found;
-    const who = role === "agent" ? "agents here reach" : "this host reaches";
-    const unnamed = name === undefined ? "; not compared with the address that agents dial, give --address" : "";
-    return ok(`${who} the server at ${where}${isTrusted ? " and can trust it" : ""}${unnamed}`, evidence);
-  },
+  ...{ id: "server-reachable", about: "Agents reach the server, and each trusts the other" },
+  needs: ["agentPorts", "role", "now"],
+  judge: ({ agentPorts, role, now }) =>
+    agentPorts.flatMap((port) => ("handshake" in port ? judgeUnknown(port, role, now) : judgeDial(port))),
 });
+
+/** The server was dialled with an agent's own certificate and authorities. */
+function judgeDial({ certificate, failure, where }: AgentDial): Judgement {
+  const evidence = certificate === undefined ? [] : [shownBy(where, certificate)];
+  if (failure === undefined)
+    return ok(`the server at ${where} accepts the agent, and the agent trusts it`, ...evidence);
+  return { ...failureOf(failure), evidence };
+}
+
+const shownBy = (where: string, { subject, subjectAltName }: X509Certificate): string =>
+  `${where} shows ${subject.replaceAll("\n", ", ")} for ${subjectAltName ?? "no address"}`;
+
+/** The server was dialled without an agent's certificate: whether it accepts one is not known. */
+function judgeUnknown(agentPort: Dialled, role: DoctorRole, now: Date): readonly Judgement[] {
+  const { port, where, names } = agentPort;
+  const [name] = names;
+  const remedies = {
+    timeout: `Let TCP ${port} through from nodes to the server's host: drawbridge firewall plan --platform PLATFORM says how.`,
+    refused: `Start the server with --agent-port=${port}, or correct --proxy-server-host of the agents; a firewall that rejects looks the same.`,
+    "no-tls": "Check --proxy-server-port; is another program or a proxy there?",
+    unreachable: `Check the route: ip route get ${where.replace(/:\d+$/, "")}.`,
+    unresolved: `Correct the name in --proxy-server-host, or the resolver: getent hosts ${name ?? "NAME"}; /etc/resolv.conf names the servers.`,
+  };
+  const { found, evidence, isTrusted } = judgePort(agentPort, now, {
+    owner: "the server's",
+    consequence: "so agents refuse it",
+    unanswered: (state) => [unansweredMessages(where, port, "agent port")[state], remedies[state]],
+    forAnotherName: `Make it again with that address (drawbridge pki init --replace --dir DIR ${isIP(name ?? "") === 0 ? "--dns" : "--ip"} ${name}), or let agents dial one that it has (--proxy-server-host).`,
+    makeAgain:
+      "Make the certificates again and hand them to server and agents together: drawbridge pki renew --all --dir DIR.",
+    sameIssue: "Give server and agents certificates of the same issue.",
+  });
+  if (found.length > 0) return found;
+  const who = role === "agent" ? "agents here reach" : "this host reaches";
+  const trust = isTrusted ? " and can trust it" : "; which authorities agents trust is not known here";
+  const unnamed = name === undefined ? "; not compared with the address that agents dial, give --address" : "";
+  return [ok(`${who} the server at ${where}${trust}${unnamed}`, evidence)];
+}
 
 export const frontend = defineCheck({
   ...{ id: "frontend", about: "The sidecar reaches a frontend of the server", needs: ["frontends", "now"] },

@@ -296,11 +296,11 @@ describe("check server-reachable", () => {
     closing.push(() => server.close());
     return { port: (server.address() as AddressInfo).port, ca: issued.signers.get("ca")!.certificatePem };
   }
-  const agent = (agentPort: number, ca = "", more: object = {}) =>
-    context(
-      { role: "agent", address: "127.0.0.1", agentPort, pki: "/pki", now: () => new Date(), ...more },
-      { files: ca === "" ? {} : { "/pki/ca.crt": ca } },
-    );
+  const agent = (agentPort: number, ca = "", more: object = {}) => {
+    const pki = mkdtempSync(join(scratch, "pki-"));
+    if (ca !== "") writeFileSync(join(pki, "ca.crt"), ca);
+    return context({ role: "agent", address: "127.0.0.1", agentPort, pki, now: () => new Date(), ...more });
+  };
 
   test("server-reachable fails on a certificate for another address or of another authority", async () => {
     const { port, ca } = await serve("127.0.0.1");
@@ -315,7 +315,7 @@ describe("check server-reachable", () => {
     });
     expect(finding?.evidence[0]).toMatch(/IP Address:192\.0\.2\.9/);
     expect(await messagesOf(serverReachable, agent(port, wrongName.ca))).toEqual([
-      "failed: the authority in /pki/ca.crt did not sign the server's certificate",
+      expect.stringMatching(/^failed: the authority in \S+\/ca\.crt did not sign the server's certificate$/),
     ]);
   });
 

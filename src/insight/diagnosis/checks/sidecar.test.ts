@@ -79,9 +79,11 @@ describe("check frontend", () => {
     expect(await messagesOf(frontend, context({ role: "sidecar" }))).toEqual([
       expect.stringMatching(/^skipped: no sidecar runs/),
     ]);
-    const sidecarSettings = () =>
-      Promise.reject(new CheckFailure("its flags cannot be understood here", "Correct them."));
-    const given = context({ role: "sidecar", sidecarSettings }, { sidecar: ["drawbridge", "sidecar"] });
+    const unknown = () => Promise.reject(new CheckFailure("its flags cannot be understood here", "Correct them."));
+    const given = context(
+      { role: "sidecar", programSettings: { agent: unknown, sidecar: unknown } },
+      { sidecar: ["drawbridge", "sidecar"] },
+    );
     expect(await messagesOf(frontend, given)).toEqual(["failed: its flags cannot be understood here"]);
   });
 });

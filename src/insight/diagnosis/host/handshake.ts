@@ -4,9 +4,11 @@ import { connect as secure } from "node:tls";
 import { joinHostPort } from "../../../base/address.js";
 import { messageOf } from "../../../base/errors/error.js";
 
+export type Unanswered = "timeout" | "refused" | "unreachable" | "unresolved" | "no-tls";
+
 type Handshake =
   | { readonly state: "connected"; readonly certificate: Buffer }
-  | { readonly state: "timeout" | "refused" | "unreachable" | "no-tls"; readonly detail: string };
+  | { readonly state: Unanswered; readonly detail: string };
 
 const HANDSHAKE_MS = 6_000;
 
@@ -43,7 +45,8 @@ function handshakeWith(host: string, port: number, protocol: "h2" | "http/1.1"):
     }, HANDSHAKE_MS);
     const fail = (reason: NodeJS.ErrnoException) => {
       const states = { ECONNREFUSED: "refused", ETIMEDOUT: "timeout" } as const;
-      const state = open ? "no-tls" : (states[reason.code as keyof typeof states] ?? "unreachable");
+      const known = states[reason.code as keyof typeof states] ?? "unreachable";
+      const state = open ? "no-tls" : reason.syscall === "getaddrinfo" ? "unresolved" : known;
       end({ state, detail: messageOf(reason) });
     };
     plain.once("error", fail);

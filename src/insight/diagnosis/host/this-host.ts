@@ -1,5 +1,5 @@
 /** The host doctor runs on, asked through /proc and `ip`. */
-import { existsSync } from "node:fs";
+import { readlinkSync } from "node:fs";
 import { lstat, readdir, readFile, readlink } from "node:fs/promises";
 import { connect } from "node:net";
 import { dirname, isAbsolute } from "node:path";
@@ -16,10 +16,35 @@ import {
 import type { RunningProgram, TcpListener } from "../facts.js";
 import { isProgram, type ProgramKind } from "../programs.js";
 
-/** The path, for us, of a file that a process names: it may have another working directory, or be in a container. */
+/**
+ * The path, for us, of a file that a process names: it may have another working directory, or be in a container, where
+ * another file can have the same path.
+ */
 export function processFile(pid: number, path: string): string {
   if (!isAbsolute(path)) return `/proc/${pid}/cwd/${path}`;
-  return existsSync(path) ? path : `/proc/${pid}/root${path}`;
+  return seesOurFiles(pid) ? path : `/proc/${pid}/root${path}`;
+}
+
+/** True where it cannot be seen: the process is another user's. */
+function seesOurFiles(pid: number): boolean {
+  try {
+    return ["ns/mnt", "root"].every(
+      (link) => readlinkSync(`/proc/${pid}/${link}`) === readlinkSync(`/proc/self/${link}`),
+    );
+  } catch {
+    return true;
+  }
+}
+
+/** Empty where it cannot be read: the process is another user's. */
+export async function processEnvironment(pid: number): Promise<Readonly<Record<string, string>>> {
+  const text = await readFile(`/proc/${pid}/environ`, "utf8").catch(() => "");
+  return Object.fromEntries(
+    text.split("\0").flatMap((each) => {
+      const at = each.indexOf("=");
+      return at < 1 ? [] : [[each.slice(0, at), each.slice(at + 1)]];
+    }),
+  );
 }
 
 /** Whether a process accepts connections on a Unix socket. */

@@ -6,7 +6,7 @@ import { CheckFailure } from "../../../base/finding.js";
 import { httpGet } from "../../../base/http-get.js";
 import { samplesOf } from "../../../base/metrics/samples.js";
 import { type BridgeModel, bridgeModel } from "../../../cluster/bootstrap/model/model.js";
-import { AGENT_NAME, pkiFile, type Topology } from "../../../cluster/bootstrap/model/names.js";
+import { AGENT_NAME, type Topology } from "../../../cluster/bootstrap/model/names.js";
 import { type EgressReading, readEgress } from "../../../cluster/bootstrap/settings/egress-config.js";
 import {
   type ApiServerSettings,
@@ -14,7 +14,6 @@ import {
   type CommandLine,
   type Processes,
   serverSettings,
-  textAt,
 } from "../../../cluster/bootstrap/settings/programs.js";
 import { readMetrics } from "../../../cluster/bootstrap/test-webhook/prove.js";
 import { collectionPath } from "../../../cluster/kube/paths.js";
@@ -30,9 +29,9 @@ import {
 } from "../../../tunnel/client/index.js";
 import { type FactSource, type Gatherer, unavailable } from "../check.js";
 import type { Facts } from "../facts.js";
-import { dialTls } from "../host/handshake.js";
+import { dialByDirectory } from "../host/as-agent.js";
 import { readSocketFile } from "../host/this-host.js";
-import { PROGRAMS, topologyOfThisHost } from "../programs.js";
+import { dialableHost, PROGRAMS, topologyOfThisHost } from "../programs.js";
 import type { ServiceRoute } from "../rehearsal/service-call.js";
 
 /** An API to ask, or why there is none; neither without a kubeconfig. */
@@ -120,10 +119,9 @@ export function bridgeSource(bridge: Bridge, access: BridgeApi): FactSource {
       return { ...(await readSocketFile(frontend.uds)), directory: undefined, isExpected: true };
     },
     frontendAnswer: ({ signal }) => askFrontend(frontend, signal),
-    async agentPort() {
-      const file = pkiFile(pki.directory, "ca");
-      const names = address === undefined ? [] : [address];
-      return dialTls(address ?? "127.0.0.1", agentPort, "h2", names, { file, text: await textAt(file) });
+    agentPorts: () => {
+      const host = address ?? dialableHost(server?.flags.get("agent-bind-address") ?? "");
+      return dialByDirectory({ directory: pki.directory, host, port: agentPort, isName: address !== undefined });
     },
     certificates: () => inspectDirectory(pki, address, new Date()),
     connectedAgents: ({ signal }) => readMetrics(health, "is no proxy-server's", connectedAgents, signal),

@@ -1,7 +1,6 @@
 /** The facts of the host that doctor runs on, and of the cluster that it can ask. */
 import { existsSync } from "node:fs";
 import { isIP } from "node:net";
-import { join } from "node:path";
 import { splitHostPort } from "../../../base/address.js";
 import { systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf, reasonOf } from "../../../base/errors/error.js";
@@ -27,6 +26,7 @@ import { AdminPort } from "../../watch/admin-port.js";
 import { type FactSource, type Gatherer, unavailable } from "../check.js";
 import type { Facts } from "../facts.js";
 import { findNetworks } from "../find-networks.js";
+import { dialAsAgent, dialByDirectory } from "../host/as-agent.js";
 import { dialTls } from "../host/handshake.js";
 import { isListening, processFile, readSocketFile } from "../host/this-host.js";
 import { type DoctorPlace, worksOnObjects } from "../place.js";
@@ -79,7 +79,10 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
     async address(facts) {
       try {
         const { machine: machineNetworks, service: serviceNetworks } = await facts.get("networks");
-        const choice = await chooseAddress({ env, host: host.network, machineNetworks, serviceNetworks });
+        if (place.isAddressGiven && isIP(address) === 0)
+          return unavailable(`agents dial ${address}, a name, so no address of this host has to be chosen`);
+        const flag = place.isAddressGiven ? { name: "--address", value: address } : undefined;
+        const choice = await chooseAddress({ flag, env, host: host.network, machineNetworks, serviceNetworks });
         const [recorded] = model.serverAddresses;
         return { ...choice, recorded: isIP(recorded) === 0 ? undefined : recorded };
       } catch (reason) {
@@ -120,13 +123,19 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
       return { url, answer: await httpGet(url, { timeoutMs: HEALTH_TIMEOUT_MS }).catch(messageOf) };
     },
 
-    async agentPort() {
-      if (address === "") return unavailable("where agents dial the server is not known", "Give it with --address.");
+    async agentPorts() {
+      const running = await host.running(kind);
+      if (role === "agent" && running !== undefined) {
+        const settings = await place.programSettings.agent(running);
+        const servers = place.isAddressGiven ? [{ host: address, port: agentPort }] : settings.servers;
+        return dialAsAgent({ ...settings, servers });
+      }
+      if (address === "" && role === "agent")
+        return unavailable("where agents dial the server is not known", "Give it with --address.");
       // The check health reports a server that does not run.
-      if (role !== "agent" && (await host.running("server")) === undefined)
-        return unavailable("no proxy-server runs here");
-      const file = join(pki, "ca.crt");
-      return dialTls(address, agentPort, "h2", [address], { file, text: await host.readText(file) });
+      if (role !== "agent" && running === undefined) return unavailable("no proxy-server runs here");
+      const own = dialableHost(running?.flags.get("agent-bind-address") ?? "");
+      return dialByDirectory({ directory: pki, host: address || own, port: agentPort, isName: address !== "" });
     },
 
     ...sidecarFacts(place),
@@ -136,7 +145,7 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
   };
 }
 
-function sidecarFacts({ env, host, sidecarSettings }: DoctorPlace): FactSource {
+function sidecarFacts({ env, host, programSettings }: DoctorPlace): FactSource {
   const dialled = async (frontend: Frontend): Promise<Facts["frontends"][number]> => {
     if ("uds" in frontend) return { frontend, isListening: await isListening(frontend.uds) };
     const { mode, host: name, port } = frontend;
@@ -151,7 +160,7 @@ function sidecarFacts({ env, host, sidecarSettings }: DoctorPlace): FactSource {
     async sidecar() {
       const running = await host.running("sidecar");
       if (running === undefined) return unavailable("no sidecar runs in this network, so its settings are not known");
-      return sidecarSettings(running);
+      return programSettings.sidecar(running);
     },
     frontends: async (facts) => Promise.all((await facts.get("sidecar")).frontends.map(dialled)),
     async nameResolution(facts) {

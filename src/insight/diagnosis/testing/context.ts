@@ -54,7 +54,11 @@ export function context(
     ...{ pki: "/nowhere/pki", socket: "/nowhere/s.sock", egressConfig: "/nowhere/egress.yaml" },
     ...{ kubeconfig: "", context: "", stateDir: "", isStateDirGiven: false },
     ...{ machineNetwork: [], podNetwork: [], serviceNetwork: [], admin: "", tokenFile: "", caFile: "" },
-    sidecarSettings: () => Promise.reject(new Error("no test of this starts a sidecar")),
+    isAddressGiven: (changes.address ?? "") !== "",
+    programSettings: {
+      agent: () => Promise.reject(new Error("no test of this starts an agent")),
+      sidecar: () => Promise.reject(new Error("no test of this starts a sidecar")),
+    },
     ...changes,
   };
   return { ...hostSource(place, []), ...facts };

@@ -1,0 +1,90 @@
+/** A server's agent port, dialled as an agent dials it. No agent is registered: the handshake is made, and no call. */
+import type { X509Certificate } from "node:crypto";
+import { existsSync } from "node:fs";
+import type { TLSSocket } from "node:tls";
+import { joinHostPort } from "../../../base/address.js";
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { pkiFile } from "../../../cluster/bootstrap/model/names.js";
+import { textAt } from "../../../cluster/bootstrap/settings/programs.js";
+import type { AgentConfig } from "../../../tunnel/agent/config.js";
+import { connectToServer, type ProxyEnvironment } from "../../../tunnel/agent/connect.js";
+import { openSession } from "../../../tunnel/link/open.js";
+import { Resolver, type ResolverOptions } from "../../../tunnel/resolver/resolver.js";
+import { type Dialled, dialTls } from "./handshake.js";
+
+/** What an agent needs to dial its servers, with files as they are to be read from here. */
+export interface AgentSettings extends Pick<AgentConfig, "servers" | "tls"> {
+  /** The proxies of its environment. */
+  readonly env: ProxyEnvironment;
+  readonly names: ResolverOptions;
+}
+
+/** A server's agent port as an agent gets it, or, where no agent's certificate is at hand, as anybody gets it. */
+export type AgentPort = AgentDial | Dialled;
+
+interface Directory {
+  readonly directory: string;
+  readonly host: string;
+  readonly port: number;
+  /** Whether agents call the server by that host. */
+  readonly isName: boolean;
+}
+
+/** By the certificates of a directory, as the bridge names them. */
+export async function dialByDirectory({ directory, host, port, isName }: Directory): Promise<readonly AgentPort[]> {
+  const [caFile, certFile, keyFile] = (["ca", "agentCert", "agentKey"] as const).map((name) =>
+    pkiFile(directory, name),
+  );
+  if (isName && [caFile, certFile, keyFile].every((file) => existsSync(file!))) {
+    const tls = { caFile: caFile!, certFile: certFile!, keyFile: keyFile!, alpn: [] };
+    return dialAsAgent({ servers: [{ host, port }], tls, env: process.env, names: {} });
+  }
+  return [await dialTls(host, port, "h2", isName ? [host] : [], { file: caFile!, text: await textAt(caFile!) })];
+}
+
+/** Without a failure, the server has accepted the connection and the agent's certificate. */
+export interface AgentDial {
+  readonly where: string;
+  /** The server's, as far as the dial got. */
+  readonly certificate?: X509Certificate | undefined;
+  readonly failure?: unknown;
+}
+
+export function dialAsAgent({ env, names, servers, tls }: AgentSettings): Promise<readonly AgentDial[]> {
+  const resolver = new Resolver(names);
+  return Promise.all(
+    servers.map(async (server): Promise<AgentDial> => {
+      const where = joinHostPort(server.host, server.port);
+      let socket: TLSSocket | undefined;
+      try {
+        socket = await connectToServer(server, tls, env, resolver);
+        const certificate = socket.getPeerX509Certificate();
+        return { where, certificate, failure: await refusalOf(socket, where) };
+      } catch (failure) {
+        return { where, failure };
+      } finally {
+        socket?.destroy();
+      }
+    }),
+  );
+}
+
+const ANSWER_MS = 6_000;
+
+/** With TLS 1.3 a server judges the certificate after the handshake has ended for us: only its answer shows that it took it. */
+function refusalOf(socket: TLSSocket, where: string): Promise<DrawbridgeError | undefined> {
+  const { session } = openSession(socket, where, "https");
+  return new Promise((resolve) => {
+    const late = new DrawbridgeError("DB_SERVER_HEADERS_TIMEOUT", `${where} did not answer a ping in ${ANSWER_MS} ms.`);
+    const timer = setTimeout(() => resolve(late), ANSWER_MS);
+    session.ping(() => resolve(undefined));
+    session.once("close", () => {
+      const why = session.failure === undefined ? "" : `: ${session.failure}`;
+      const hint = "as a server does that does not accept the agent's certificate";
+      resolve(
+        new DrawbridgeError("DB_SERVER_HUNG_UP", `${where} ended the connection after the handshake, ${hint}${why}.`),
+      );
+    });
+    socket.once("close", () => clearTimeout(timer));
+  });
+}
