@@ -2,7 +2,15 @@
 import { existsSync } from "node:fs";
 import { DEFAULT_STATE_DIRECTORY } from "../host/record.js";
 import { type BridgeModel, bridgeModel } from "../model/model.js";
-import { AGENT_NAME, openshiftHost, ports, SERVER_NAME, SERVER_UNIT, topologies } from "../model/names.js";
+import {
+  AGENT_NAME,
+  CLEANUP_UNIT,
+  openshiftHost,
+  ports,
+  SERVER_NAME,
+  SERVER_UNIT,
+  topologies,
+} from "../model/names.js";
 
 /** A function of collect.sh and its arguments. */
 export type Call = readonly [string, ...string[]];
@@ -22,7 +30,14 @@ export interface HostPlan {
 export const nothingFurther: HostPlan = { logs: [], pki: [] };
 
 /** Beside the units named here the installer's own records show which one failed. */
-const UNITS = ["bootkube.service", "kubelet.service", "crio.service", "release-image.service", SERVER_UNIT];
+const UNITS = [
+  "bootkube.service",
+  "kubelet.service",
+  "crio.service",
+  "release-image.service",
+  SERVER_UNIT,
+  CLEANUP_UNIT,
+];
 /** Certificates, and records that drawbridge writes beside them; never keys. */
 const PUBLIC_FILES = ["*.crt", "pki.json"];
 
@@ -79,12 +94,22 @@ const CONFIGS = "/etc/kubernetes/bootstrap-configs";
 /** Where an OpenShift bootstrap host keeps what bootstrap.ign brought and what its scripts made of it. */
 function openshiftCalls(): Call[] {
   const rendered = "rendered-assets/openshift";
-  const { assets, manifests, stages, functions, certs, agentCertsSecret: _secret, ...templates } = openshiftHost;
+  const {
+    assets,
+    manifests,
+    stages,
+    functions,
+    certs,
+    cleanupUnit,
+    agentCertsSecret: _secret,
+    ...texts
+  } = openshiftHost;
   const { agentCertsSecret: _filled, ...objects } = manifests;
   return [
     ["file", functions, "bootstrap/scripts/konnectivity.sh"],
     ["file", certs, "bootstrap/scripts/konnectivity-certs.sh"],
-    ...[...Object.values(templates), ...Object.values(objects)].map(
+    ["file", cleanupUnit, `bootstrap/units/${CLEANUP_UNIT}`],
+    ...[...Object.values(texts), ...Object.values(objects)].map(
       (path): Call => ["file", path, `${rendered}${path.slice(assets.length)}`],
     ),
     ...stages.map((stage): Call => ["listing", `${assets}/${stage}.done`, `${rendered}/done.txt`]),

@@ -6,6 +6,7 @@ import { type BridgeModel, type BridgeOptions, bridgeModel } from "../model/mode
 import { openshiftHost, openshiftShipped } from "../model/names.js";
 import { openshiftFiles } from "../render/render.js";
 import certsScript from "../shell/certs.sh?raw";
+import cleanupUnit from "../shell/cleanup.service?raw";
 import functionsScript from "../shell/functions.sh?raw";
 import type { ClusterFacts } from "./cluster-facts.js";
 
@@ -30,6 +31,7 @@ export function payloadFiles(options: InjectOptions, facts: ClusterFacts): Paylo
   return [
     { path: openshiftHost.functions, mode: SCRIPT_MODE, text: functions(options, facts, model.namespace) },
     { path: openshiftHost.certs, mode: SCRIPT_MODE, text: certsScript },
+    { path: openshiftHost.cleanupUnit, mode: 0o644, text: cleanupUnit },
     ...manifests,
   ];
 }

@@ -3,6 +3,7 @@ import type { BridgeModel } from "./model.js";
 import {
   AGENT_CERTS_SECRET,
   AGENT_NAME,
+  CLEANUP_UNIT,
   openshiftHost,
   openshiftShipped,
   openshiftStageMarks,
@@ -47,8 +48,16 @@ export const egressVolumes = { socket: "drawbridge-bootstrap-socket", config: "d
  * elsewhere that comes first, because every other order breaks the webhooks it calls.
  */
 export function createdObjects(model: BridgeModel): BridgeThing[] {
-  return [...settings(model), ...clusterObjects(model), serverThing(model), ...hostPaths(model)];
+  return [
+    ...settings(model),
+    ...clusterObjects(model),
+    ...(model.for === "openshift" ? [cleanupUnit] : []),
+    serverThing(model),
+    ...hostPaths(model),
+  ];
 }
+
+const cleanupUnit: BridgeThing = { type: "unit", path: openshiftHost.cleanupUnit, name: CLEANUP_UNIT };
 
 /** The objects in the cluster: the part that can be removed from a workstation. */
 export function clusterObjects({ for: topology, namespace, agentNetwork }: BridgeModel): CreatedObject[] {
@@ -94,7 +103,12 @@ function hostPaths({ for: topology, paths }: BridgeModel): BridgeThing[] {
     ...paths.ownDirectories.map(({ path }): BridgeThing => ({ type: "directory", path })),
     ...(paths.tmpfiles === undefined ? [] : [file(paths.tmpfiles)]),
     ...(topology === "openshift"
-      ? [...Object.values(openshiftHost.manifests), ...openshiftShipped, ...openshiftStageMarks].map(file)
+      ? [
+          ...Object.values(openshiftHost.manifests),
+          ...openshiftShipped.filter((path) => path !== openshiftHost.cleanupUnit),
+          ...openshiftStageMarks,
+          openshiftHost.cleanupState,
+        ].map(file)
       : []),
   ];
 }

@@ -26,6 +26,8 @@ export const SERVER_NAMESPACE = "kube-system";
 export const KUBEADM_MANIFEST = "kube-apiserver.yaml";
 
 export const SERVER_UNIT = "drawbridge-bootstrap-server.service";
+/** On an OpenShift bootstrap host: goes on with a clean-up that bootkube.sh could not finish. */
+export const CLEANUP_UNIT = "konnectivity-cleanup.service";
 
 /** What OpenShift (from 4.11 on) lets host-network agents in by. */
 export const HOST_NETWORK_SCC = "system:openshift:scc:hostnetwork-v2";
@@ -126,6 +128,7 @@ export const openshiftHost = {
   assets: "/opt/openshift",
   functions: "/usr/local/bin/konnectivity.sh",
   certs: "/usr/local/bin/konnectivity-certs.sh",
+  cleanupUnit: `/etc/systemd/system/${CLEANUP_UNIT}`,
   egressConfig: `/opt/openshift/${EGRESS_NAME}`,
   configOverride: "/opt/openshift/konnectivity-config-override.yaml",
   serverPod: `/opt/openshift/${STATIC_POD_NAME}`,
@@ -143,6 +146,8 @@ export const openshiftHost = {
     agentServiceAccount: "/opt/openshift/manifests/konnectivity-agent-serviceaccount.yaml",
     agentRoleBinding: "/opt/openshift/manifests/konnectivity-agent-rolebinding.yaml",
   },
+  /** How a clean-up stands that outlasted its stage; see cleanup.ts. */
+  cleanupState: "/opt/openshift/konnectivity-cleanup.json",
   /** `<stage>.done` in the assets' directory says that a stage need not run again. */
   stages: [
     "konnectivity-certs",
@@ -152,7 +157,7 @@ export const openshiftHost = {
   ],
 } as const;
 
-const { assets, manifests, stages, ...shipped } = openshiftHost;
+const { assets, manifests, stages, cleanupState, ...shipped } = openshiftHost;
 
 /** The scripts and manifests that a bootstrap.ign carries, in its order. */
 export const openshiftShipped: readonly string[] = Object.values(shipped);

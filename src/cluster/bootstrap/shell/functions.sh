@@ -5,6 +5,9 @@
 #   konnectivity_manifests   the agents' objects, before cluster-bootstrap creates what lies in manifests/
 #   konnectivity_cleanup     takes everything away again, when the cluster's own control plane has taken over
 #
+# Executed instead of sourced it is konnectivity-cleanup.service, which goes on with a clean-up that bootkube.sh could not
+# finish in its time.
+#
 # Each may be called again after any interruption: a stage that ended leaves <stage>.done and is not run again. Shell
 # options are the caller's: every command here is checked by itself and holds under errexit, nounset and pipefail.
 # Needs bash 4.4, coreutils, sed, ip, jq, openssl (in the certificates' script), oc, and image_for of release-image.sh.
@@ -23,8 +26,14 @@
 : "${KONNECTIVITY_PROBES:=}"           # one address inside each of them
 : "${KONNECTIVITY_SHARED_IPS:=}"       # virtual addresses, which move to other hosts
 
-# Unanswered deletions may not keep bootkube.sh from its end.
+# Unanswered deletions may not keep bootkube.sh from its end; after this time the unit goes on.
 : "${KONNECTIVITY_CLEANUP_SECONDS:=120}"
+# The unit tries in runs of this length, and records each that failed.
+: "${KONNECTIVITY_RETRY_SECONDS:=600}"
+: "${KONNECTIVITY_UNIT:=konnectivity-cleanup.service}"
+: "${KONNECTIVITY_RECORDS:=/usr/local/bin/bootstrap-service-record.sh}"
+# How a clean-up stands that outlasted its stage. bootkube.sh makes no such file when its own stage succeeds.
+KONNECTIVITY_STATE=$KONNECTIVITY_ASSETS/konnectivity-cleanup.json
 
 konnectivity_setup() {
   if [[ -f $KONNECTIVITY_ASSETS/konnectivity-cleanup.done ]]; then return 0; fi
@@ -42,11 +51,16 @@ konnectivity_cleanup() {
   if [[ -f $KONNECTIVITY_ASSETS/konnectivity-cleanup.done ]]; then return 0; fi
   konnectivity_record start konnectivity-cleanup
   local result=success
-  konnectivity_delete_objects || result=failure
-  konnectivity_remove_files || result=failure
+  if konnectivity_take_down "$KONNECTIVITY_CLEANUP_SECONDS" 5; then
+    # Only after an earlier run, which was interrupted behind its own hand-over.
+    if [[ -f $KONNECTIVITY_STATE ]]; then konnectivity_end_retries removed; fi
+  else
+    result=failure
+    konnectivity_hand_over
+  fi
   touch -- "$KONNECTIVITY_ASSETS/konnectivity-cleanup.done" ||
     konnectivity_fail "konnectivity-cleanup.done could not be written; make room on the disk of $KONNECTIVITY_ASSETS"
-  # Recorded, but not fatal: nothing depends on the tunnel any more.
+  # Recorded, but not fatal: nothing depends on the tunnel any more, and the unit goes on.
   konnectivity_record "$result"
 }
 
@@ -309,16 +323,42 @@ konnectivity_hex() {
 
 # --- cleanup ---------------------------------------------------------------------------------------------------------
 
+# konnectivity_take_down SECONDS PAUSE: objects and files. The files go also while the objects cannot: they hold keys.
+# Leaves in konnectivity_error why it failed, and in konnectivity_attempts how often it asked.
+konnectivity_take_down() {
+  local result=0 until
+  # The certificates say how long there is something to remove, and they go with the files.
+  until=$(konnectivity_certificates_end) || until=
+  if [[ -n $until ]]; then konnectivity_until=$until; fi
+  konnectivity_delete_objects "$@" || result=1
+  konnectivity_remove_files || result=1
+  return "$result"
+}
+
+konnectivity_error=
+konnectivity_attempts=0
+konnectivity_until=
+
+# A reason is printed when it is another than the last one, so that hours without an answer do not fill the journal.
 konnectivity_delete_objects() {
-  local give_up=$((SECONDS + KONNECTIVITY_CLEANUP_SECONDS))
-  until konnectivity_delete daemonset/konnectivity-agent secret/konnectivity-agent-certs &&
-    konnectivity_delete "namespace/$KONNECTIVITY_NAMESPACE"; do
+  local give_up=$((SECONDS + $1)) pause=$2 answer said=
+  konnectivity_attempts=0
+  until answer=$(konnectivity_delete daemonset/konnectivity-agent secret/konnectivity-agent-certs 2>&1) &&
+    answer=$(konnectivity_delete "namespace/$KONNECTIVITY_NAMESPACE" 2>&1); do
+    konnectivity_attempts=$((konnectivity_attempts + 1))
+    konnectivity_error=$(konnectivity_last_line "${answer:-oc did not end within 20 s}")
+    if [[ $konnectivity_error != "$said" ]]; then
+      said=$konnectivity_error
+      konnectivity_say "the agents' objects cannot be removed yet: $said"
+    fi
     if ((SECONDS >= give_up)); then
-      konnectivity_say "warning: the agents could not be removed within $KONNECTIVITY_CLEANUP_SECONDS s; remove them with: oc delete namespace $KONNECTIVITY_NAMESPACE"
+      konnectivity_say "warning: the agents could not be removed within $1 s: $said"
       return 1
     fi
-    sleep 5
+    if [[ $konnectivity_is_unit == true ]]; then konnectivity_write_state pending 1; fi
+    sleep "$pause"
   done
+  if [[ -n $answer ]]; then konnectivity_say "$answer"; fi
 }
 
 # Nothing here waits for finalizers, which may need webhooks that cannot be reached at this moment.
@@ -336,6 +376,88 @@ konnectivity_remove_files() {
     "$KONNECTIVITY_ASSETS/manifests/konnectivity-agent-certs.yaml" \
     "$KONNECTIVITY_ASSETS/manifests/.konnectivity-agent-certs.yaml" \
     "$KONNECTIVITY_TLS_DIR" && return 0
-  konnectivity_say "warning: some of the bridge's files could not be removed; remove them by hand: $KONNECTIVITY_TLS_DIR holds keys"
+  konnectivity_error="some of the bridge's files could not be removed; $KONNECTIVITY_TLS_DIR holds keys"
+  konnectivity_say "warning: $konnectivity_error"
   return 1
 }
+
+konnectivity_last_line() {
+  local line last=
+  while IFS= read -r line; do if [[ -n $line ]]; then last=$line; fi; done <<<"$1"
+  last=${last//[^[:print:]]/ }
+  echo "${last:0:300}"
+}
+
+# --- a cleanup that outlasts bootkube.sh --------------------------------------------------------------------------------
+
+konnectivity_is_unit=false
+
+# Without the unit the stage fails, as the installer's own does: bootkube.sh is started again and tries again.
+konnectivity_hand_over() {
+  konnectivity_write_state pending "$konnectivity_attempts"
+  systemctl enable --now --no-block "$KONNECTIVITY_UNIT" ||
+    konnectivity_fail "$KONNECTIVITY_UNIT could not be started to go on with the clean-up, so bootkube tries again; or remove the objects with: oc delete namespace $KONNECTIVITY_NAMESPACE"
+  konnectivity_say "$KONNECTIVITY_UNIT goes on with the clean-up; to do it from elsewhere: drawbridge bootstrap teardown --kubeconfig FILE, or oc delete namespace $KONNECTIVITY_NAMESPACE"
+}
+
+# What the unit runs. It ends with 1, and systemd starts it again, until nothing is left; with 3 when it gives up.
+konnectivity_finish() {
+  konnectivity_is_unit=true
+  export SERVICE_NAME=${KONNECTIVITY_UNIT%.service}
+  if [[ -f $KONNECTIVITY_RECORDS ]]; then
+    # shellcheck source=/dev/null
+    . "$KONNECTIVITY_RECORDS"
+  fi
+  konnectivity_record start konnectivity-cleanup
+  if konnectivity_take_down "$KONNECTIVITY_RETRY_SECONDS" 15; then
+    konnectivity_end_retries removed
+    konnectivity_say "the agents' objects are removed"
+    konnectivity_record success
+    exit 0
+  fi
+  if konnectivity_is_over; then
+    konnectivity_end_retries given-up
+    konnectivity_say "gave up: the certificates of the bridge have ended and the API does not answer; when it does, remove what is left with: drawbridge bootstrap teardown --kubeconfig FILE, or oc delete namespace $KONNECTIVITY_NAMESPACE"
+    exit 3
+  fi
+  konnectivity_write_state pending 1
+  exit 1
+}
+
+# The certificates have ended and there is nothing to reach.
+konnectivity_is_over() {
+  local end
+  end=$(jq -er '.until | fromdateiso8601' "$KONNECTIVITY_STATE" 2>/dev/null) || return 1
+  (($(date +%s) >= end)) || return 1
+  ! timeout 20 oc get --raw=/version --kubeconfig="$KONNECTIVITY_ASSETS/auth/kubeconfig" --request-timeout=10s >/dev/null 2>&1
+}
+
+konnectivity_end_retries() {
+  konnectivity_write_state "$1" 1
+  systemctl disable "$KONNECTIVITY_UNIT" || konnectivity_say "warning: $KONNECTIVITY_UNIT could not be disabled"
+}
+
+# konnectivity_write_state STATE ATTEMPTS: adds to what is written already. A disk that is full does not end the attempts.
+konnectivity_write_state() {
+  local old now text beside=$KONNECTIVITY_STATE.new
+  old=$(jq -ce 'objects' "$KONNECTIVITY_STATE" 2>/dev/null) || old='{}'
+  now=$(date --utc +%Y-%m-%dT%H:%M:%SZ)
+  if text=$(jq -n --argjson old "$old" --arg state "$1" --argjson attempts "$2" --arg now "$now" \
+    --arg namespace "$KONNECTIVITY_NAMESPACE" --arg until "$konnectivity_until" --arg error "$konnectivity_error" \
+    '{version: 1, $state, $namespace, since: ($old.since // $now),
+      until: (if $until != "" then $until else ($old.until // ($now | fromdateiso8601 + 86400 | todateiso8601)) end),
+      attempts: (($old.attempts // 0) + $attempts), lastAttemptAt: $now,
+      lastError: (if $error != "" then $error else ($old.lastError // "") end)}') &&
+    printf '%s\n' "$text" >"$beside" && mv -f -- "$beside" "$KONNECTIVITY_STATE"; then
+    return 0
+  fi
+  konnectivity_say "warning: $KONNECTIVITY_STATE could not be written; make room on its disk"
+}
+
+konnectivity_certificates_end() {
+  local end
+  end=$(openssl x509 -in "$KONNECTIVITY_TLS_DIR/ca.crt" -noout -enddate 2>/dev/null) || return 1
+  date --utc --date="${end#notAfter=}" +%Y-%m-%dT%H:%M:%SZ
+}
+
+if [[ ${BASH_SOURCE[0]} == "$0" ]]; then konnectivity_finish; fi

@@ -129,9 +129,11 @@ export function remoteHostSide(remote: RemoteHost | undefined, site: TeardownSit
         "path" in thing && (isThrough || !isNeededByBootkube(thing)) ? [thing] : [],
       );
       const seconds = Math.max(1, Math.min(60, Math.floor((limit.leftMs - MARGIN_MS) / 1000)));
-      const calls = things.map(({ type, path }) =>
-        type === "static-pod" ? ["drop_pod", path, model.paths.socket.server, String(seconds)] : ["drop", path],
-      );
+      const calls = things.map((thing) => {
+        if (thing.type === "unit") return ["drop_unit", thing.path, thing.name];
+        if (thing.type === "static-pod") return ["drop_pod", thing.path, model.paths.socket.server, String(seconds)];
+        return ["drop", thing.path];
+      });
       const answers = await ask(remote, calls, seconds * 1000 + MARGIN_MS).catch(leftBecause);
       for (const thing of things)
         yield [thing, answers instanceof Map ? removalIn(answers, thing.path) : (answers as Removal)];

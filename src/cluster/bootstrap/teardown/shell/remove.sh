@@ -33,6 +33,19 @@ drop() {
   fi
 }
 
+# drop_unit PATH NAME: a unit is stopped and disabled before its file goes.
+drop_unit() {
+  local why
+  if ! is_there "$1"; then
+    say "$1" absent
+  elif why=$(systemctl disable --now "$2" 2>&1); then
+    drop "$1"
+    systemctl daemon-reload >/dev/null 2>&1
+  else
+    say "$1" left "$why"
+  fi
+}
+
 # Whether a process was started with exactly this word. From a file, lest the search find itself.
 runs_with() {
   # shellcheck disable=SC2062  # these are files
