@@ -22,6 +22,7 @@ import { bootstrapIgnition } from "../../../../test/support/ignition-fixtures/ig
 import { serviceRecord } from "../../../../test/support/ignition-fixtures/libraries.js";
 import { shapes } from "../../../../test/support/ignition-fixtures/releases.js";
 import { hasTools } from "../../../../test/support/ignition-fixtures/tools.js";
+import { readCleanupState } from "../model/cleanup.js";
 import { parseIgnition, textOf } from "./ignition-config.js";
 import { inject } from "./inject.js";
 import { type InjectOptions, payloadPaths } from "./payload.js";
@@ -43,10 +44,21 @@ describe.skipIf(!equipped)("the injected functions", { timeout: 60_000 }, () => 
     for (const folder of ["assets/auth", "kubernetes", "bin", "log"]) mkdirSync(at(folder), { recursive: true });
     for (const path of payloadPaths) {
       const text = textOf(config, path);
-      if (text !== undefined) put(path.replace("/opt/openshift", "assets").replace("/usr/local/bin", "bin"), text);
+      if (text !== undefined)
+        put(
+          path.replace("/opt/openshift", "assets").replace("/usr/local/bin", "bin").replace("/etc/systemd/system/", ""),
+          text,
+        );
     }
     put("bin/record.sh", serviceRecord);
-    put("bin/oc", `#!/usr/bin/env bash\necho "$*" >>"${at("oc.log")}"\n[[ ! -f "${at("api-down")}" ]]\n`);
+    put(
+      "bin/oc",
+      `#!/usr/bin/env bash\necho "$*" >>"${at("oc.log")}"\n\nif [[ -f "${at("api-down")}" ]]; then cat "${at("api-down")}" >&2; exit 1; fi\n`,
+    );
+    put(
+      "bin/systemctl",
+      `#!/usr/bin/env bash\necho "$*" >>"${at("systemctl.log")}"\n[[ ! -f "${at("no-systemd")}" ]]\n`,
+    );
   });
   afterEach(() => rmSync(root, { recursive: true }));
 
@@ -64,7 +76,15 @@ describe.skipIf(!equipped)("the injected functions", { timeout: 60_000 }, () => 
       `. ${at("bin/konnectivity.sh")}`,
       calls,
     ];
-    const { status, stdout, stderr } = spawnSync("bash", ["--norc", "-c", lines.join("\n")], {
+    return execute(["bash", "--norc", "-c", lines.join("\n")], options.env);
+  }
+
+  /** One run of the unit, as systemd would start it. */
+  const unit = (env: Record<string, string> = {}) =>
+    execute([at("bin/konnectivity.sh")], { KONNECTIVITY_RETRY_SECONDS: "0", ...env });
+
+  function execute([program, ...words]: string[], env: Record<string, string> = {}) {
+    const { status, stdout, stderr } = spawnSync(program as string, words, {
       cwd: at("assets"),
       encoding: "utf8",
       timeout: 60_000,
@@ -75,15 +95,16 @@ describe.skipIf(!equipped)("the injected functions", { timeout: 60_000 }, () => 
         KONNECTIVITY_CERTS: at("bin/konnectivity-certs.sh"),
         KONNECTIVITY_KEY: "ec",
         KONNECTIVITY_CLEANUP_SECONDS: "1",
+        KONNECTIVITY_RECORDS: at("bin/record.sh"),
         SERVICE_RECORDS_DIR: at("log"),
-        ...options.env,
+        ...env,
       },
     });
     return { status, stdout, stderr };
   }
 
-  const recorded = () => {
-    const entries = JSON.parse(readFileSync(at("log/bootkube.json"), "utf8")) as Record<string, string>[];
+  const recorded = (service = "bootkube") => {
+    const entries = JSON.parse(readFileSync(at(`log/${service}.json`), "utf8")) as Record<string, string>[];
     return entries
       .filter(({ phase }) => phase?.startsWith("stage"))
       .map(({ phase, stage, result }) => [stage, ...(phase === "stage end" ? [result] : ["start"])].join(" "));
@@ -225,19 +246,106 @@ describe.skipIf(!equipped)("the injected functions", { timeout: 60_000 }, () => 
       expect(recorded().at(-1)).toBe("konnectivity-certs failure");
     });
 
-    test("an API that does not answer any more: a warning, and bootkube.sh goes on", () => {
-      run("konnectivity_setup; konnectivity_manifests");
-      writeFileSync(at("api-down"), "");
+    test("an API that does not answer any more: bootkube.sh goes on, and hands the clean-up over to the unit", () => {
       const began = performance.now();
-      const { status, stdout, stderr } = run("konnectivity_cleanup; echo the end");
+      const { status, stdout, stderr } = failToClean();
       expect({ status, stdout }).toEqual({ status: 0, stdout: "the end\n" });
       expect(performance.now() - began).toBeLessThan(30_000);
       expect(stderr).toMatch(
-        /warning: the agents could not be removed within 1 s; remove them with: oc delete namespace openshift/,
+        /warning: the agents could not be removed within 1 s: dial tcp: lookup api-int: no such host/,
+      );
+      expect(sentence(stderr)).toMatch(
+        /konnectivity-cleanup.service goes on with the clean-up; .*drawbridge bootstrap teardown --kubeconfig FILE, or oc delete namespace openshift-bootstrap-konnectivity$/,
       );
       expect(recorded().at(-1)).toBe("konnectivity-cleanup failure");
       expect(existsSync(at("assets/tls/konnectivity"))).toBe(false);
       expect(markers()).toContain("konnectivity-cleanup.done");
+      expect(readFileSync(at("systemctl.log"), "utf8")).toBe("enable --now --no-block konnectivity-cleanup.service\n");
+      expect(state()).toMatchObject({
+        state: "pending",
+        namespace: "openshift-bootstrap-konnectivity",
+        lastError: "dial tcp: lookup api-int: no such host",
+      });
+      const { until, since } = state()!;
+      expect((Date.parse(until) - Date.parse(since)) / 3_600_000).toBeCloseTo(24, 0);
+    });
+
+    test("a clean-up that no unit can take over fails the stage, so that bootkube.sh tries again until it succeeds", () => {
+      writeFileSync(at("no-systemd"), "");
+      const { status, stderr } = failToClean();
+      expect(status).toBe(1);
+      expect(sentence(stderr)).toMatch(/konnectivity-cleanup.service could not be started .* so bootkube tries again/);
+      expect(recorded().at(-1)).toBe("konnectivity-cleanup failure");
+      expect(markers()).not.toContain("konnectivity-cleanup.done");
+      rmSync(at("api-down"));
+      rmSync(at("no-systemd"));
+      expect(run("konnectivity_cleanup")).toMatchObject({ status: 0 });
+      expect(recorded().at(-1)).toBe("konnectivity-cleanup success");
+      expect(state()?.state).toBe("removed");
+    });
+  });
+
+  const state = () => readCleanupState(readFileSync(at("assets/konnectivity-cleanup.json"), "utf8"));
+  const systemctl = () => readFileSync(at("systemctl.log"), "utf8").trim().split("\n");
+
+  function failToClean() {
+    run("konnectivity_setup; konnectivity_manifests");
+    writeFileSync(at("api-down"), "E1117 memcache.go] couldn't get the list\ndial tcp: lookup api-int: no such host\n");
+    return run("konnectivity_cleanup; echo the end");
+  }
+
+  describe("the unit that goes on with a clean-up", () => {
+    test("systemd takes it as it is, and RHEL 8's would as well: it is restarted, and no oneshot", () => {
+      const text = readFileSync(at("konnectivity-cleanup.service"), "utf8");
+      expect(text).toMatch(/^Type=simple$/m);
+      expect(text).toMatch(/^Restart=on-failure$/m);
+      if (!hasTools("systemd-analyze")) return;
+      // The path of the script is the host's.
+      writeFileSync(at("verified.service"), text.replace("/usr/local/bin/konnectivity.sh", at("bin/konnectivity.sh")));
+      const { status, stderr } = spawnSync("systemd-analyze", ["verify", at("verified.service")], { encoding: "utf8" });
+      expect({ status, complaints: stderr.split("\n").filter((line) => line.includes("verified.service")) }).toEqual({
+        status: 0,
+        complaints: [],
+      });
+    });
+
+    test("fails, records it and is started again while the API is away; removes everything when it answers", () => {
+      failToClean();
+      const before = state()!;
+      for (const attempt of [1, 2]) {
+        const { status, stderr } = unit();
+        expect(status).toBe(1);
+        expect(stderr).toContain("the agents' objects cannot be removed yet: dial tcp: lookup api-int: no such host");
+        expect(state()).toMatchObject({ state: "pending", since: before.since, attempts: before.attempts + attempt });
+      }
+      expect(recorded("konnectivity-cleanup").filter((line) => line.endsWith("failure"))).toHaveLength(2);
+      rmSync(at("api-down"));
+      expect(unit()).toMatchObject({ status: 0 });
+      expect(state()).toMatchObject({ state: "removed", since: before.since, until: before.until });
+      expect(recorded("konnectivity-cleanup").at(-1)).toBe("konnectivity-cleanup success");
+      expect(systemctl().at(-1)).toBe("disable konnectivity-cleanup.service");
+      expect(recorded().at(-1)).toBe("konnectivity-cleanup failure");
+    });
+
+    test("gives up, for good and aloud, when the certificates have ended and nothing answers", () => {
+      failToClean();
+      const file = at("assets/konnectivity-cleanup.json");
+      const ended = { ...JSON.parse(readFileSync(file, "utf8")), until: "2020-01-01T00:00:00Z" };
+      writeFileSync(file, JSON.stringify(ended));
+      const { status, stderr } = unit();
+      expect(status).toBe(3);
+      expect(readFileSync(at("konnectivity-cleanup.service"), "utf8")).toMatch(/^RestartPreventExitStatus=3$/m);
+      expect(stderr).toMatch(/gave up: .* drawbridge bootstrap teardown --kubeconfig FILE/);
+      expect(state()?.state).toBe("given-up");
+      expect(recorded("konnectivity-cleanup").at(-1)).toBe("konnectivity-cleanup failure");
+      expect(systemctl().at(-1)).toBe("disable konnectivity-cleanup.service");
+    });
+
+    test("goes on although its state file is damaged", () => {
+      failToClean();
+      writeFileSync(at("assets/konnectivity-cleanup.json"), "{");
+      expect(unit()).toMatchObject({ status: 1 });
+      expect(state()).toMatchObject({ state: "pending", attempts: 1 });
     });
   });
 

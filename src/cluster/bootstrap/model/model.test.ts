@@ -127,9 +127,9 @@ describe("the teardown list", () => {
 
   test("on OpenShift nothing is left to restore", () => {
     const kinds = order({ for: "openshift", agentNetwork: "host" });
-    expect(kinds.slice(0, 7)).toEqual([
+    expect(kinds.slice(0, 8)).toEqual([
       ...["DaemonSet", "RoleBinding", "ServiceAccount", "Secret", "Namespace"],
-      ...["static-pod", "socket"],
+      ...["unit", "static-pod", "socket"],
     ]);
   });
 
