@@ -7,6 +7,7 @@
  * - The directory is flushed afterwards, so that a power cut does not undo the rename. That is best effort: the file is
  *   in place by then, and not every file system can do it.
  * - A symbolic link at the target is replaced, not followed; a caller that wants to keep it passes its real path.
+ * - A file that somebody else made, or whose mode and owner somebody may have chosen, keeps them (`keep`).
  */
 import { randomBytes } from "node:crypto";
 import * as nodeFs from "node:fs/promises";
@@ -16,30 +17,39 @@ export interface FileContent {
   readonly path: string;
   readonly content: string | Uint8Array;
   readonly mode: number;
+  /** The mode, and as far as this user may the owner, of the file that is replaced; `mode` only when there is none. */
+  readonly keep?: true;
   /** The temporary file's path, for a caller that has to find it again after a crash; a file at that path is removed. */
   readonly temporary?: string;
 }
 
 /** Operations that can fail; tests pass their own. */
-type FileOperations = Pick<typeof nodeFs, "open" | "rename" | "rm">;
+type FileOperations = Pick<typeof nodeFs, "lstat" | "open" | "rename" | "rm">;
 
 /** Creates the file, or replaces the one at its path. */
 export function replaceFile(
   path: string,
   content: string | Uint8Array,
   mode: number,
-  { fs, ...options }: { readonly temporary?: string; readonly fs?: FileOperations } = {},
+  { fs, ...options }: Pick<FileContent, "keep" | "temporary"> & { readonly fs?: FileOperations } = {},
 ): Promise<void> {
   return replaceFiles([{ path, content, mode, ...options }], fs);
+}
+
+/** Changes a file that belongs to the user: it keeps its mode and its owner, and a link to it stays one. */
+export async function rewriteFile(path: string, content: string | Uint8Array, modeIfNew: number): Promise<void> {
+  await replaceFile(await nodeFs.realpath(path).catch(() => path), content, modeIfNew, { keep: true });
 }
 
 /** Replaces several files in the given order; none takes its name before all of them are complete on disk. */
 export async function replaceFiles(files: readonly FileContent[], fs: FileOperations = nodeFs): Promise<void> {
   const staged = files.map((file) => ({ temporary: temporaryPathFor(file.path), ...file }));
   try {
-    for (const { temporary, content, mode } of staged) {
+    for (const { temporary, path, content, mode, keep } of staged) {
       await fs.rm(temporary, { force: true });
-      await createFile(temporary, content, mode, fs);
+      const before = keep ? await fs.lstat(path).catch(() => undefined) : undefined;
+      const kept = before?.isFile() ? before : undefined;
+      await createFile(temporary, content, kept === undefined ? mode : kept.mode & 0o7777, fs, kept);
     }
     for (const { temporary, path } of staged) await fs.rename(temporary, path);
   } catch (reason) {
@@ -55,10 +65,13 @@ export async function createFile(
   content: string | Uint8Array,
   mode: number,
   fs: Pick<typeof nodeFs, "open"> = nodeFs,
+  owner?: { readonly uid: number; readonly gid: number },
 ): Promise<void> {
   const file = await fs.open(path, "wx", 0o600);
   try {
     await file.writeFile(content);
+    // Only root may give files away; others own what they write.
+    if (owner !== undefined) await file.chown(owner.uid, owner.gid).catch(() => undefined);
     await file.chmod(mode);
     await file.sync();
   } finally {

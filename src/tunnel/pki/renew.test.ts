@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -49,6 +49,14 @@ describe("renewPki", () => {
     expect((await readPkiManifest(dir))?.leaves[0]?.notAfter).toBe(new Date(server.validTo).toISOString());
     for (const name of readdirSync(dir)) expect(statSync(join(dir, name)).mode & 0o777).toBe(0o600);
     expect(readdirSync(dir)).toHaveLength(7);
+  });
+
+  test("leaves a key readable by the group that somebody gave it to", async () => {
+    await bootstrap();
+    chmodSync(join(dir, "server.key"), 0o640);
+    await renewPki(dir, { all: true, now: later(0) });
+    expect(statSync(join(dir, "server.key")).mode & 0o777).toBe(0o640);
+    expect(statSync(join(dir, "agent.key")).mode & 0o777).toBe(0o600);
   });
 
   test.skipIf(!opensslAvailable())("makes chains that openssl accepts, old and new", async () => {

@@ -219,7 +219,7 @@ async function replaceInside(dir: string, before: PkiManifest, changed: SetFiles
   };
   const texts = [...fileTexts(changed, manifest)];
   try {
-    await replaceFiles(texts.map(([name, content]) => ({ path: join(dir, name), content, mode: 0o600 })));
+    await replaceFiles(texts.map(([name, content]) => ({ path: join(dir, name), content, mode: 0o600, keep: true })));
   } catch (reason) {
     throw writeError(dir, reason);
   }

@@ -1,7 +1,10 @@
 import { spawnSync } from "node:child_process";
 
 /** Programs that the injected scripts or their tests need, with the Debian package of each. */
-const PACKAGES = { bash: "bash", ip: "iproute2", jq: "jq", openssl: "openssl", shellcheck: "shellcheck" } as const;
+const PACKAGES = {
+  ...{ bash: "bash", ip: "iproute2", jq: "jq", openssl: "openssl", shellcheck: "shellcheck" },
+  "systemd-analyze": "systemd",
+} as const;
 
 /** When one is missing, one line says so, or it is a failure (DRAWBRIDGE_REQUIRE_PEERS=1). */
 export function hasTools(...names: (keyof typeof PACKAGES)[]): boolean {

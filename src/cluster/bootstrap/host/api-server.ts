@@ -57,7 +57,7 @@ async function editManifest(host: Host, model: BridgeModel, keeper: RecordKeeper
   const backup = keeper.file(basename(setting.manifest));
   await files.write(backup, original, 0o600);
   await keeper.change({ setting: { ...setting, edit: { backup } } });
-  await files.write(setting.manifest, edited, status.mode);
+  await files.write(setting.manifest, edited, status.mode, { keep: true });
 }
 
 /** The very bytes of before, unless somebody has changed the manifest since; then only what is ours goes. */
@@ -69,7 +69,7 @@ async function restoreManifest({ files }: Host, model: BridgeModel, { manifest, 
   if (present === original) return;
   const restored =
     original !== undefined && isEditOf(original, present, model) ? original : withoutEgress(present, model);
-  if (restored !== present) await files.write(manifest, restored, status.mode);
+  if (restored !== present) await files.write(manifest, restored, status.mode, { keep: true });
 }
 
 function isEditOf(original: string, present: string, model: BridgeModel): boolean {

@@ -89,8 +89,8 @@ export class HostFiles {
   }
 
   /** Beside its name first, under a name that the kubelet does not look at and `remove` knows. */
-  write(path: string, text: string, mode: number): Promise<void> {
-    const options = { temporary: this.real(besideOf(path)), fs: this.#fs };
+  write(path: string, text: string, mode: number, { keep }: { readonly keep?: true } = {}): Promise<void> {
+    const options = { temporary: this.real(besideOf(path)), fs: this.#fs, ...(keep && { keep }) };
     return attempt(path, "written", () => replaceFile(this.real(path), text, mode, options));
   }
 

@@ -1,4 +1,5 @@
 import {
+  chownSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -43,12 +44,25 @@ test.each([
   await expect(readBootstrapIgn(path)).rejects.toThrow(expect.objectContaining({ code: "DB_IGNITION_FILE" }));
 });
 
-test("the new file has its owner's mode, takes the old one's place and leaves nothing beside it", async () => {
-  writeFileSync(path, "old", { mode: 0o644 });
+test("a changed bootstrap.ign keeps the mode that the installer gave it, and leaves nothing beside it", async () => {
+  writeFileSync(path, "old", { mode: 0o640 });
   await replaceConfigFile(path, "new");
   expect(readFileSync(path, "utf8")).toBe("new");
-  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(statSync(path).mode & 0o777).toBe(0o640);
   expect(readdirSync(folder)).toEqual(["bootstrap.ign"]);
+});
+
+test.skipIf(process.getuid?.() !== 0)("a bootstrap.ign changed by root still belongs to its user", async () => {
+  writeFileSync(path, "old", { mode: 0o640 });
+  chownSync(path, 1234, 5678);
+  await replaceConfigFile(path, "new");
+  const { uid, gid, mode } = statSync(path);
+  expect({ uid, gid, mode: mode & 0o777 }).toEqual({ uid: 1234, gid: 5678, mode: 0o640 });
+});
+
+test("a new bootstrap.ign (--out) is readable by its owner alone", async () => {
+  await replaceConfigFile(path, "new");
+  expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
 test("a link stays a link", async () => {

@@ -1,7 +1,7 @@
 /** Reading a bootstrap.ign, and replacing it so that no failure leaves less than there was. */
-import { open, realpath } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { replaceFile } from "../../../base/files.js";
+import { rewriteFile } from "../../../base/files.js";
 import { utf8Text } from "../../../base/text.js";
 
 /** Real ones have about 2 MB. */
@@ -39,10 +39,10 @@ async function readBounded(path: string): Promise<Buffer> {
 
 const megabytes = (bytes: number): number => Math.round(bytes / 1_000_000);
 
-/** Readable by the owner alone; a link is followed. Throws DB_IGNITION_WRITE. */
+/** The file keeps its mode and owner (the installer writes 0640); a new one is readable by its owner alone. Throws DB_IGNITION_WRITE. */
 export async function replaceConfigFile(path: string, text: string): Promise<void> {
   try {
-    await replaceFile(await realpath(path).catch(() => path), text, 0o600);
+    await rewriteFile(path, text, 0o600);
   } catch (error) {
     throw new DrawbridgeError("DB_IGNITION_WRITE", `${path} cannot be written: ${messageOf(error)}`, { cause: error });
   }

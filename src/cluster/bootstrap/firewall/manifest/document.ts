@@ -90,6 +90,31 @@ export class InstallerManifest {
     return picked.length;
   }
 
+  /** Adds an entry to a map, which is made if its parent is there. Throws UnknownShape. */
+  set(path: ManifestPath, key: string, value: string): void {
+    const [map, parent] = [path, path.slice(0, -1)].map((each) => this.#document.getIn(each, true));
+    const row = stringify({ [key]: value }, { lineWidth: 0 }).trimEnd();
+    if (isMap(map) && map.items.length > 0) this.#insertBelow(map, [row]);
+    else if (map === undefined && isMap(parent) && parent.items.length > 0)
+      this.#insertBelow(parent, [`${path.at(-1)}:`, `  ${row}`]);
+    else throw new UnknownShape(`${path.join(".")} is not a map that can be added to`);
+    if (this.value(...path, key) !== value) throw new UnknownShape(ODD_LAYOUT);
+  }
+
+  /** Takes an entry of a map away; a map that would be empty goes with its key. Throws UnknownShape. */
+  unset(path: ManifestPath, key: string): void {
+    const map = this.#document.getIn(path, true);
+    const pair = isMap(map) ? map.items.find((each) => isScalar(each.key) && each.key.value === key) : undefined;
+    if (!isMap(map) || pair === undefined) return;
+    const lines = this.#text.split("\n");
+    const row = this.#row(startOf(pair.key as Node));
+    const isWhole = map.items.length === 1;
+    if (map.flow || (isWhole && lines[row - 1]?.trim() !== `${path.at(-1)}:`)) throw new UnknownShape(ODD_LAYOUT);
+    lines.splice(isWhole ? row - 1 : row, isWhole ? 2 : 1);
+    this.#change(lines);
+    if (this.value(...path, key) !== undefined) throw new UnknownShape(ODD_LAYOUT);
+  }
+
   /** Below the last line of a list or map, with its indentation. */
   #insertBelow(node: Node, rows: readonly string[]): void {
     if ((node as YAMLSeq).flow) throw new UnknownShape("it is written in braces, which the installer does not do");

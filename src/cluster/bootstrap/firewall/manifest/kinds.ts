@@ -20,7 +20,10 @@ export interface ManifestKind {
   /** The rule for people. */
   ruleText(cluster: string, port: number): string;
   admits(rule: Rule, port: number): boolean;
-  /** Whether a rule without our comment is ours all the same. */
+  /**
+   * Whether a rule without our comment is ours all the same; tools that rewrite YAML lose comments. Undefined where rules
+   * have neither names nor descriptions: then an annotation of the object says that one of them is ours.
+   */
   isOurs?(rule: Rule, cluster: string, port: number): boolean;
   /** A sentence about the rule that was added, or about one that was there already. */
   readonly addedNote?: string;

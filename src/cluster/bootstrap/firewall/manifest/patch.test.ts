@@ -67,6 +67,15 @@ describe.each(kinds)("the %s manifest %s", (platform, name, original) => {
     expect(read(name)).toBe(original);
   });
 
+  test("loses the rule again after a YAML tool has rewritten it without comments, and nothing else", async () => {
+    await open(platform);
+    put(name, stringify(parse(read(name)), { aliasDuplicateObjects: false }));
+    expect(read(name)).not.toContain("#");
+    expect(await close(platform)).toMatchObject({ changed: true, notes: [] });
+    expect(parse(read(name))).toEqual(parse(original));
+    expect(await close(platform)).toMatchObject({ changed: false, notes: [] });
+  });
+
   test("keeps comments, order and mode", async () => {
     const everyLine = original.replaceAll(/^( *)(\w+):/gm, "\n$1#   about $2\n$1$2:   ");
     const commented = `# kept at the top\n${everyLine}\n\n# kept at the end\n`;
@@ -205,6 +214,33 @@ describe("the manifest of IBM Cloud", () => {
     expect((await open("ibmcloud")).changed).toBe(false);
     expect(await close("ibmcloud")).toMatchObject({ changed: false, notes: [expect.stringContaining("not ours")] });
     expect(read("01_ibmcloud-cluster.yaml")).toBe(own);
+  });
+
+  test("two rules that are alike are left alone, with a sentence: which one is ours is not known", async () => {
+    put("01_ibmcloud-cluster.yaml", ibmVpcCluster());
+    await open("ibmcloud");
+    const twice = parse(read("01_ibmcloud-cluster.yaml"));
+    const { rules } = twice.spec.network.securityGroups[1];
+    rules.push(rules[1]);
+    put("01_ibmcloud-cluster.yaml", stringify(twice, { aliasDuplicateObjects: false }));
+    const before = read("01_ibmcloud-cluster.yaml");
+    await expect(close("ibmcloud")).rejects.toMatchObject({
+      code: "DB_FIREWALL_MANIFEST",
+      message: expect.stringMatching(/has 2 rules that are exactly .* for TCP 8091, .* take it out by hand/),
+    });
+    expect(read("01_ibmcloud-cluster.yaml")).toBe(before);
+  });
+
+  test("a rule that somebody has widened since is left alone, with a sentence", async () => {
+    put("01_ibmcloud-cluster.yaml", ibmVpcCluster());
+    await open("ibmcloud");
+    const widened = stringify(parse(read("01_ibmcloud-cluster.yaml"))).replace(
+      "maximumPort: 8091",
+      "maximumPort: 8099",
+    );
+    put("01_ibmcloud-cluster.yaml", widened);
+    await expect(close("ibmcloud")).rejects.toThrow(/has no rule that is exactly the one that patch added/);
+    expect(read("01_ibmcloud-cluster.yaml")).toBe(widened);
   });
 
   test("a manifest without the bootstrap group is refused", async () => {

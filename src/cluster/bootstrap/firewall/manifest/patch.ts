@@ -1,8 +1,10 @@
 /** Finds the cluster's manifest in an install directory, changes it, and puts it back whole or not at all. */
-import { readdir, readFile, realpath, stat } from "node:fs/promises";
+
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
-import { replaceFile } from "../../../../base/files.js";
+import { rewriteFile } from "../../../../base/files.js";
 import type { FirewallRule } from "../../model/created.js";
 import type { Platform } from "../plan.js";
 import { InstallerManifest, type ManifestItem, type ManifestPath, UnknownShape } from "./document.js";
@@ -18,6 +20,10 @@ const kinds: Partial<Readonly<Record<Platform, ManifestKind>>> = {
 
 /** The comment above every rule we add. */
 const COMMENT = "drawbridge: agents reach the bootstrap host, until it is gone";
+
+/** Where rules have no names: the port that we opened. */
+const ANNOTATIONS = ["metadata", "annotations"];
+const ANNOTATION = "drawbridge/opened-port";
 
 export interface PatchInput {
   readonly dir: string;
@@ -45,7 +51,7 @@ export async function patchManifest({ dir, platform, rule: { port }, direction }
     const edit = direction === "open" ? openIn : closeIn;
     const notes = edit(manifest, kind, port, where, paths);
     const changed = manifest.text !== text;
-    if (changed) await replaceKeepingMode(file, manifest.text);
+    if (changed) await rewriteFile(file, manifest.text, 0o640);
     const changes = changed ? [{ where, rule: kind.ruleText(cluster, port) }] : [];
     // Changes name the security group or list and the rule for people, notes say what was found and left alone.
     return { file, kind: kind.kind, cluster, changed, changes, notes };
@@ -74,17 +80,45 @@ const openIn: Edit = (manifest, kind, port, where, paths) => {
     const isThere = rule.name !== undefined && lists[index]?.some(({ name }) => name === rule.name);
     if (!isThere) manifest.append(path, rule, COMMENT);
   }
+  if (kind.isOurs === undefined) manifest.set(ANNOTATIONS, ANNOTATION, String(port));
   return kind.addedNote === undefined ? [] : [kind.addedNote];
 };
 
-const closeIn: Edit = (manifest, kind, port, _where, paths) => {
+const closeIn: Edit = (manifest, kind, port, where, paths) => {
   const isOurs = (rule: ManifestItem, comment: string | undefined): boolean =>
     (comment === COMMENT && kind.admits(rule, port)) || (kind.isOurs?.(rule, manifest.name, port) ?? false);
-  for (const path of paths) manifest.drop(path, isOurs);
+  const dropped = paths.reduce((count, path) => count + manifest.drop(path, isOurs), 0);
+  if (kind.isOurs === undefined) dropAnnotated(manifest, kind, port, where, paths, dropped > 0);
   const others = paths.flatMap((path) => manifest.list(...path)).filter((rule) => kind.admits(rule, port));
   const titles = [...new Set(others.map(titleOf))];
   return titles.map((title) => `${title[0]!.toUpperCase()}${title.slice(1)} for port ${port} is not ours and stays.`);
 };
+
+/** Our rule by its content, in an object whose annotation says that there is one. Throws UnknownShape when it is not plain which. */
+function dropAnnotated(
+  manifest: InstallerManifest,
+  kind: ManifestKind,
+  port: number,
+  where: string,
+  paths: readonly ManifestPath[],
+  isDone: boolean,
+): void {
+  if (manifest.value(...ANNOTATIONS, ANNOTATION) !== String(port)) return;
+  const ours = JSON.parse(JSON.stringify(kind.rule(manifest.name, port, [])));
+  const isSame = (rule: ManifestItem): boolean => isDeepStrictEqual(rule, ours);
+  if (!isDone) {
+    const all = paths.flatMap((path) => manifest.list(...path));
+    const count = all.filter(isSame).length;
+    // Somebody took it out already.
+    const isGone = !all.some((rule) => kind.admits(rule, port));
+    if (count !== 1 && !isGone)
+      throw new UnknownShape(
+        `${where} has ${count === 0 ? "no rule that is" : `${count} rules that are`} exactly the one that patch added for TCP ${port}, so it is not known which one is ours: take it out by hand, and the annotation ${ANNOTATION} with it`,
+      );
+    for (const path of paths) manifest.drop(path, isSame);
+  }
+  manifest.unset(ANNOTATIONS, ANNOTATION);
+}
 
 /** A rule of somebody else in a sentence; IBM Cloud's have no names. */
 function titleOf({ name, description }: ManifestItem): string {
@@ -113,10 +147,4 @@ async function findManifest(dir: string, kind: string) {
 
 function refused(message: string, cause?: unknown): DrawbridgeError {
   return new DrawbridgeError("DB_FIREWALL_MANIFEST", message, { cause });
-}
-
-/** The file keeps its mode; a link is followed. */
-async function replaceKeepingMode(path: string, text: string): Promise<void> {
-  const target = await realpath(path);
-  await replaceFile(target, text, (await stat(target)).mode & 0o7777);
 }
