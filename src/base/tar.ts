@@ -112,6 +112,12 @@ const LARGEST_BUNDLE: TarLimits = { bytes: 6 * 1024 ** 3, members: 200_000 };
 /** Says what is wrong with the bytes, as the end of a sentence whose subject is the archive. */
 export class DamagedArchive extends Error {}
 
+/** It ends, or is damaged, between two members: those before are whole. */
+export class BrokenBetween extends DamagedArchive {}
+
+/** Somebody made it to do harm: what was read of it before is not to be used either. */
+export class HostileArchive extends DamagedArchive {}
+
 /** Names and pax records are small; a large one is an attack on memory. */
 const LONGEST_EXTENSION = 64 * 1024;
 
@@ -132,17 +138,17 @@ export async function* tarEntries(
     for (let members = 0; ; members++) {
       const block = await source.take(BLOCK);
       // An archive without an end marker was still being written.
-      if (block.length < BLOCK) throw cutShort();
+      if (block.length < BLOCK) throw new BrokenBetween(source.taken === 0 ? "it is empty" : CUT_SHORT);
       const header = readHeader(block);
       if (header === undefined) {
         // Read to the end of the stream, where a checksum of gzip may still fail.
         await source.skip(limits.bytes - source.taken);
         return;
       }
-      if (members >= limits.members) throw new DamagedArchive(`it has more than ${limits.members} members`);
+      if (members >= limits.members) throw new HostileArchive(`it has more than ${limits.members} members`);
       const size = override.size ?? header.size;
       if (source.taken + size > limits.bytes) {
-        throw new DamagedArchive(`it unpacks to more than ${Math.round(limits.bytes / 1024 ** 2)} MiB, as no logs do`);
+        throw new HostileArchive(`it unpacks to more than ${Math.round(limits.bytes / 1024 ** 2)} MiB, as no logs do`);
       }
       const end = source.taken + Math.ceil(size / BLOCK) * BLOCK;
       if (header.type === "x" || header.type === "L") {
@@ -174,7 +180,7 @@ function entryOf(source: ByteSource, name: string, size: number, { modifiedAt }:
 }
 
 async function extension(source: ByteSource, { type, size }: TarHeader): Promise<Override> {
-  if (size > LONGEST_EXTENSION) throw new DamagedArchive("it has a member with an absurdly long name");
+  if (size > LONGEST_EXTENSION) throw new HostileArchive("it has a member with an absurdly long name");
   const content = await source.take(size);
   if (content.length < size) throw cutShort();
   if (type === "L") return { path: content.toString("utf8").replace(/\0.*$/s, "") };
@@ -208,13 +214,14 @@ function safePath(name: string): string {
   const leadsOut = path.startsWith("/") || path.includes("\\") || path.split("/").includes("..");
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
   if (leadsOut || path === "" || /[\u0000-\u001f\u007f]/.test(path)) {
-    throw new DamagedArchive(`it holds the path ${JSON.stringify(name.slice(0, 100))}, which no gather writes`);
+    throw new HostileArchive(`it holds the path ${JSON.stringify(name.slice(0, 100))}, which no gather writes`);
   }
   return path;
 }
 
-const cutShort = () => new DamagedArchive("it ends in the middle");
-const damaged = () => new DamagedArchive("it is not a tar archive, or a damaged one");
+const CUT_SHORT = "it ends in the middle";
+const cutShort = () => new DamagedArchive(CUT_SHORT);
+const damaged = () => new BrokenBetween("it is not a tar archive, or a damaged one");
 
 interface TarHeader {
   readonly name: string;

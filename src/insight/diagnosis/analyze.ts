@@ -4,13 +4,14 @@ import type { Bundle } from "./bundle/bundle.js";
 import { bundleSource, readBundle } from "./bundle/collect.js";
 import type { Check } from "./check.js";
 import { agentAvailable, agentChecks, certificateChecks } from "./checks/agents.js";
+import { apiServerChecks, webhookObservations } from "./checks/bootstrap-apiserver.js";
 import * as bootstrap from "./checks/bootstrap-host.js";
 import { egressAgreement } from "./checks/egress.js";
 import { sorted } from "./report.js";
 import { runChecks } from "./run.js";
 
 /** Causes before their consequences; within one likelihood findings keep this order. */
-const ofHost = [...bootstrap.serverChecks, ...certificateChecks, egressAgreement];
+const ofHost = [...bootstrap.serverChecks, ...certificateChecks, egressAgreement, ...apiServerChecks];
 const all = [...ofHost, ...agentChecks, ...bootstrap.readinessChecks, agentAvailable];
 
 /** The failed findings, the most likely cause first. */
@@ -40,8 +41,11 @@ function observationsOf(bundle: Bundle): string[] {
     ...(isTakenDown ? ["The bridge had been taken down when the bundle was made."] : []),
     agentLogs.length > 0
       ? `${connected} of ${agentLogs.length} agents were connected at the end of their logs.`
-      : "No agent's log is in the bundle; workers' logs never are in the installer's.",
+      : bundle.incomplete === undefined
+        ? "No agent's log is in the bundle; workers' logs never are in the installer's."
+        : "No agent's log is in the part of the bundle that could be read.",
     ...bootstrap.readinessObservations(bundle),
+    ...webhookObservations(bundle),
     ...observations,
   ];
 }

@@ -3,6 +3,7 @@ import type { X509Certificate } from "node:crypto";
 import type { Judgement } from "../../../base/finding.js";
 import { redact } from "../../../base/redact/redact.js";
 import { plainText } from "../../../base/text.js";
+import type { CleanupState } from "../../../cluster/bootstrap/model/cleanup.js";
 import type { EgressReading } from "../../../cluster/bootstrap/settings/egress-config.js";
 import type { CommandLine } from "../../../cluster/bootstrap/settings/programs.js";
 import { type Check, defineCheck } from "../check.js";
@@ -21,12 +22,14 @@ export function lineWith(text: string, part: string): number {
   return position < 0 ? 1 : text.slice(0, position).split("\n").length;
 }
 
+/** klog's `MMDD hh:mm:ss` of a line: comparable on one host, though not over a New Year. */
+export const klogTime = (text: string): string | undefined => /\b[IWEF](\d{4} \d\d:\d\d:\d\d)\.\d/.exec(text)?.[1];
+
 /** A kind of line that was seen, perhaps many times: the first and the last are enough to find the rest. */
 export class Sighting {
   count = 0;
   first: string | undefined;
   last: string | undefined;
-  /** klog's `MMDD hh:mm:ss` of the first and the last: comparable on one host, though not over a New Year. */
   firstAt: string | undefined;
   lastAt: string | undefined;
 
@@ -34,9 +37,14 @@ export class Sighting {
     this.count++;
     this.last = evidence(file, text, line);
     this.first ??= this.last;
-    const at = /\b[IWEF](\d{4} \d\d:\d\d:\d\d)\.\d/.exec(text)?.[1];
+    const at = klogTime(text);
     this.firstAt ??= at;
     this.lastAt = at ?? this.lastAt;
+  }
+
+  /** Seen, and not followed by the other: what was overcome later is not so any more. */
+  isAfter(other: Sighting): boolean {
+    return this.count > 0 && (other.count === 0 || (this.lastAt ?? "") > (other.lastAt ?? ""));
   }
 
   get evidence(): string[] {
@@ -46,10 +54,12 @@ export class Sighting {
 
 /** Why an agent cannot connect to its server. */
 export type ConnectFailure =
+  | "unresolved"
+  | "proxied"
+  | "handshake"
   | "timeout"
   | "refused"
   | "no-route"
-  | "unresolved"
   | "san"
   | "expired"
   | "not-yet-valid"
@@ -62,6 +72,10 @@ export interface AgentLog {
   readonly connected: Sighting;
   readonly refusal: Sighting;
 }
+
+/** How a kube-apiserver fails to reach the server's socket. */
+export const socketFailures = ["permission denied", "no such file or directory", "connection refused"] as const;
+export type SocketFailure = (typeof socketFailures)[number];
 
 export interface ContainerState {
   readonly name: string;
@@ -90,8 +104,12 @@ export class Bundle {
   gatheredAt: Date | undefined = undefined;
   /** Sentences that are neither ok nor failed but help to read the findings. */
   readonly observations: string[] = [];
+  /** Why it could not be read to its end, and how much was read before. */
+  incomplete: { readonly why: string; readonly files: number; readonly bytes: number } | undefined = undefined;
   /** Services of the bootstrap host. */
   readonly services = new Map<string, ServiceRecord>();
+  /** A clean-up that outlasted its stage. */
+  cleanup: (CleanupState & { readonly seen: string }) | undefined = undefined;
   readonly agentLogs: AgentLog[] = [];
   /** How many logs of the server it has. */
   serverLogs = 0;
@@ -104,34 +122,57 @@ export class Bundle {
     agentConnected: new Sighting(),
     /** By the log of the kube-apiserver. */
     noAgentAvailable: new Sighting(),
+    apiServerEnded: new Sighting(),
+    webhookFailed: new Sighting(),
     /** By the kubelet's log. */
     serverCrashLoop: new Sighting(),
     serverCannotStart: new Sighting(),
+    diskFull: new Sighting(),
     /** By events about the agents' pods. */
     podsForbidden: new Sighting(),
     podsUnschedulable: new Sighting(),
   };
+  /** By the log of the kube-apiserver: the socket that it dialled last, and why it could not use it. */
+  readonly socketFailures = new Map<SocketFailure, { socket: string; readonly seen: Sighting }>();
   readonly containers: ContainerState[] = [];
   readonly agentPods: AgentPodState[] = [];
   readonly certificates: { readonly file: string; readonly certificate: X509Certificate }[] = [];
   readonly servers: FoundProgram[] = [];
   readonly agents: FoundProgram[] = [];
+  /** The kube-apiserver: as it runs, and as its manifest or configuration would start it. */
+  readonly apiServer: { running?: FoundProgram; written?: FoundProgram } = {};
   egress: EgressReading | undefined = undefined;
   hostAddresses: { readonly all: ReadonlySet<string>; readonly seen: string } | undefined = undefined;
   listeningPorts: { readonly ports: ReadonlySet<number>; readonly seen: string } | undefined = undefined;
+  /** What lies in the directory of the server's socket. */
+  socketDirectory: { readonly sockets: readonly string[]; readonly seen: string } | undefined = undefined;
   /** The server's answer to /readyz. */
   readiness: { readonly status: number; readonly seen: string } | undefined = undefined;
   /** Connected agents by strategy, from the server's metrics. */
   backends: { readonly byStrategy: ReadonlyMap<string, number>; readonly seen: string } | undefined = undefined;
 
-  /** Whether the bridge had been removed: agents without a server are then as they should be. */
+  /** Whether the server had been removed: agents without one are then as they should be. */
   get isTakenDown(): boolean {
-    return this.services.get("bootkube")?.succeeded.has("konnectivity-cleanup") ?? false;
+    // The server goes also where the objects of the agents could not be deleted.
+    return this.services.get("bootkube")?.ended.has(CLEANUP) ?? false;
+  }
+
+  /** Whether anything shows that a server was to run here. */
+  get hasServer(): boolean {
+    return (this.servers.length > 0 || this.serverLogs > 0) && !this.isTakenDown;
   }
 
   /** Agents whose last attempt to connect failed for this reason. */
   failing(kind: ConnectFailure): AgentLog[] {
-    return this.isTakenDown ? [] : this.agentLogs.filter(({ failure }) => failure?.kind === kind);
+    return this.isTakenDown || this.isEveryAgentConnected
+      ? []
+      : this.agentLogs.filter(({ failure }) => failure?.kind === kind);
+  }
+
+  /** By the server's metrics, which are younger than any log: some agents do not log that they connected in the end. */
+  get isEveryAgentConnected(): boolean {
+    const connected = Math.max(0, ...(this.backends?.byStrategy.values() ?? []));
+    return connected > 0 && connected >= this.agentLogs.length;
   }
 
   /** The last lines of the first agents that failed for this reason. */
@@ -140,6 +181,9 @@ export class Bundle {
     return some.flatMap(({ failure }) => failure?.seen.last ?? []);
   }
 }
+
+/** The stage that takes the bridge away. */
+export const CLEANUP = "konnectivity-cleanup";
 
 /** A check of a bundle. `judge` gives nothing where the bundle shows nothing wrong. */
 export function bundleCheck(

@@ -99,18 +99,21 @@ describe("a bundle is refused in one sentence for", () => {
     await refused(Buffer.concat([member("pax", "15 path=../out\n", "x"), member("x", "x"), end]), /holds the path/);
   });
 
-  test("a truncated archive, wherever it is cut", async () => {
-    for (let index = 0; index < 40; index++) {
-      const noise = Array.from({ length: 3000 }, (_, at) => String.fromCharCode(33 + ((at * 7919 + index * 31) % 90)));
-      bundle.put(`bootstrap/file-${index}`, noise.join(""));
-    }
-    const whole = readFileSync(bundle.pack());
-    for (const share of [0.1, 0.5, 0.9, 0.999]) {
-      await refused(whole.subarray(0, Math.floor(whole.length * share)), /it ends in the middle/);
-    }
+  test("an archive that is cut off before the end of its first file", async () => {
     await refused(member("bootstrap/x", "abc").subarray(0, 600), /it ends in the middle/);
-    await refused(member("bootstrap/x", "abc"), /it ends in the middle/);
+    await refused(gzipSync(member("bootstrap/x", "abc")).subarray(0, 40), /it ends in the middle/);
   });
+
+  test.each<[string, string | Buffer, RegExp]>([
+    ["a login page saved as tar.gz", "<!DOCTYPE html>\n<html><title>Sign in</title>", /web page .*download it again/],
+    ["the same, compressed by the web server", gzipSync("<html><body>404"), /web page/],
+    ["an object store's refusal", '<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>', /XML answer/],
+    ["an API's refusal", '{"message":"Bad credentials"}', /JSON and not an archive/],
+    ["a zip archive", Buffer.concat([Buffer.from("PK\x03\x04"), Buffer.alloc(600, 7)]), /zip archive: unpack it/],
+    ["an xz archive", Buffer.from("fd377a585a0000", "hex"), /packed with xz: unpack it/],
+    ["a zstd archive", Buffer.from("28b52ffd0000", "hex"), /packed with zstd/],
+    ["gzip with nothing in it", gzipSync(""), /it is empty/],
+  ])("%s", (_, content, sentence) => refused(content, sentence));
 
   test("an archive that would unpack without end", async () => {
     const claim = member("bootstrap/x", "", "0", 0o77777777777);
@@ -133,13 +136,93 @@ describe("a bundle is refused in one sentence for", () => {
   });
 
   test("text, random bytes, an empty file, another archive, a missing file", async () => {
-    await refused("just text", /it ends in the middle/);
+    await refused("just text", /it is not a tar archive/);
     await refused("just text ".repeat(200), /not a tar archive/);
     await refused(gzipSync("just text ".repeat(200)), /not a tar archive/);
     await refused(Buffer.concat([Buffer.from([0x1f, 0x8b, 8, 0]), Buffer.alloc(600, 7)]), /damaged|middle/);
     await refused("", /it is empty/);
     await refused(Buffer.concat([member("holiday/photo.jpg", "x"), end]), /nothing that a gather writes/);
     await expect(analyze("/nowhere/at/all")).rejects.toThrow(/it does not exist/);
+  });
+});
+
+describe("a bundle that is cut off", () => {
+  const failing = `E1116 00:17:49.031487   1 clientset.go:238] "cannot connect once" err="dial tcp 192.0.2.1:8091: i/o timeout"\n`;
+  /** Members in this order, the last one cut in its middle. */
+  const cut = (...members: [string, string][]): Buffer => {
+    const whole = Buffer.concat(members.map(([path, content]) => member(`log-bundle-1/${path}`, content)));
+    return whole.subarray(0, whole.length - 512);
+  };
+  const analyzed = async (content: Buffer) => {
+    const { findings, observations } = await analyze(bundle.file("cut.tar.gz", content));
+    return { ids: findings.map(({ check }) => check), findings, observations };
+  };
+  const long = "x".repeat(700);
+
+  test("is judged as far as it goes, and says how far and what to do", async () => {
+    const archive = cut(["control-plane/n1/containers/konnectivity-agent-1.log", failing], ["gather.log", long]);
+    for (const content of [archive, gzipSync(archive), gzipSync(archive).subarray(0, -9)]) {
+      const { ids, findings } = await analyzed(content);
+      expect(ids).toEqual(["bundle-incomplete", "port-blocked"]);
+      expect(findings[0]!.message).toBe(
+        "the bundle is not whole: it ends in the middle, after 1 file (1 KiB); only what came before was judged",
+      );
+      expect(findings[0]!.remedy).toMatch(/Copy it again .*or gather again/);
+    }
+  });
+
+  test("says nothing of what may stand in the part that is missing", async () => {
+    const { ids, observations } = await analyzed(cut(["failed-units.txt", "x"], ["gather.log", long]));
+    // Not that the host could not be reached, nor that there are no agents' logs.
+    expect(ids).toEqual(["bundle-incomplete"]);
+    expect(observations.join()).toBe("No agent's log is in the part of the bundle that could be read.");
+  });
+
+  test("passes over the log that the cut goes through: it may have said that all is well", async () => {
+    const log = `${failing}${long}`;
+    const { ids } = await analyzed(
+      cut(["gather.log", "x"], ["control-plane/n1/containers/konnectivity-agent-1.log", log]),
+    );
+    expect(ids).toEqual(["bundle-incomplete"]);
+  });
+
+  test("is found wherever it is cut, by no other words than one sentence", async () => {
+    for (let index = 0; index < 40; index++) {
+      const noise = Array.from({ length: 3000 }, (_, at) => String.fromCharCode(33 + ((at * 7919 + index * 31) % 90)));
+      bundle.put(`bootstrap/services/file-${index}.txt`, noise.join(""));
+    }
+    const whole = readFileSync(bundle.pack());
+    for (const share of [0.3, 0.5, 0.9]) {
+      const { findings } = await analyzed(whole.subarray(0, Math.floor(whole.length * share)));
+      expect(findings.map(({ message }) => message).join()).toMatch(/^[^\n]*it ends in the middle, after \d+ files/);
+    }
+  });
+
+  test("and one that is damaged in its middle are told apart", async () => {
+    const archive = cut(["gather.log", "x"], ["failed-units.txt", long]);
+    const damaged = Buffer.concat([archive.subarray(0, 1024), Buffer.alloc(1024, 7), end]);
+    expect((await analyzed(damaged)).findings[0]?.message).toMatch(/not a tar archive, or a damaged one, after 1 file/);
+  });
+});
+
+describe("a bundle in a bundle", () => {
+  test.each(["log-bundle-20261116.tar.gz", "case/04/log-bundle-20261116.tar", "drawbridge-gather-1.tgz"])(
+    "is read where it stands: %s",
+    async (name) => {
+      bundle.put("gather.log", "hello").put("bootstrap/services/bootkube.json", "[]");
+      const inner = name.endsWith(".tar") ? execFileSync("gunzip", ["-c", bundle.pack()]) : readFileSync(bundle.pack());
+      const outer = Buffer.concat([member("readme.txt", "x"), member(name, inner), end]);
+      for (const content of [outer, gzipSync(outer), gzipSync(gzipSync(outer))]) {
+        const found = await contents(bundle.file("outer.tar", content));
+        expect(found["bootstrap/services/bootkube.json"]).toBe("[]");
+      }
+    },
+  );
+
+  test("and the folder of a host that has become a node are read as the bundle's own", async () => {
+    const path = "log-bundle-1/log-bundle-bootstrap/bootstrap/services/bootkube.json";
+    const found = await contents(bundle.file("x.tar", Buffer.concat([member(path, "[]"), end])));
+    expect(Object.keys(found)).toEqual(["bootstrap/services/bootkube.json"]);
   });
 });
 

@@ -2,10 +2,16 @@
 import { type Document, parseAllDocuments } from "yaml";
 import { at, isRecord, jsonOf, listOf } from "../../../base/at.js";
 import { egressReading } from "../../../cluster/bootstrap/settings/egress-config.js";
-import { commandLine, roleOf, unitWords } from "../../../cluster/bootstrap/settings/programs.js";
+import {
+  commandLine,
+  containerWords,
+  isApiServer,
+  roleOf,
+  unitWords,
+} from "../../../cluster/bootstrap/settings/programs.js";
 import type { Pod, PodContainer } from "../../../cluster/kube/pods.js";
 import type { KubeObject } from "../../../cluster/kube/port.js";
-import { type Bundle, evidence, lineWith } from "./bundle.js";
+import { type Bundle, CLEANUP, evidence, lineWith } from "./bundle.js";
 
 /** The items of a list; none when the text is not one. */
 const itemsOf = <T>(text: string): T[] => listOf(at(jsonOf(text), "items")).filter(isRecord) as T[];
@@ -105,7 +111,36 @@ export function readInspection(bundle: Bundle, file: string, text: string): void
     seen: evidence(file, shown, lineOf(text, state)),
   });
   const args = inspection?.info?.runtimeSpec?.process?.args ?? [];
+  if (name === "kube-apiserver" && state === "CONTAINER_RUNNING" && isApiServer(args)) {
+    const line = commandLine(file, args);
+    // Where the flags come from a file, that file is read by itself.
+    if (!line.flags.has("openshift-config"))
+      bundle.apiServer.running ??= { ...line, seen: evidence(file, args.join(" "), lineOf(text, "--")) };
+  }
   remember(bundle, { name, args }, file, lineOf(text, "--"));
+}
+
+/** The kube-apiserver's static pod, or the configuration that OpenShift's takes its flags from. */
+export function readApiServer({ apiServer }: Bundle, file: string, text: string): void {
+  const [document] = documentsIn(text);
+  const given = at(document, "apiServerArguments");
+  if (isRecord(given)) {
+    const flags = new Map(Object.entries(given).map(([name, values]) => [name, String(listOf(values)[0] ?? "")]));
+    const seen = evidence(
+      file,
+      `apiServerArguments: ${[...flags.keys()].join(", ")}`,
+      lineWith(text, "apiServerArguments"),
+    );
+    apiServer.written = { source: file, flags, seen };
+    return;
+  }
+  const line = commandLine(file, containerWords(document));
+  // OpenShift's pod names only the file that the flags are in, which is read by itself.
+  if (line.flags.size === 0 || line.flags.has("openshift-config")) return;
+  apiServer.written ??= {
+    ...line,
+    seen: evidence(file, `--${[...line.flags.keys()].join(" --")}`, lineWith(text, "--")),
+  };
 }
 
 /** Manifests of server and agents, and the egress configuration. */
@@ -149,16 +184,14 @@ export function readServiceRecord({ services, observations }: Bundle, file: stri
 function recordOf(name: string, file: string, text: string, entries: readonly Entry[]) {
   let failed: { readonly stage: string; readonly error: string; readonly seen: string } | undefined;
   let openStage: { readonly name: string; readonly since: string } | undefined;
-  const succeeded = new Set<string>();
+  const ended = new Set<string>();
   for (const [index, entry] of entries.entries()) {
     const phase = String(entry.phase);
     const stage = word(entry.stage) || word(entry.string);
     if (phase === "stage start") openStage = { name: stage, since: word(entry.timestamp) };
     if (phase === "stage end" || phase === "service end") openStage = undefined;
-    if (entry.result === "success" && phase === "stage end") {
-      succeeded.add(stage);
-      if (stage === failed?.stage) failed = undefined;
-    }
+    if (phase === "stage end") ended.add(stage);
+    if (entry.result === "success" && phase === "stage end" && stage === failed?.stage) failed = undefined;
     if (entry.result !== "failure") continue;
     // The service ends in failure because its stage did: the stage says more.
     if (phase === "service end" && failed !== undefined) continue;
@@ -168,13 +201,32 @@ function recordOf(name: string, file: string, text: string, entries: readonly En
   const last = entries.at(-1);
   const successful = ["service end", "post-command end"].includes(String(last?.phase)) && last?.result === "success";
   return {
-    ...{ name, file, successful, succeeded },
+    ...{ name, file, successful, ended },
     /** A stage that was begun and not ended. */
     openStage,
-    starts: entries.filter(({ phase }) => phase === "service start").length,
+    starts: invocations(entries),
     /** The stage that failed last and has not succeeded since, with its error and where that is recorded. */
-    failed: successful ? undefined : failed,
+    // Any stage but the clean-up has to succeed before the service can.
+    failed: successful && failed?.stage !== CLEANUP ? undefined : failed,
   };
+}
+
+/** Longer than a script takes from its first line to the one that begins its first stage. */
+const LONGEST_PREAMBLE_MS = 60_000;
+
+/** Scripts of 4.12 and later begin the record twice in one run: two starts with nothing between are one. */
+function invocations(entries: readonly Entry[]): number {
+  let count = 0;
+  /** The first start of a run that may have a second one. */
+  let open: Entry | undefined;
+  for (const entry of entries) {
+    const isStart = entry.phase === "service start";
+    const apart = Date.parse(word(entry.timestamp)) - Date.parse(word(open?.timestamp));
+    const isSecond = isStart && open !== undefined && !(apart > LONGEST_PREAMBLE_MS);
+    if (isStart && !isSecond) count++;
+    open = isStart && !isSecond ? entry : undefined;
+  }
+  return count;
 }
 
 function described(phase: string, stage: string, entry: Entry): string {

@@ -39,21 +39,72 @@ function reaches(
   id: string,
   about: string,
   kind: ConnectFailure,
-  explain: (port: number, listens: boolean | undefined) => ConnectProblem,
+  explain: (port: number, listens: boolean | undefined, line: string) => ConnectProblem,
 ): Check {
   return connects(id, about, kind, (bundle, port) => {
-    const { agentLogs, listeningPorts } = bundle;
-    const { message, ...problem } = explain(port, listeningPorts?.ports.has(port));
-    const count = `${bundle.failing(kind).length} of ${agentLogs.length} agents`;
-    return {
-      ...problem,
-      message: `${count} ${message}`,
-      also: listeningPorts === undefined ? [] : [listeningPorts.seen],
-    };
+    const { agentLogs, listeningPorts, servers } = bundle;
+    const failing = bundle.failing(kind);
+    const count = `${failing.length} of ${agentLogs.length} agents`;
+    const also = listeningPorts === undefined ? [] : [listeningPorts.seen];
+    const line = failing[0]?.failure?.seen.last ?? "";
+    const dialled = dialledIn(line);
+    if (dialled !== undefined && servers.length > 0 && dialled.port !== port) {
+      const seen = servers.map((server) => server.seen);
+      return {
+        ...wrongPort(dialled.text, port),
+        message: `${count} ${wrongPort(dialled.text, port).message}`,
+        also: seen,
+      };
+    }
+    const found = dialled?.port ?? port;
+    const { message, ...problem } = explain(found, listeningPorts?.ports.has(found), line);
+    return { ...problem, message: `${count} ${message}`, also };
   });
 }
 
+/** The address of an agent's complaint, as Go and Node write it: `dial tcp 10.0.0.5:8091: ...`, `10.0.0.5:8091`. */
+function dialledIn(line: string): { readonly text: string; readonly port: number } | undefined {
+  const [, text, port] =
+    /dial tcp (\S+:(\d+)): /.exec(line) ??
+    /connect E[A-Z]+ (\S+:(\d+))/.exec(line) ??
+    /cannot connect to (\S+:(\d+)): /.exec(line) ??
+    [];
+  return text === undefined ? undefined : { text, port: Number(port) };
+}
+
+const wrongPort = (dialled: string, port: number) => ({
+  likelihood: "certain" as const,
+  message: `dial ${dialled}, where no server of the bridge is: the server listens for them on TCP ${port}`,
+  remedy: `Give the agents --proxy-server-port=${port}; where they have the right flags, a proxy variable in their environment sends them elsewhere (HTTPS_PROXY without the server's address in NO_PROXY).`,
+});
+
+/** `lookup NAME on RESOLVER: WHY`, as Go and Node write it. */
+function lookupIn(line: string): string {
+  const [, name, resolver, why] = /\blookup (\S+?)(?: on (\S+?))?: ([^"\\]*)/.exec(line) ?? [];
+  const [, code, other] = /getaddrinfo (E\w+) (\S+)/.exec(line) ?? [];
+  if (other !== undefined) return `, ${other.replace(/["\\]+$/, "")} (${code})`;
+  return name === undefined
+    ? ""
+    : `, ${name}${resolver === undefined ? "" : `, at the resolver ${resolver}`} (${why!.trim()})`;
+}
+
 const agentReachability: readonly Check[] = [
+  reaches("name-unresolved", "Agents can resolve the server's name", "unresolved", (_port, _listens, line) => ({
+    likelihood: "certain",
+    message: `cannot resolve the server's name by DNS${lookupIn(line)}`,
+    remedy:
+      "Give --proxy-server-host an IP address, or put DNS in order: /etc/resolv.conf of the agents' nodes or pods, whether that resolver answers them (dig NAME @RESOLVER), and the record itself.",
+  })),
+  reaches("proxied", "Agents connect to the server and not to a proxy", "proxied", () => ({
+    likelihood: "certain",
+    message: "are sent to an HTTP proxy, which does not let them through to the server",
+    remedy:
+      "Take HTTPS_PROXY and HTTP_PROXY out of the agents' environment, or add the server's address to NO_PROXY: the tunnel needs no proxy.",
+  })),
+  reaches("no-handshake", "The server answers the agents' TLS handshakes", "handshake", (port) => ({
+    message: `are connected to TCP ${port}, but nothing there completes the TLS handshake: something other than the server answers, or large packets are lost on the way`,
+    remedy: `See who answers (openssl s_client -connect HOST:${port} on a node, ss -ltnp on the bootstrap host): a load balancer, a proxy or another program; then the path's MTU (ping -M do -s 1472 HOST).`,
+  })),
   reaches("port-blocked", "Nothing drops the agents' packets", "timeout", (port, listens) => ({
     message: `dial TCP ${port} of the bootstrap host and get no answer${listens ? ", although the server listens there" : ""}: something on the way drops it`,
     remedy: `Let TCP ${port} through from nodes to the bootstrap host: drawbridge firewall plan --platform PLATFORM says how. Agents in the pod network also need their traffic to leave under the node's address (SNAT).`,
@@ -74,10 +125,6 @@ const agentReachability: readonly Check[] = [
     message: "have no route to the bootstrap host",
     remedy:
       "Check the address in --proxy-server-host, the nodes' routes (ip route get ADDRESS) and any rule that rejects with unreachable.",
-  })),
-  reaches("name-unresolved", "Agents can resolve the server's name", "unresolved", () => ({
-    message: "cannot resolve the server's name",
-    remedy: "Give --proxy-server-host an IP address: at bootstrap there is no DNS to rely on.",
   })),
 ];
 
@@ -194,9 +241,10 @@ const addressOnHost = bundleCheck("address-not-on-host", "Agents dial an address
     });
 });
 
-const agentsAdmitted = bundleCheck("agents-forbidden", "The cluster creates the agents' pods", ({ seen }) => {
-  const { podsForbidden } = seen;
-  if (podsForbidden.count === 0) return undefined;
+const agentsAdmitted = bundleCheck("agents-forbidden", "The cluster creates the agents' pods", (bundle) => {
+  const { podsForbidden } = bundle.seen;
+  // Events stay for hours; a pod that is there shows that they are history.
+  if (podsForbidden.count === 0 || bundle.agentPods.length > 0) return undefined;
   const isScc = /security context constraint/i.test(podsForbidden.first ?? "");
   const why = isScc ? "no security context constraint admits them" : "pod security admission forbids them";
   const remedy = isScc
@@ -262,10 +310,11 @@ const agentsRun = podProblems.map(({ id, about, problem, what, remedy }) =>
 export const agentAvailable = bundleCheck(
   "no-agent",
   "The kube-apiserver gets its tunnels",
-  ({ isTakenDown, seen: { agentConnected, noAgentAvailable } }) => {
-    // Before the first agent came this is as it must be.
-    const isEarly = agentConnected.count > 0 && (noAgentAvailable.lastAt ?? "") < (agentConnected.firstAt ?? "");
-    if (noAgentAvailable.count === 0 || isTakenDown || isEarly) return undefined;
+  ({ incomplete, isTakenDown, seen: { agentConnected, noAgentAvailable } }) => {
+    // Before the last agent came this is as it must be, or was.
+    if (!noAgentAvailable.isAfter(agentConnected) || isTakenDown) return undefined;
+    // A connection may stand in the part that is missing.
+    if (incomplete !== undefined && agentConnected.count === 0) return undefined;
     const ever = agentConnected.last === undefined ? "and no agent ever connected" : "while no agent was connected";
     const message = `the kube-apiserver asked the server ${noAgentAvailable.count} times for a tunnel and got "No agent available", ${ever}`;
     const remedy =
@@ -275,6 +324,19 @@ export const agentAvailable = bundleCheck(
   },
 );
 
+const agentsSurvive = bundleCheck("agents-killed", "No agent is killed for lack of memory", ({ containers }) => {
+  const killed = containers.filter(({ name, reason }) => name === "konnectivity-agent" && reason === "OOMKilled");
+  if (killed.length === 0) return undefined;
+  const message = `${killed.length === 1 ? "an agent was" : `${killed.length} agents were`} killed because memory ran out`;
+  const remedy = "Raise resources.limits.memory of the DaemonSet konnectivity-agent (docs/bootstrap.md has figures).";
+  return cause(
+    "certain",
+    message,
+    remedy,
+    killed.slice(0, 3).map(({ seen }) => seen),
+  );
+});
+
 export const certificateChecks = [...certificateTrust, addressCertified, addressOnHost];
 
-export const agentChecks = [agentsAdmitted, ...agentsRun, ...agentReachability];
+export const agentChecks = [agentsAdmitted, ...agentsRun, agentsSurvive, ...agentReachability];

@@ -1,7 +1,7 @@
 /** The bootstrap host in a bundle: which stage of its services failed, whether the server runs and can become ready. */
-import { cause, type Likelihood } from "../../../base/finding.js";
+import { cause, failed, type Likelihood } from "../../../base/finding.js";
 import { ports } from "../../../cluster/bootstrap/model/names.js";
-import { type Bundle, bundleCheck, type ContainerState, evidence } from "../bundle/bundle.js";
+import { type Bundle, bundleCheck, CLEANUP, type ContainerState, evidence } from "../bundle/bundle.js";
 import type { ServiceRecord } from "../bundle/resources.js";
 
 /** Without the release image nothing else can have worked. */
@@ -11,11 +11,21 @@ function suspects({ services }: Bundle): ServiceRecord[] {
   return bootkube === undefined ? [] : [bootkube];
 }
 
+const complete = bundleCheck("bundle-incomplete", "The bundle can be read to its end", ({ incomplete }) => {
+  if (incomplete === undefined) return undefined;
+  const { why, files, bytes } = incomplete;
+  const size = bytes < 1024 * 1024 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+  const message = `the bundle is not whole: ${why}, after ${files} ${files === 1 ? "file" : "files"} (${size}); only what came before was judged`;
+  const remedy =
+    "Copy it again and compare its size with the original's, or gather again (drawbridge bootstrap gather --dir INSTALLDIR).";
+  return failed(message, remedy);
+});
+
 const serviceRecords = bundleCheck(
   "no-service-records",
   "The bundle has service records of the bootstrap host",
-  ({ kind, services }) => {
-    if (kind !== "openshift-install" || services.size > 0) return undefined;
+  ({ kind, services, incomplete }) => {
+    if (kind !== "openshift-install" || services.size > 0 || incomplete !== undefined) return undefined;
     const message = "the bundle holds no service records: the bootstrap host could not be reached when it was made";
     const remedy =
       "Reach the host over SSH (port 22, user core) and gather again with drawbridge bootstrap gather --dir INSTALLDIR.";
@@ -54,10 +64,6 @@ const advice: Readonly<Record<string, { readonly what: string; readonly remedy: 
     what: "the manifests of the agents could not be written",
     remedy: "Correct what the error names; the templates are /opt/openshift/konnectivity-*.yaml of bootstrap.ign.",
   },
-  "konnectivity-cleanup": {
-    what: "the bridge's objects could not be removed at the end",
-    remedy: "Remove them with drawbridge bootstrap teardown --dir INSTALLDIR once the API answers.",
-  },
 };
 
 /** These only wait for others, so they fail for reasons that are recorded elsewhere. */
@@ -68,7 +74,7 @@ const stagesSucceeded = bundleCheck("stage-failed", "No stage of the bootstrap h
 );
 
 function failedStage({ name, failed, starts }: ServiceRecord) {
-  if (failed === undefined) return [];
+  if (failed === undefined || failed.stage === CLEANUP) return [];
   const { stage, error, seen } = failed;
   const known = advice[stage];
   const likelihood: Likelihood = known !== undefined ? "certain" : WAITING.test(stage) ? "possible" : "likely";
@@ -79,6 +85,28 @@ function failedStage({ name, failed, starts }: ServiceRecord) {
   const remedy = known?.remedy ?? `Read bootstrap/journals/${name}.log before the time of the failure.`;
   return [cause(likelihood, `${what}${where}${often}${reason}`, remedy, [seen])];
 }
+
+const TEARDOWN = "drawbridge bootstrap teardown --dir INSTALLDIR (or --kubeconfig FILE)";
+
+/** The service may have succeeded all the same: nothing that it does waits for the clean-up. */
+const cleanedUp = bundleCheck("cleanup-failed", "The bridge's objects were removed at the end", (bundle) => {
+  const { cleanup, services } = bundle;
+  const failed = services.get("bootkube")?.failed;
+  const [inStage, later] = [failed?.stage === CLEANUP ? failed : undefined, services.get(CLEANUP)];
+  if (cleanup?.state === "removed" || (cleanup === undefined && later?.successful)) return undefined;
+  if (cleanup === undefined && inStage === undefined) return undefined;
+  const error = cleanup?.lastError || (later?.failed?.error ?? "") || (inStage?.error ?? "");
+  const why = error === "" ? "" : `: ${lastLine(error)}`;
+  const left = "the bridge's namespace, DaemonSet and Secret are still in the cluster";
+  const proof = [cleanup?.seen, inStage?.seen, later?.failed?.seen].flatMap((seen) => seen ?? []);
+  if (cleanup?.state === "pending") {
+    const message = `${left}: the clean-up has not succeeded in ${cleanup.attempts} attempts since ${cleanup.since} and goes on${why}`;
+    const remedy = `konnectivity-cleanup.service on the bootstrap host tries until the API answers; before that host is destroyed, or without it, remove them with ${TEARDOWN}.`;
+    return cause("certain", message, remedy, proof);
+  }
+  const message = `${left}: the clean-up failed${why}`;
+  return cause("certain", message, `Remove them with ${TEARDOWN} once the API answers.`, proof);
+});
 
 function lastLine(text: string): string {
   const line = text.trim().split("\n").at(-1) ?? "";
@@ -109,6 +137,11 @@ const REMEDIES: readonly (readonly [RegExp, string])[] = [
     /checking (cluster|server)/,
     "The named file is not in the container: check that the certificates were made and that their directory is mounted at /etc/konnectivity.",
   ],
+  [
+    /exec format error/,
+    "The image is for another processor than this host's: name one for its architecture (drawbridge bootstrap inject --image).",
+  ],
+  [/no space left on device|ENOSPC/, "Make room on the host's disk (df -h; podman system prune)."],
   [
     /address already in use|EADDRINUSE/,
     "Another process has the port: find it with ss -ltnp and stop it, or change --agent-port, --health-port or --admin-port.",
@@ -152,7 +185,7 @@ const serverCrashes = bundleCheck("server-crash-loop", "The server does not end 
 
 const serverStarted = bundleCheck("server-not-started", "The server was started and listens for agents", (bundle) => {
   if (crashLoop(bundle) !== undefined) return undefined;
-  const { isTakenDown, listeningPorts, seen, serverLogs, servers } = bundle;
+  const { hasServer, listeningPorts, seen } = bundle;
   const unstartable = cause(
     "certain",
     "the kubelet cannot start the server's container",
@@ -160,7 +193,6 @@ const serverStarted = bundleCheck("server-not-started", "The server was started 
     seen.serverCannotStart.evidence,
   );
   const port = agentPortOf(bundle);
-  const isExpected = (servers.length > 0 || serverLogs > 0) && !isTakenDown;
   const silent = cause(
     "likely",
     `nothing listens on TCP ${port} of the bootstrap host, where agents should find the server`,
@@ -168,9 +200,17 @@ const serverStarted = bundleCheck("server-not-started", "The server was started 
     [listeningPorts?.seen ?? [], seen.serverStarted.last ?? []].flat(),
   );
   return [
-    ...(seen.serverCannotStart.count > 0 ? [unstartable] : []),
-    ...(isExpected && listeningPorts?.ports.has(port) === false ? [silent] : []),
+    ...(seen.serverCannotStart.isAfter(seen.serverStarted) ? [unstartable] : []),
+    ...(hasServer && listeningPorts?.ports.has(port) === false ? [silent] : []),
   ];
+});
+
+const diskHasRoom = bundleCheck("disk-full", "The bootstrap host's disk has room", ({ seen: { diskFull } }) => {
+  if (diskFull.count === 0) return undefined;
+  const message = `the bootstrap host's disk was full (${diskFull.count} complaints)`;
+  const remedy =
+    "Make room, or give the machine a larger disk (df -h, journalctl --vacuum-size=100M, podman image prune).";
+  return cause("likely", message, remedy, diskFull.evidence);
 });
 
 const READY_REMEDY =
@@ -191,7 +231,10 @@ const serverBecomesReady = bundleCheck("never-ready", "The server is ready when 
 });
 
 /** Causes before their consequences. */
-export const serverChecks = [serviceRecords, servicesStarted, stagesSucceeded, serverCrashes, serverStarted];
+export const serverChecks = [
+  ...[complete, serviceRecords, servicesStarted, stagesSucceeded, cleanedUp],
+  ...[diskHasRoom, serverCrashes, serverStarted],
+];
 export const readinessChecks = [serverBecomesReady];
 
 /** Without an answer of /readyz it is only worth knowing: OpenShift's own pod has no readiness probe. */

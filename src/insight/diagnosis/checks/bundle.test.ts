@@ -90,7 +90,6 @@ describe("service records", () => {
     ["konnectivity-certs", "certain", /certificates of the bridge could not be made/, /--bootstrap-ip/],
     ["konnectivity-server-bootstrap", "certain", /server of the bridge could not be set up/, /--image/],
     ["konnectivity-agent-manifest", "certain", /manifests of the agents/, /konnectivity-\*\.yaml/],
-    ["konnectivity-cleanup", "certain", /could not be removed/, /teardown --dir/],
     ["mco-bootstrap", "likely", /bootkube failed at stage mco-bootstrap/, /bootkube\.log/],
     ["cb-bootstrap", "possible", /bootkube failed at stage cb-bootstrap/, /bootkube\.log/],
   ])("%s failed: %s", async (stage, likelihood, message, remedy) => {
@@ -115,6 +114,60 @@ describe("service records", () => {
     bundle.put("bootstrap/services/bootkube.json", runs);
     expect(await bundle.found()).toEqual([]);
     expect((await bundle.analyze()).observations.join()).toMatch(/started 2 times/);
+  });
+
+  test("a clean-up that failed is found although bootkube succeeded", async () => {
+    const run = serviceRun({ "cb-bootstrap": "success", "konnectivity-cleanup": "failure" }, "Unable to connect");
+    const ended = run.map((entry) => (entry.phase === "service end" ? { ...entry, result: "success" } : entry));
+    bundle
+      .put("bootstrap/services/bootkube.json", ended)
+      .agentLog("n1", node("connect ECONNREFUSED 192.168.66.10:8091"));
+    expect(await bundle.found()).toEqual(["certain cleanup-failed"]);
+    const { message, remedy, evidence } = await bundle.finding("cleanup-failed");
+    expect(message).toMatch(/namespace, DaemonSet and Secret are still in the cluster.*: Unable to connect$/);
+    expect(remedy).toMatch(/teardown --dir INSTALLDIR/);
+    expect(evidence[0]).toMatch(/bootkube\.json:\d+: konnectivity-cleanup \(stage end\): failure/);
+    const state = (state: string) =>
+      bundle.put("rendered-assets/openshift/konnectivity-cleanup.json", {
+        ...{ version: 1, state, namespace: "openshift-bootstrap-konnectivity", since: "2026-11-16T00:00:00Z" },
+        ...{ until: "", attempts: 12, lastAttemptAt: "2026-11-16T01:00:00Z", lastError: "connection refused" },
+      });
+    state("pending");
+    expect((await bundle.finding("cleanup-failed")).message).toMatch(
+      /in 12 attempts since .* and goes on: connection refused/,
+    );
+    state("given-up");
+    expect((await bundle.finding("cleanup-failed")).message).toMatch(/the clean-up failed: connection refused$/);
+    state("removed");
+    expect(await bundle.found()).toEqual([]);
+  });
+
+  test("a clean-up that the unit finished later, by its own record, is no finding", async () => {
+    const run = serviceRun({ "konnectivity-cleanup": "failure" }, "x");
+    const ended = run.map((entry) => (entry.phase === "service end" ? { ...entry, result: "success" } : entry));
+    bundle
+      .put("bootstrap/services/bootkube.json", ended)
+      .put("bootstrap/services/konnectivity-cleanup.json", serviceRun({ "konnectivity-cleanup": "success" }));
+    expect(await bundle.found()).toEqual([]);
+  });
+
+  test.each<[string, number[], number]>([
+    ["whose script begins the record twice, once", [0, 1], 1],
+    ["twice, with two records each", [0, 1, -1, 100, 101], 2],
+    ["twice, killed before its first stage", [0, 300], 2],
+  ])("a service is counted by its runs: started %s", async (_, starts, expected) => {
+    const at = (second: number) => new Date(Date.UTC(2026, 10, 16, 0, 0, second)).toISOString();
+    const entries = starts.map((second) =>
+      second < 0
+        ? { phase: "service end", result: "failure", timestamp: at(50) }
+        : { phase: "service start", timestamp: at(second) },
+    );
+    bundle.put("bootstrap/services/bootkube.json", [
+      ...entries,
+      { phase: "stage start", stage: "cb-bootstrap", timestamp: at(999) },
+    ]);
+    const observed = (await bundle.analyze()).observations.join(" ");
+    expect(/started (\d+) times/.exec(observed)?.[1] ?? "1").toBe(String(expected));
   });
 
   test("the key that installers up to 4.22 looked for is read too", async () => {
@@ -228,6 +281,22 @@ describe("the server", () => {
     expect(await bundle.found()).toEqual(["certain server-crash-loop"]);
   });
 
+  test("that could be started after all is not reported", async () => {
+    const line = `Nov 16 00:00:01 bs kubelet[9]: E1116 00:00:01.000000 9 pod_workers.go] "Error syncing pod" err="ImagePullBackOff" pod="kube-system/konnectivity-server-bs"`;
+    bundle.put("bootstrap/journals/kubelet.log", line);
+    expect(await bundle.found()).toEqual(["certain server-not-started"]);
+    bundle.serverLog("I1116 00:00:09.745697    8870 server.go:105] Starting frontend server for client connections.");
+    expect(await bundle.found()).toEqual([]);
+  });
+
+  test("on a host without room on its disk", async () => {
+    bundle.put(
+      "bootstrap/journals/bootkube.log",
+      "Nov 16 00:00:01 bs bootkube.sh[9]: cp: error writing: no space left on device\n",
+    );
+    expect(await bundle.found()).toEqual(["likely disk-full"]);
+  });
+
   test("that should listen and does not is found", async () => {
     serverPod("--agent-port=8091");
     bundle.put("bootstrap/network/netstat.txt", "LISTEN 0 4096 0.0.0.0:22 0.0.0.0:*\nLISTEN 0 4096 *:6443 *:*\n");
@@ -283,7 +352,22 @@ describe("agents that cannot connect", () => {
     ["likely port-closed", node("connect ECONNREFUSED 192.168.66.10:8091"), "Node"],
     ["likely no-route", go("Error while dialing: dial tcp 192.168.66.10:8091: connect: no route to host"), "Go"],
     ["likely no-route", node("connect EHOSTUNREACH 192.168.66.10:8091"), "Node"],
-    ["likely name-unresolved", go("dial tcp: lookup api-int.example.com: no such host"), "Go"],
+    ["certain name-unresolved", go("dial tcp: lookup api-int.example.com: no such host"), "Go"],
+    ["certain name-unresolved", go("dial tcp: lookup b.example.com: i/o timeout"), "Go"],
+    [
+      "certain name-unresolved",
+      go("dial tcp: lookup b.example.com on 10.0.0.2:53: read udp 10.0.0.9:40->10.0.0.2:53: read: connection refused"),
+      "Go",
+    ],
+    [
+      "certain name-unresolved",
+      go("dial tcp: lookup b on 10.0.0.2:53: dial udp: connect: network is unreachable"),
+      "Go",
+    ],
+    ["certain name-unresolved", go("dial tcp: lookup b.example.com on 10.0.0.2:53: server misbehaving"), "Go"],
+    ["certain name-unresolved", node("getaddrinfo EAI_AGAIN b.example.com"), "Node"],
+    ["certain proxied", go(`Error while dialing: failed to do connect handshake, response: "HTTP/1.1 403`), "Go"],
+    ["likely no-handshake", go("authentication handshake failed: context deadline exceeded"), "Go"],
   ])("%s: %s", async (expected, line) => {
     bundle.agentLog("n1", "starting", line, line).agentLog("n2", line);
     expect(await bundle.found()).toEqual([expected]);
@@ -304,6 +388,46 @@ describe("agents that cannot connect", () => {
     expect(finding.evidence.at(-1)).toContain("bootstrap/network/netstat.txt: ");
   });
 
+  test("a name that does not resolve leads to DNS, with name and resolver, and to no firewall", async () => {
+    bundle.agentLog("n1", go("dial tcp: lookup b.example.com on 10.0.0.2:53: read udp 1->2: i/o timeout"));
+    const { message, remedy } = await bundle.finding("name-unresolved");
+    expect(message).toMatch(
+      /^1 of 1 agents .* DNS, b\.example\.com, at the resolver 10\.0\.0\.2:53 \(read udp .*i\/o timeout/,
+    );
+    expect(remedy).toMatch(/resolv\.conf.*dig/);
+    expect(`${message} ${remedy}`).not.toMatch(/firewall|8091/);
+  });
+
+  test("another port than the server's leads to the flag and to proxy variables, not to the server", async () => {
+    serverPod("--agent-port=8091");
+    bundle.agentLog("n1", go("Error while dialing: dial tcp 10.0.0.7:3128: connect: connection refused"));
+    const { message, remedy } = await bundle.finding("port-closed");
+    expect(message).toMatch(/dial 10\.0\.0\.7:3128, where no server of the bridge is: .* on TCP 8091/);
+    expect(remedy).toMatch(/--proxy-server-port=8091.*HTTPS_PROXY/);
+  });
+
+  test("agents of 4.11 that found a late server are connected", async () => {
+    bundle
+      .agentLog(
+        "n1",
+        go("Error while dialing dial tcp 192.168.66.10:8091: connect: connection refused"),
+        `I1117 05:34:14.689454    8846 client.go:254] "Connect to" server="cbd3008a-3181-4d1d-b9f8-af6fbf16f848"`,
+      )
+      .serverLog(`I1117 05:34:14.689112    8870 server.go:640] "Connect request from agent" agentID="7a763b0a"`)
+      .put("bootstrap/containers/kube-apiserver-9a.log", "W1117 05:34:10.000000 1 x] No agent available\n");
+    expect(await bundle.found()).toEqual([]);
+  });
+
+  test("agents that do not log that they connected are connected when the server counts them", async () => {
+    bundle.agentLog("n1", node("connect ECONNREFUSED 192.168.66.10:8091"));
+    expect(await bundle.found()).toEqual(["likely port-closed"]);
+    bundle.put(
+      "bootstrap/metrics/server.txt",
+      `konnectivity_network_proxy_server_ready_backends{proxy_strategy="defaultRoute"} 1\n`,
+    );
+    expect(await bundle.found()).toEqual([]);
+  });
+
   test("only the last reason counts, and none after the bridge was taken down", async () => {
     bundle.agentLog("n1", node("certificate is not yet valid"), node("no answer in time"));
     expect(await bundle.found()).toEqual(["likely port-blocked"]);
@@ -318,6 +442,105 @@ describe("agents that cannot connect", () => {
       `W1116 1] dial failed address="10.128.1.10:8443" error="connect ECONNREFUSED 10.128.1.10:8443"`,
     );
     expect(await bundle.found()).toEqual([]);
+  });
+});
+
+describe("the kube-apiserver", () => {
+  const log = "bootstrap/containers/kube-apiserver-9a.log";
+  const pod = (...words: string[]) =>
+    stringify({
+      kind: "Pod",
+      spec: { containers: [{ name: "kube-apiserver", command: ["kube-apiserver", ...words] }] },
+    });
+  const socket = "/etc/kubernetes/config/konnectivity-server.socket";
+  const complaint = (time: string, why: string) =>
+    `E1117 ${time}.919612    1430 egress_selector.go:215] failed to create connection to uds name ${socket}, error: dial unix ${socket}: connect: ${why}\n`;
+
+  test.each([
+    ["bootstrap/kubernetes/kube-apiserver.yaml", pod("--secure-port=6443")],
+    [
+      "rendered-assets/openshift/kube-apiserver-bootstrap/config",
+      stringify({ kind: "KubeAPIServerConfig", apiServerArguments: { "allow-privileged": ["true"] } }),
+    ],
+  ])("without the egress flag is found in %s, where there is a bridge", async (file, text) => {
+    bundle.put(file, text);
+    expect(await bundle.found()).toEqual([]);
+    serverPod("--mode=grpc");
+    const { message, remedy, evidence } = await bundle.finding("api-server-flag");
+    expect(message).toMatch(/has no --egress-selector-config-file/);
+    expect(remedy).toMatch(/inject --check.*up --apply/);
+    expect(evidence[0]).toContain(`${file}:`);
+    bundle.put(
+      file,
+      text
+        .replace("--secure-port=6443", "--egress-selector-config-file=/x")
+        .replace("allow-privileged", "egress-selector-config-file"),
+    );
+    expect(await bundle.found()).toEqual([]);
+  });
+
+  test("that runs without the flag of its manifest is to be restarted", async () => {
+    serverPod("--mode=grpc");
+    bundle
+      .put("bootstrap/kubernetes/kube-apiserver.yaml", pod("--egress-selector-config-file=/x"))
+      .put(log, `I1117 05:00:00.000000 1 flags.go:64] FLAG: --egress-selector-config-file=""\n`);
+    expect((await bundle.finding("api-server-flag")).remedy).toMatch(/^Restart the kube-apiserver/);
+  });
+
+  test.each<[string, RegExp, RegExp]>([
+    [
+      "permission denied",
+      /may not use the socket .*konnectivity-server\.socket \(permission denied, 2 times\)/,
+      /spc_t/,
+    ],
+    ["no such file or directory", /does not find the socket/, /mounted into the kube-apiserver's pod/],
+    ["connection refused", /a socket that nobody listens on/, /Start the server/],
+  ])("that gets %s at the socket is found by its own log", async (why, message, remedy) => {
+    bundle.put(log, complaint("05:30:08", why) + complaint("05:30:09", why));
+    const finding = await bundle.finding("api-server-socket");
+    expect(finding.message).toMatch(message);
+    expect(finding.remedy).toMatch(remedy);
+    expect(finding.evidence.map((line) => /\.log:(\d)/.exec(line)?.[1])).toEqual(["1", "2"]);
+  });
+
+  test("that was there before the server made its socket is not reported", async () => {
+    bundle
+      .put(log, complaint("05:30:08", "no such file or directory"))
+      .serverLog("I1117 05:30:09.745697    8870 server.go:105] Starting frontend server for client connections.");
+    expect(await bundle.found()).toEqual([]);
+    bundle.put(log, complaint("05:31:08", "no such file or directory"));
+    expect(await bundle.found()).toEqual(["certain api-server-socket"]);
+  });
+
+  test("a socket that is not in its directory while the server runs is found without any call", async () => {
+    serverPod("--uds-name=/etc/kubernetes/bootstrap-configs/konnectivity-server.socket", "--agent-port=8091");
+    bundle
+      .put("bootstrap/network/netstat.txt", "LISTEN 0 4096 *:8091 *:*\n")
+      .put("bootstrap/openshift/socket-directory.txt", "total 8\n-rw-r--r-- 1 0 0 20 Nov 17 05:30 other\n");
+    expect(await bundle.found()).toEqual(["likely socket-missing"]);
+    const line = "srwxr-xr-x 1 0 0 0 Nov 17 05:30 konnectivity-server.socket\n";
+    bundle.put("bootstrap/openshift/socket-directory.txt", `total 8\n${line}`);
+    expect(await bundle.found()).toEqual([]);
+  });
+
+  test("that ends again and again for its own reasons is not blamed on the bridge", async () => {
+    const inspect = (attempt: number, state: string) => ({
+      status: { metadata: { name: "kube-apiserver", attempt }, state, exitCode: 1, reason: "Error" },
+    });
+    bundle
+      .put("bootstrap/containers/kube-apiserver-9a.inspect", inspect(5, "CONTAINER_EXITED"))
+      .put(log, `E1117 05:00:00.000000 1 run.go:72] "command failed" err="open /x/tls.key: no such file"\n`);
+    const { message, remedy } = await bundle.finding("api-server-ends");
+    expect(message).toMatch(/5 restarts\): open \/x\/tls\.key: no such file$/);
+    expect(remedy).toMatch(/the bridge is not the cause/);
+  });
+
+  test("with a webhook that fails by itself has its words shown, and no cause is made up", async () => {
+    const text = `W1117 05:00:00.000000 1 dispatcher.go:225] Failed calling webhook, failing closed x: failed calling webhook "x": tls: failed to verify certificate`;
+    bundle.put(log, text);
+    const { findings, observations } = await bundle.analyze();
+    expect(findings).toEqual([]);
+    expect(observations.join()).toMatch(/could not call a webhook once; the last time: .*failed to verify certificate/);
   });
 });
 
@@ -420,6 +643,27 @@ describe("objects and events of the cluster", () => {
     expect(finding.message).toMatch(/security context constraint/);
     expect(finding.remedy).toMatch(/hostnetwork-v2/);
     expect(finding.evidence[0]).toMatch(/^resources\/events\.json:/);
+  });
+
+  test("show agents that were killed for lack of memory", async () => {
+    const killed = pod("n1", "Running", "", "", 3);
+    const [status] = killed.status.containerStatuses;
+    const lastState = { terminated: { exitCode: 137, reason: "OOMKilled" } };
+    bundle.resources("pods", {
+      ...killed,
+      status: { ...killed.status, containerStatuses: [{ ...status, lastState }] },
+    });
+    expect((await bundle.finding("agents-killed")).remedy).toMatch(/limits\.memory/);
+  });
+
+  test("of pods that could not be created once are history when there are pods", async () => {
+    bundle.resources(
+      "events",
+      event("FailedCreate", `pods "x" is forbidden: violates PodSecurity "restricted:latest"`),
+    );
+    expect(await bundle.found()).toEqual(["certain agents-forbidden"]);
+    bundle.resources("pods", pod("n1", "Running"));
+    expect(await bundle.found()).toEqual([]);
   });
 
   test("show pod security admission, and events of others are ignored", async () => {
