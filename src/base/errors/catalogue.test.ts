@@ -1,4 +1,6 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { remedies } from "./catalogue.js";
 
@@ -24,10 +26,52 @@ function documented(): Map<string, Section> {
 
 const entries = Object.entries(remedies);
 
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+
+/** The paths below a folder whose names match. */
+function files(folder: string, pattern: RegExp): string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => pattern.test(name) && !name.includes("node_modules"))
+    .map((name) => join(folder, name));
+}
+
+/** Every code in the texts, with a file that has it. */
+function mentioned(paths: readonly string[], pattern: RegExp): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const path of paths) {
+    for (const [, code = ""] of readFileSync(join(ROOT, path), "utf8").matchAll(pattern)) found.set(code, path);
+  }
+  return found;
+}
+
+const isProduct = (path: string) => !/catalogue\.ts$|\.(test|fuzz)\.ts$|\/testing\//.test(path);
+const inSource = mentioned(files("src", /\.tsx?$/).filter(isProduct), /"(DB_[A-Z_]+)"/g);
+
 describe("error codes", () => {
   test.each(entries)("%s is spelt like a code and speaks in whole sentences", (code, remedy) => {
     expect(code).toMatch(/^DB_[A-Z]+(_[A-Z]+)*$/);
     for (const sentence of [documented().get(code)?.meaning, remedy]) expect(sentence).toMatch(/^[A-Z].*\.$/);
+  });
+
+  const used = entries.filter(([code]) => !/^DB_(SLOW_READER|PEER_(NO_CERT|CERT_|PLAIN|WRONG))/.test(code));
+  test.each(used)("%s is used by the source, outside of the catalogue", (code) => {
+    expect(inSource.has(code)).toBe(true);
+  });
+
+  test("the source uses no code that the catalogue does not have", () => {
+    expect([...inSource].filter(([code]) => !(code in remedies))).toEqual([]);
+  });
+
+  test("a link to a code in docs/errors.md leads somewhere", () => {
+    const pages = [...files("docs", /\.md$/), ...files("alerts", /\.(md|ya?ml|ts)$/), "README.md", "CONTRIBUTING.md"];
+    const linked = mentioned(pages, /(?:errors\.md|\]\()#(db_[a-z_]+)/g);
+    expect(linked.size).toBeGreaterThan(5);
+    expect([...linked].filter(([code]) => !(code.toUpperCase() in remedies))).toEqual([]);
+  });
+
+  test("a code that a page names is one of the catalogue", () => {
+    const named = mentioned(files("docs", /\.md$/), /\b(DB_[A-Z]+(?:_[A-Z]+)*)\b(?![_*])/g);
+    expect([...named].filter(([code]) => !(code in remedies))).toEqual([]);
   });
 
   test("docs/errors.md explains every code, in the order of the catalogue", () => {

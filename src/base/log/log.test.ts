@@ -110,6 +110,42 @@ describe("Logger", () => {
     expect(kept + dropped + 1).toBe(2_000);
     expect(dropped).toBeGreaterThan(900);
   });
+
+  test("lines that a full disk did not take are counted once it takes lines again, and none is torn", () => {
+    let room = 60;
+    let disk = "";
+    const write: WriteBytes = (bytes, done) => {
+      const part = bytes.subarray(0, room);
+      disk += part.toString();
+      room -= part.length;
+      done(part.length < bytes.length ? new Error("ENOSPC: no space left on device") : null, part.length);
+    };
+    const { log } = logger({ write });
+    for (let line = 0; line < 5; line++) log.info(0, "x", { line });
+    room = 10_000;
+    log.info(0, "x", { line: 5 });
+    log.info(0, "x", { line: 6 });
+    const header = /^[IW]1115 20:14:03\.123000 +\d+\] /;
+    const [whole = "", torn = "", ...rest] = disk.trimEnd().split("\n");
+    expect(whole).toMatch(/ x line=0$/);
+    expect(torn.length).toBeLessThan(whole.length);
+    expect(rest.map((line) => line.replace(header, ""))).toEqual([
+      'log lines were dropped because they could not be written count=4 error="ENOSPC: no space left on device"',
+      "x line=5",
+      "x line=6",
+    ]);
+  });
+
+  test("a log that can never be written is tried once for each line, and not again by itself", () => {
+    let writes = 0;
+    const write: WriteBytes = (_bytes, done) => {
+      writes++;
+      done(new Error("EPIPE"));
+    };
+    const { log } = logger({ write });
+    for (let line = 0; line < 100; line++) log.info(0, "x", { line });
+    expect(writes).toBe(100);
+  });
 });
 
 describe("a process whose standard error nobody reads", () => {

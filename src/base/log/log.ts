@@ -26,8 +26,8 @@ export class Logger {
     this.verbosity = verbosity;
     this.#format = format === "json" ? formatJson : formatText;
     this.#now = now;
-    this.#sink = new LogSink(write, (count) =>
-      this.#format(this.#now(), "W", "log lines were dropped because they were not read fast enough", { count }),
+    this.#sink = new LogSink(write, (why, fields) =>
+      this.#format(this.#now(), "W", `log lines were dropped because they ${why}`, fields),
     );
   }
 
@@ -109,24 +109,33 @@ function pad(value: number, width: number): string {
   return String(value).padStart(width, "0");
 }
 
-/** Where lines end up. Calls back when the bytes are gone, or with the error that keeps them. */
-export type WriteBytes = (bytes: Buffer, done: (error?: Error | null) => void) => void;
+/** Where lines end up. Calls back when the bytes are gone, or with the error that keeps them and how many it took. */
+export type WriteBytes = (bytes: Buffer, done: (error?: Error | null, written?: number) => void) => void;
 
 /** Bytes that may wait while a write is in progress. */
 const MAX_WAITING_BYTES = 1 << 20;
 
-/** Lines on their way to a place that may be slow: one write at a time, a bound on what waits, the rest dropped and counted. */
+/**
+ * Lines on their way to a place that may be slow, full or gone: one write at a time, a bound on what waits, the rest
+ * dropped and counted. The next lines that can be written say how many are missing, and why.
+ */
 export class LogSink {
   readonly #write: WriteBytes;
   /** Says that lines were dropped, in the logger's own format. */
-  readonly #droppedLine: (count: number) => string;
+  readonly #droppedLine: (why: string, fields: LogFields) => string;
   #waiting: string[] = [];
   #waitingBytes = 0;
-  #dropped = 0;
+  /** Lines for which there was no room. */
+  #unread = 0;
+  /** Lines whose write failed. */
+  #unwritten = 0;
+  #failure = "";
+  /** The last write ended within a line. */
+  #isTorn = false;
   #writing = false;
   #idle: (() => void)[] = [];
 
-  constructor(write: WriteBytes, droppedLine: (count: number) => string) {
+  constructor(write: WriteBytes, droppedLine: (why: string, fields: LogFields) => string) {
     this.#write = write;
     this.#droppedLine = droppedLine;
   }
@@ -134,7 +143,7 @@ export class LogSink {
   push(line: string): void {
     const size = Buffer.byteLength(line);
     if (this.#waitingBytes + size > MAX_WAITING_BYTES) {
-      this.#dropped++;
+      this.#unread++;
       return;
     }
     this.#waiting.push(line);
@@ -155,23 +164,43 @@ export class LogSink {
   }
 
   #flush(): void {
-    if (this.#dropped > 0) {
-      this.#waiting.push(this.#droppedLine(this.#dropped));
-      this.#dropped = 0;
-    }
-    const bytes = Buffer.from(this.#waiting.join(""));
+    const lines = this.#waiting.length;
+    const [unread, unwritten] = [this.#unread, this.#unwritten];
+    const head = unwritten === 0 ? "" : this.#aboutUnwritten();
+    const tail = unread === 0 ? "" : this.#droppedLine("were not read fast enough", { count: unread });
+    const bytes = Buffer.from(head + this.#waiting.join("") + tail);
     this.#waiting = [];
     this.#waitingBytes = 0;
     this.#writing = true;
-    // An error means that nobody can read the log any more; there is nowhere left to say so.
-    this.#write(bytes, () => {
+    this.#write(bytes, (error, written = error ? 0 : bytes.length) => {
       this.#writing = false;
-      if (this.#waiting.length > 0 || this.#dropped > 0) this.#flush();
+      const headWritten = written >= Buffer.byteLength(head);
+      const kept = error ? newlines(bytes.subarray(headWritten ? Buffer.byteLength(head) : written, written)) : lines;
+      if (headWritten) this.#unwritten -= unwritten;
+      if (written > 0) this.#isTorn = bytes[written - 1] !== NEWLINE;
+      this.#unwritten += lines - Math.min(kept, lines);
+      if (!error) this.#unread -= unread;
+      else this.#failure = error.message;
+      // After a failure only new lines are a reason to try again.
+      if (this.#waiting.length > 0 || (!error && this.#unread > 0)) this.#flush();
       else for (const resolve of this.#idle.splice(0)) resolve();
     });
   }
+
+  /** It begins a line, whatever the last write left. */
+  #aboutUnwritten(): string {
+    const fields = { count: this.#unwritten, error: this.#failure };
+    return (this.#isTorn ? "\n" : "") + this.#droppedLine("could not be written", fields);
+  }
 }
 
+function newlines(bytes: Buffer): number {
+  let count = 0;
+  for (let at = bytes.indexOf(NEWLINE); at >= 0; at = bytes.indexOf(NEWLINE, at + 1)) count++;
+  return count;
+}
+
+const NEWLINE = 0x0a;
 const STDERR = 2;
 
 /** Writes to standard error without ever keeping this thread waiting, whatever it is connected to. */
@@ -190,9 +219,12 @@ const writeToStream: WriteBytes = (bytes, done) => {
 };
 
 /** Files and terminals: there the stream would wait, so the thread pool does. */
-const writeFromPool: WriteBytes = (bytes, done) => {
-  write(STDERR, bytes, (error, written) => {
-    if (error !== null || written >= bytes.length) done(error);
-    else writeFromPool(bytes.subarray(written), done);
+const writeFromPool: WriteBytes = (bytes, done) => writeRest(bytes, 0, done);
+
+function writeRest(bytes: Buffer, from: number, done: (error?: Error | null, written?: number) => void): void {
+  write(STDERR, bytes, from, bytes.length - from, null, (error, written) => {
+    const until = from + (written ?? 0);
+    if (error !== null || until >= bytes.length) done(error, until);
+    else writeRest(bytes, until, done);
   });
-};
+}

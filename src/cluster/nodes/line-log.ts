@@ -12,10 +12,13 @@ export interface LineLog<T extends object> {
 export function openLineLog<T extends object>(what: string, path: string, code: ErrorCode): LineLog<T> {
   const attempt = <R>(run: () => R): R => wrapErrors(code, `the ${what} ${path} cannot be written`, run);
   const file = attempt(() => openSync(path, "a", 0o600));
+  let isTorn = false;
   const append = (line: T) => {
-    const bytes = Buffer.from(`${JSON.stringify(line)}\n`);
-    // One write a line: the kernel appends it whole, whoever else writes.
-    if (writeSync(file, bytes) !== bytes.length) throw new Error("only a part of the line could be written");
+    const bytes = Buffer.from(`${isTorn ? "\n" : ""}${JSON.stringify(line)}\n`);
+    // One write a line: the kernel appends it whole, whoever else writes. A full disk takes a part of it.
+    const written = writeSync(file, bytes);
+    isTorn = written !== bytes.length;
+    if (isTorn) throw new Error("the disk is full: only a part of the line was written");
   };
   return { write: (line) => attempt(() => append(line)), close: () => closeSync(file) };
 }

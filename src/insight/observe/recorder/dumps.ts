@@ -69,11 +69,21 @@ export function writeDump(
     const stamp = new Date().toISOString().replaceAll(":", "");
     const number = String(++written).padStart(6, "0");
     const file = join(directory, `drawbridge-flight-${stamp}-${process.pid}-${number}.txt`);
-    writeFileSync(file, [why, "", ...flights.map(flightText)].join("\n"), { mode: 0o600, flag: "wx" });
+    writeWhole(file, [why, "", ...flights.map(flightText)].join("\n"));
     const names = readdirSync(directory).filter((name) => NAME.test(name));
     for (const name of names.sort().slice(0, -FILES_KEPT)) rmSync(join(directory, name), { force: true });
     return { file };
   } catch (reason) {
     return { error: messageOf(reason) };
+  }
+}
+
+/** The file is there with all of its text, or not at all. */
+function writeWhole(file: string, text: string): void {
+  try {
+    writeFileSync(file, text, { mode: 0o600, flag: "wx" });
+  } catch (reason) {
+    if ((reason as NodeJS.ErrnoException).code !== "EEXIST") rmSync(file, { force: true });
+    throw reason;
   }
 }
