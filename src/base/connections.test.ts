@@ -109,10 +109,12 @@ describe("a handshake", () => {
   });
 
   test("that has ended leaves a minute for the request, with a certificate and without", async () => {
-    for (const clientCertificates of [true, false]) {
+    for (const isVerified of [true, false]) {
       const stage = new Stage();
-      const server = tls.createServer(certificate);
-      const port = await stage.listen(server, "agent", { clientCertificates });
+      const server = tls.createServer(certificate, (socket) => {
+        if (isVerified) connectionOf(socket)?.verified();
+      });
+      const port = await stage.listen(server, "agent", {});
       const secure = once(server, "secureConnection");
       tls.connect({ port, host: "127.0.0.1", ca: certificate.ca }).on("error", () => {});
       await secure;

@@ -1,8 +1,8 @@
 /**
  * The connections that the listeners of this process hold.
  *
- * A connection is pending until its peer is known: until the TLS handshake has verified its certificate or, where none is
- * asked for, until its first request was accepted. Pending connections have a deadline and a number that they may not
+ * A connection is pending until its peer is known: until whoever judges its certificate has found it good or, where none
+ * is asked for, until its first request was accepted. Pending connections have a deadline and a number that they may not
  * exceed, for each listener and in all; when there are more, the oldest is closed, so that somebody who opens many keeps
  * nobody else out. The same happens when the process runs out of file descriptors: some are kept back for what has to go
  * on, such as the health port.
@@ -250,8 +250,6 @@ export interface ListenerLimits {
   readonly maxPending?: number;
   /** Most connections. Default: only the limit of descriptors. */
   readonly maxConnections?: number;
-  /** Whether the handshake verifies a certificate of the peer. */
-  readonly clientCertificates?: boolean;
   /** For health checks and administrators: they are served from the descriptors kept back, and count for themselves. */
   readonly isEssential?: boolean;
 }
@@ -277,7 +275,6 @@ const DEFAULT_LIMITS: Required<ListenerLimits> = {
   requestTimeoutMs: 60_000,
   maxPending: DEFAULT_MAX_PENDING,
   maxConnections: Number.POSITIVE_INFINITY,
-  clientCertificates: false,
   isEssential: false,
 };
 
@@ -356,13 +353,17 @@ export class Connection {
     this.socket.destroy();
   }
 
-  /** The handshake has ended well. */
+  /** The handshake has ended well; that alone says nothing of who the peer is. */
   secured(): void {
     if (!this.isHandshaking) return;
     this.isHandshaking = false;
-    if (this.list === undefined) return;
-    this.deadline = this.#listener.requestDeadline();
-    if (this.#listener.limits.clientCertificates) this.#listener.known.append(this);
+    if (this.list !== undefined) this.deadline = this.#listener.requestDeadline();
+  }
+
+  /** Its peer has shown a good certificate: it is not one too many any more, and still has to ask for something in time. */
+  verified(): void {
+    this.secured();
+    if (this.list !== undefined) this.#listener.known.append(this);
   }
 
   /** It is closed. */

@@ -27,7 +27,9 @@ async function agentAt(onCall: (call: IncomingCall) => void, headerTimeoutMs = 5
   const { certFile, keyFile } = fixture.pki.server;
   const listener = createGrpcListener({
     method: "/AgentService/Connect",
-    tls: { ...readCertificateSet({ certFile, keyFile, caFile: fixture.pki.caFile }), requestCert: true },
+    strayMethods: {},
+    onTurnedAway() {},
+    tls: readCertificateSet({ certFile, keyFile, caFile: fixture.pki.caFile }),
     keepaliveMs: 60_000,
     streamWindowBytes: 65_535,
     maxStreams: 100,

@@ -155,6 +155,7 @@ async function smallDoor(maxStreams: number) {
   const connections = new Map<Session, number>();
   const listener = createGrpcListener({
     ...{ method: "/ProxyService/Proxy", streamWindowBytes: 65_535, maxStreams, keepaliveMs: 60_000 },
+    ...{ strayMethods: {}, onTurnedAway() {} },
     onCall({ stream }) {
       const { session } = stream;
       if (!connections.has(session)) session.once("close", () => connections.delete(session));

@@ -1,30 +1,31 @@
 /** Accepts gRPC streams: the agents' listener, and the gRPC kind of frontend. */
 import net, { type Server, type Socket } from "node:net";
-import tls, { type SecureContextOptions, type TLSSocket } from "node:tls";
+import type { SecureContextOptions, TLSSocket } from "node:tls";
 import { type Connection, connectionOf } from "../../base/connections.js";
 import { ShortLivedSet } from "../../base/short-lived.js";
+import { plainText } from "../../base/text.js";
+import { createDoor, remoteOf, type TurnedAway } from "./door.js";
 import { encodeGrpcMessage, GrpcStatus } from "./grpc-status.js";
-import { Http2ErrorCode } from "./h2/frames.js";
+import { Http2ErrorCode, NOT_HTTP2 } from "./h2/frames.js";
 import type { Header } from "./h2/hpack.js";
 import { Session } from "./h2/session.js";
 import type { Stream } from "./h2/stream.js";
-import { PeerTrust } from "./peer-trust.js";
-import { transportFailure } from "./transport-failure.js";
 import { keepAlive, SESSION_WINDOW_BYTES } from "./tuning.js";
 
 export interface GrpcListenerOptions {
   /** The one method served, e.g. `/AgentService/Connect`; calls of others get UNIMPLEMENTED. */
   readonly method: string;
-  /** Absent: HTTP/2 in the clear with prior knowledge, for Unix sockets. */
-  readonly tls?: SecureContextOptions & { readonly requestCert: boolean };
+  /** Who calls which other method by mistake, and where it belongs: the rest of a sentence that begins with `it`. */
+  readonly strayMethods: Readonly<Record<string, string>>;
+  /** Absent: HTTP/2 in the clear with prior knowledge, for Unix sockets. With a CA, peers have to show a certificate. */
+  readonly tls?: SecureContextOptions;
   readonly keepaliveMs: number;
   /** Bytes that a peer may have sent on one stream before they are read. */
   readonly streamWindowBytes: number;
   /** Streams that one connection may have open at once. */
   readonly maxStreams: number;
   readonly onCall: (call: IncomingCall) => void;
-  /** A peer with which TLS could not be agreed on, or whose certificate is not good any more. */
-  readonly onTlsError?: (error: string, remote: string) => void;
+  readonly onTurnedAway: (peer: TurnedAway) => void;
 }
 
 /** A call whose headers have arrived; nothing was answered yet. */
@@ -54,13 +55,9 @@ const LONGEST_PING_INTERVAL_MS = 30_000;
 
 export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
   const sessions = new ShortLivedSet<Session>();
-  const trust = options.tls?.requestCert ? new PeerTrust(options.tls) : undefined;
+  const { onTurnedAway } = options;
   const onSocket = (socket: Socket): void => {
     const tlsSocket = options.tls === undefined ? undefined : (socket as TLSSocket);
-    if (tlsSocket !== undefined && tlsSocket.alpnProtocol !== "h2") {
-      socket.destroy();
-      return;
-    }
     socket.setNoDelay(true);
     const session = new Session(socket, {
       isServer: true,
@@ -68,10 +65,10 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
       maxStreams: options.maxStreams,
       sessionWindowBytes: SESSION_WINDOW_BYTES,
       onStream: (stream, fields) => {
-        const refusal = tlsSocket && trust?.refusal(tlsSocket);
+        const refusal = tlsSocket && door?.trust?.refusal(tlsSocket);
         if (refusal === undefined) answer(options, stream, fields, tlsSocket, connectionOf(socket));
         else {
-          options.onTlsError?.(refusal, remoteOf(socket));
+          onTurnedAway({ remote: remoteOf(socket), ...refusal });
           // gRPC clients take this for a call that nobody has seen, and make it again on a new connection.
           stream.close(Http2ErrorCode.REFUSED_STREAM);
           session.close();
@@ -79,30 +76,16 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
       },
     });
     session.once("close", sessions.add(session));
+    session.once("close", () => {
+      if (session.failure === NOT_HTTP2) onTurnedAway({ remote: remoteOf(socket), ...STRANGE_PROTOCOL });
+    });
     keepAlive(session, Math.min(options.keepaliveMs, LONGEST_PING_INTERVAL_MS), () => {});
   };
-  const server =
-    options.tls === undefined
-      ? net.createServer(onSocket)
-      : tls.createServer(
-          { ...options.tls, rejectUnauthorized: options.tls.requestCert, ALPNProtocols: ["h2"] },
-          onSocket,
-        );
-  const { onTlsError } = options;
-  if (onTlsError !== undefined) {
-    server.on("tlsClientError", (error: NodeJS.ErrnoException, socket: TLSSocket) => {
-      const untrusted = socket.authorizationError as unknown as string | null | undefined;
-      if (untrusted) onTlsError(`its certificate is not trusted: ${untrusted}`, remoteOf(socket));
-      // A port scan or a load balancer's probe that hangs up at once is no error.
-      else if (error.code !== "ECONNRESET") onTlsError(transportFailure(error), remoteOf(socket));
-    });
-  }
+  const door = options.tls && createDoor({ context: options.tls, protocol: "h2", onPeer: onSocket, onTurnedAway });
+  const server: Server = door?.server ?? net.createServer(onSocket);
   return {
     server,
-    setSecureContext(context) {
-      trust?.update(context);
-      (server as tls.Server).setSecureContext(context);
-    },
+    setSecureContext: (context) => door?.setSecureContext(context),
     drain() {
       server.close();
       for (const session of sessions) session.close();
@@ -115,7 +98,7 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
 }
 
 function answer(
-  { method, onCall }: GrpcListenerOptions,
+  { method, strayMethods, onCall, onTurnedAway }: GrpcListenerOptions,
   stream: Stream,
   fields: readonly Header[],
   tlsSocket: TLSSocket | undefined,
@@ -123,21 +106,26 @@ function answer(
 ): void {
   const metadata = (key: string): string[] => fields.filter(([name]) => name === key).map(([, value]) => value);
   const path = metadata(":path")[0];
+  const remote = connection?.remote ?? "unknown";
   if (metadata(":method")[0] !== "POST" || path !== method) {
+    const called = `it called ${JSON.stringify(plainText(path ?? "", LONGEST_PATH))}, and only ${method} is served here`;
+    const stray = path === undefined || !Object.hasOwn(strayMethods, path) ? undefined : strayMethods[path];
+    onTurnedAway({ remote, code: "DB_PEER_WRONG_PORT", reason: stray === undefined ? called : `it ${stray}` });
     endWithStatus(stream, GrpcStatus.UNIMPLEMENTED, `unknown method ${path}`);
     return;
   }
   connection?.requestReceived();
   const admitted = (): void => connection?.admitted();
-  onCall({ stream, metadata, tlsSocket, remote: connection?.remote ?? UNKNOWN, admitted });
+  onCall({ stream, metadata, tlsSocket, remote, admitted });
 }
 
-/** The remote address when the connection was accepted: a closed socket does not know it any more. */
-function remoteOf(socket: Socket): string {
-  return connectionOf(socket)?.remote ?? UNKNOWN;
-}
+/** Of a method's name that a stranger chose. */
+const LONGEST_PATH = 100;
 
-const UNKNOWN = "unknown";
+const STRANGE_PROTOCOL = {
+  code: "DB_PEER_WRONG_PORT",
+  reason: "it does not speak HTTP/2, as gRPC does; callers that use HTTP CONNECT need an http-connect frontend",
+} as const;
 
 const CONTENT_TYPE = { "content-type": "application/grpc" } as const;
 

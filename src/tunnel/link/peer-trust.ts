@@ -1,12 +1,22 @@
-/** Whether a peer that was verified when its connection was opened would be admitted now, too. */
+/** Judges the certificates of peers: at the door, and again with every request on a connection from before. */
+import type { X509Certificate } from "node:crypto";
 import type { SecureContextOptions, TLSSocket } from "node:tls";
 import { connectionOf } from "../../base/connections.js";
+import type { RefusedPeer } from "../events/facts.js";
+import { lifeProblem } from "../pki/manifest.js";
+import { certificatesIn, isSignedBy } from "../pki/pem.js";
+import { CLIENT_AUTH } from "../pki/request.js";
+import { shownCertificate, shownName } from "../pki/shown.js";
+
+/** Why a peer is turned away. */
+export type Refusal = Pick<RefusedPeer, "code" | "reason" | "certificate">;
 
 /** OpenSSL's own bound. */
 const LONGEST_CHAIN = 100;
 
 export class PeerTrust {
   #ca: string;
+  #authorities: readonly X509Certificate[] | undefined;
   /** When the authorities last changed, by performance.now(). */
   #changedAt = Number.NEGATIVE_INFINITY;
   readonly #now: () => number;
@@ -21,21 +31,89 @@ export class PeerTrust {
   update({ ca }: SecureContextOptions): void {
     if (String(ca) === this.#ca) return;
     this.#ca = String(ca);
+    this.#authorities = undefined;
     this.#changedAt = performance.now();
   }
 
-  /** Why the peer has to connect again, where it is judged by what is in force then; undefined when it need not. */
-  refusal(socket: TLSSocket): string | undefined {
-    if ((connectionOf(socket)?.acceptedAt ?? Number.NEGATIVE_INFINITY) < this.#changedAt) {
-      return "the CA bundle was replaced after this connection was opened";
+  /**
+   * Why a peer that has just finished its handshake is not let in; undefined when it is. OpenSSL lets the handshakes of
+   * all of them succeed, so that the certificate can be named: nothing but this keeps them out.
+   */
+  verdict(socket: TLSSocket): Refusal | undefined {
+    const certificate = socket.getPeerX509Certificate();
+    // Asked first: Node takes a resumed session without a certificate for an authorized one.
+    if (certificate === undefined) return { code: "DB_PEER_NO_CERT", reason: "it showed no certificate" };
+    const shown = shownCertificate(certificate);
+    if (socket.isSessionReused()) {
+      const reason = "it resumed a TLS session, which would not be verified again";
+      return { code: "DB_PEER_TLS", reason, certificate: shown };
     }
-    let each = socket.getPeerX509Certificate();
-    for (let depth = 0; each !== undefined && depth < LONGEST_CHAIN; depth++) {
-      if (Date.parse(each.validTo) < this.#now()) return `its certificate ended on ${each.validTo}`;
-      // A root is its own issuer.
-      if (each.subject === each.issuer) return undefined;
-      each = each.issuerCertificate;
-    }
-    return undefined;
+    if (socket.authorized === true) return undefined;
+    return { ...this.#objection(certificate, String(socket.authorizationError)), certificate: shown };
   }
+
+  /** OpenSSL names the last of its objections; a person needs the one that has to be mended first. */
+  #objection(leaf: X509Certificate, error: string): Refusal {
+    const chain = chainOf(leaf);
+    const distrust = this.#distrust(chain.at(-1)!);
+    if (distrust !== undefined) return { code: "DB_PEER_CERT_UNTRUSTED", reason: distrust };
+    for (const each of chain) {
+      const problem = lifeProblem({ notBefore: each.validFrom, notAfter: each.validTo }, new Date(this.#now()));
+      const whose = each === leaf ? "its certificate" : `the certificate of its issuer "${shownName(each.subject)}"`;
+      if (problem?.id === "expired") return { code: "DB_PEER_CERT_EXPIRED", reason: `${whose} ${problem.words}` };
+      if (problem?.id === "not-yet-valid") {
+        return { code: "DB_PEER_CERT_NOT_YET_VALID", reason: `${whose} ${problem.words}` };
+      }
+    }
+    // Absent when any use is allowed.
+    const uses: readonly string[] = leaf.keyUsage ?? [CLIENT_AUTH];
+    if (error === "INVALID_PURPOSE" || !uses.includes(CLIENT_AUTH)) {
+      return { code: "DB_PEER_CERT_USE", reason: "its certificate is not for TLS clients (clientAuth)" };
+    }
+    return { code: "DB_PEER_CERT_UNTRUSTED", reason: `its certificate is not trusted: ${error}` };
+  }
+
+  /** What keeps the last certificate of a chain from being one of our authorities' own. */
+  #distrust(last: X509Certificate): string | undefined {
+    this.#authorities ??= certificatesIn(this.#ca).map(({ certificate }) => certificate);
+    const authorities = this.#authorities;
+    if (authorities.some((each) => each.fingerprint256 === last.fingerprint256 || isSignedBy(last, each))) {
+      return undefined;
+    }
+    const issuer = shownName(last.issuer);
+    if (authorities.some(({ subject }) => subject === last.issuer)) {
+      return `its certificate was signed by another key than that of the CA "${issuer}" in this listener's CA file`;
+    }
+    const trusted = authorities.slice(0, MOST_NAMED).map(({ subject }) => `"${shownName(subject)}"`);
+    const more = authorities.length > MOST_NAMED ? " and others" : "";
+    return `its certificate was issued by "${issuer}", and this listener trusts ${trusted.join(", ")}${more}`;
+  }
+
+  /** Why the peer has to connect again, where it is judged by what is in force then; undefined when it need not. */
+  refusal(socket: TLSSocket): Refusal | undefined {
+    if ((connectionOf(socket)?.acceptedAt ?? Number.NEGATIVE_INFINITY) < this.#changedAt) {
+      const reason = "the CA bundle was replaced after this connection was opened";
+      return { code: "DB_PEER_CERT_UNTRUSTED", reason };
+    }
+    const leaf = socket.getPeerX509Certificate();
+    const ended = leaf && chainOf(leaf).find(({ validTo }) => Date.parse(validTo) < this.#now());
+    if (leaf === undefined || ended === undefined) return undefined;
+    const reason = `its certificate ended on ${ended.validTo}`;
+    return { code: "DB_PEER_CERT_EXPIRED", reason, certificate: shownCertificate(leaf) };
+  }
+}
+
+/** Authorities that a sentence lists. */
+const MOST_NAMED = 3;
+
+/** From the leaf to the last certificate that is known; a root, which is its own issuer, ends it. */
+function chainOf(leaf: X509Certificate): X509Certificate[] {
+  const chain = [leaf];
+  for (let each = leaf; each.subject !== each.issuer && chain.length < LONGEST_CHAIN; ) {
+    const issuer = each.issuerCertificate;
+    if (issuer === undefined) break;
+    chain.push(issuer);
+    each = issuer;
+  }
+  return chain;
 }

@@ -1,5 +1,4 @@
 /** Certificates of one listener, put into service again whenever their files change; open streams keep theirs. */
-import { constants } from "node:crypto";
 import { DEFAULT_CIPHERS, type SecureContextOptions } from "node:tls";
 import { certificatesRefused, certificatesReloaded } from "../events/channels.js";
 import { CertificateFiles } from "../pki/certificate-set.js";
@@ -37,8 +36,6 @@ export class WatchedCertificates extends CertificateFiles {
     return {
       ...this.current,
       minVersion,
-      // A resumed session is not judged again: a certificate that has ended, or whose CA was removed, would get in for good.
-      secureOptions: constants.SSL_OP_NO_TICKET,
       ciphers: cipherSuites.length === 0 ? CIPHERS : cipherSuites.join(":"),
     };
   }

@@ -6,7 +6,8 @@ import { type Connections, processConnections } from "../../base/connections.js"
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { listenOn } from "../../base/listen.js";
 import { Budget } from "../connection/budget.js";
-import { claimRulesRefused, claimRulesReloaded, listening } from "../events/channels.js";
+import { claimRulesRefused, claimRulesReloaded, listening, serverPeerRefused } from "../events/channels.js";
+import type { TurnedAway } from "../link/door.js";
 import { FlightHistory } from "../link/flight-recorder.js";
 import { GrpcStatus } from "../link/grpc-status.js";
 import { createGrpcListener, type GrpcListener } from "../link/listener.js";
@@ -97,6 +98,7 @@ export class ProxyServer {
       tokens: parts.tokens,
       claims,
       timeBoxed: config.agents.timeBoxed,
+      onTurnedAway: this.#reporter("agents"),
     });
   }
 
@@ -130,17 +132,20 @@ export class ProxyServer {
     const certificates = this.#watch("agents", agents.tls);
     const listener = createGrpcListener({
       method: "/AgentService/Connect",
-      tls: { ...certificates.context, requestCert: agents.tls.clientCaFile !== "" },
+      strayMethods: {
+        "/ProxyService/Proxy": "is a gRPC caller, and callers connect to a frontend, not to the agents' port",
+      },
+      tls: certificates.context,
       keepaliveMs,
       streamWindowBytes: LINK_WINDOW_BYTES,
       maxStreams: MAX_AGENT_STREAMS,
       onCall: (call) => this.#agents.onCall(call),
-      onTlsError: (error, remote) => this.#agents.onTlsError(error, remote),
+      onTurnedAway: this.#reporter("agents"),
     });
     this.#agentListener = listener;
     certificates.apply = (context) => listener.setSecureContext(context);
-    const limits = { ...this.config.pending, clientCertificates: agents.tls.clientCaFile !== "" };
-    await listenOn(listener.server, "agent", { host: agents.host, port: agents.port }, limits, this.connections);
+    const where = { host: agents.host, port: agents.port };
+    await listenOn(listener.server, "agent", where, this.config.pending ?? {}, this.connections);
     listening.publish({ source: this, what: "agents", address: joinHostPort(agents.host, agents.port) });
   }
 
@@ -152,6 +157,8 @@ export class ProxyServer {
       keepaliveMs: this.config.frontendKeepaliveMs,
       received: this.#counters.from_client,
       sent: this.#counters.to_client,
+      agentsAt: `port ${this.config.agents.port}`,
+      onTurnedAway: this.#reporter(`${config.mode} frontend`),
       ...(certificates === undefined ? {} : { tls: certificates.context }),
     });
     this.#frontends.push(frontend);
@@ -159,6 +166,11 @@ export class ProxyServer {
     const { address, removeSocket } = await openFrontend(frontend, this.config.pending ?? {}, this.connections);
     if (removeSocket !== undefined) this.#socketRemovals.push(removeSocket);
     listening.publish({ source: this, what: `${config.mode} frontend`, address });
+  }
+
+  /** Every peer that is turned away at a listener is published by this, and by nothing else. */
+  #reporter(listener: string): (peer: TurnedAway) => void {
+    return (peer) => serverPeerRefused.publish({ source: this, listener, ...peer });
   }
 
   #watch(use: string, files: TlsFiles): WatchedCertificates {

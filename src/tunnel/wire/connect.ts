@@ -134,6 +134,15 @@ export const ESTABLISHED = Buffer.from("HTTP/1.1 200 Connection Established\r\n\
 export const BAD_REQUEST =
   "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request";
 
+/** For whoever may not come in. */
+export function forbidden(why: string): string {
+  const body = `This proxy refused the connection: ${why}.\n`;
+  return (
+    "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\n" +
+    `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
+  );
+}
+
 export function methodNotAllowed(date: Date, keepAlive: boolean): string {
   return (
     "HTTP/1.1 405 Method Not Allowed\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n" +

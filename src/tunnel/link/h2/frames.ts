@@ -41,6 +41,7 @@ export const Http2ErrorCode = {
   CANCEL: 8,
   COMPRESSION_ERROR: 9,
   ENHANCE_YOUR_CALM: 11,
+  INADEQUATE_SECURITY: 12,
 } as const;
 
 /** The peer broke HTTP/2: the whole session ends with this code. */
@@ -94,6 +95,15 @@ export function settings(entries: readonly (readonly [id: number, value: number]
     bytes.writeUInt32BE(value, 6 * index + 2);
   }
   return frame(FrameType.SETTINGS, 0, 0, bytes);
+}
+
+export function goaway(lastStream: number, code: number, why: string): Buffer {
+  return frame(FrameType.GOAWAY, 0, 0, Buffer.concat([uint32s(lastStream, code), Buffer.from(why, "utf8")]));
+}
+
+/** All that a server says to a client which it does not serve. */
+export function farewell(why: string): Buffer {
+  return Buffer.concat([settings([]), goaway(0, Http2ErrorCode.INADEQUATE_SECURITY, why)]);
 }
 
 /** The payload without padding and priority; throws when their lengths do not add up. */

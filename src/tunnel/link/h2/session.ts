@@ -6,6 +6,7 @@ import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { linger } from "../../../base/linger.js";
+import { plainText } from "../../../base/text.js";
 import { transportFailure } from "../transport-failure.js";
 import { ControlQueue } from "./control-queue.js";
 import { FloodGuard } from "./flood-guard.js";
@@ -17,6 +18,7 @@ import {
   FrameReader,
   FrameType,
   frame,
+  goaway,
   Http2ErrorCode,
   MAX_FRAME_BYTES,
   MAX_HTTP2_WINDOW_BYTES,
@@ -52,6 +54,8 @@ const MAX_HEADER_BLOCK_BYTES = 64 * 1024;
 const LEAST_DATA_BYTES = 5;
 /** A peer may not have read our settings yet; one that goes on for so many times the bound does not mean to. */
 const MAX_REFUSALS = 10;
+/** Of what a peer says when it goes. */
+const MAX_WHY_BYTES = 1024;
 /** How long the last frames may take to be sent. */
 const LINGER_MS = 1000;
 
@@ -65,7 +69,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   /** Streams that the peer lets us have open at once; grpc-go's guess until it has said so. */
   peerMaxStreams = 100;
   destroyed = false;
-  /** How the peer broke the protocol, if it did. */
+  /** How the peer broke the protocol, if it did, or why it ended the connection. */
   failure: string | undefined;
   /** No new streams: either side sent GOAWAY. */
   closing = false;
@@ -223,9 +227,8 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   }
 
   #sendGoaway(code: number, why = ""): void {
-    const payload = Buffer.concat([uint32s(this.#lastPeerStream, code), Buffer.from(why, "latin1")]);
     this.#control.flush();
-    this.socket.write(frame(FrameType.GOAWAY, 0, 0, payload));
+    this.socket.write(goaway(this.#lastPeerStream, code, why));
   }
 
   readonly #onBytes = (chunk: Buffer): void => {
@@ -325,7 +328,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
         break;
       case FrameType.GOAWAY:
         if (payload.length < 8) throw new SessionError("FRAME_SIZE_ERROR", "GOAWAY is too short");
-        this.#onGoaway(payload.readUInt32BE(4));
+        this.#onGoaway(payload.readUInt32BE(4), payload.toString("utf8", 8, 8 + MAX_WHY_BYTES));
         break;
       case FrameType.WINDOW_UPDATE:
         exactly(payload, 4);
@@ -339,8 +342,11 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     }
   }
 
-  #onGoaway(code: number): void {
+  #onGoaway(code: number, why: string): void {
     this.closing = true;
+    if (code !== Http2ErrorCode.NO_ERROR && why !== "") {
+      this.failure ??= `the other side ended the connection: ${plainText(why)}`;
+    }
     if (!this.#goawayReceived) this.emit("goaway", code);
     this.#goawayReceived = true;
     if (this.#streams.size === 0) this.#leave();

@@ -1,13 +1,15 @@
 /** Admits agents: metadata, authentication, claims, headers, and only then a place in the registry. */
 import type { PeerCertificate } from "node:tls";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { plainText } from "../../../base/text.js";
 import { untilDate } from "../../connection/until-date.js";
-import { serverPeerRefused } from "../../events/channels.js";
+import type { TurnedAway } from "../../link/door.js";
 import { FEATURES_KEY, featureHeader, featuresIn } from "../../link/features.js";
 import { GrpcStatus } from "../../link/grpc-status.js";
 import { acceptCall, endWithStatus, type IncomingCall } from "../../link/listener.js";
 import type { SegmentCounters } from "../../link/packet-meter.js";
 import { PacketStream } from "../../link/packet-stream.js";
+import { shownCertificate } from "../../pki/shown.js";
 import { type Identifiers, NO_IDENTIFIERS, parseIdentifiers } from "../../wire/identifiers.js";
 import type { Switchboard } from "../switchboard.js";
 import type { AgentLink } from "./agent-link.js";
@@ -26,6 +28,7 @@ export interface AgentListenerOptions {
   readonly claims?: { readonly current: ClaimRules } | undefined;
   /** Streams end with the certificates of their agents. */
   readonly timeBoxed?: boolean;
+  readonly onTurnedAway: (peer: TurnedAway) => void;
 }
 
 export class AgentListener {
@@ -118,34 +121,26 @@ export class AgentListener {
     call.stream.once("close", cancel);
   }
 
-  /** A peer's certificate, or the lack of one, ended its TLS handshake. */
-  onTlsError(error: string, remote: string): void {
-    serverPeerRefused.publish({
-      source: this.#options.board.source,
-      listener: "agents",
-      remote,
-      code: "DB_PEER_TLS",
-      reason: error,
-    });
-  }
-
   /** The peer gets the message alone: a cause may name what strangers should not see. */
   #reject(call: IncomingCall, reason: unknown): void {
     const agentId = call.metadata("agentid")[0];
     const message = messageOf(reason);
     const cause = reason instanceof Error ? reason.cause : undefined;
-    serverPeerRefused.publish({
-      source: this.#options.board.source,
-      listener: "agents",
+    const certificate = call.tlsSocket?.getPeerX509Certificate();
+    this.#options.onTurnedAway({
       remote: call.remote,
       code: reason instanceof DrawbridgeError ? reason.code : "DB_PEER_PROTOCOL",
-      reason: cause === undefined ? message : `${message}: ${messageOf(cause)}`,
-      ...(agentId === undefined ? {} : { agentId }),
+      reason: plainText(cause === undefined ? message : `${message}: ${messageOf(cause)}`),
+      ...(agentId === undefined ? {} : { agentId: plainText(agentId, LONGEST_ID) }),
+      ...(certificate === undefined ? {} : { certificate: shownCertificate(certificate) }),
     });
     // Upstream's handlers return plain errors, which gRPC turns into UNKNOWN.
     endWithStatus(call.stream, GrpcStatus.UNKNOWN, message);
   }
 }
+
+/** Of an agent ID in a report. */
+const LONGEST_ID = 128;
 
 function senderOf({ stream, remote }: IncomingCall): TokenSender {
   const gone = new AbortController();

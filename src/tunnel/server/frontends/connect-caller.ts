@@ -5,11 +5,13 @@ import { GatheredBytes } from "../../../base/byte-queue.js";
 import { connectionOf } from "../../../base/connections.js";
 import { SocketPort } from "../../connection/socket-port.js";
 import type { NearEvents, Port } from "../../connection/tunnel.js";
-import type { PeerTrust } from "../../link/peer-trust.js";
+import { remoteOf, type TurnedAway } from "../../link/door.js";
+import type { PeerTrust, Refusal } from "../../link/peer-trust.js";
 import {
   BAD_REQUEST,
   dialFailed,
   ESTABLISHED,
+  forbidden,
   gatewayError,
   methodNotAllowed,
   noTunnels,
@@ -33,16 +35,23 @@ export class ConnectCaller implements Caller, NearEvents {
   readonly #port: SocketPort;
   readonly #board: Switchboard;
   readonly #trust: PeerTrust | undefined;
+  readonly #onTurnedAway: (peer: TurnedAway) => void;
   #dial: Dial | undefined;
   /** Bytes of the head, then bytes that came early. */
   readonly #early = new GatheredBytes();
   #gone = false;
 
   /** `trust` judges the certificates of callers that have to have one. */
-  constructor(socket: Socket, board: Switchboard, trust: PeerTrust | undefined) {
+  constructor(
+    socket: Socket,
+    board: Switchboard,
+    trust: PeerTrust | undefined,
+    onTurnedAway: (peer: TurnedAway) => void,
+  ) {
     this.#socket = socket;
     this.#board = board;
     this.#trust = trust;
+    this.#onTurnedAway = onTurnedAway;
     this.#port = new SocketPort(socket, board.clock);
     this.#port.attach(this);
   }
@@ -58,13 +67,14 @@ export class ConnectCaller implements Caller, NearEvents {
   /** The first `seen` bytes did not hold all of it. */
   #readHead(seen: number): void {
     const request = parseConnectRequest(this.#early.bytes, seen);
-    if (request === undefined) return;
-    if (request.kind === "malformed") {
-      this.#refuseAndClose(BAD_REQUEST);
+    if (request === undefined && (seen > 0 || this.#early.bytes[0] !== TLS_HANDSHAKE)) return;
+    if (request === undefined || request.kind === "malformed") {
+      this.#turnAway(BAD_REQUEST, malformed(this.#early.bytes));
       return;
     }
-    if (this.#trust?.refusal(this.#socket as TLSSocket) !== undefined) {
-      this.#refuseAndClose("");
+    const refusal = this.#trust?.refusal(this.#socket as TLSSocket);
+    if (refusal !== undefined) {
+      this.#turnAway(forbidden(refusal.reason), refusal);
       return;
     }
     this.#early.drop(request.headBytes);
@@ -72,6 +82,8 @@ export class ConnectCaller implements Caller, NearEvents {
       // A caller that does not wait for its answer gets no further ones to pile up.
       const keepAlive = request.keepAlive && this.#early.length === 0 && this.#socket.writableLength === 0;
       const answer = methodNotAllowed(new Date(), keepAlive);
+      const reason = "it sent an HTTP request other than CONNECT";
+      this.#onTurnedAway({ remote: remoteOf(this.#socket), code: "DB_PEER_PROTOCOL", reason });
       if (keepAlive) this.#socket.write(answer);
       else this.#refuseAndClose(answer);
       return;
@@ -80,6 +92,11 @@ export class ConnectCaller implements Caller, NearEvents {
     this.address = request.target;
     this.dialId = request.dialId ?? newDialId();
     this.#dial = this.#board.dial(this);
+  }
+
+  #turnAway(answer: string, refusal: Refusal): void {
+    this.#onTurnedAway({ remote: remoteOf(this.#socket), ...refusal });
+    this.#refuseAndClose(answer);
   }
 
   onNearEnd(): void {
@@ -121,6 +138,21 @@ export class ConnectCaller implements Caller, NearEvents {
     if (answer !== "") this.#socket.write(answer, "latin1");
     this.#port.close();
   }
+}
+
+/** The first byte of whoever speaks TLS where none is spoken. */
+const TLS_HANDSHAKE = 0x16;
+const HTTP2 = "PRI * HTTP/2.0";
+
+function malformed(bytes: Buffer): Refusal {
+  if (bytes[0] === TLS_HANDSHAKE) {
+    return { code: "DB_PEER_WRONG_PORT", reason: "it speaks TLS, and this frontend is in the clear" };
+  }
+  if (bytes.toString("latin1", 0, HTTP2.length) !== HTTP2) {
+    return { code: "DB_PEER_PROTOCOL", reason: "its first bytes are not an HTTP CONNECT request" };
+  }
+  const reason = "it speaks HTTP/2, as gRPC callers and agents do, and this frontend takes HTTP CONNECT";
+  return { code: "DB_PEER_WRONG_PORT", reason };
 }
 
 /** Ignores whatever a refused caller still sends. */

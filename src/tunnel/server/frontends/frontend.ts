@@ -1,15 +1,15 @@
 /** A frontend: one listener of one kind, on a Unix socket or on TCP with TLS. */
 import net, { type Server, type Socket } from "node:net";
-import tls, { type SecureContextOptions } from "node:tls";
+import type { SecureContextOptions } from "node:tls";
 import type { Connections, ListenerLimits } from "../../../base/connections.js";
 import { listenOn, listenOnSocketFile } from "../../../base/listen.js";
 import { ShortLivedSet } from "../../../base/short-lived.js";
 import { streamError } from "../../events/channels.js";
+import { createDoor, type TurnedAway } from "../../link/door.js";
 import { goCodeName } from "../../link/grpc-status.js";
 import { acceptCall, createGrpcListener, type GrpcListener, type IncomingCall } from "../../link/listener.js";
 import type { SegmentCounters } from "../../link/packet-meter.js";
 import { PacketStream } from "../../link/packet-stream.js";
-import { PeerTrust } from "../../link/peer-trust.js";
 import { CALLER_WINDOW_BYTES, MAX_CALLER_STREAMS } from "../../link/tuning.js";
 import type { ListenerConfig } from "../config.js";
 import type { Switchboard } from "../switchboard.js";
@@ -24,6 +24,9 @@ export interface FrontendListenerOptions {
   readonly keepaliveMs: number;
   readonly received: SegmentCounters;
   readonly sent: SegmentCounters;
+  /** Where agents belong, for those that come here. */
+  readonly agentsAt: string;
+  readonly onTurnedAway: (peer: TurnedAway) => void;
 }
 
 export interface FrontendListener {
@@ -50,6 +53,8 @@ function grpcFrontend({
   keepaliveMs,
   received,
   sent,
+  agentsAt,
+  onTurnedAway,
 }: FrontendListenerOptions): FrontendListener {
   const callers = new ShortLivedSet<PacketStream>();
   const onCall = (call: IncomingCall): void => {
@@ -73,7 +78,9 @@ function grpcFrontend({
     streamWindowBytes: CALLER_WINDOW_BYTES,
     maxStreams: MAX_CALLER_STREAMS,
     onCall,
-    ...(secure === undefined ? {} : { tls: { ...secure, requestCert: secure.ca !== undefined } }),
+    onTurnedAway,
+    strayMethods: { "/AgentService/Connect": `is an agent, and agents connect to ${agentsAt}, not to a frontend` },
+    ...(secure === undefined ? {} : { tls: secure }),
   });
   return {
     config,
@@ -91,28 +98,18 @@ function grpcFrontend({
   };
 }
 
-function connectFrontend({ board, config, tls: secure }: FrontendListenerOptions): FrontendListener {
+function connectFrontend({ board, config, tls: secure, onTurnedAway }: FrontendListenerOptions): FrontendListener {
   const sockets = new ShortLivedSet<Socket>();
-  const trust = secure?.ca === undefined ? undefined : new PeerTrust(secure);
   const onSocket = (socket: Socket): void => {
     socket.once("close", sockets.add(socket));
     socket.setNoDelay(true);
-    new ConnectCaller(socket, board, trust);
+    new ConnectCaller(socket, board, door?.trust, onTurnedAway);
   };
   // Half-open, so that a caller's FIN does not throw away what still travels towards it.
-  const server =
-    secure === undefined
-      ? net.createServer({ allowHalfOpen: true }, onSocket)
-      : tls.createServer(
-          {
-            ...secure,
-            allowHalfOpen: true,
-            ALPNProtocols: ["http/1.1"],
-            requestCert: secure.ca !== undefined,
-            rejectUnauthorized: secure.ca !== undefined,
-          },
-          onSocket,
-        );
+  const allowHalfOpen = true;
+  const door =
+    secure && createDoor({ context: secure, protocol: "http/1.1", allowHalfOpen, onPeer: onSocket, onTurnedAway });
+  const server: Server = door?.server ?? net.createServer({ allowHalfOpen }, onSocket);
   return {
     config,
     server,
@@ -123,10 +120,7 @@ function connectFrontend({ board, config, tls: secure }: FrontendListenerOptions
       for (const socket of sockets) if (socket.writableLength > 0) return true;
       return false;
     },
-    setSecureContext(context) {
-      trust?.update(context);
-      (server as tls.Server).setSecureContext(context);
-    },
+    setSecureContext: (context) => door?.setSecureContext(context),
     drain: () => server.close(),
     destroy() {
       server.close();
@@ -143,9 +137,8 @@ export async function openFrontend(
 ): Promise<{ readonly address: string; removeSocket?(): void }> {
   const what = `${config.mode} frontend`;
   if (config.transport === "tcp") {
-    const clientCertificates = config.tls.clientCaFile !== "";
     const { host, port } = config;
-    await listenOn(server, what, { host, port }, { ...limits, clientCertificates }, connections);
+    await listenOn(server, what, { host, port }, limits, connections);
     return { address: `${host}:${port}` };
   }
   const { path, fileMode, owner, deleteExisting: replace } = config;

@@ -1,0 +1,248 @@
+import { once } from "node:events";
+import net, { type AddressInfo } from "node:net";
+import tls, { type ConnectionOptions, type SecureVersion } from "node:tls";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { Connections } from "../../base/connections.js";
+import { listenOn } from "../../base/listen.js";
+import { eventually } from "../../base/testing/eventually.js";
+import { type Authority, createAuthority, issueCertificate, type PemPair } from "../pki/issue.js";
+import { createDoor, type Door, type DoorOptions, type TurnedAway } from "./door.js";
+import { FrameType, frame, PREFACE, settings } from "./h2/frames.js";
+
+const DAY_MS = 24 * 3_600_000;
+const YEAR_AGO = new Date(Date.now() - 365 * DAY_MS);
+
+let authority: Authority;
+let server: PemPair;
+const shown: Record<string, PemPair | undefined> = {};
+beforeAll(async () => {
+  const long = { validForMs: 1000 * DAY_MS, now: new Date(Date.now() - 400 * DAY_MS) };
+  authority = await createAuthority({ commonName: "the-ca", ...long });
+  const [other, twin] = [
+    await createAuthority({ commonName: "other-ca", ...long }),
+    await createAuthority({ commonName: "the-ca", ...long }),
+  ];
+  server = await issueCertificate(authority, { use: "server", commonName: "server", ipAddresses: ["127.0.0.1"] });
+  const agent = { use: "client", commonName: "agent", organizations: ["o"] } as const;
+  shown.good = await issueCertificate(authority, agent);
+  shown.foreign = await issueCertificate(other, agent);
+  shown.twin = await issueCertificate(twin, agent);
+  shown.expired = await issueCertificate(authority, { ...agent, now: YEAR_AGO });
+  shown.foreignAndExpired = await issueCertificate(other, { ...agent, now: YEAR_AGO });
+  shown.early = await issueCertificate(authority, { ...agent, now: new Date(Date.now() + 2 * DAY_MS) });
+  shown.server = await issueCertificate(authority, { use: "server", commonName: "agent", dnsNames: ["a.example"] });
+});
+
+class Visited {
+  readonly connections = new Connections();
+  readonly turnedAway: TurnedAway[] = [];
+  /** What peers that were let in have sent. */
+  readonly heard: string[] = [];
+  door!: Door;
+  port = 0;
+
+  async open(protocol: DoorOptions["protocol"], maxPending = 1024): Promise<this> {
+    const context = { cert: server.certificatePem, key: server.privateKeyPem, ca: authority.certificatePem };
+    this.door = createDoor({
+      ...{ context, protocol },
+      onPeer: (socket) => {
+        socket.on("data", (chunk: Buffer) => this.heard.push(chunk.toString("latin1")));
+        socket.on("error", () => {});
+        socket.write("in");
+      },
+      onTurnedAway: (peer) => this.turnedAway.push(peer),
+    });
+    await listenOn(this.door.server, "agent", { host: "127.0.0.1", port: 0 }, { maxPending }, this.connections);
+    this.port = (this.door.server.address() as AddressInfo).port;
+    endings.push(() => this.door.server.close());
+    return this;
+  }
+
+  /** Connects, sends at once, and answers what came until the connection was closed, or `in`. */
+  async visit(pair: PemPair | undefined, bytes: Uint8Array, options: ConnectionOptions): Promise<string> {
+    const socket = tls.connect({
+      ...{ host: "127.0.0.1", port: this.port, ca: authority.certificatePem },
+      ...(pair && { cert: pair.certificatePem, key: pair.privateKeyPem }),
+      ...options,
+    });
+    endings.push(() => socket.destroy());
+    socket.on("error", () => {});
+    // Queued behind the handshake, so that it leaves with the client's Finished.
+    socket.write(bytes);
+    let text = "";
+    socket.on("data", (chunk) => {
+      text += String(chunk);
+    });
+    await eventually(() => expect(text === "in" || socket.closed).toBe(true));
+    return text;
+  }
+}
+
+const endings: (() => unknown)[] = [];
+afterEach(() => {
+  for (const end of endings.splice(0).reverse()) end();
+});
+
+const CALL = Buffer.concat([PREFACE, settings([]), frame(FrameType.HEADERS, 5, 1, Buffer.from([0x83, 0x87, 0x84]))]);
+const CONNECT = Buffer.from("CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: x\r\n\r\n");
+
+const REFUSALS: readonly [name: string, code: string, reason: RegExp][] = [
+  ["none", "DB_PEER_NO_CERT", /^it showed no certificate$/],
+  [
+    "foreign",
+    "DB_PEER_CERT_UNTRUSTED",
+    /^its certificate was issued by "CN=other-ca", and this listener trusts "CN=the-ca"$/,
+  ],
+  ["twin", "DB_PEER_CERT_UNTRUSTED", /^its certificate was signed by another key than that of the CA "CN=the-ca"/],
+  ["expired", "DB_PEER_CERT_EXPIRED", /^its certificate expired 36[34] d.* ago, on \d{4}-/],
+  ["foreignAndExpired", "DB_PEER_CERT_UNTRUSTED", /^its certificate was issued by "CN=other-ca"/],
+  ["early", "DB_PEER_CERT_NOT_YET_VALID", /^its certificate is valid only in 1 d 23 h/],
+  ["server", "DB_PEER_CERT_USE", /^its certificate is not for TLS clients/],
+];
+
+const PROTOCOLS = [
+  ["h2", CALL],
+  ["http/1.1", CONNECT],
+] as const;
+
+describe.each(["TLSv1.2", "TLSv1.3"] as const)("with %s", (version: SecureVersion) => {
+  const only = { minVersion: version, maxVersion: version };
+
+  describe.each(PROTOCOLS)("and %s", (protocol, request) => {
+    test.each(REFUSALS)("a peer with this certificate is named, told and not read: %s", async (name, code, reason) => {
+      const visited = await new Visited().open(protocol);
+      const said = await visited.visit(shown[name], request, { ...only, ALPNProtocols: [protocol] });
+      const certificate = { subject: /^CN=agent/, serial: /^[0-9A-F]+$/ };
+      expect(visited.turnedAway).toEqual([
+        {
+          ...{ code, remote: expect.stringMatching(/^127\.0\.0\.1:\d+$/), reason: expect.stringMatching(reason) },
+          ...(name === "none"
+            ? {}
+            : {
+                certificate: {
+                  subject: expect.stringMatching(certificate.subject),
+                  issuer: expect.stringMatching(/^CN=(the|other)-ca$/),
+                  serial: expect.stringMatching(certificate.serial),
+                  notBeforeAt: expect.any(Number),
+                  notAfterAt: expect.any(Number),
+                },
+              }),
+        },
+      ]);
+      expect(said).toContain(visited.turnedAway[0]!.reason);
+      expect(said.startsWith(protocol === "h2" ? "\0\0\0\x04" : "HTTP/1.1 403 ")).toBe(true);
+      expect(visited.heard).toEqual([]);
+    });
+
+    test("a peer with a good certificate is let in, and what it sent at once is read", async () => {
+      const visited = await new Visited().open(protocol);
+      expect(await visited.visit(shown.good, request, { ...only, ALPNProtocols: [protocol] })).toBe("in");
+      await eventually(() => expect(visited.heard.join("")).toBe(request.toString("latin1")));
+      expect(visited.turnedAway).toEqual([]);
+    });
+  });
+
+  test("a session of a peer that was let in lets nobody in without its certificate", async () => {
+    const visited = await new Visited().open("http/1.1");
+    const sessions: Buffer[] = [];
+    const common = { host: "127.0.0.1", port: visited.port, ca: authority.certificatePem, ...only };
+    const good = { cert: shown.good!.certificatePem, key: shown.good!.privateKeyPem };
+    const first = tls.connect({ ...common, ...good });
+    endings.push(() => first.destroy());
+    first.on("session", (session) => sessions.push(session));
+    await once(first, "data");
+    const last = first.getSession();
+    if (last !== undefined) sessions.push(last);
+    expect(sessions.length).toBeGreaterThan(0);
+    for (const session of sessions) {
+      const said = await visited.visit(undefined, CONNECT, { ...only, session });
+      expect(said).toMatch(/^HTTP\/1\.1 403 .*it showed no certificate/s);
+    }
+    expect(visited.turnedAway.map(({ code }) => code)).toEqual(sessions.map(() => "DB_PEER_NO_CERT"));
+    expect(visited.heard).toEqual([]);
+  });
+});
+
+test("a peer that was let in cannot become another by renegotiation", async () => {
+  const visited = await new Visited().open("http/1.1");
+  const good = { cert: shown.good!.certificatePem, key: shown.good!.privateKeyPem };
+  const common = {
+    host: "127.0.0.1",
+    port: visited.port,
+    ca: authority.certificatePem,
+    maxVersion: "TLSv1.2",
+  } as const;
+  const socket = tls.connect({ ...common, ...good });
+  endings.push(() => socket.destroy());
+  await once(socket, "data");
+  const failed = once(socket, "error");
+  socket.renegotiate({ rejectUnauthorized: true }, () => {});
+  expect(String((await failed)[0])).toMatch(/renegotiation/);
+});
+
+test("a refused peer that stays stays pending: it is closed for the next one", async () => {
+  const visited = await new Visited().open("h2", 1);
+  const stubborn = { host: "127.0.0.1", port: visited.port, ca: authority.certificatePem, ALPNProtocols: ["h2"] };
+  const first = tls.connect({ ...stubborn, allowHalfOpen: true } as ConnectionOptions).on("error", () => {});
+  endings.push(() => first.destroy());
+  await eventually(() => expect(visited.turnedAway).toHaveLength(1));
+  const reasons: string[] = [];
+  visited.connections.subscribe(({ reason }) => reasons.push(reason));
+  const second = net.connect(visited.port, "127.0.0.1").on("error", () => {});
+  endings.push(() => second.destroy());
+  await eventually(() => expect(reasons).toEqual(["pending-limit"]));
+});
+
+test.each<
+  [what: string, protocol: "h2" | "http/1.1", visit: (port: number) => net.Socket, code: string, reason: RegExp]
+>([
+  ["plain HTTP", "h2", say("GET / HTTP/1.1\r\n\r\n"), "DB_PEER_PLAIN_TEXT", /^it sent an HTTP request without TLS$/],
+  [
+    "CONNECT in the clear",
+    "http/1.1",
+    say(CONNECT),
+    "DB_PEER_PLAIN_TEXT",
+    /^it sent an HTTP CONNECT request without TLS$/,
+  ],
+  ["HTTP/2 in the clear", "h2", say(CALL), "DB_PEER_PLAIN_TEXT", /^its first bytes are not TLS$/],
+  [
+    "gRPC to CONNECT",
+    "http/1.1",
+    offer(["h2"]),
+    "DB_PEER_WRONG_PORT",
+    /another protocol than HTTP CONNECT \(ALPN http\/1\.1\)$/,
+  ],
+  ["HTTP/1.1 to gRPC", "h2", offer(["http/1.1"]), "DB_PEER_WRONG_PORT", /another protocol than HTTP\/2 \(ALPN h2\)$/],
+  ["no ALPN to gRPC", "h2", offer(undefined), "DB_PEER_WRONG_PORT", /^it did not ask for HTTP\/2/],
+  [
+    "an old TLS version",
+    "h2",
+    offer(["h2"], { minVersion: "TLSv1", maxVersion: "TLSv1.1" }),
+    "DB_PEER_TLS",
+    /unsupported protocol/,
+  ],
+])("%s is refused by its own name", async (_what, protocol, visit, code, reason) => {
+  const visited = await new Visited().open(protocol);
+  const socket = visit(visited.port).on("error", () => {});
+  endings.push(() => socket.destroy());
+  await eventually(() => expect(visited.turnedAway).toHaveLength(1));
+  expect(visited.turnedAway[0]).toMatchObject({ code, reason: expect.stringMatching(reason) });
+  expect(visited.heard).toEqual([]);
+});
+
+function say(bytes: string | Buffer) {
+  return (port: number): net.Socket =>
+    net.connect(port, "127.0.0.1", function (this: net.Socket) {
+      this.write(bytes);
+    });
+}
+
+function offer(protocols: string[] | undefined, more: ConnectionOptions = {}) {
+  return (port: number): net.Socket =>
+    tls.connect({
+      ...{ host: "127.0.0.1", port, ca: authority.certificatePem, ciphers: "DEFAULT:@SECLEVEL=0" },
+      ...{ cert: shown.good!.certificatePem, key: shown.good!.privateKeyPem },
+      ...(protocols && { ALPNProtocols: protocols }),
+      ...more,
+    });
+}

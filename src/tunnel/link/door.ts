@@ -1,0 +1,126 @@
+/**
+ * The door of every listener that speaks TLS with agents and callers: a peer is let in only when it was judged. One that
+ * is turned away is told why in the protocol it asked for, and not a byte of it is interpreted.
+ */
+import { constants } from "node:crypto";
+import type { Socket } from "node:net";
+import tls, { type SecureContextOptions, type Server, type TLSSocket } from "node:tls";
+import { connectionOf } from "../../base/connections.js";
+import { linger } from "../../base/linger.js";
+import type { RefusedPeer } from "../events/facts.js";
+import { forbidden } from "../wire/connect.js";
+import { farewell } from "./h2/frames.js";
+import { PeerTrust, type Refusal } from "./peer-trust.js";
+import { transportFailure } from "./transport-failure.js";
+
+/** A refused peer without the name of the listener. */
+export type TurnedAway = Omit<RefusedPeer, "listener">;
+
+export interface DoorOptions {
+  /** With a CA, every peer has to show a certificate of it. */
+  readonly context: SecureContextOptions;
+  readonly protocol: "h2" | "http/1.1";
+  readonly allowHalfOpen?: boolean;
+  readonly onPeer: (socket: TLSSocket) => void;
+  readonly onTurnedAway: (peer: TurnedAway) => void;
+}
+
+export interface Door {
+  readonly server: Server;
+  /** Judges requests on connections from before; undefined where no certificate is asked for. */
+  readonly trust: PeerTrust | undefined;
+  /** For connections from now on. */
+  setSecureContext(context: SecureContextOptions): void;
+}
+
+/** How long a peer has to read why it was turned away. */
+const TELL_MS = 1_000;
+/** So many at once; further ones are not told. */
+const MOST_TOLD = 64;
+
+export function createDoor({ context, protocol, allowHalfOpen = false, onPeer, onTurnedAway }: DoorOptions): Door {
+  const trust = context.ca === undefined ? undefined : new PeerTrust(context);
+  let told = 0;
+  const tell = (socket: TLSSocket, reason: string): void => {
+    if (told >= MOST_TOLD) {
+      socket.destroy();
+      return;
+    }
+    told++;
+    socket.once("close", () => told--);
+    socket.end(socket.alpnProtocol === "h2" ? farewell(reason) : forbidden(reason));
+    linger(socket, TELL_MS);
+  };
+  const server = tls.createServer(
+    {
+      ...strict(context),
+      allowHalfOpen,
+      ALPNProtocols: [protocol],
+      requestCert: trust !== undefined,
+      // OpenSSL would drop the certificate before anybody could say whose it was.
+      rejectUnauthorized: false,
+    },
+    (socket) => {
+      const refusal = trust?.verdict(socket) ?? unexpected(socket, protocol);
+      if (refusal === undefined) {
+        if (trust !== undefined) connectionOf(socket)?.verified();
+        onPeer(socket);
+        return;
+      }
+      socket.on("error", () => {});
+      onTurnedAway({ remote: remoteOf(socket), ...refusal });
+      tell(socket, refusal.reason);
+    },
+  );
+  server.on("tlsClientError", (error: NodeJS.ErrnoException, socket: TLSSocket) => {
+    // A port scan or a load balancer's probe that hangs up at once is no error.
+    if (error.code !== "ECONNRESET") onTurnedAway({ remote: remoteOf(socket), ...failedHandshake(error, protocol) });
+  });
+  return {
+    server,
+    trust,
+    setSecureContext(next) {
+      trust?.update(next);
+      server.setSecureContext(strict(next));
+    },
+  };
+}
+
+/**
+ * No second way in: a session that is resumed is not judged again, and after a renegotiation (TLS 1.2) the peer would be
+ * another than the one that was judged.
+ */
+function strict(context: SecureContextOptions): SecureContextOptions {
+  return { ...context, secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION };
+}
+
+function unexpected({ alpnProtocol }: TLSSocket, protocol: DoorOptions["protocol"]): Refusal | undefined {
+  // Callers of HTTP CONNECT need not name their protocol.
+  if (protocol !== "h2" || alpnProtocol === "h2") return undefined;
+  return {
+    code: "DB_PEER_WRONG_PORT",
+    reason: "it did not ask for HTTP/2 (ALPN h2), which is all that is spoken here",
+  };
+}
+
+function failedHandshake(error: NodeJS.ErrnoException, protocol: DoorOptions["protocol"]): Refusal {
+  switch (error.code) {
+    case "ERR_SSL_HTTP_REQUEST":
+      return { code: "DB_PEER_PLAIN_TEXT", reason: "it sent an HTTP request without TLS" };
+    case "ERR_SSL_HTTPS_PROXY_REQUEST":
+      return { code: "DB_PEER_PLAIN_TEXT", reason: "it sent an HTTP CONNECT request without TLS" };
+    case "ERR_SSL_WRONG_VERSION_NUMBER":
+      return { code: "DB_PEER_PLAIN_TEXT", reason: "its first bytes are not TLS" };
+    case "ERR_SSL_NO_APPLICATION_PROTOCOL": {
+      const spoken = protocol === "h2" ? "HTTP/2 (ALPN h2)" : "HTTP CONNECT (ALPN http/1.1)";
+      return { code: "DB_PEER_WRONG_PORT", reason: `it asked by ALPN for another protocol than ${spoken}` };
+    }
+    default:
+      return { code: "DB_PEER_TLS", reason: transportFailure(error) };
+  }
+}
+
+/** The remote address when the connection was accepted: a closed socket does not know it any more. */
+export function remoteOf(socket: Socket): string {
+  return connectionOf(socket)?.remote ?? "unknown";
+}
