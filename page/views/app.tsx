@@ -11,6 +11,7 @@ import { LogIn } from "./log-in.js";
 import { Nodes } from "./nodes.js";
 import { Peers } from "./peers.js";
 import { Refusals } from "./refusals.js";
+import { RefusedPeers } from "./refused-peers.js";
 import { Tiles } from "./tiles.js";
 import { Tunnels } from "./tunnels.js";
 
@@ -50,6 +51,7 @@ export function App({ live }: { live: Live }) {
               {role !== "ignition" && <Peers view={view} now={now} />}
               <Refusals refusals={view.refusals} ended={view.ended} role={role} />
             </div>
+            <RefusedPeers peers={facts.refusedPeers ?? []} total={facts.totals.peersRefused ?? 0} />
             <div class="halves">
               <Certificates certificates={facts.certificates} now={now} />
               <Listeners listeners={facts.listeners} />

@@ -26,11 +26,12 @@ export function Refusals({ refusals, ended, role }: RefusalsProps) {
   return (
     <section class="panel" aria-labelledby="refusals-title">
       <h2 id="refusals-title">
-        {role === "ignition" ? "Refused" : "Refused or failed"}, and why <span class="quiet">{count(all.length)}</span>
+        {role === "ignition" ? "Requests refused" : "Dials refused or failed"}, and why{" "}
+        <span class="quiet">{count(all.length)}</span>
       </h2>
       {all.length === 0 && (
         <p class="quiet">
-          {role === "ignition" ? "No machine was refused." : "Nothing was refused, and no dial failed."}
+          {role === "ignition" ? "No machine was refused." : "No request was refused, and no dial failed."}
         </p>
       )}
       <ul class="scroll refusals" tabIndex={0} aria-labelledby="refusals-title">

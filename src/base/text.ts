@@ -76,3 +76,7 @@ export function utf8Text(bytes: Uint8Array): string | undefined {
     return undefined;
   }
 }
+
+/** A stranger's certificate may name a year that no date can have. */
+export const isoTime = (at: number): string =>
+  Math.abs(at) <= 8.64e15 ? new Date(at).toISOString() : "a time out of range";

@@ -172,6 +172,24 @@ describe("logEvents", () => {
     expect(lines).toHaveLength(101);
   });
 
+  test.each([
+    ["agents", "agent was rejected"],
+    ["grpc frontend", "caller was rejected"],
+    ["admin", "a request to the admin port was rejected"],
+  ])("writes who was refused at %s, by which certificate, why, and what to do", (listener, message) => {
+    listen(0);
+    const certificate = { subject: "CN=a", issuer: "CN=b", serial: "0a", notBeforeAt: 0, notAfterAt: Number.NaN };
+    const peer = { remote: "10.0.3.7:1", code: "DB_PEER_CERT_EXPIRED", reason: "its certificate expired" } as const;
+    channels.serverPeerRefused.publish({ source, listener, ...peer, certificate });
+    expect(lines).toEqual([
+      expect.objectContaining({
+        ...{ message, listener, ...peer, subject: "CN=a", issuer: "CN=b", serial: "0a" },
+        ...{ notBefore: "1970-01-01T00:00:00.000Z", notAfter: "a time out of range" },
+        remedy: expect.stringContaining("Renew"),
+      }),
+    ]);
+  });
+
   test("logs a single event beside a flood of others", () => {
     listen(4);
     const agent = { source, agentId: "a-1", stream: 3 };

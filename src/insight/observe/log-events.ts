@@ -3,9 +3,12 @@
 import { type Channel, type Sourced, Subscriptions } from "../../base/channel.js";
 import type { Clock } from "../../base/clock.js";
 import { type CloseReason, processConnections } from "../../base/connections.js";
+import { remedies } from "../../base/errors/catalogue.js";
 import type { LogFields, Logger } from "../../base/log/log.js";
 import { PacedLog } from "../../base/log/paced-log.js";
+import { isoTime } from "../../base/text.js";
 import * as channels from "../../tunnel/events/channels.js";
+import type { RefusedPeer, ShownCertificate } from "../../tunnel/events/facts.js";
 
 /** klog levels. Up to 4 is what everybody sees by default, so nothing that happens for every tunnel may be below 5. */
 const RARE = 1;
@@ -41,6 +44,16 @@ const CLOSED_BECAUSE: Readonly<Record<CloseReason, string>> = {
     "a connection was closed: the process is about to reach its limit of open files; raise it (LimitNOFILE, ulimit -n)",
 };
 
+/** By listener; the others are frontends. */
+const REFUSED: Readonly<Record<string, string>> = {
+  agents: "agent was rejected",
+  admin: "a request to the admin port was rejected",
+};
+
+function certificateFields({ subject, issuer, serial, notBeforeAt, notAfterAt }: ShownCertificate): LogFields {
+  return { subject, issuer, serial, notBefore: isoTime(notBeforeAt), notAfter: isoTime(notAfterAt) };
+}
+
 /** Events that are a line as they are, with all their fields. */
 function plainLines(events: Subscriptions, logger: Logger, paced: PacedLog): void {
   const each = <Event extends Sourced>(channel: Channel<Event>, write: Write, message: string): void =>
@@ -60,9 +73,14 @@ function plainLines(events: Subscriptions, logger: Logger, paced: PacedLog): voi
   each(channels.serverAgentDisconnected, info, "agent disconnected");
   const draining = "agent is draining and gets new dials only if no other can serve them";
   each(channels.serverAgentDraining, info, draining);
-  events.on(channels.serverPeerRefused, (peer) =>
-    paced.warn(peer.listener === "agents" ? "agent was rejected" : "caller was rejected", fieldsOf(peer)),
-  );
+  events.on(channels.serverPeerRefused, (peer) => {
+    const { certificate, ...fields } = fieldsOf(peer) as LogFields & Pick<RefusedPeer, "certificate">;
+    paced.warn(REFUSED[peer.listener] ?? "caller was rejected", {
+      ...fields,
+      ...(certificate === undefined ? {} : certificateFields(certificate)),
+      remedy: remedies[peer.code],
+    });
+  });
   each(channels.serverRefused, warn, "dial was refused");
   const recycled = "a link on which nothing moves was ended; its agent has to connect again";
   each(channels.serverLinkRecycled, warn, recycled);

@@ -9,6 +9,7 @@ import type {
   PathHealth,
   ProcessInfo,
   Refusal,
+  RefusedPeerRow,
   ServerPeer,
   Totals,
   TunnelMarks,
@@ -43,7 +44,7 @@ export const processShape: Shape<ProcessInfo> = {
 export const totalsShape: Shape<Totals> = {
   ...{ at: number, bytesToTarget: number, bytesFromTarget: number, tunnelsOpen: number, dialsPending: number },
   ...{ dialsEstablished: number, dialsFailed: number, dialMsSum: number, queuedBytes: number },
-  ...{ payloadsServed: maybe(number), fetchesRefused: maybe(number) },
+  ...{ peersRefused: maybe(number), payloadsServed: maybe(number), fetchesRefused: maybe(number) },
 };
 
 const pathShape: Shape<PathHealth> = {
@@ -94,6 +95,12 @@ const certificateShape: Shape<CertificateInfo> = {
   ...{ fingerprint: text, notBeforeAt: number, notAfterAt: number },
 };
 
+const refusedPeerShape: Shape<RefusedPeerRow> = {
+  ...{ id: number, listener: text, address: text, code: text, reason: text, remedy: text, count: number },
+  ...{ firstAt: number, at: number, agentId: maybe(text) },
+  certificate: maybe({ subject: text, issuer: text, serial: text, notBeforeAt: number, notAfterAt: number }),
+};
+
 const listenerShape: Shape<ListenerInfo> = { what: text, address: text };
 
 /** Of a role that asks nowhere else. */
@@ -101,6 +108,7 @@ export const overviewShape: Shape<Omit<Overview, keyof GatheredFacts>> = {
   ...{ process: processShape, totals: totalsShape, path: maybe(pathShape) },
   ...{ servers: maybe([serverShape]), agents: maybe([agentShape]), listeners: [listenerShape] },
   ...{ certificates: [certificateShape], refusals: [refusalShape] },
+  refusedPeers: maybe([refusedPeerShape]),
 };
 
 const pageOf = <const Item>(item: Item) => ({ items: [item] as const, total: number, next: maybe(number) });

@@ -35,6 +35,7 @@ const LISTS = new Map<string, (model: AdminModel, query: URLSearchParams) => obj
   ["tunnels", ({ subject }, query) => subject.tunnels && tunnelPage(subject.tunnels(), query)],
   ["ended", ({ subject, ended }, query) => subject.tunnels && endedPage(ended.since(0), query)],
   ["refusals", ({ refusals }, query) => pageOf(refusals.since(0), query)],
+  ["refused-peers", ({ refusedPeers }, query) => pageOf(refusedPeers.list(), query)],
   ["findings", async (model, query) => pageOf(await findingsOf(model), query)],
   ["certificates", (model, query) => pageOf(model.certificates(), query)],
   ["listeners", ({ listeners }, query) => pageOf(listeners, query)],

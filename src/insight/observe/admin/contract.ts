@@ -10,7 +10,7 @@
  * Within version 1 fields may be added; none is removed and none changes its meaning. docs/admin-api.md has the routes.
  */
 
-import type { ChoiceExplanation, PathHealth } from "../../../tunnel/events/facts.js";
+import type { ChoiceExplanation, PathHealth, RefusedPeer } from "../../../tunnel/events/facts.js";
 
 export type * from "../../../tunnel/events/facts.js";
 
@@ -62,6 +62,8 @@ export interface Totals {
   readonly dialMsSum: number;
   /** Bytes that wait for slow readers. */
   readonly queuedBytes: number;
+  /** Since the process started: peers turned away at TLS or at the login, at whichever listener. Older versions: absent. */
+  readonly peersRefused?: number;
   /** Role `ignition`: since the process started. */
   readonly payloadsServed?: number;
   readonly fetchesRefused?: number;
@@ -195,6 +197,23 @@ export interface Refusal {
   readonly remote?: string;
 }
 
+/**
+ * A peer that a listener turned away before it could ask for anything: at TLS, or for what it said of itself. Refusals of
+ * one address, listener, code and certificate are one row.
+ */
+export interface RefusedPeerRow extends Omit<RefusedPeer, "remote"> {
+  /** Unique for the life of the process. */
+  readonly id: number;
+  /** Where from, without the port; `unix` for a socket. */
+  readonly address: string;
+  /** What to do about it. */
+  readonly remedy: string;
+  readonly count: number;
+  readonly firstAt: number;
+  /** The last one; `reason` and `agentId` are of this one. */
+  readonly at: number;
+}
+
 /** What `refusals/ID` adds. */
 export interface ExplainedRefusal extends Refusal {
   readonly explanation?: ChoiceExplanation;
@@ -292,6 +311,8 @@ export interface Overview extends GatheredFacts {
   readonly certificates: readonly CertificateInfo[];
   /** Newest first. */
   readonly refusals: readonly Refusal[];
+  /** Newest first; 64 at most. Absent in answers of older versions. */
+  readonly refusedPeers?: readonly RefusedPeerRow[] | undefined;
 }
 
 /** Answer of `GET dump`, for support: all there is, refusals with their explanations. */
@@ -448,6 +469,7 @@ export interface ChangeEvent extends GatheredFacts {
   /** Tunnels that ended since the last change, newest first; only the latest of very many. */
   readonly ended?: readonly TunnelRow[] | undefined;
   /** The whole list. */
+  readonly refusedPeers?: readonly RefusedPeerRow[] | undefined;
   readonly listeners?: readonly ListenerInfo[];
   readonly certificates?: readonly CertificateInfo[];
 }

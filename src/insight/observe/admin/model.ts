@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { listening } from "../../../tunnel/events/channels.js";
 import type { Recent } from "../recent.js";
 import { RefusalLog } from "../refusals.js";
+import { RefusedPeers } from "../refused-peers.js";
 import { CertificateReader, type CertificatesInUse } from "./certificates.js";
 import {
   API_VERSION,
@@ -27,6 +28,7 @@ export interface AdminModelOptions {
 export class AdminModel {
   readonly subject: ObservedRole;
   readonly refusals: RefusalLog;
+  readonly refusedPeers = new RefusedPeers();
   readonly ended: Recent<TunnelRow>;
   readonly instance = randomBytes(6).toString("hex");
   /** In the order in which they were opened. */
@@ -35,18 +37,21 @@ export class AdminModel {
   ownCertificate: (() => CertificatesInUse) | undefined;
   readonly #certificates = new CertificateReader();
   readonly #version: string;
-  readonly #stopListening: () => void;
+  readonly #endings: readonly (() => void)[];
 
   constructor({ source, version, subject }: AdminModelOptions) {
     this.subject = subject;
     this.refusals = subject.refusals ?? new RefusalLog();
     this.ended = subject.ended ?? endedTunnels();
     this.#version = version;
-    this.#stopListening = listening.subscribe(({ what, address }) => this.listeners.push({ what, address }), source);
+    this.#endings = [
+      listening.subscribe(({ what, address }) => this.listeners.push({ what, address }), source),
+      this.refusedPeers.keep(source),
+    ];
   }
 
   close(): void {
-    this.#stopListening();
+    for (const end of this.#endings) end();
   }
 
   process(): ProcessInfo {
@@ -61,7 +66,7 @@ export class AdminModel {
   }
 
   totals(): Totals {
-    return { at: Date.now(), ...this.subject.totals() };
+    return { at: Date.now(), ...this.subject.totals(), peersRefused: this.refusedPeers.total };
   }
 
   certificates(): readonly CertificateInfo[] {
@@ -80,6 +85,7 @@ export class AdminModel {
       listeners: [...this.listeners],
       certificates: this.certificates(),
       refusals: this.refusals.since(0),
+      refusedPeers: this.refusedPeers.list(),
       ...subject.gathered?.(),
     };
   }

@@ -164,6 +164,8 @@ describe("serverMetrics", () => {
       'drawbridge_server_certificate_reloads_total{result="refused"} 1',
       'drawbridge_server_claim_rules_reloads_total{result="loaded"} 1',
       'drawbridge_server_claim_rules_reloads_total{result="refused"} 1',
+      'drawbridge_server_peers_refused_total{listener="agents",code="DB_PEER_NO_CERT"} 1',
+      'drawbridge_server_peers_refused_total{listener="grpc frontend",code="DB_PEER_NO_CERT"} 1',
       "drawbridge_server_queued_bytes 4096",
       "drawbridge_server_refusals_total 1",
       'drawbridge_server_segment_bytes_total{segment="to_agent"} 0',

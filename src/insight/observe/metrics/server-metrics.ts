@@ -131,7 +131,13 @@ function refusalMetrics(metrics: EventMetrics): void {
   );
   const rejected = registry.counter(`${OURS}agents_rejected_total`, "Agents whose connection was rejected.");
   metrics.on(channels.serverRefused, () => refusals.inc());
-  metrics.on(channels.serverPeerRefused, ({ listener }) => {
+  const peers = registry.counter(
+    `${OURS}peers_refused_total`,
+    "Connections turned away at TLS or for what the peer said of itself, by listener and error code.",
+    ["listener", "code"],
+  );
+  metrics.on(channels.serverPeerRefused, ({ listener, code }) => {
+    peers.inc({ listener, code });
     if (listener === "agents") rejected.inc();
   });
   countReloads(metrics, `${OURS}claim_rules`, "Claim rules", [channels.claimRulesReloaded, channels.claimRulesRefused]);

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
-import { agent, NOW, snapshot, totals, tunnel, tunnelChange } from "../testing/samples.js";
+import { agent, NOW, refusedPeer, snapshot, totals, tunnel, tunnelChange } from "../testing/samples.js";
 import { History } from "../view/history.js";
 import { ProcessView } from "../view/process-view.js";
 import { cell, sparkline } from "./cells.js";
@@ -33,6 +33,20 @@ describe("the screen", () => {
       );
       expect(Math.max(...widths)).toBeLessThanOrEqual(columns);
     }
+  });
+
+  test("shows who was refused at TLS, with the code, the certificate and how often, and control characters of nobody", () => {
+    const certificate = { subject: "CN=evil\u001b[2J", issuer: "CN=ca", serial: "1", notBeforeAt: 1, notAfterAt: 2 };
+    const refusedPeers = [refusedPeer({ count: 3, certificate })];
+    const view = new ProcessView(snapshot({ refusedPeers, totals: totals({ peersRefused: 1234 }) }), NOW);
+    const text = draw(view).map(stripVTControlCharacters).join("\n");
+    expect(text).toContain("PEERS REFUSED AT TLS OR LOGIN 1,234");
+    expect(text).toContain(
+      "10.0.3.7 at agents: its certificate expired (3 times)\n  DB_PEER_CERT_EXPIRED, certificate of CN=evil",
+    );
+    expect(text).not.toContain("\u001b");
+    view.apply({ totals: totals({ peersRefused: 1235 }), refusedPeers: [] });
+    expect(draw(view).join("\n")).not.toContain("PEERS REFUSED");
   });
 
   test("shows who it is, the busiest peers and as many tunnels as fit", () => {

@@ -3,6 +3,7 @@ import { plainText } from "../../../base/text.js";
 import { bytesText, count, countdown, durationText, rateText, timeOfDay } from "../view/format.js";
 import type { History } from "../view/history.js";
 import { type PeerState, type ProcessView, peerId, peerState } from "../view/process-view.js";
+import { refusedPeerText } from "../view/refused-peer.js";
 import { listTunnels, type Order, peerName } from "../view/tunnel-list.js";
 import { cell, clipped, line, type Paint, painted, sparkline } from "./cells.js";
 
@@ -34,7 +35,7 @@ export function screen(
   const sums = carries ? totals(view, history, columns) : fetches(view);
   const head = [title(view, problem, now), ...sums, ""];
   const peers = carries ? peerLines(view, columns, now) : [];
-  const refusals = refusalLines(view, columns);
+  const refusals = [...refusedPeerLines(view, columns), ...refusalLines(view, columns)];
   const keys = choices.isTyping
     ? `search: ${plainText(choices.search, 60)}▏`
     : "q quit  / search  s sort  r reverse  ↑↓ scroll";
@@ -150,6 +151,18 @@ function tunnelLines(
     painted(line(heading, columns), "dim"),
     ...lines.map((text) => line(text, columns)),
   ];
+}
+
+function refusedPeerLines({ facts: { refusedPeers = [], totals: sums } }: ProcessView, width: number): string[] {
+  if (refusedPeers.length === 0) return [];
+  const lines = refusedPeers.slice(0, REFUSALS_SHOWN).flatMap((peer) => {
+    const { subject } = peer.certificate ?? {};
+    const more = [peer.code, ...(subject === undefined ? [] : [`certificate of ${subject}`])].join(", ");
+    // Their beginnings tell most.
+    return [plainText(refusedPeerText(peer)), `  ${plainText(more)}`].map((text) => line(text, width).trimEnd());
+  });
+  const heading = `PEERS REFUSED AT TLS OR LOGIN ${count(sums.peersRefused ?? 0)}`;
+  return ["", painted(cell(heading, width), "bold"), ...lines];
 }
 
 function refusalLines({ refusals, ended }: ProcessView, width: number): string[] {

@@ -1,4 +1,11 @@
-import type { AgentPeer, ChangeEvent, SnapshotEvent, Totals, TunnelRow } from "../../observe/admin/contract.js";
+import type {
+  AgentPeer,
+  ChangeEvent,
+  RefusedPeerRow,
+  SnapshotEvent,
+  Totals,
+  TunnelRow,
+} from "../../observe/admin/contract.js";
 
 export const NOW = 1_700_000_000_000;
 
@@ -62,6 +69,19 @@ export const snapshot = (parts: Partial<SnapshotEvent> = {}): SnapshotEvent => (
   certificates: [],
   refusals: [],
   ended: [],
+  ...parts,
+});
+
+export const refusedPeer = (parts: Partial<RefusedPeerRow> = {}): RefusedPeerRow => ({
+  id: 1,
+  listener: "agents",
+  address: "10.0.3.7",
+  code: "DB_PEER_CERT_EXPIRED",
+  reason: "its certificate expired",
+  remedy: "Renew it.",
+  count: 1,
+  firstAt: NOW,
+  at: NOW,
   ...parts,
 });
 

@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+import type { RefusedPeer } from "./admin/contract.js";
+import { RefusedPeers } from "./refused-peers.js";
+
+const certificate = { subject: "CN=agent", issuer: "CN=ca", serial: "0a", notBeforeAt: 1, notAfterAt: 2 };
+const peer = (parts: Partial<RefusedPeer> = {}): RefusedPeer => ({
+  ...{ listener: "agents", remote: "10.0.3.7:4711", code: "DB_PEER_CERT_EXPIRED", reason: "its certificate expired" },
+  ...parts,
+});
+
+test("refusals of one address, listener, code and certificate are one row, whatever the port", () => {
+  const peers = new RefusedPeers();
+  peers.add(peer({ certificate }), 1_000);
+  peers.add(peer({ certificate, remote: "10.0.3.7:4712", agentId: "node-1" }), 3_000);
+  expect(peers.list()).toEqual([
+    {
+      ...{ id: 1, listener: "agents", address: "10.0.3.7", code: "DB_PEER_CERT_EXPIRED", agentId: "node-1" },
+      ...{ reason: "its certificate expired", remedy: expect.stringContaining("Renew"), certificate },
+      ...{ count: 2, firstAt: 1_000, at: 3_000 },
+    },
+  ]);
+  expect(peers.total).toBe(2);
+});
+
+test("another address, listener, code or certificate is another row, and the newest comes first", () => {
+  const peers = new RefusedPeers();
+  const others = [
+    peer(),
+    peer({ remote: "[fd00::7]:1" }),
+    peer({ remote: "unix" }),
+    peer({ listener: "grpc frontend" }),
+    peer({ code: "DB_PEER_NO_CERT" }),
+    peer({ certificate }),
+    peer({ certificate: { ...certificate, serial: "0b" } }),
+    peer({ certificate: { ...certificate, issuer: "CN=other" } }),
+  ];
+  for (const [at, other] of others.entries()) peers.add(other, at);
+  peers.add(others[1]!, 100);
+  expect(peers.list().map(({ id }) => id)).toEqual([2, 8, 7, 6, 5, 4, 3, 1]);
+  expect(peers.list().map(({ address }) => address)).toContain("fd00::7");
+});
+
+test("a stranger with thousands of certificates displaces only its own rows", () => {
+  const peers = new RefusedPeers();
+  for (let host = 1; host <= 20; host++) peers.add(peer({ remote: `10.0.3.${host}:1` }), host);
+  for (let serial = 0; serial < 5_000; serial++) {
+    peers.add(peer({ remote: "10.9.9.9:1", certificate: { ...certificate, serial: String(serial) } }), 100 + serial);
+  }
+  const list = peers.list();
+  expect(list).toHaveLength(64);
+  expect(list.filter(({ address }) => address !== "10.9.9.9")).toHaveLength(20);
+  expect(list[0]?.certificate?.serial).toBe("4999");
+  expect(peers.total).toBe(5_020);
+});
+
+test("a stranger's texts are cut before they are shown", () => {
+  const peers = new RefusedPeers();
+  const endless = "x".repeat(100_000);
+  peers.add(peer({ agentId: endless, reason: endless, certificate: { ...certificate, subject: endless } }), 1);
+  expect(JSON.stringify(peers.list()).length).toBeLessThan(3_000);
+});

@@ -1,0 +1,70 @@
+/** The peers that the listeners of one process turned away lately: at TLS, at the login, before they asked for anything. */
+
+import { splitHostPort } from "../../base/address.js";
+import { remedies } from "../../base/errors/catalogue.js";
+import { shown } from "../../base/redact/redact.js";
+import { serverPeerRefused } from "../../tunnel/events/channels.js";
+import type { RefusedPeer, RefusedPeerRow } from "./admin/contract.js";
+
+const MAX_ROWS = 64;
+
+interface Row {
+  readonly id: number;
+  readonly host: string;
+  readonly firstAt: number;
+  peer: RefusedPeer;
+  at: number;
+  count: number;
+}
+
+export class RefusedPeers {
+  /** Since the process started, those whose rows had to go included. */
+  total = 0;
+  /** Those refused longest ago first. */
+  readonly #rows = new Map<string, Row>();
+  #ids = 0;
+
+  /** Keeps what is refused at the listeners of `source`; the answer ends it. */
+  keep(source: object): () => void {
+    return serverPeerRefused.subscribe(({ source: _source, ...peer }) => this.add(peer, Date.now()), source);
+  }
+
+  /** A thousand may come in a second: nothing is made of them before somebody asks. */
+  add(peer: RefusedPeer, at: number): void {
+    this.total++;
+    const split = splitHostPort(peer.remote);
+    const host = "error" in split ? peer.remote : split.host;
+    const { subject = "", issuer = "", serial = "" } = peer.certificate ?? {};
+    const key = [host, peer.listener, peer.code, subject, issuer, serial].join("\0");
+    const row = this.#rows.get(key) ?? { id: ++this.#ids, host, firstAt: at, peer, at, count: 0 };
+    Object.assign(row, { peer, at, count: row.count + 1 });
+    this.#rows.delete(key);
+    this.#rows.set(key, row);
+    if (this.#rows.size > MAX_ROWS) this.#rows.delete(this.#mostCrowded());
+  }
+
+  /** The oldest row of the address that has the most of them: a stranger with many certificates displaces nobody else. */
+  #mostCrowded(): string {
+    const counts = new Map<string, number>();
+    for (const { host } of this.#rows.values()) counts.set(host, (counts.get(host) ?? 0) + 1);
+    const most = Math.max(...counts.values());
+    for (const [key, { host }] of this.#rows) if (counts.get(host) === most) return key;
+    throw new Error("unreachable: no row has the most");
+  }
+
+  /** Newest first. */
+  list(): RefusedPeerRow[] {
+    return [...this.#rows.values()].reverse().map(describe);
+  }
+}
+
+function describe({ id, host, firstAt, at, count, peer }: Row): RefusedPeerRow {
+  const { listener, code, reason, agentId, certificate } = peer;
+  return {
+    ...{ id, listener, address: shown(host), code, reason: shown(reason), remedy: remedies[code], count, firstAt, at },
+    ...(agentId === undefined ? {} : { agentId: shown(agentId) }),
+    ...(certificate === undefined
+      ? {}
+      : { certificate: { ...certificate, subject: shown(certificate.subject), issuer: shown(certificate.issuer) } }),
+  };
+}
