@@ -1,6 +1,6 @@
 /** The collection script, run by bash over files like those of a host, and the archive that is made of them. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -81,6 +81,39 @@ describe("the collection script", () => {
     );
     expect(Object.keys(found).filter((path) => /\.key$|kubeconfig|secret|agent-certs\.yaml/.test(path))).toEqual([]);
     expect(Object.values(found).join("\n")).not.toMatch(/PRIVATE KEY|kind: Secret/);
+  });
+
+  test("takes what says whether a kube-apiserver can use the socket: manifest, and who may pass to the socket", async () => {
+    const pod = "spec: {containers: [{name: kube-apiserver, args: [--egress-selector-config-file=/a]}]}\n";
+    put("/etc/kubernetes/manifests/kube-apiserver-pod.yaml", pod);
+    put("/etc/kubernetes/bootstrap-configs/konnectivity-server.socket", "");
+    chmodSync(join(scratch, "root/etc/kubernetes/bootstrap-configs/konnectivity-server.socket"), 0o600);
+    chmodSync(join(scratch, "root/etc/kubernetes/bootstrap-configs"), 0o700);
+    const found = await collected(bootstrapCalls());
+    expect(found["bootstrap/kubernetes/kube-apiserver-pod.yaml"]).toBe(pod);
+    const lines = (found["bootstrap/openshift/socket-access.txt"] ?? "").split("\n");
+    const configs = "/etc/kubernetes/bootstrap-configs";
+    expect(lines[0]).toMatch(
+      new RegExp(`^${configs}/konnectivity-server.socket regular empty file, mode 600, owner \\d+:\\d+, label `),
+    );
+    expect(lines[1]).toMatch(new RegExp(`^${configs} directory, mode 700, owner \\d+:\\d+, label `));
+    expect(found["bootstrap/kubeadm/socket-access.txt"]).toMatch(
+      /^\/run\/drawbridge-bootstrap\/konnectivity-server.socket is not there\n/,
+    );
+  });
+
+  test("takes the records of a clean-up that outlasted bootkube", async () => {
+    put("/var/log/openshift/konnectivity-cleanup.json", "[]");
+    put("/opt/openshift/konnectivity-cleanup.json", '{"state":"pending"}\n');
+    put("/etc/systemd/system/konnectivity-cleanup.service");
+    const found = await collected(bootstrapCalls());
+    expect(found["rendered-assets/openshift/konnectivity-cleanup.json"]).toBe('{"state":"pending"}\n');
+    expect(Object.keys(found)).toEqual(
+      expect.arrayContaining([
+        "bootstrap/services/konnectivity-cleanup.json",
+        "bootstrap/units/konnectivity-cleanup.service",
+      ]),
+    );
   });
 
   test("takes the files of a kubeadm or bare host, and logs that the caller names", async () => {

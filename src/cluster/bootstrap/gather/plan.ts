@@ -49,6 +49,8 @@ export function bootstrapCalls(plan: HostPlan = nothingFurther): Call[] {
     ["files", "/var/log/openshift", "*.json", "bootstrap/services"],
     ...UNITS.map((unit): Call => ["journal", unit, "bootstrap"]),
     ["containers", "bootstrap", SERVER_NAME, "kube-apiserver"],
+    ["users", "bootstrap/processes.txt", "kube-apiserver", "proxy-server"],
+    ["put", "bootstrap/selinux.txt", "getenforce"],
     ...networkCalls("bootstrap"),
     ["answer", `http://127.0.0.1:${healthPort}/readyz`, "bootstrap/health/readyz.txt"],
     ["answer", `http://127.0.0.1:${healthPort}/healthz`, "bootstrap/health/healthz.txt"],
@@ -122,9 +124,12 @@ function placeCalls({ for: topology, paths }: BridgeModel): Call[] {
   return [
     ["file", paths.staticPod, "bootstrap/kubernetes/konnectivity-server-pod.yaml"],
     ["file", "/etc/kubernetes/manifests/kube-apiserver.yaml", "bootstrap/kubernetes/kube-apiserver.yaml"],
+    // OpenShift's has another name; its flags and mounts say whether it can use the tunnel.
+    ["files", "/etc/kubernetes/manifests", "*kube-apiserver*.yaml", "bootstrap/kubernetes"],
     ["file", paths.unit, `bootstrap/units/${SERVER_UNIT}`],
     ["file", paths.egressConfig.host, `bootstrap/${topology}/egress-selector-config.yaml`],
     ["listing", paths.socketDirectory.host, `bootstrap/${topology}/socket-directory.txt`],
+    ["access", paths.socket.host, `bootstrap/${topology}/socket-access.txt`],
     ...(topology === "openshift" ? [] : publicOf(paths.pki.host, "bootstrap/pki")),
   ];
 }

@@ -66,6 +66,30 @@ listing() {
   ls -lan -- "$root$1" >>"$work/$2" 2>&1
 }
 
+# access PATH TARGET: who may use it: kind, mode, owner and SELinux label of it and of every directory above it.
+access() {
+  local path=$1
+  mkdir -p -- "$work/${2%/*}"
+  while [[ $path == /?* ]]; do
+    if [[ -e $root$path || -L $root$path ]]; then
+      echo "$path $(stat --format='%F, mode %a, owner %u:%g, label %C' -- "$root$path" 2>/dev/null)" >>"$work/$2"
+    else
+      echo "$path is not there" >>"$work/$2"
+    fi
+    path=${path%/*}
+  done
+}
+
+# users TARGET NAME...: as whom processes of these names run, and with which words.
+users() {
+  local target=$1 names
+  shift
+  printf -v names '%s,' "$@"
+  # Without such a process ps prints only its heading, and fails.
+  if [[ -n $root ]] || ! ps -C "${names%,}" >/dev/null 2>&1; then return 0; fi
+  put "$target" ps -ww -C "${names%,}" -o pid,uid,gid,supgid,label,args
+}
+
 # journal UNIT FOLDER: its lines of this boot and the ones before.
 journal() {
   if [[ -n $root ]] || ! command -v journalctl >/dev/null; then return 0; fi
