@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { inject } from "../../src/cluster/bootstrap/inject/inject.js";
+import { readCleanupState } from "../../src/cluster/bootstrap/model/cleanup.js";
 import { flagsOf } from "../support/ignition-fixtures/apiserver-config.js";
 import { BootstrapHost } from "../support/ignition-fixtures/host/bootstrap-host.js";
 import { AgentPod, StaticPod } from "../support/ignition-fixtures/host/pods.js";
@@ -31,6 +32,7 @@ const ready = (await equipped({ controlPlane: true, namespaces: true })) && hasT
 
 const NAMESPACE = "openshift-bootstrap-konnectivity";
 const POD = "konnectivity-server-pod.yaml";
+const UNIT = "konnectivity-cleanup.service";
 const BOOTKUBE = "/usr/local/bin/bootkube.sh";
 const networks = { service: ["172.30.0.0/16"], machine: ["192.168.66.0/24"] };
 const modern = () => inject(bootstrapIgnition(shapes["4.18"], { networks }), {}).text;
@@ -71,6 +73,7 @@ describe.skipIf(!ready)("an injected bootstrap host", { timeout: 600_000 }, () =
   });
   afterAll(() => scope.close());
 
+  const cleanup = () => readCleanupState(host.read("opt/openshift/konnectivity-cleanup.json"))!;
   const done = (stage: string) => host.exists(`opt/openshift/${stage}.done`);
 
   /** Starts bootkube.sh so that it dies one command later than the last time. */
@@ -240,16 +243,40 @@ describe.skipIf(!ready)("an injected bootstrap host", { timeout: 600_000 }, () =
     await finalize(plane);
   });
 
-  test("T2: with the API gone the cleanup warns, in bounded time, and bootkube.sh still ends", async () => {
+  test("T2: with the API gone bootkube.sh still ends in bounded time, and hands the clean-up to its unit", async () => {
+    await plane.admin.run(["create", "namespace", NAMESPACE]);
+    await plane.admin.run(["create", "secret", "generic", "konnectivity-agent-certs", "-n", NAMESPACE]);
     await plane.apiServer.stop();
     for (const marker of [".bootkube.done", "konnectivity-cleanup.done"]) rmSync(host.at("opt/openshift", marker));
     const began = performance.now();
     const { code, stderr } = await host.bootkube({ KONNECTIVITY_CLEANUP_SECONDS: "3" });
     expect(code).toBe(0);
     expect(performance.now() - began).toBeLessThan(45_000);
-    expect(stderr).toContain("konnectivity: warning: the agents could not be removed within 3 s");
+    expect(stderr).toContain("konnectivity: warning: the agents could not be removed within 3 s: ");
     expect(host.exists("opt/openshift/.bootkube.done")).toBe(true);
     expect(host.recorded().at(-1)).toBe("konnectivity-cleanup failure");
+    expect(host.isEnabled(UNIT)).toBe(true);
+    expect(cleanup()).toMatchObject({ state: "pending", namespace: NAMESPACE });
+    expect(cleanup().lastError).toMatch(/refused|connect/);
+  });
+
+  test("T2: the unit fails and is started again while the API is away; when it is back, nothing is left", async () => {
+    const { attempts } = cleanup();
+    expect(await host.runUnit(UNIT, { KONNECTIVITY_RETRY_SECONDS: "0" })).toMatchObject({ code: 1 });
+    expect(cleanup()).toMatchObject({ state: "pending", attempts: attempts + 1 });
+    expect(host.recorded("konnectivity-cleanup")).toEqual(["konnectivity-cleanup failure"]);
+    // In the middle of a run, as a control plane comes back.
+    const running = host.runUnit(UNIT, { KONNECTIVITY_RETRY_SECONDS: "50" });
+    await plane.apiServer.start();
+    expect(await running).toMatchObject({ code: 0 });
+    expect(cleanup().state).toBe("removed");
+    expect(host.isEnabled(UNIT)).toBe(false);
+    expect(host.recorded("konnectivity-cleanup").at(-1)).toBe("konnectivity-cleanup success");
+    expect(await plane.admin.run(["get", "secret", "-n", NAMESPACE, "-o", "name"])).toBe("");
+    const { metadata } = await plane.admin.json<{ metadata: { deletionTimestamp?: string } }>([
+      ...["get", "namespace", NAMESPACE],
+    ]);
+    expect(metadata.deletionTimestamp).toBeDefined();
   });
 
   test.each([3, 25, 60, 90])("certificates whose making is killed (%i) are made by the next run", async (at) => {

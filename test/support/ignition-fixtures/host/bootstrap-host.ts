@@ -35,6 +35,7 @@ const COREUTILS = [
     "dirname",
     "env",
     "head",
+    "ln",
     "ls",
     "mkdir",
     "mktemp",
@@ -136,10 +137,22 @@ export class BootstrapHost {
     return this.bash(BOOTKUBE, { env, timeoutMs });
   }
 
+  /** What the unit of an enabled service runs, once; how it ended decides whether systemd would start it again. */
+  runUnit(unit: string, env: Readonly<Record<string, string>> = {}): Promise<Outcome> {
+    const command = /^ExecStart=(.*)$/m.exec(this.read(`etc/systemd/system/${unit}`))?.[1];
+    if (!this.isEnabled(unit) || command === undefined) throw new Error(`${unit} is not enabled`);
+    return this.bash(`cd / && exec ${command}`, { env });
+  }
+
+  isEnabled(unit: string): boolean {
+    return this.list("etc/systemd/system/multi-user.target.wants").includes(unit);
+  }
+
   /** `stage result` of every stage in the service records. */
-  recorded(): string[] {
-    if (!this.exists("var/log/openshift/bootkube.json")) return [];
-    const entries = JSON.parse(this.read("var/log/openshift/bootkube.json")) as Record<string, string>[];
+  recorded(service = "bootkube"): string[] {
+    const file = `var/log/openshift/${service}.json`;
+    if (!this.exists(file)) return [];
+    const entries = JSON.parse(this.read(file)) as Record<string, string>[];
     return entries.filter(({ phase }) => phase === "stage end").map(({ stage, result }) => `${stage} ${result}`);
   }
 
@@ -174,8 +187,10 @@ export class BootstrapHost {
       symlinkSync(this.at("machine-bin", name), this.at("usr/local/bin", name));
     for (const tool of [...TOOLS, ...COREUTILS]) symlinkSync(onPath(tool), this.at("tools", tool));
     symlinkSync(component("kubectl"), this.at("tools/oc"));
-    cpSync(beside("podman.sh"), this.at("tools/podman"));
-    chmodSync(this.at("tools/podman"), 0o755);
+    for (const played of ["podman", "systemctl"]) {
+      cpSync(beside(`${played}.sh`), this.at("tools", played));
+      chmodSync(this.at("tools", played), 0o755);
+    }
   }
 
   /** Only files with contents of their own; nothing under another place than the host's. */

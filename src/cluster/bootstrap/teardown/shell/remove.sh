@@ -38,6 +38,9 @@ drop_unit() {
   local why
   if ! is_there "$1"; then
     say "$1" absent
+  # Most often nobody ever started it.
+  elif ! systemctl is-enabled --quiet "$2" 2>/dev/null && ! systemctl is-active --quiet "$2" 2>/dev/null; then
+    drop "$1"
   elif why=$(systemctl disable --now "$2" 2>&1); then
     drop "$1"
     systemctl daemon-reload >/dev/null 2>&1
