@@ -12,6 +12,7 @@ import {
   ownListeners,
   path,
   refusals,
+  refusedPeers,
   serversConnected,
 } from "./admin.js";
 
@@ -131,4 +132,37 @@ test("a Unix socket that accepts connections counts as an open listener", async 
     server: ["proxy-server"],
   });
   expect(await messagesOf(ownListeners, given)).toEqual(["ok: its 1 listeners are open"]);
+});
+
+test("refused-peers names who was refused with what, how often and why, and passes old refusals over", async () => {
+  const minute = 60_000;
+  const certificate = {
+    subject: "CN=node-7",
+    issuer: "CN=ca",
+    serial: "0A",
+    notBeforeAt: now - 9e7,
+    notAfterAt: now - 37 * minute,
+  };
+  const peer = {
+    ...{
+      id: 1,
+      listener: "agents",
+      address: "10.0.3.7",
+      code: "DB_AGENT_TOKEN" as const,
+      reason: "its certificate expired",
+    },
+    ...{ remedy: "Renew it.", count: 3, firstAt: now - 8 * minute, at: now - minute, certificate },
+  };
+  const [finding] = await findingsOf(refusedPeers, context(admin({ refusedPeers: [peer] })));
+  expect(finding).toMatchObject({
+    ...{ state: "warning", code: "DB_AGENT_TOKEN", remedy: "Renew it." },
+    message:
+      "an agent from 10.0.3.7 was refused by the listener agents 3 times since 8 min ago, the last time 1 min ago: its certificate expired",
+    evidence: [expect.stringMatching(/"CN=node-7" of "CN=ca", serial 0A, .* until 2026-11-15T23:23:00/)],
+  });
+  const old = { ...peer, at: now - 11 * minute };
+  expect(await messagesOf(refusedPeers, context(admin({ refusedPeers: [old] })))).toEqual([
+    "ok: nobody was refused at a listener in the last 10 min",
+  ]);
+  expect(await messagesOf(refusedPeers, context(admin()))).toEqual([expect.stringMatching(/^skipped/)]);
 });

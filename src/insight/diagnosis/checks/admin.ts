@@ -2,7 +2,8 @@
 import { splitHostPort } from "../../../base/address.js";
 import { type Finding, failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
 import { roughDuration } from "../../../base/text.js";
-import type { CertificateInfo, Overview, PathHealth } from "../../observe/admin/contract.js";
+import type { ShownCertificate } from "../../../tunnel/events/facts.js";
+import type { CertificateInfo, Overview, PathHealth, RefusedPeerRow } from "../../observe/admin/contract.js";
 import { type Check, defineCheck } from "../check.js";
 import type { TcpListener } from "../facts.js";
 import type { DoctorRole } from "../programs.js";
@@ -48,7 +49,7 @@ export const agentsConnected = defineCheck({
   judge({ overview: { agents = [], process } }) {
     if (agents.length === 0) {
       const remedy =
-        "Look at the agents: drawbridge doctor beside one says what keeps it from here; the agents that the server rejected are in its log.";
+        "Look at the agents: drawbridge doctor beside one says what keeps it from here; the check refused-peers lists those that the server refused.";
       return failed("no agent is connected, so every dial is refused", remedy, ...unreadyReason(process));
     }
     const useful = agents.filter(({ draining, demotedUntil }) => !draining && demotedUntil === undefined);
@@ -106,6 +107,38 @@ export const refusals = defineCheck({
     return warning(`${recent.length} requests were refused in the last ${roughDuration(RECENT_MS)}`, remedy, ...lines);
   },
 });
+
+/** Agents and callers that were turned away before they could ask for anything. */
+export const refusedPeers = defineCheck({
+  ...{ id: "refused-peers", about: "Nobody was refused at a listener in the last minutes", needs: ["overview"] },
+  judge({ overview: { refusedPeers: all, process } }) {
+    const span = `in the last ${roughDuration(RECENT_MS)}`;
+    if (all === undefined) return skipped("this version of the process keeps no list of refused peers");
+    const recent = all.filter(({ at }) => process.now - at <= RECENT_MS);
+    if (recent.length === 0) return ok(`nobody was refused at a listener ${span}`);
+    return recent.slice(0, MOST_PEERS).map((peer) => judgePeer(peer, process.now));
+  },
+});
+
+const MOST_PEERS = 10;
+
+function judgePeer(peer: RefusedPeerRow, now: number): Judgement {
+  const { address, agentId, at, certificate, code, count, firstAt, listener, reason, remedy } = peer;
+  const who = listener === "agents" ? "an agent" : "a caller";
+  const last = `${roughDuration(now - at)} ago`;
+  const times = count === 1 ? last : `${count} times since ${roughDuration(now - firstAt)} ago, the last time ${last}`;
+  const evidence = [
+    ...(agentId === undefined ? [] : [`it calls itself ${JSON.stringify(agentId)}`]),
+    ...(certificate === undefined ? [] : [certificateLine(certificate)]),
+  ];
+  const message = `${who} from ${address} was refused by the listener ${listener} ${times}: ${reason}`;
+  return { ...warning(message, remedy, ...evidence), code, subject: address };
+}
+
+function certificateLine({ subject, issuer, serial, notBeforeAt, notAfterAt }: ShownCertificate): string {
+  const [from, until] = [notBeforeAt, notAfterAt].map((at) => new Date(at).toISOString());
+  return `its certificate: ${JSON.stringify(subject)} of ${JSON.stringify(issuer)}, serial ${serial}, from ${from} until ${until}`;
+}
 
 /** The files may have been replaced while the process still uses the certificates that it read before. */
 export const certificatesInUse = defineCheck({
@@ -171,6 +204,7 @@ export const adminChecks: readonly (readonly [Check, readonly DoctorRole[]])[] =
   [certificatesInUse, all],
   [ownListeners, all],
   [refusals, all],
+  [refusedPeers, ["server", "bootstrap"]],
 ];
 
 /** The findings that a process can make of itself, for its own admin API and page. */
