@@ -192,7 +192,7 @@ describe("the watchdog", () => {
     [["--watchdog-interval=-1s"], '"--watchdog-interval" flag: must be at least 0'],
     [["--watchdog-timeout=0"], '"--watchdog-timeout" flag: must be at least 1ms'],
     [["--watchdog-failures=0"], '"--watchdog-failures" flag: must be at least 1'],
-    [["--readiness=perhaps"], '"--readiness" flag: must be one of agents, path'],
+    [["--readiness=perhaps"], '"--readiness" flag: must be one of agents, any, all, path'],
     [["--readiness=path", "--watchdog-interval=0"], "--readiness=path needs the watchdog"],
     [["--dump-dir=/tmp", "--flight-recorder=false"], "--dump-dir needs the flight recorder"],
   ])("%j is refused", (argv, message) => {

@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { DEFAULT_MAX_PENDING } from "../../base/connections.js";
-import type { ListenerConfig } from "../../tunnel/server/config.js";
+import { type ListenerConfig, READINESS_RULES } from "../../tunnel/server/config.js";
 import { duration, float, inGroup, list, number, oneOf, repeated, text, type Values, yesNo } from "../flags/flag.js";
 import { defineCommand, type Environment, warnOfWords } from "../framework/define.js";
 import { type ListenerDefaults, parseFileMode, parseListen, parseOwner } from "./addresses.js";
@@ -78,6 +78,10 @@ const serverFlags = (env: Environment) => ({
     "xfr-channel-size": number(10, "Packets that may wait for one frontend stream before it is paused."),
   }),
   ...inGroup("compatibility", {
+    "frontend-write-channel-size": number(
+      10,
+      "Accepted for compatibility, no effect: what waits for a caller is bounded in bytes.",
+    ),
     "enable-contention-profiling": yesNo("Accepted together with --enable-profiling."),
     "kube-api-content-type": text(
       "Accepted for compatibility, no effect: the Kubernetes API is spoken in JSON.",
@@ -100,8 +104,8 @@ const serverFlags = (env: Environment) => ({
     ),
     "time-boxed": yesNo("End an agent's stream when the certificate it came with ends."),
     readiness: oneOf(
-      ["agents", "path"],
-      "What /readyz means: agents, one is connected; or path, the watchdog got bytes back from one.",
+      READINESS_RULES,
+      "What /readyz means: agents, the first of --proxy-strategies has an agent; any, one of them has; all, each has; path, as agents, and the watchdog got bytes back from one.",
       "agents",
     ),
     ...inGroup("advanced", {

@@ -50,7 +50,14 @@ describe("logEvents", () => {
       drawbridge: true,
     });
     channels.serverRefused.publish(refusal);
-    channels.tunnelCut.publish({ source, address: "10.0.0.1:443", connectId: 8, queuedBytes: 4096, reason: "slow" });
+    channels.tunnelCut.publish({
+      source,
+      code: "DB_SLOW_READER",
+      address: "10.0.0.1:443",
+      connectId: 8,
+      queuedBytes: 4096,
+      reason: "slow",
+    });
     channels.certificatesReloaded.publish({ source, files: ["a.pem"] });
     channels.certificatesRefused.publish({ source, files: ["a.pem"], error: "it is not PEM" });
     channels.noteChannel.publish({ source, level: "warn", message: "something else", fields: { n: 1 } });
@@ -74,6 +81,7 @@ describe("logEvents", () => {
       {
         level: "warn",
         message: "a tunnel was cut because its reader is too slow",
+        code: "DB_SLOW_READER",
         address: "10.0.0.1:443",
         connectId: 8,
         queuedBytes: 4096,

@@ -65,7 +65,7 @@ export class ServerLink implements StreamOwner {
       onFinished: (tunnel, reason) => this.#tunnelClosed(tunnel, reason),
       onCut: ({ info: { address }, connectId }, queuedBytes) => {
         const reason = `the endpoint did not read while server ${serverId}, which knows no window, went on sending`;
-        tunnelCut.publish({ source, address, connectId, queuedBytes, reason });
+        tunnelCut.publish({ source, code: "DB_SLOW_READER", address, connectId, queuedBytes, reason });
       },
     });
   }

@@ -4,6 +4,7 @@
  */
 
 import { Channel, type Sourced } from "../../base/channel.js";
+import type { ErrorCode } from "../../base/errors/catalogue.js";
 import type { ServerLink } from "../agent/server-link.js";
 import type { DialFacts, Tunnel } from "../connection/tunnel.js";
 import type { AgentLink } from "../server/agents/agent-link.js";
@@ -151,9 +152,13 @@ export const streamError = ofBoth<{
 }>("stream-error");
 
 /** A reader was so slow that its tunnel was ended to spare the others. */
-export const tunnelCut = ofBoth<{ address: string; connectId: ConnectId; queuedBytes: number; reason: string }>(
-  "tunnel-cut",
-);
+export const tunnelCut = ofBoth<{
+  code: ErrorCode;
+  address: string;
+  connectId: ConnectId;
+  queuedBytes: number;
+  reason: string;
+}>("tunnel-cut");
 
 export const certificatesReloaded = ofBoth<{ files: readonly string[] }>("certificates-reloaded");
 /** New files were found but could not be used; the old certificates stay in service. */

@@ -31,6 +31,12 @@ export interface ChoiceExplanation {
   }[];
 }
 
+/** How many agents a strategy can choose from. */
+export interface StrategyCount {
+  readonly name: string;
+  readonly agents: number;
+}
+
 /** A peer that a listener turned away. Whatever it said of itself is cut and has no control characters. */
 export interface RefusedPeer {
   /** The name people know: `agents`, `http-connect frontend` or `grpc frontend`. */

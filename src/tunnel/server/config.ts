@@ -40,6 +40,9 @@ export type ListenerConfig =
 
 export type StrategyName = "default" | "destHost" | "defaultRoute" | "destCIDR";
 
+export const READINESS_RULES = ["agents", "any", "all", "path"] as const;
+export type ReadinessRule = (typeof READINESS_RULES)[number];
+
 export interface TokenAuthConfig {
   readonly namespace: string;
   readonly serviceAccount: string;
@@ -83,6 +86,9 @@ export interface ServerConfig extends ProcessConfig {
   readonly xfrChannelSize: number;
   /** Undefined: agents are not probed. */
   readonly watchdog?: WatchdogConfig;
-  /** `agents`: one is connected, as upstream has it, and the default. `path`: bytes come through one. */
-  readonly readiness?: "agents" | "path";
+  /**
+   * `agents`: the first strategy has one, as upstream has it, and the default. `any`: some strategy has one. `all`: each
+   * has. `path`: as `agents`, and bytes come through one.
+   */
+  readonly readiness?: ReadinessRule;
 }

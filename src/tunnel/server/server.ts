@@ -104,15 +104,30 @@ export class ProxyServer {
 
   /** Not while it drains: whoever balances between servers should choose another. */
   get ready(): boolean {
-    if (this.draining || !this.board.registry.ready) return false;
+    if (this.draining || !this.#hasAgents) return false;
     return this.config.readiness !== "path" || this.watchdog?.path().state === "ok";
+  }
+
+  get #hasAgents(): boolean {
+    const { registry } = this.board;
+    if (this.config.readiness === "any") return registry.strategyCounts().some(({ agents }) => agents > 0);
+    if (this.config.readiness === "all") return registry.strategyCounts().every(({ agents }) => agents > 0);
+    return registry.ready;
   }
 
   /** Why it is not ready, where there is more to say than that no agent is connected. */
   get unreadyReason(): string | undefined {
     if (this.draining) return "shutting down";
-    if (this.ready || !this.board.registry.ready) return undefined;
-    return "agents are connected, but the path of none is known to work";
+    const { registry } = this.board;
+    if (this.ready || registry.size === 0) return undefined;
+    if (this.#hasAgents) return "agents are connected, but the path of none is known to work";
+    const counts = registry.strategyCounts();
+    const empty = counts.filter(({ agents }) => agents === 0).map(({ name }) => name);
+    const { readiness = "agents" } = this.config;
+    const missing = readiness === "any" || readiness === "all" ? empty.join(", ") : counts[0]!.name;
+    const one = registry.agents === 1;
+    const who = one ? "1 agent is connected, but it lacks" : `${registry.agents} agents are connected, but they lack`;
+    return `${who} the identifiers that the strategy ${missing} looks for (--readiness=${readiness})`;
   }
 
   /** Opens every listener, or none. */

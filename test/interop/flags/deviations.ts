@@ -28,6 +28,8 @@ export const deviations: Readonly<Record<Program, Deviations>> = {
       ...common,
       "agent-claims-file",
       "allow-unauthenticated-agents",
+      // Upstream's, too, in what it merged after the pinned release.
+      "frontend-write-channel-size",
       "handshake-timeout",
       "listen",
       "max-pending-connections",

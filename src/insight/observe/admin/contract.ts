@@ -10,7 +10,7 @@
  * Within version 1 fields may be added; none is removed and none changes its meaning. docs/admin-api.md has the routes.
  */
 
-import type { ChoiceExplanation, PathHealth, RefusedPeer } from "../../../tunnel/events/facts.js";
+import type { ChoiceExplanation, PathHealth, RefusedPeer, StrategyCount } from "../../../tunnel/events/facts.js";
 
 export type * from "../../../tunnel/events/facts.js";
 
@@ -42,6 +42,8 @@ export interface ProcessInfo {
   readonly serverCount?: number;
   /** Role `server`: the names of its strategies, in order. */
   readonly strategies?: readonly string[];
+  /** Role `server`: how many agents each of them can choose from. */
+  readonly strategyCounts?: readonly StrategyCount[];
   /** Role `agent`: as it sends them to its servers. */
   readonly identifiers?: string;
 }

@@ -141,7 +141,14 @@ describe("serverMetrics", () => {
 
   test("counts stream errors, cuts, refusals, rejected agents and reloads of certificates and claim rules", async () => {
     channels.streamError.publish({ source, segment: "from_agent", code: "Unavailable", packetType: "Unknown" });
-    channels.tunnelCut.publish({ source, address: "10.0.0.1:443", connectId: 1, queuedBytes: 1, reason: "slow" });
+    channels.tunnelCut.publish({
+      source,
+      code: "DB_SLOW_READER",
+      address: "10.0.0.1:443",
+      connectId: 1,
+      queuedBytes: 1,
+      reason: "slow",
+    });
     channels.serverRefused.publish({ source, referenceId: "r1", address: "10.0.0.1:443", explanation: {} });
     const peer = {
       source,

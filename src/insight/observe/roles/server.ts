@@ -64,6 +64,7 @@ export class ObservedServer implements ObservedRole {
       unreadyReason: ready ? undefined : (unreadyReason ?? "no agent is connected"),
       serverCount: config.serverCount,
       strategies: config.strategies,
+      strategyCounts: this.#server.board.registry.strategyCounts(),
     };
   }
 

@@ -90,7 +90,7 @@ export class AgentLink implements StreamOwner {
       },
       onCut: ({ info: { address }, connectId }, queuedBytes) => {
         const reason = `the caller did not read while agent ${identity.agentId}, which knows no window, went on sending`;
-        tunnelCut.publish({ source: board.source, address, connectId, queuedBytes, reason });
+        tunnelCut.publish({ source: board.source, code: "DB_SLOW_READER", address, connectId, queuedBytes, reason });
       },
     });
     this.probe = identity.echo ? new PathProbe(this.stream, this.tunnels) : undefined;

@@ -2,6 +2,7 @@
 
 import { hostOfAddress } from "../../../base/address.js";
 import type { Clock } from "../../../base/clock.js";
+import type { StrategyCount } from "../../events/facts.js";
 import { judgedHost } from "../../wire/destination.js";
 import type { StrategyName } from "../config.js";
 import type { AgentLink } from "./agent-link.js";
@@ -52,6 +53,11 @@ export class AgentRegistry {
   /** Upstream's readiness: the first strategy has someone. */
   get ready(): boolean {
     return (this.#strategies[0]?.keys ?? 0) > 0;
+  }
+
+  /** How many agents each strategy can choose from, in the order of the strategies. */
+  strategyCounts(): readonly StrategyCount[] {
+    return this.#strategies.map(({ name, agents }) => ({ name, agents }));
   }
 
   /** Keys per strategy. */

@@ -38,6 +38,11 @@ export class Strategy {
     return this.#byKey.size;
   }
 
+  /** Agents in the index, as the choice counts them. */
+  get agents(): number {
+    return this.#all.candidates.length;
+  }
+
   add(link: AgentLink): void {
     for (const key of KEYS_OF[this.name](link)) {
       this.#all.add(link);
