@@ -24,7 +24,11 @@ test("admin-api reports an admin port that does not answer, and the other admin 
   ]);
   const failed = context({ admin: "http://127.0.0.1:8095", tokenFile: "/t" });
   expect(await messagesOf(adminApi, failed)).toEqual(["failed: the admin token /t cannot be read"]);
-  expect(await messagesOf(adminApi, context())).toEqual(["skipped: the process was not asked through its admin port"]);
+  expect(await messagesOf(adminApi, context())).toEqual([
+    expect.stringMatching(
+      /^skipped: the process was not asked through its admin port, so whom it refused is not known$/,
+    ),
+  ]);
   for (const check of [agentsConnected, path, refusals, certificatesInUse, ownListeners]) {
     expect(await messagesOf(check, failed)).toEqual([]);
   }

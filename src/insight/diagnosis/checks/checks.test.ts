@@ -120,6 +120,15 @@ describe("checks of networks", () => {
   });
 
   test("address names the address that agents dial, with all that was considered", async () => {
+    expect(await messagesOf(addressChoice, context({ address: "192.168.66.10" }))).toEqual([
+      "ok: agents dial 192.168.66.10",
+    ]);
+    expect(await messagesOf(addressChoice, context({ address: "203.0.113.9" }))).toEqual([
+      expect.stringMatching(/^failed: --address is "203\.0\.113\.9": /),
+    ]);
+    expect(await messagesOf(addressChoice, context({ address: "server.example" }))).toEqual([
+      expect.stringMatching(/^skipped: agents dial server\.example, a name/),
+    ]);
     const [finding] = await findingsOf(addressChoice, context());
     expect(finding).toMatchObject({ state: "ok", message: "agents dial 192.168.66.10" });
     expect(finding?.evidence[0]).toMatch(/^chosen: 192\.168\.66\.10 is the source address of the IPv4 route/);

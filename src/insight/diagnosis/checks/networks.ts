@@ -72,7 +72,7 @@ export const addressChoice = defineCheck({
   ...{ id: "address", about: "The host has the address that agents dial", needs: ["address"] },
   judge({ address: { considered, recorded, target, warnings } }) {
     const lines = considered.map(({ outcome, detail }) => `${outcome}: ${detail}`);
-    const remedy = "Give the address that agents reach with DRAWBRIDGE_BOOTSTRAP_NODE_IP.";
+    const remedy = "Give the address that agents reach with --address, or in DRAWBRIDGE_BOOTSTRAP_NODE_IP.";
     return [
       recorded === undefined || recorded === target
         ? ok(`agents dial ${target}`, ...lines)

@@ -86,7 +86,8 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
         const [recorded] = model.serverAddresses;
         return { ...choice, recorded: isIP(recorded) === 0 ? undefined : recorded };
       } catch (reason) {
-        throw reason instanceof DrawbridgeError ? new CheckFailure(reason.message, reason.remedy) : reason;
+        const remedy = "Give the address that agents dial with --address, or in DRAWBRIDGE_BOOTSTRAP_NODE_IP.";
+        throw reason instanceof DrawbridgeError ? new CheckFailure(reason.message, remedy) : reason;
       }
     },
 
@@ -187,7 +188,8 @@ function adminFacts({ admin, caFile, host, tokenFile }: DoctorPlace): FactSource
       if (!url || !file) {
         const toStart = running ? "Start it with an admin port to see more (docs/admin-api.md)." : "";
         const toName = "Start it with --admin-token-file, or name that file with --token-file, to see more.";
-        return unavailable("the process was not asked through its admin port", url ? toName : toStart);
+        const unknown = "the process was not asked through its admin port, so whom it refused is not known";
+        return unavailable(unknown, url ? toName : toStart);
       }
       const token = (await host.readText(file))?.trim();
       if (token === undefined) {
