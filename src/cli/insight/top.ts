@@ -1,7 +1,8 @@
 /** `drawbridge top`: one process on the terminal, or once as JSON. */
 
 import { stripVTControlCharacters } from "node:util";
-import type { Dump } from "../../insight/observe/admin/contract.js";
+import { pause, systemClock } from "../../base/clock.js";
+import type { Dump, ProcessInfo, Totals } from "../../insight/observe/admin/contract.js";
 import { FIRST_CHOICES } from "../../insight/watch/terminal/keys.js";
 import { screen } from "../../insight/watch/terminal/screen.js";
 import { runTop } from "../../insight/watch/terminal/top.js";
@@ -19,15 +20,20 @@ Keys: q ends it, / searches, s sorts by another column, r turns the order round,
   examples: ["drawbridge top --token-file token", "drawbridge top --token-file token --once --output json"],
   flags: (env) => ({
     ...adminPortFlags(env),
-    once: yesNo("Print the state once and end."),
+    once: yesNo("Print the state once, with the rates of one second, and end."),
     interval: duration("1s", "Time between two updates.", { least: 100 }),
   }),
   async run(flags, { output }) {
     if (output === "json" && !flags.once) throw refused("--output json is for --once");
     const port = await openAdminPort(flags);
     if (flags.once) {
+      const history = new History();
+      const before = { process: await port.get<ProcessInfo>("process"), totals: await port.get<Totals>("totals") };
+      history.sample(before, before.totals.at);
+      await pause(systemClock, RATE_OVER_MS);
       const dump = await port.get<Dump>("dump");
-      return { dump, text: await pictureOf(dump) };
+      history.sample(dump, dump.totals.at);
+      return { dump: { ...dump, rates: history.rates }, text: pictureOf(dump, history) };
     }
     if (!process.stdin.isTTY || !process.stdout.isTTY)
       throw refused("top draws on a terminal and there is none here; --once prints the state once");
@@ -39,12 +45,15 @@ Keys: q ends it, / searches, s sorts by another column, r turns the order round,
   show: { text: ({ text }) => text, json: ({ dump }) => dump! },
 });
 
-async function pictureOf(dump: Dump): Promise<string> {
+/** A rate needs two looks. */
+const RATE_OVER_MS = 1_000;
+
+function pictureOf(dump: Dump, history: History): string {
   const { tunnels, ...facts } = dump;
   const view = new ProcessView(facts, Date.now());
   view.apply({ totals: dump.totals, tunnels: { changed: tunnels, gone: [] } });
   const size = { columns: process.stdout.columns ?? 120, rows: tunnels.length + 60 };
-  const lines = screen({ view, history: new History(), problem: "" }, FIRST_CHOICES, size, dump.process.now);
+  const lines = screen({ view, history, problem: "" }, FIRST_CHOICES, size, dump.process.now);
   const text = `${lines.slice(0, -1).join("\n")}\n`;
   return process.stdout.isTTY ? text : stripVTControlCharacters(text);
 }

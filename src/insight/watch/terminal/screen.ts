@@ -67,12 +67,13 @@ function totals({ facts }: ProcessView, { rates, columns }: History, width: numb
     `${cell(name, 13)} ${cell(now, 12, "right")}  ${cell(all, 14)} ${painted(sparkline(values, spark), "blue")}`;
   const { totals: sums } = facts;
   const certificate = soonestEnd(facts);
+  const { dialMs = null } = rates ?? {};
   return [
-    sum("from targets", rateText(rates.fromTarget), `${bytesText(sums.bytesFromTarget)} in all`, columns.fromTarget),
-    sum("to targets", rateText(rates.toTarget), `${bytesText(sums.bytesToTarget)} in all`, columns.toTarget),
+    sum("from targets", rateText(rates?.fromTarget), `${bytesText(sums.bytesFromTarget)} in all`, columns.fromTarget),
+    sum("to targets", rateText(rates?.toTarget), `${bytesText(sums.bytesToTarget)} in all`, columns.toTarget),
     sum("tunnels", count(sums.tunnelsOpen), `${count(sums.dialsFailed)} failed`, columns.tunnels),
     line(
-      `dial ${rates.dialMs === null ? "–" : durationText(rates.dialMs)}   new ${rates.dials.toFixed(1)}/s   waiting ${bytesText(sums.queuedBytes)}   ${certificate}`,
+      `dial ${dialMs === null ? "–" : durationText(dialMs)}   new ${rates === undefined ? "–" : `${rates.dials.toFixed(1)}/s`}   waiting ${bytesText(sums.queuedBytes)}   ${certificate}`,
       width,
     ),
   ];

@@ -38,6 +38,8 @@ export async function runTop(port: AdminPort, { input, output }: Terminal, inter
   input.setRawMode(true);
   input.on("data", onKey);
   output.on("resize", draw);
+  // Nobody sees it any more; main reports a failed write.
+  output.once("error", leave).once("close", leave);
   process.once("SIGINT", leave).once("SIGTERM", leave).once("SIGHUP", leave);
   const timer = setInterval(() => {
     follower.sample(Date.now());

@@ -12,7 +12,9 @@ export function bytesText(countText: number): string {
   return `${unit === 0 || value >= 99.95 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit]}`;
 }
 
-export const rateText = (perSecond: number): string => `${bytesText(perSecond)}/s`;
+/** Undefined: not known. */
+export const rateText = (perSecond: number | undefined): string =>
+  perSecond === undefined ? "–" : `${bytesText(perSecond)}/s`;
 
 export const count = (value: number): string => Math.round(value).toLocaleString("en-US");
 

@@ -23,10 +23,9 @@ export interface Rates {
   readonly dialMs: number | null;
 }
 
-const NO_RATES: Rates = { toTarget: 0, fromTarget: 0, dials: 0, failures: 0, dialMs: null };
-
 export class History {
-  rates = NO_RATES;
+  /** Undefined before there are two samples of one process. */
+  rates: Rates | undefined;
   columns = columnsOf([]);
   #samples: readonly Sample[] = [];
   #last: { readonly instance: string; readonly totals: Totals; readonly at: number } | undefined;
@@ -37,7 +36,7 @@ export class History {
     this.#last = { instance, totals, at: now };
     if (last?.instance !== instance) {
       // Another process, whose totals have nothing to do with those before.
-      this.rates = NO_RATES;
+      this.rates = undefined;
       return;
     }
     const seconds = (now - last.at) / 1000;
