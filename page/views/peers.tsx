@@ -16,6 +16,12 @@ export function Peers({ view, now }: { view: ProcessView; now: number }) {
       <h2 id="peers-title">
         {view.facts.process.role === "server" ? "Agents" : "Servers"} <span class="quiet">{count(all)}</span>
       </h2>
+      {view.facts.process.strategyCounts !== undefined && (
+        <p class="quiet">
+          By strategy:{" "}
+          {view.facts.process.strategyCounts.map(({ name, agents: fit }) => `${name} ${count(fit)}`).join(", ")}
+        </p>
+      )}
       <section class="scroll" tabIndex={0} aria-label="List of peers">
         <table>
           <thead>

@@ -183,7 +183,6 @@ describe("logEvents", () => {
   test.each([
     ["agents", "agent was rejected"],
     ["grpc frontend", "caller was rejected"],
-    ["admin", "a request to the admin port was rejected"],
   ])("writes who was refused at %s, by which certificate, why, and what to do", (listener, message) => {
     listen(0);
     const certificate = { subject: "CN=a", issuer: "CN=b", serial: "0a", notBeforeAt: 0, notAfterAt: Number.NaN };

@@ -44,12 +44,6 @@ const CLOSED_BECAUSE: Readonly<Record<CloseReason, string>> = {
     "a connection was closed: the process is about to reach its limit of open files; raise it (LimitNOFILE, ulimit -n)",
 };
 
-/** By listener; the others are frontends. */
-const REFUSED: Readonly<Record<string, string>> = {
-  agents: "agent was rejected",
-  admin: "a request to the admin port was rejected",
-};
-
 function certificateFields({ subject, issuer, serial, notBeforeAt, notAfterAt }: ShownCertificate): LogFields {
   return { subject, issuer, serial, notBefore: isoTime(notBeforeAt), notAfter: isoTime(notAfterAt) };
 }
@@ -75,7 +69,7 @@ function plainLines(events: Subscriptions, logger: Logger, paced: PacedLog): voi
   each(channels.serverAgentDraining, info, draining);
   events.on(channels.serverPeerRefused, (peer) => {
     const { certificate, ...fields } = fieldsOf(peer) as LogFields & Pick<RefusedPeer, "certificate">;
-    paced.warn(REFUSED[peer.listener] ?? "caller was rejected", {
+    paced.warn(peer.listener === "agents" ? "agent was rejected" : "caller was rejected", {
       ...fields,
       ...(certificate === undefined ? {} : certificateFields(certificate)),
       remedy: remedies[peer.code],

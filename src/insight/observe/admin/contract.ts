@@ -64,7 +64,7 @@ export interface Totals {
   readonly dialMsSum: number;
   /** Bytes that wait for slow readers. */
   readonly queuedBytes: number;
-  /** Since the process started: peers turned away at TLS or at the login, at whichever listener. Older versions: absent. */
+  /** Since the process started: peers turned away at TLS or at the login. Older versions: absent. */
   readonly peersRefused?: number;
   /** Role `ignition`: since the process started. */
   readonly payloadsServed?: number;

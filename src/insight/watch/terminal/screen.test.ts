@@ -49,6 +49,17 @@ describe("the screen", () => {
     expect(draw(view).join("\n")).not.toContain("PEERS REFUSED");
   });
 
+  test("shows how many agents each strategy of a server can choose from", () => {
+    const { process } = snapshot();
+    const strategyCounts = [
+      { name: "destHost", agents: 0 },
+      { name: "default", agents: 2 },
+    ];
+    const agents = [agent(1), agent(2)];
+    const text = draw(new ProcessView(snapshot({ process: { ...process, strategyCounts }, agents }), NOW)).join("\n");
+    expect(text).toContain("AGENTS 2, by strategy: destHost 0, default 2");
+  });
+
   test("shows who it is, the busiest peers and as many tunnels as fit", () => {
     const text = draw(crowd(500)).map(stripVTControlCharacters).join("\n");
     expect(text).toMatch(/^drawbridge server {2}server-1/);

@@ -96,6 +96,7 @@ function peerLines(view: ProcessView, width: number, now: number): string[] {
   const peers = [...agents, ...view.servers.values()];
   const what = view.facts.process.role === "server" ? "AGENTS" : "SERVERS";
   const nameWidth = Math.max(10, width - 52);
+  const strategies = (view.facts.process.strategyCounts ?? []).map((each) => `${plainText(each.name)} ${each.agents}`);
   const lines = peers.slice(0, PEERS_SHOWN).map((peer) => {
     const [note, ...paint] = PEER_NOTES[peerState(peer)];
     const moved = (peer.bytesToTarget ?? 0) + (peer.bytesFromTarget ?? 0);
@@ -112,7 +113,8 @@ function peerLines(view: ProcessView, width: number, now: number): string[] {
   });
   const rest = peers.length - lines.length;
   const heading = `${what} ${peers.length}${rest > 0 ? `, the busiest ${PEERS_SHOWN}` : ""}`;
-  return [painted(cell(heading, width), "bold"), ...lines, ""];
+  const split = strategies.length === 0 ? "" : `, by strategy: ${strategies.join(", ")}`;
+  return [painted(line(`${heading}${split}`, width), "bold"), ...lines, ""];
 }
 
 const PEER_NOTES: Record<PeerState, [text: string, ...paints: Paint[]]> = {
