@@ -2,12 +2,14 @@
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { RunningHttp } from "../../base/http.js";
 import { MetricsRegistry } from "../../base/metrics/registry.js";
+import { createAuthority, issueCertificate } from "../../tunnel/pki/issue.js";
 import type { Dump, Overview, Page, TunnelRow } from "../observe/admin/contract.js";
 import { PlayedRole } from "../observe/admin/testing/role.js";
 import { startAdmin } from "../observe/admin.js";
@@ -141,5 +143,42 @@ test("a token that fits in no header is refused without being shown", async () =
   await expect(portAt(1, "wrong\nX-Evil: secret").get("process")).rejects.toMatchObject({
     code: "DB_FLAG_VALUE",
     message: expect.not.stringContaining("secret"),
+  });
+});
+
+describe("an admin port with TLS", () => {
+  const start = async (use: { dnsNames?: string[]; ipAddresses?: string[] } = {}) => {
+    const authority = await createAuthority({ commonName: "admin-ca" });
+    const names = { ipAddresses: ["127.0.0.1"], ...use };
+    const pair = await issueCertificate(authority, { use: "server", commonName: "admin", ...names });
+    const server = createTlsServer({ cert: pair.certificatePem, key: pair.privateKeyPem }, (_request, response) =>
+      response.end("{}"),
+    ).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return { server, port: (server.address() as AddressInfo).port, ca: authority.certificatePem };
+  };
+  const asking = (port: number, scheme: string, ca?: string) =>
+    new AdminPort({ url: new URL(`${scheme}://127.0.0.1:${port}`), token: TOKEN, ca }).get("process");
+
+  test("names a foreign CA, plain HTTP to TLS and a certificate for another name, and nothing of it otherwise", async () => {
+    const { server, port, ca } = await start();
+    const other = await start({ ipAddresses: [], dnsNames: ["admin.example"] });
+    const code = "DB_ADMIN_UNREACHABLE";
+    const says = (words: string) => ({ code, message: expect.stringContaining(words) });
+    await expect(asking(port, "https")).rejects.toMatchObject(says("not of an authority that --ca-file names"));
+    await expect(asking(port, "https", other.ca)).rejects.toMatchObject(says("not of an authority"));
+    await expect(asking(port, "http")).rejects.toMatchObject(says("begin --admin with https://"));
+    await expect(asking(other.port, "https", other.ca)).rejects.toMatchObject(says("not for the name in --admin"));
+    expect(await asking(port, "https", ca)).toEqual({});
+    server.close();
+    other.server.close();
+  });
+
+  test("names TLS to a port without it", async () => {
+    const server = createServer((_request, response) => response.end("{}")).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    await expect(asking(port, "https")).rejects.toThrow("it does not speak TLS; begin --admin with http://");
+    server.close();
   });
 });

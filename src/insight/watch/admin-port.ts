@@ -112,9 +112,30 @@ export class AdminPort {
   }
 
   #unreachable(reason: unknown): DrawbridgeError {
-    const why = `The admin port ${this.address} cannot be reached: ${messageOf(reason)}.`;
+    const cause = causeOf(this.#options.url.protocol, reason) ?? messageOf(reason);
+    const why = `The admin port ${this.address} cannot be reached: ${cause}.`;
     return new DrawbridgeError("DB_ADMIN_UNREACHABLE", why, { cause: reason });
   }
+}
+
+const FOREIGN_CA = "its certificate is not of an authority that --ca-file names; give the CA that signed it";
+
+/** What OpenSSL and Node call it, as what it is; undefined where their own words do. */
+function causeOf(protocol: string, reason: unknown): string | undefined {
+  const { code = "", message = "" } = reason as NodeJS.ErrnoException;
+  if (/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|EPROTO/.test(code) && /wrong version|too long/.test(message)) {
+    return "it does not speak TLS; begin --admin with http://";
+  }
+  if (protocol === "http:" && (code === "ECONNRESET" || code.startsWith("HPE_"))) {
+    return "it hung up without an HTTP answer, as a port does that speaks TLS; begin --admin with https://";
+  }
+  if (/SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)/.test(code)) return FOREIGN_CA;
+  if (code === "CERT_HAS_EXPIRED") return "its certificate has expired; renew the file of its --admin-cert-file";
+  if (code === "CERT_NOT_YET_VALID") return "its certificate is not valid yet; compare the clocks of both hosts";
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
+    return `its certificate is not for the name in --admin (${plainText(message)})`;
+  }
+  return undefined;
 }
 
 /** Undefined for an answer that is no JSON object. */
