@@ -34,6 +34,7 @@ const row = ({ cause, remedy, origins = BOTH, happen, carry, ...rest }: Row): Mi
     let works = true;
     for (const origin of origins) {
       const host = new BundledHost(stage, origin);
+      await host.bootkube("record_service_stage_start cb-bootstrap; record_service_stage_success");
       works = (await happen(host, isWrong)) && works;
       const archive = host.gather();
       carry?.(archive, isWrong);
@@ -44,7 +45,11 @@ const row = ({ cause, remedy, origins = BOTH, happen, carry, ...rest }: Row): Mi
       (await stage.drawbridge("bootstrap", "analyze", archives.get(origin)!)).text;
     return {
       places: Object.fromEntries(origins.map((origin) => [`analyze, ${origin}`, ask(origin)])),
-      works: () => works,
+      // And nothing at all is found: a bundle of a bridge that works has nothing to say.
+      async works() {
+        const said = works ? await Promise.all(origins.map((origin) => ask(origin)())) : [""];
+        return said.every((text) => text.includes("Nothing wrong was found."));
+      },
     };
   },
 });
@@ -67,20 +72,24 @@ function withFiles(stage: Stage, files: Readonly<Record<string, string>>): strin
 
 const NAME = "bootstrap.cluster.example";
 
-/** A real kube-apiserver that needs a webhook in a pod; gives its log to the host, and whether the call got out. */
-async function callWebhook(host: BundledHost, egress: string | undefined, through = ""): Promise<string> {
-  const { stage } = host;
+/** etcd and a kube-apiserver in the host's network, the latter started behind a command. */
+async function controlPlane({ stage }: BundledHost, through = "") {
   const scope = new Scope("bundle");
   stage.scope.defer(() => scope.close());
   const executables = controlPlaneExecutables();
-  const kubeApiServer = scope.file("kube-apiserver");
+  const kubeApiServer = scope.file("start-kube-apiserver");
   writeFileSync(kubeApiServer, `#!/bin/sh\nexec ${through} ${executables.kubeApiServer} "$@"\n`, { mode: 0o755 });
-  const plane = await makeControlPlane(scope, {
-    ...{ executables: { ...executables, kubeApiServer }, netns: stage.netns.name, host: "127.0.0.1" },
-  });
+  const place = { netns: stage.netns.name, host: "127.0.0.1" };
+  return { scope, ...(await makeControlPlane(scope, { executables: { ...executables, kubeApiServer }, ...place })) };
+}
+
+/** A real kube-apiserver that needs a webhook in a pod; gives its log to the host, and whether the call got out. */
+async function callWebhook(host: BundledHost, egress: string | undefined, through = ""): Promise<string> {
+  const { stage } = host;
+  const plane = await controlPlane(host, through);
   await plane.apiServer.start(egress);
   const create = (object: object) =>
-    run([executables.kubectl, "--kubeconfig", plane.adminConfig, "create", "-f", "-"], {
+    run([controlPlaneExecutables().kubectl, "--kubeconfig", plane.adminConfig, "create", "-f", "-"], {
       ...{ netns: stage.netns.name, input: JSON.stringify(object) },
     });
   const hook = validatingWebhook("w", "w", byService("/x"), plane.ca.cert);
@@ -88,7 +97,7 @@ async function callWebhook(host: BundledHost, egress: string | undefined, throug
   const { stderr } = await create(configMap("a", "w"));
   const log = plane.apiServer.process.log();
   host.keepLog("kube-apiserver", () => log);
-  await scope.close();
+  await plane.scope.close();
   return `${stderr}${log}`;
 }
 
@@ -203,6 +212,24 @@ const rows: readonly Mistake[] = [
       // Root without the right to pass over modes, as under SELinux.
       const through = "setpriv --bounding-set=-dac_override,-dac_read_search --inh-caps=-all --";
       return reachedServer(await callWebhook(host, host.egress(), through));
+    },
+  }),
+  row({
+    id: "bundle-cleanup-failed",
+    title: "a bundle of a host whose clean-up failed although bootkube succeeded",
+    needs: { controlPlane: true },
+    // The scripts are the same for every program.
+    origins: ["ours"],
+    cause: /are still in the cluster: the clean-up has not succeeded in \d+ attempts.*(refused|connect)/,
+    remedy: /drawbridge bootstrap teardown --dir/,
+    async happen(host, isWrong) {
+      const plane = await controlPlane(host);
+      await plane.apiServer.start();
+      if (isWrong) await plane.apiServer.stop();
+      host.put("opt/openshift/auth/kubeconfig", readFileSync(plane.adminConfig, "utf8"));
+      await host.bootkube("konnectivity_cleanup", controlPlaneExecutables().kubectl);
+      await plane.scope.close();
+      return !isWrong;
     },
   }),
 ];

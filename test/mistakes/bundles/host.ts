@@ -5,6 +5,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { stringify } from "yaml";
 import { collectionScript } from "../../../src/cluster/bootstrap/gather/host.js";
@@ -15,6 +16,8 @@ import type { RunningProcess } from "../../support/processes/process.js";
 import type { Files } from "../framework/certificates.js";
 import { PORT, type Stage } from "../framework/stage.js";
 
+const RECORDS = fileURLToPath(new URL("../../support/ignition-fixtures/service-record.sh", import.meta.url));
+const FUNCTIONS = fileURLToPath(new URL("../../../src/cluster/bootstrap/shell/functions.sh", import.meta.url));
 const CONFIGS = "etc/kubernetes/bootstrap-configs";
 /** Where the kube-apiserver's pod has that directory. */
 const SEEN_AS = "/etc/kubernetes/config";
@@ -97,12 +100,12 @@ export class BundledHost {
     this.#agent = this.#start("proxy-agent", args, through);
   }
 
-  untilAgentSays(what: RegExp): Promise<void> {
+  untilAgentSays(what: RegExp): Promise<unknown> {
     const log = () => this.#agent?.log.text ?? "";
     return waitUntil(`the agent to say ${what}`, () => what.test(log()), { withinMs: START_WITHIN_MS, context: log });
   }
 
-  untilAgentFails(): Promise<void> {
+  untilAgentFails(): Promise<unknown> {
     return this.untilAgentSays(/cannot connect (once|to)/);
   }
 
@@ -110,7 +113,7 @@ export class BundledHost {
     return (await this.stage.get(PORT.agentHealth, "/readyz")).startsWith("200");
   }
 
-  untilConnected(): Promise<void> {
+  untilConnected(): Promise<unknown> {
     return waitUntil("the agent to be connected", () => this.isConnected(), { withinMs: START_WITHIN_MS });
   }
 
@@ -128,6 +131,25 @@ export class BundledHost {
   apiServerConfig(apiServerArguments: object): void {
     const kind = { apiVersion: "kubecontrolplane.config.openshift.io/v1", kind: "KubeAPIServerConfig" };
     this.put(`${CONFIGS}/kube-apiserver-config.yaml`, { ...kind, apiServerArguments });
+  }
+
+  /** What bootkube.sh does, with the library that records its stages and the functions that the bridge adds to it. */
+  async bootkube(steps: string, kubectl = "/bin/false"): Promise<void> {
+    const bin = this.stage.folder(`bin-${this.origin}`);
+    for (const [name, text] of [
+      ["oc", `exec ${kubectl} "$@"`],
+      // The unit is not started here: there is no systemd.
+      ["systemctl", "exit 0"],
+    ] as const)
+      writeFileSync(join(bin, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    const env = {
+      ...{ PATH: `${bin}:${process.env.PATH}`, SERVICE_RECORDS_DIR: join(this.root, "var/log/openshift") },
+      ...{ KONNECTIVITY_ASSETS: join(this.root, "opt/openshift"), KONNECTIVITY_CLEANUP_SECONDS: "1" },
+      KONNECTIVITY_KUBERNETES: join(this.root, "etc/kubernetes"),
+    };
+    const script = `set -euo pipefail; . ${RECORDS}; . ${FUNCTIONS}; ${steps}`;
+    const { code, text } = await this.stage.runWith(env, "bash", "-c", script);
+    if (code !== 0) throw new Error(`bootkube ended with ${code}: ${text}`);
   }
 
   /** Runs gather's own script over the host and its node, in their network. */

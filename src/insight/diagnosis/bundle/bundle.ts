@@ -106,6 +106,8 @@ export class Bundle {
   readonly observations: string[] = [];
   /** Why it could not be read to its end, and how much was read before. */
   incomplete: { readonly why: string; readonly files: number; readonly bytes: number } | undefined = undefined;
+  /** Whether it has anything of the bootstrap host. */
+  hasHostFiles = false;
   /** Services of the bootstrap host. */
   readonly services = new Map<string, ServiceRecord>();
   /** A clean-up that outlasted its stage. */

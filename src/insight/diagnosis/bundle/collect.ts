@@ -143,6 +143,7 @@ export async function collectBundle(
     // That there is a next one shows that the last was whole, read or not.
     read.isWhole();
     read.last = entry.size;
+    if (path.startsWith("bootstrap/")) bundle.hasHostFiles = true;
     if (OF_INSTALLER.test(path)) {
       bundle.kind ??= "openshift-install";
       // Its files are written while a bundle is made, so the newest shows when that was. Our own has it in its manifest.
