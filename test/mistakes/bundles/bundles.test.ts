@@ -164,7 +164,7 @@ const rows: readonly Mistake[] = [
     id: "bundle-cut",
     title: "a bundle that was cut off on its way",
     isHarmless: true,
-    cause: /the bundle is not whole: it ends in the middle, after \d+ files/,
+    cause: /he bundle is not whole: it ends in the middle, after \d+ files/,
     remedy: /Copy it again/,
     happen: (host) => both(host, false, {}),
     carry(archive, isWrong) {
@@ -220,7 +220,7 @@ const rows: readonly Mistake[] = [
     needs: { controlPlane: true },
     // The scripts are the same for every program.
     origins: ["ours"],
-    cause: /are still in the cluster: the clean-up has not succeeded in \d+ attempts.*(refused|connect)/,
+    cause: /are still in the cluster: the clean-up has not succeeded in \d+ attempts? since.*(refused|connect)/,
     remedy: /drawbridge bootstrap teardown --dir/,
     async happen(host, isWrong) {
       const plane = await controlPlane(host);

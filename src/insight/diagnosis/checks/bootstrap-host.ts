@@ -102,7 +102,7 @@ const cleanedUp = bundleCheck("cleanup-failed", "The bridge's objects were remov
   const left = "the bridge's namespace, DaemonSet and Secret are still in the cluster";
   const proof = [cleanup?.seen, inStage?.seen, later?.failed?.seen].flatMap((seen) => seen ?? []);
   if (cleanup?.state === "pending") {
-    const message = `${left}: the clean-up has not succeeded in ${cleanup.attempts} attempts since ${cleanup.since} and goes on${why}`;
+    const message = `${left}: the clean-up has not succeeded in ${cleanup.attempts === 1 ? "1 attempt" : `${cleanup.attempts} attempts`} since ${cleanup.since} and goes on${why}`;
     const remedy = `konnectivity-cleanup.service on the bootstrap host tries until the API answers; before that host is destroyed, or without it, remove them with ${TEARDOWN}.`;
     return cause("certain", message, remedy, proof);
   }
@@ -111,7 +111,11 @@ const cleanedUp = bundleCheck("cleanup-failed", "The bridge's objects were remov
 });
 
 function lastLine(text: string): string {
-  const line = text.trim().split("\n").at(-1) ?? "";
+  const line = text
+    .trim()
+    .split("\n")
+    .at(-1)!
+    .replace(/[.?!]+$/, "");
   return line.length > 200 ? `${line.slice(0, 200)}...` : line;
 }
 
