@@ -49,6 +49,21 @@ describe("the bootstrap host, checked from a workstation", () => {
     expect(result).toMatchObject({ state: "skipped", message: expect.stringContaining("has taken the bridge down") });
   });
 
+  test("fails when bootkube ended and the clean-up of the bridge did not: its objects are in the cluster", async () => {
+    const state = { version: 1, state: "pending", namespace: "ns", since: "2026-11-16T00:00:02Z", attempts: 31 };
+    const file = "rendered-assets/openshift/konnectivity-cleanup.json";
+    const service = { timestamp: "2026-11-16T00:00:09Z", phase: "service end", result: "success" };
+    const result = await asked(
+      host(record(start, ...ended("konnectivity-cleanup", "failure"), service), [
+        file,
+        JSON.stringify({ ...state, until: "", lastAttemptAt: "", lastError: "lookup api-int: no such host" }),
+      ]),
+    );
+    expect(result).toMatchObject({ state: "failed", check: "cleanup-failed", subject: "192.0.2.50" });
+    expect(result.message).toMatch(/31 attempts .*lookup api-int: no such host/);
+    expect(result.remedy).toContain("drawbridge bootstrap teardown");
+  });
+
   test("is skipped when it is unknown or unreachable, and fails when SSH refuses us", async () => {
     const failing = (reason: Error): GatheredHost => ({
       name: "x",

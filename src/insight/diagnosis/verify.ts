@@ -107,8 +107,11 @@ export function checkRemoteHost(host: GatheredHost | undefined, signal: AbortSig
         const bundle = await collectBundle(host.files(GATHER_MS));
         const observations = serviceObservations(bundle);
         const state = observations.length === 0 ? "" : `; ${observations.join(" ").replace(/\.$/, "")}`;
-        if (bundle.isTakenDown) return skipped(`bootkube has taken the bridge down on ${host.name}${state}`);
-        const causes = (await analyzeHost(bundle)).filter(({ likelihood }) => likelihood !== "possible");
+        const all = (await analyzeHost(bundle)).filter(({ likelihood }) => likelihood !== "possible");
+        // Of a bridge that is gone only what it left behind is of interest.
+        const causes = bundle.isTakenDown ? all.filter(({ check }) => check === "cleanup-failed") : all;
+        if (bundle.isTakenDown && causes.length === 0)
+          return skipped(`bootkube has taken the bridge down on ${host.name}${state}`);
         if (causes.length === 0) return ok(`nothing is wrong on ${host.name}${state}`);
         return causes.map((finding) => ({ ...finding, subject: host.name }));
       } catch (reason) {

@@ -3,7 +3,10 @@ import { spawnSync } from "node:child_process";
 import { beforeAll, describe, expect, test } from "vitest";
 import { requirePeer } from "../../../peers/index.js";
 import { DrawbridgeError } from "../../../src/base/errors/error.js";
+import { inject } from "../../../src/cluster/bootstrap/inject/inject.js";
 import { readConfig } from "../../../src/cluster/ignition/parse.js";
+import { bootstrapIgnition } from "../../support/ignition-fixtures/ignition.js";
+import { shapes } from "../../support/ignition-fixtures/releases.js";
 import { rules } from "./corpus/index.js";
 import { DECLARED_MINOR, textOf } from "./corpus/rule.js";
 import { type Answer, ask, meaningful } from "./judge.js";
@@ -89,6 +92,15 @@ describe.skipIf(program === undefined)("the real ignition-validate", () => {
   ])("%s what the module does", (_, text, status) => {
     expect(spawnSync(program!, ["-"], { input: text }).status).toBe(status);
     expect(ours(text).ok).toBe(status === 0);
+  });
+
+  test.each(["4.11", "4.18", "4.23 off"] as const)("accepts a bootstrap.ign of %s with a bridge in it", (release) => {
+    const { text } = inject(bootstrapIgnition(shapes[release], {}), {});
+    expect(text).toContain("/etc/systemd/system/konnectivity-cleanup.service");
+    const { status, stdout, stderr } = spawnSync(program!, ["-"], { input: text, encoding: "utf8" });
+    // The installer's file has a key that nobody knows, which is worth a warning.
+    const complaints = `${stdout}${stderr}`.split("\n").filter((line) => line !== "" && !line.includes("x-unknown"));
+    expect({ status, complaints }).toEqual({ status: 0, complaints: [] });
   });
 });
 

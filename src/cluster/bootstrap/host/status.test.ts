@@ -96,3 +96,31 @@ test("status accepts a server without an agent while no kube-apiserver uses it",
 test("status says that there is no bridge", async () => {
   await expect(bridge.status()).rejects.toMatchObject({ code: "DB_BRIDGE_ABSENT" });
 });
+
+test.each([
+  ["pending", /has tried 31 times since 2026-11-16T00:00:02Z and goes on \(last error: lookup api-int: no such host\)/],
+  ["given-up", /gave up after 31 attempts since 2026-11-16T00:00:02Z/],
+] as const)(
+  "status of an injected bridge whose clean-up is %s says what is left and how it goes",
+  async (state, words) => {
+    const times = {
+      since: "2026-11-16T00:00:02Z",
+      until: "2026-11-17T00:00:00Z",
+      lastAttemptAt: "2026-11-16T01:00:00Z",
+    };
+    const cleanup = { state, namespace: "openshift-bootstrap-konnectivity", attempts: 31, ...times };
+    bridge.host.put(
+      "/opt/openshift/konnectivity-cleanup.json",
+      JSON.stringify({ ...cleanup, lastError: "lookup api-int: no such host" }),
+    );
+    const failure = await bridge.status().catch((reason: unknown) => reason as Error);
+    expect(failure).toMatchObject({ code: "DB_BRIDGE_ABSENT" });
+    expect(String(failure)).toMatch(words);
+    expect(String(failure)).toContain("drawbridge bootstrap teardown --kubeconfig FILE removes them");
+  },
+);
+
+test("status says nothing of a clean-up that has succeeded since", async () => {
+  bridge.host.put("/opt/openshift/konnectivity-cleanup.json", JSON.stringify({ state: "removed", attempts: 31 }));
+  await expect(bridge.status()).rejects.toThrow(/^No bridge is recorded in [^,]+\.$/);
+});
