@@ -242,7 +242,7 @@ describe.skipIf(!ready)("another role", () => {
   test.each([
     ["agent", ["Who reaches what", "Tunnels", "Servers 2"], ["Agents"]],
     ["sidecar", ["Who reaches what", "Came in by", "socks5"], ["Agents", "Carried by"]],
-    ["ignition", ["payloads served", "Refused, and why 2"], ["Tunnels", "Servers", "dial", "from targets"]],
+    ["ignition", ["payloads served", "Requests refused, and why 2"], ["Tunnels", "Servers", "dial", "from targets"]],
   ] as const)("%s: the page shows what it has, and not what it has not", async (role, there, notThere) => {
     const http = await startRole(tokenFile, role, true);
     const { page, complaints } = await watchedPage(browser);
