@@ -85,6 +85,42 @@ export const remedies = {
   DB_SERVER_HUNG_UP:
     "Look into the server's log for this agent's address: it says which certificate or token it wants.",
 
+  // The way to a server, for whoever dials
+  DB_NAME_UNKNOWN:
+    "Correct the name, or make its record at the DNS server that the message names; drawbridge reads /etc/hosts and /etc/resolv.conf again by itself.",
+  DB_NAME_SERVER:
+    "Mend the DNS server that the message names, or the way to it, or name another one in /etc/resolv.conf.",
+  DB_CONNECT_REFUSED:
+    "Start the server, or correct the address and port; the server's log has a line listening for each of its ports.",
+  DB_CONNECT_TIMEOUT:
+    "Open the way: let firewalls, security groups and NetworkPolicies pass TCP to that address and port.",
+  DB_CONNECT_UNREACHABLE: "Mend the route or the firewall rule of this host, or correct the address.",
+  DB_TLS_NOT_SPOKEN:
+    "Dial the port that speaks TLS (the agents' port of a proxy-server is --agent-port), or look at what is between: a proxy, a load balancer without a server behind it.",
+  DB_TLS_FAILED:
+    "Compare the TLS versions, ciphers and certificates of both sides with openssl s_client; the message has the reason that TLS gave.",
+  DB_TLS_UNKNOWN_CA:
+    "Give the file of the authority that issued the server's certificate (--ca-cert of an agent); where an intermediate authority issued it, append that one to the server's certificate file.",
+  DB_TLS_SERVER_NAME:
+    "Dial one of the names that the certificate has, or issue the server a certificate for the name that is dialled.",
+  DB_TLS_SERVER_EXPIRED:
+    "Renew the server's certificate, for example with drawbridge pki renew; a proxy-server reads it again by itself.",
+  DB_TLS_CA_EXPIRED:
+    "Make a new authority and certificates of it, and hand its file out before the certificates; drawbridge pki renew --new-signers keeps that order.",
+  DB_TLS_SERVER_USE: "Issue the server a certificate whose extended key usage has serverAuth.",
+  DB_TLS_CLOCK:
+    "Set the clocks of this host, of the server's and of the one that issued the certificate (chronyc makestep).",
+  DB_TLS_OWN_EXPIRED:
+    "Renew the certificate in the file that the message names, for example with drawbridge pki renew; it is read again by itself.",
+  DB_TLS_OWN_USE:
+    "Issue a certificate whose extended key usage has clientAuth, and put it into the file that the message names.",
+  DB_TLS_OWN_MISSING:
+    "Give a certificate and its key: --agent-cert and --agent-key of an agent, cert and key of a frontend.",
+  DB_TLS_OWN_REFUSED:
+    "Let the server's CA file contain the issuer that the message names (--cluster-ca-cert for agents, --server-ca-cert for callers), or give this process a certificate of an authority in it.",
+  DB_WRONG_PORT:
+    "Dial the port for this kind of peer: agents --agent-port, callers the frontend of their protocol; the server's log has a line listening for each.",
+
   // Kubernetes API
   DB_API_REQUEST: "Check that the API server is reachable and that this identity has the permission the message names.",
   DB_OBJECT_REFUSED:

@@ -2,22 +2,34 @@
 import { readFileSync } from "node:fs";
 import { STATUS_CODES } from "node:http";
 import net, { isIP, type Socket } from "node:net";
-import tls, { type TLSSocket } from "node:tls";
+import { createSecureContext } from "node:tls";
 import { joinHostPort } from "../../base/address.js";
 import { DrawbridgeError, messageOf, wrapErrors } from "../../base/errors/error.js";
 import { proxyLogin } from "../../base/http-connect.js";
 import { exchangeConnect } from "../client/connect-dial.js";
-import { connected } from "../client/transport.js";
 import { FEATURES_KEY, type Features, featureHeader, featuresIn, OUR_FEATURES } from "../link/features.js";
 import { GrpcStatus } from "../link/grpc-status.js";
 import {
   CallError,
   ENDED_BEFORE_HEADERS,
+  NOT_HTTP2,
   openSession,
   responseHeaders,
   type Session,
   type Stream,
 } from "../link/open.js";
+import { connected, firstBytes } from "../outgoing/connected.js";
+import {
+  alertIn,
+  connectTimeout,
+  explainConnect,
+  explainHangUp,
+  explainRefused,
+  explainWrongPort,
+  handshakeTimeout,
+} from "../outgoing/explain.js";
+import type { Credentials, DialFacts } from "../outgoing/facts.js";
+import { type SecureDial, type Secured, secure } from "../outgoing/secure.js";
 import { readCertificateSet } from "../pki/certificate-set.js";
 import { leafIn } from "../pki/pem.js";
 import type { Resolver } from "../resolver/resolver.js";
@@ -41,7 +53,13 @@ export async function connectOnce(
   env: ProxyEnvironment = process.env,
 ): Promise<ServerConnection> {
   const token = config.tokenFile === "" ? undefined : readToken(config.tokenFile);
-  const socket = await connectToServer(server, config.tls, env, resolver);
+  const { socket, facts } = await connectToServer(server, config.tls, env, resolver);
+  let ended: Error | undefined;
+  socket.once("error", (error) => {
+    ended = error;
+  });
+  await firstBytes(socket, FIRST_BYTES_MS);
+  if (socket.destroyed || socket.readableEnded) throw explainEnd(ended, facts());
   const authority = config.tls.certFile === "" ? joinHostPort(server.host, server.port) : server.host;
   const { session, call } = openSession(socket, bracketed(authority), "https", program);
   try {
@@ -51,7 +69,9 @@ export async function connectOnce(
       ...featureHeader(OUR_FEATURES),
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     });
-    const headers = await responseHeaders(stream, config.headerTimeoutMs).catch(explainHeaders);
+    const headers = await responseHeaders(stream, config.headerTimeoutMs).catch((reason: unknown) => {
+      throw explainHeaders(reason, session, facts());
+    });
     const serverCount = exactlyOne("server count", headers.servercount);
     if (!/^[+-]?\d+$/.test(serverCount)) {
       const message = `the server count ${JSON.stringify(serverCount)} is not a number`;
@@ -70,20 +90,40 @@ export async function connectOnce(
   }
 }
 
+/** HTTP/2 servers speak first; those that do not get our first bytes after this. */
+const FIRST_BYTES_MS = 300;
+
 function bracketed(authority: string): string {
   return /^[0-9a-f:]*:[0-9a-f:]*:[0-9a-f:.]*$/i.test(authority) ? `[${authority}]` : authority;
 }
 
-function explainHeaders(reason: unknown): never {
-  if (reason instanceof CallError && reason.status === GrpcStatus.DEADLINE_EXCEEDED) {
-    const message = `the server did not answer Connect: ${reason.message}.`;
-    throw new DrawbridgeError("DB_SERVER_HEADERS_TIMEOUT", message, { cause: reason });
+/** Why there are no headers: what the server said in its status, its GOAWAY or its alert, or that it said nothing. */
+function explainHeaders(reason: unknown, { farewell, transportError, failure }: Session, facts: DialFacts): unknown {
+  if (!(reason instanceof CallError)) return reason;
+  const { status, message } = reason;
+  if (status === GrpcStatus.DEADLINE_EXCEEDED) {
+    const sentence = `the server at ${facts.where} did not answer Connect: ${message}.`;
+    return new DrawbridgeError("DB_SERVER_HEADERS_TIMEOUT", sentence, { cause: reason });
   }
-  if (reason instanceof CallError && reason.message === ENDED_BEFORE_HEADERS) {
-    const hint = "the server hung up without a word, as it does when it does not trust the agent's certificate";
-    throw new DrawbridgeError("DB_SERVER_HUNG_UP", `${reason.message}: ${hint}.`, { cause: reason });
-  }
-  throw reason;
+  if (status === GrpcStatus.UNIMPLEMENTED) return explainWrongPort(message, facts, reason);
+  if (!message.startsWith(ENDED_BEFORE_HEADERS)) return reason;
+  if (failure === NOT_HTTP2) return explainWrongPort("it does not speak HTTP/2", facts, reason);
+  if (farewell !== "") return explainFarewell(farewell, facts, reason);
+  return explainEnd(transportError, facts);
+}
+
+/** Our servers say why before they hang up. */
+function explainFarewell(words: string, facts: DialFacts, reason: unknown): DrawbridgeError {
+  const said = `it says ${JSON.stringify(words)}`;
+  if (/certificate/.test(words)) return explainRefused(said, facts, reason);
+  const sentence = `the server at ${facts.where} turned ${facts.self} away: ${said}.`;
+  return new DrawbridgeError("DB_SERVER_HUNG_UP", sentence, { cause: reason });
+}
+
+/** The connection ended before the server said anything. */
+function explainEnd(error: Error | undefined, facts: DialFacts): DrawbridgeError {
+  const alert = alertIn(error);
+  return alert === undefined ? explainHangUp(facts, error) : explainRefused(`TLS alert "${alert}"`, facts, error);
 }
 
 function exactlyOne(what: string, value: string | readonly string[] | undefined): string {
@@ -104,8 +144,6 @@ function readToken(file: string): string {
 /** The variables that name a proxy: HTTPS_PROXY and NO_PROXY, in either case. */
 export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
 
-const NO_ANSWER = "no answer in time";
-
 /** gRPC gives a connection attempt at least this long. */
 const CONNECT_TIMEOUT_MS = 20_000;
 
@@ -118,27 +156,37 @@ export async function connectToServer(
   files: AgentConfig["tls"],
   env: ProxyEnvironment,
   resolver: Resolver,
-): Promise<TLSSocket> {
-  const certificates = readCertificateSet(files);
+): Promise<Secured> {
+  const credentials = credentialsOf(files);
   const reach: Reach = { resolver, deadline: AbortSignal.timeout(CONNECT_TIMEOUT_MS) };
   const proxy = proxyFor(server, env);
   const socket = proxy === undefined ? await dial(server, reach) : await dialThrough(proxy, server, reach);
   socket.setNoDelay(true);
   socket.setKeepAlive(true, 15_000);
-  const secured = tls.connect({
-    ...certificates,
-    socket,
-    host: server.host,
-    // An address is checked against the certificate's addresses; only names are sent as SNI.
-    ...(isIP(server.host) === 0 ? { servername: server.host } : {}),
-    minVersion: "TLSv1.2",
-    ALPNProtocols: [...files.alpn, "h2"],
-  });
+  const context = createSecureContext({ ...credentials.set, minVersion: "TLSv1.2" });
+  const alpn = [...files.alpn, "h2"];
   const where = describe(server);
-  await settle(secured, "secureConnect", where, reach.deadline);
-  if (secured.alpnProtocol) return secured;
-  secured.destroy();
-  throw new Error(`${where} offers no HTTP/2 (ALPN negotiated nothing); is this the proxy-server's agent port?`);
+  const secured = await handshake(
+    { socket, where, name: server.host, context, alpn, credentials: () => credentials },
+    reach,
+  );
+  if (secured.socket.alpnProtocol) return secured;
+  secured.socket.destroy();
+  throw explainWrongPort("it offers no HTTP/2: ALPN negotiated nothing", secured.facts());
+}
+
+/** What this agent shows to servers and trusts. Throws a DrawbridgeError that names the file at fault. */
+export function credentialsOf(files: AgentConfig["tls"]): Credentials {
+  const { certFile, caFile } = files;
+  return { self: "this agent", set: readCertificateSet(files), certFile, caFile, admittedBy: "--cluster-ca-cert" };
+}
+
+async function handshake(dial: SecureDial, { deadline }: Reach): Promise<Secured> {
+  try {
+    return await secure(dial, deadline);
+  } catch (reason) {
+    throw deadline.aborted ? handshakeTimeout(dial.where) : reason;
+  }
 }
 
 function proxyFor(server: { host: string; port: number }, env: ProxyEnvironment): URL | undefined {
@@ -156,13 +204,14 @@ interface Reach {
 async function dial(where: { host: string; port: number }, { resolver, deadline }: Reach): Promise<Socket> {
   const host = parseHost(where.host);
   if (host === undefined) throw new Error(`cannot connect to ${describe(where)}: ${NOT_A_HOST}`);
-  let addresses: readonly string[];
-  try {
-    addresses = host.kind === "address" ? [host.text] : await resolver.find(host.text, deadline);
-  } catch (cause) {
-    const why = deadline.aborted ? NO_ANSWER : messageOf(cause);
-    throw new Error(`cannot connect to ${describe(where)}: ${why}`, { cause });
-  }
+  const failed = (why: unknown): Error =>
+    deadline.aborted ? connectTimeout(describe(where), CONNECT_TIMEOUT_MS) : explainConnect(describe(where), why);
+  const addresses =
+    host.kind === "address"
+      ? [host.text]
+      : await resolver.find(host.text, deadline).catch((why: unknown) => {
+          throw failed(why);
+        });
   // Node tries them one after the other.
   const found = addresses.map((address) => ({ address, family: isIP(address) }));
   const socket = net.connect({
@@ -171,7 +220,9 @@ async function dial(where: { host: string; port: number }, { resolver, deadline 
     autoSelectFamily: true,
     lookup: (_host, _options, done) => done(null, found),
   });
-  return await settle(socket, "connect", describe(where), deadline);
+  return await connected(socket, "connect", deadline, failed).catch((why: unknown) => {
+    throw deadline.aborted ? failed(why) : why;
+  });
 }
 
 /** Asks an HTTP proxy for a connection to the server. */
@@ -182,10 +233,7 @@ async function dialThrough(proxy: URL, server: { host: string; port: number }, r
     port: Number(proxy.port || (proxy.protocol === "https:" ? 443 : 80)),
   };
   const plain = await dial(at, reach);
-  const socket =
-    proxy.protocol === "https:"
-      ? await settle(tls.connect({ socket: plain, servername: at.host }), "secureConnect", describe(at), deadline)
-      : plain;
+  const socket = proxy.protocol === "https:" ? await secureToProxy(plain, at, reach) : plain;
   const target = describe(server);
   const login = proxyLogin(proxy)["proxy-authorization"];
   const authorization = login === undefined ? "" : `Proxy-Authorization: ${login}\r\n`;
@@ -207,18 +255,10 @@ async function dialThrough(proxy: URL, server: { host: string; port: number }, r
   }
 }
 
-async function settle<T extends Socket>(
-  socket: T,
-  event: "connect" | "secureConnect",
-  where: string,
-  deadline: AbortSignal,
-): Promise<T> {
-  const failure = (why: unknown): Error => new Error(`cannot connect to ${where}: ${messageOf(why)}`, { cause: why });
-  try {
-    return await connected(socket, event, deadline, failure);
-  } catch (reason) {
-    throw deadline.aborted ? failure(NO_ANSWER) : reason;
-  }
+async function secureToProxy(socket: Socket, at: { host: string; port: number }, reach: Reach): Promise<Socket> {
+  const context = createSecureContext();
+  const credentials = () => ({ self: "this agent", set: {}, admittedBy: "authorities" });
+  return (await handshake({ socket, where: describe(at), name: at.host, context, credentials }, reach)).socket;
 }
 
 function describe({ host, port }: { host: string; port: number }): string {

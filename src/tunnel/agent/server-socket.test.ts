@@ -12,7 +12,8 @@ import { connectToServer } from "./connect.js";
 
 const resolver = new Resolver();
 type Arguments = Parameters<typeof connectToServer>;
-const connect = (to: Arguments[0], tls: Arguments[1], env: Arguments[2]) => connectToServer(to, tls, env, resolver);
+const connect = async (to: Arguments[0], tls: Arguments[1], env: Arguments[2]) =>
+  (await connectToServer(to, tls, env, resolver)).socket;
 
 let dir: string;
 let files: { caFile: string; certFile: string; keyFile: string; alpn: string[] };

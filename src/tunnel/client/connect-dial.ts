@@ -1,8 +1,9 @@
 /** A dial at an HTTP CONNECT frontend: the tunnel is the connection itself. */
 import { isIPv6, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { step } from "../outgoing/connected.js";
 import { type ConnectAnswer, dialIdHeader, parseConnectAnswer } from "../wire/connect.js";
-import { badAnswer, type DialOptions, DialRefusedError, frontendLost, step } from "./errors.js";
+import { badAnswer, type DialOptions, DialRefusedError, frontendLost } from "./errors.js";
 import { describeFrontend, type Frontend, parseTarget } from "./frontend.js";
 import { connectFrontend } from "./transport.js";
 

@@ -100,34 +100,3 @@ export async function withinBounds<T>(
     signal?.removeEventListener("abort", onAbort);
   }
 }
-
-/**
- * One step of a dial. `start` sets it in motion and returns what undoes its listeners, called exactly once, whichever
- * way the step ends.
- */
-export function step<T>(
-  stop: AbortSignal,
-  start: (resolve: (value: T) => void, reject: (reason: unknown) => void) => () => void,
-): Promise<T> {
-  return new Promise((resolve, reject) => {
-    let release: (() => void) | undefined;
-    let over = false;
-    const finish = (settle: () => void): void => {
-      if (over) return;
-      over = true;
-      stop.removeEventListener("abort", onStop);
-      release?.();
-      settle();
-    };
-    const fail = (reason: unknown): void => finish(() => reject(reason));
-    const onStop = (): void => fail(stop.reason);
-    if (stop.aborted) {
-      fail(stop.reason);
-      return;
-    }
-    stop.addEventListener("abort", onStop);
-    const undo = start((value) => finish(() => resolve(value)), fail);
-    if (over) undo();
-    else release = undo;
-  });
-}

@@ -2,8 +2,9 @@
 
 import { joinHostPort } from "../../base/address.js";
 import { type OpenSession, openSession } from "../link/open.js";
+import { step } from "../outgoing/connected.js";
 import type { Dialer } from "./dial.js";
-import { type DialOptions, frontendLost, step, withinBounds } from "./errors.js";
+import { type DialOptions, frontendLost, withinBounds } from "./errors.js";
 import { canonicalTarget, describeFrontend, type Frontend } from "./frontend.js";
 import { GrpcTunnel, type TunnelSocket } from "./grpc-tunnel.js";
 import { connectFrontend } from "./transport.js";

@@ -5,8 +5,9 @@ import { decodeGrpcMessage, GrpcStatus, goCodeName } from "../link/grpc-status.j
 import { type Headers, NOT_HTTP2, type OpenSession } from "../link/open.js";
 import { SegmentCounters } from "../link/packet-meter.js";
 import { PacketStream, type StreamEnd, type StreamOwner } from "../link/packet-stream.js";
+import { step } from "../outgoing/connected.js";
 import type { ConnectId, ControlPacket, DialId } from "../wire/packet.js";
-import { agentGaveUp, badAnswer, DialRefusedError, frontendLost, step } from "./errors.js";
+import { agentGaveUp, badAnswer, DialRefusedError, frontendLost } from "./errors.js";
 import { describeFrontend, type Frontend, parseTarget } from "./frontend.js";
 
 /**

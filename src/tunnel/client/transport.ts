@@ -1,9 +1,13 @@
 /** The connection to a frontend, before anything is said on it. */
 
 import { statSync } from "node:fs";
-import net, { isIP, type Socket } from "node:net";
-import tls, { createSecureContext, type SecureContext } from "node:tls";
-import { frontendUnreachable, step } from "./errors.js";
+import net, { type Socket } from "node:net";
+import { createSecureContext, type SecureContext } from "node:tls";
+import { connected } from "../outgoing/connected.js";
+import { explainConnect } from "../outgoing/explain.js";
+import type { Credentials } from "../outgoing/facts.js";
+import { secure } from "../outgoing/secure.js";
+import { frontendUnreachable } from "./errors.js";
 import { certificatesOf, describeFrontend, type Frontend, type FrontendTls } from "./frontend.js";
 
 /** A dead server is noticed although nothing is sent. */
@@ -15,50 +19,27 @@ export async function connectFrontend(
   stop: AbortSignal,
 ): Promise<Socket> {
   const { allowHalfOpen } = options;
-  const failed = (why: unknown): Error => frontendUnreachable(describeFrontend(frontend), why);
+  const where = describeFrontend(frontend);
   if ("uds" in frontend) {
+    const failed = (why: unknown): Error => frontendUnreachable(where, why);
     return await connected(net.connect({ path: frontend.uds, allowHalfOpen }), "connect", stop, failed);
   }
-  const secureContext = secureContextOf(frontend.tls);
   const { host, port } = frontend;
-  const { servername = isIP(host) === 0 ? host : undefined } = frontend.tls;
+  const context = secureContextOf(frontend.tls);
   // A TLS socket is half-open only when the socket below it is.
-  const socket = await connected(net.connect({ host, port, allowHalfOpen }), "connect", stop, failed);
+  const socket = await connected(net.connect({ host, port, allowHalfOpen }), "connect", stop, (why) =>
+    explainConnect(where, why),
+  );
   socket.setNoDelay(true);
   socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
-  const secured = tls.connect({
-    secureContext,
-    socket,
-    host,
-    ...(servername === undefined ? {} : { servername }),
-    ...(options.alpn.length === 0 ? {} : { ALPNProtocols: [...options.alpn] }),
-  });
-  return await connected(secured, "secureConnect", stop, failed);
+  const { servername: name = host } = frontend.tls;
+  const credentials = (): Credentials => credentialsOf(frontend.tls);
+  return (await secure({ socket, where, name, context, alpn: options.alpn, credentials }, stop)).socket;
 }
 
-/**
- * Waits for a socket to be connected; `failed` makes the error. From here on somebody always listens to the socket's
- * errors: one that nobody expects must not end the process.
- */
-export async function connected<T extends Socket>(
-  socket: T,
-  event: "connect" | "secureConnect",
-  stop: AbortSignal,
-  failed: (why: unknown) => unknown,
-): Promise<T> {
-  socket.on("error", () => {});
-  try {
-    return await step<T>(stop, (resolve, reject) => {
-      const onReady = (): void => resolve(socket);
-      const onError = (error: Error): void => reject(failed(error));
-      const onClose = (): void => reject(failed("it hung up"));
-      socket.once(event, onReady).once("error", onError).once("close", onClose);
-      return () => socket.off(event, onReady).off("error", onError).off("close", onClose);
-    });
-  } catch (reason) {
-    socket.destroy();
-    throw reason;
-  }
+function credentialsOf(tls: FrontendTls): Credentials {
+  const { certFile, caFile } = tls;
+  return { self: "this client", set: certificatesOf(tls), certFile, caFile, admittedBy: "--server-ca-cert" };
 }
 
 /**

@@ -7,20 +7,27 @@
 import { isIPv4 } from "node:net";
 import { networkInterfaces } from "node:os";
 import ipaddr from "ipaddr.js";
+import { joinHostPort } from "../../base/address.js";
 import { ShortLivedMap } from "../../base/short-lived.js";
 import { canonicalAddress, judgedHost } from "../wire/destination.js";
 import { goPhrase } from "../wire/dial-error.js";
 import { type AddressType, addressesFor, encodeName, searchNames } from "../wire/dns.js";
 import { askServer } from "./exchange.js";
-import { parseHosts, parseResolvConf, type ResolvConf, WatchedFile } from "./system-files.js";
+import { type NameServer, parseHosts, parseResolvConf, type ResolvConf, WatchedFile } from "./system-files.js";
 
+/** Its message is Go's, which API servers match on. */
 export class LookupError extends Error {
   /** ENOTFOUND, ETIMEOUT, ESERVFAIL, or the system's reason why the question could not be asked. */
   readonly code: string;
+  /** The cause for people: whom was asked, and what came of it. */
+  readonly words: string;
 
-  constructor(name: string, code: string, words: string) {
-    super(`lookup ${name}: ${words}`);
+  /** `server`: whose answer it is; `why`: in words that go on from `NAME cannot be looked up: `. */
+  constructor(name: string, code: string, phrase: string, why = phrase, server?: NameServer) {
+    const on = server === undefined ? "" : ` on ${joinHostPort(server.address, server.port)}`;
+    super(`lookup ${name}${on}: ${phrase}`);
     this.code = code;
+    this.words = `the name ${name} cannot be looked up: ${why} (${this.message})`;
   }
 }
 
@@ -118,7 +125,7 @@ export class Resolver {
     let found: readonly string[] | LookupError;
     try {
       found = ordered(await this.#addressesOf(name, stop.signal));
-      if (found.length === 0) found = new LookupError(name, "ENOTFOUND", "no such host");
+      if (found.length === 0) found = this.#unknown(name);
     } catch (reason) {
       found = this.#failure(name, reason, stop.signal);
     }
@@ -133,10 +140,19 @@ export class Resolver {
     if (reason instanceof LookupError) return reason;
     if (stop.aborted) {
       const why = `more than ${this.#maxPending} names are being looked up, this one for the longest time`;
-      return new LookupError(name, "ETIMEOUT", `i/o timeout (${why})`);
+      return new LookupError(name, "ETIMEOUT", `too many dials wait for names (${why})`, why);
     }
     const { code = "", message } = reason as NodeJS.ErrnoException;
     return new LookupError(name, code, goPhrase(code) ?? `server misbehaving (${code || message})`);
+  }
+
+  #unknown(name: string): LookupError {
+    if (isNobodys(name)) {
+      return new LookupError(name, "ENOTFOUND", "no such host", "no DNS server is asked for names that end like this");
+    }
+    const { servers } = this.#conf.value;
+    const why = `${describeServers(this.#conf.value)} ${servers.length === 1 ? "says" : "say"} that there is no such host`;
+    return new LookupError(name, "ENOTFOUND", "no such host", why, servers[0]);
   }
 
   /** Another lookup of the same name may have begun. */
@@ -145,13 +161,11 @@ export class Resolver {
   }
 
   async #addressesOf(name: string, stop: AbortSignal): Promise<readonly string[]> {
+    if (isNobodys(name)) return [];
     const bare = judgedHost(name);
-    const last = bare.slice(bare.lastIndexOf(".") + 1);
-    // What other programs would take for an address; and RFC 6761's name of nobody.
-    if (/^(?:\d+|0x[0-9a-f]*)$/.test(last) || last === "invalid") return [];
     const listed = this.#hosts.value.get(bare);
     if (listed !== undefined) return listed;
-    if (last === "localhost") return ["127.0.0.1", "::1"];
+    if (lastLabel(bare) === "localhost") return ["127.0.0.1", "::1"];
     const conf = this.#conf.value;
     let failure: LookupError | undefined;
     for (const candidate of searchNames(name, conf.search, conf.ndots)) {
@@ -190,6 +204,21 @@ export class Resolver {
   }
 }
 
+const lastLabel = (name: string): string => name.slice(name.lastIndexOf(".") + 1);
+
+/** What other programs would take for an address; and RFC 6761's name of nobody. */
+function isNobodys(name: string): boolean {
+  const last = lastLabel(judgedHost(name));
+  return /^(?:\d+|0x[0-9a-f]*)$/.test(last) || last === "invalid";
+}
+
+/** `the DNS server 10.0.0.10:53`, or all of them. */
+function describeServers({ servers, isDefault }: Pick<ResolvConf, "servers" | "isDefault">): string {
+  const all = servers.map(({ address, port }) => joinHostPort(address, port)).join(", ");
+  const which = servers.length === 1 ? "the DNS server" : "the DNS servers";
+  return `${which} ${all}${isDefault ? " (resolv.conf names none, so this host itself was asked)" : ""}`;
+}
+
 const NO_SUCH_NAME = 3;
 
 /**
@@ -197,13 +226,14 @@ const NO_SUCH_NAME = 3;
  * errors of this process, such as too many open files, at once.
  */
 async function askServers(
-  { servers, attempts, timeoutMs }: ResolvConf,
+  conf: ResolvConf,
   first: number,
   name: string,
   candidate: string,
   type: AddressType,
   stop: AbortSignal,
 ): Promise<string[]> {
+  const { servers, attempts, timeoutMs } = conf;
   let failure: LookupError | undefined;
   for (let turn = 0; turn < attempts * servers.length; turn++) {
     const server = servers[(first + turn) % servers.length]!;
@@ -215,19 +245,35 @@ async function askServers(
         const found = addressesFor(candidate, type, answer)?.addresses ?? [];
         return found.map((address) => canonicalAddress(address)!);
       }
-      failure = misbehaving(name, `error ${answer.rcode}`);
+      const said = RCODES[answer.rcode] ?? `error ${answer.rcode}`;
+      const why = `${describeServers({ ...conf, servers: [server] })} answered ${said}`;
+      failure = new LookupError(name, "ESERVFAIL", `server misbehaving (error ${answer.rcode})`, why, server);
     } catch (reason) {
       stop.throwIfAborted();
       const { code = "", message } = reason as NodeJS.ErrnoException;
       if (code === "EMFILE" || code === "ENFILE") throw reason;
-      failure = late.aborted ? new LookupError(name, "ETIMEOUT", "i/o timeout") : misbehaving(name, code || message);
+      failure = late.aborted
+        ? new LookupError(name, "ETIMEOUT", "i/o timeout", silence(conf), server)
+        : unaskable(name, conf, server, code || message);
     }
   }
   throw failure!;
 }
 
-const misbehaving = (name: string, why: string): LookupError =>
-  new LookupError(name, "ESERVFAIL", `server misbehaving (${why})`);
+/** By number, as far as servers use them for what is not an answer. */
+const RCODES: Readonly<Record<number, string>> = { 1: "FORMERR", 2: "SERVFAIL", 4: "NOTIMP", 5: "REFUSED" };
+
+function silence(conf: ResolvConf): string {
+  const { timeoutMs, attempts } = conf;
+  return `${describeServers(conf)} did not answer, asked ${attempts} times for ${timeoutMs / 1000} s each`;
+}
+
+function unaskable(name: string, conf: ResolvConf, server: NameServer, what: string): LookupError {
+  const asked = describeServers({ ...conf, servers: [server] });
+  const why =
+    what === "ECONNREFUSED" ? `nothing listens as ${asked} (ECONNREFUSED)` : `${asked} cannot be asked (${what})`;
+  return new LookupError(name, "ESERVFAIL", `server misbehaving (${what})`, why, server);
+}
 
 /**
  * The order in which a name's addresses are tried, the gist of RFC 6724: IPv6 first where this host has an address of the same kind (global, unique local, link-local, loopback) to come from,

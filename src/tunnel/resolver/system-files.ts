@@ -10,6 +10,8 @@ export interface NameServer {
 
 export interface ResolvConf {
   readonly servers: readonly NameServer[];
+  /** It names no server, so this host itself is asked. */
+  readonly isDefault: boolean;
   readonly search: readonly string[];
   readonly ndots: number;
   /** For one question to one server. */
@@ -109,6 +111,7 @@ export function parseResolvConf(text: string, host: string = hostname()): Resolv
   const ownServers = ["127.0.0.1", "::1"].map((address) => ({ address, port: DNS_PORT }));
   return {
     servers: servers.length === 0 ? ownServers : servers,
+    isDefault: servers.length === 0,
     search: search.filter((domain) => domain !== ""),
     ndots: number("ndots", 1, 0, MAX_NDOTS),
     timeoutMs: 1_000 * number("timeout", TIMEOUT_SECONDS, 1, MAX_SECONDS),

@@ -9,7 +9,7 @@ import { find } from "../../../cluster/kube/objects.js";
 import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
 import { dialThrough, type Frontend, type TunnelSocket } from "../../../tunnel/client/index.js";
-import { connected } from "../../../tunnel/client/transport.js";
+import { connected } from "../../../tunnel/outgoing/connected.js";
 import { certificateBlocks } from "../../../tunnel/pki/pem.js";
 import { certificateProblem } from "../host/handshake.js";
 

@@ -71,6 +71,10 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   destroyed = false;
   /** How the peer broke the protocol, if it did, or why it ended the connection. */
   failure: string | undefined;
+  /** The error that ended the transport, if one did. */
+  transportError: Error | undefined;
+  /** The words that came with the peer's GOAWAY, as far as they can be shown. */
+  farewell = "";
   /** No new streams: either side sent GOAWAY. */
   closing = false;
   /** Round trip of the last ping that was answered. */
@@ -115,6 +119,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     socket.on("data", this.#onBytes);
     socket.on("error", (error) => {
       this.failure ??= transportFailure(error);
+      this.transportError ??= error;
     });
     socket.once("end", () => this.destroy());
     socket.once("close", () => this.destroy());
@@ -344,6 +349,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
 
   #onGoaway(code: number, why: string): void {
     this.closing = true;
+    this.farewell ||= plainText(why);
     if (code !== Http2ErrorCode.NO_ERROR && why !== "") {
       this.failure ??= `the other side ended the connection: ${plainText(why)}`;
     }

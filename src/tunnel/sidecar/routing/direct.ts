@@ -1,7 +1,7 @@
 /** Direct connections from this host. */
 import net from "node:net";
 import type { Duplex } from "node:stream";
-import { connected } from "../../client/transport.js";
+import { connected } from "../../outgoing/connected.js";
 import { type FailureKind, RouteError, type Target } from "./errors.js";
 
 /** A dead peer is noticed although nothing is sent. */

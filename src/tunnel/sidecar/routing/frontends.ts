@@ -5,6 +5,7 @@ import { DrawbridgeError, reasonOf } from "../../../base/errors/error.js";
 import { type Dialer, dialerOf } from "../../client/dial.js";
 import type { Frontend } from "../../client/frontend.js";
 import { GrpcTunnelPool } from "../../client/grpc-pool.js";
+import { DIAL_FAILURES } from "../../outgoing/explain.js";
 import { addressOf, RouteError, type Target, tunnelError } from "./errors.js";
 
 /** A dialer through one frontend of a proxy-server. */
@@ -17,7 +18,7 @@ export function frontendDialerOf(frontend: Frontend): FrontendDialer {
 }
 
 /** Errors that say that no agent has received the dial. */
-const NOT_DIALLED: ReadonlySet<ErrorCode> = new Set(["DB_FRONTEND", "DB_NO_AGENT"]);
+const NOT_DIALLED: ReadonlySet<ErrorCode> = new Set(["DB_FRONTEND", "DB_NO_AGENT", ...DIAL_FAILURES]);
 
 export class FailoverDialer {
   readonly #frontends: readonly FrontendDialer[];

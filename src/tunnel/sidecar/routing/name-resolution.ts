@@ -2,7 +2,7 @@
 import { isIPv4 } from "node:net";
 import { systemClock } from "../../../base/clock.js";
 import { messageOf } from "../../../base/errors/error.js";
-import { step } from "../../client/errors.js";
+import { step } from "../../outgoing/connected.js";
 import { Resolver } from "../../resolver/resolver.js";
 import type { ResolverName } from "../config.js";
 import { type Attempt, unresolvedError } from "./errors.js";

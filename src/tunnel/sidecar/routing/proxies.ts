@@ -1,14 +1,14 @@
 /** An HTTP proxy by its URL, as environment variables and flags give it. */
 
 import { readdirSync, readFileSync, statSync } from "node:fs";
-import { isIP } from "node:net";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
-import tls, { createSecureContext, rootCertificates, type SecureContext } from "node:tls";
+import { createSecureContext, rootCertificates, type SecureContext } from "node:tls";
 import { DrawbridgeError, messageOf, reasonOf } from "../../../base/errors/error.js";
 import { proxyLogin } from "../../../base/http-connect.js";
 import { exchangeConnect } from "../../client/connect-dial.js";
-import { connected } from "../../client/transport.js";
+import { DialFailure } from "../../outgoing/explain.js";
+import { secure } from "../../outgoing/secure.js";
 import { readCertificateSet } from "../../pki/certificate-set.js";
 import { certificateBlocks } from "../../pki/pem.js";
 import { addressOf, type FailureKind, proxyError, type Target } from "./errors.js";
@@ -49,20 +49,15 @@ export async function secureProxy(
   stop: AbortSignal,
 ): Promise<Duplex> {
   if (!proxy.secure) return stream;
-  const failed = (why: unknown): Error =>
-    proxyError("path", proxy, `cannot be spoken to by TLS: ${reasonOf(why)}`, { cause: why });
+  const [where, name] = [addressOf(proxy), proxy.host];
+  const credentials = () => ({ self: "this sidecar", set: {}, admittedBy: "authorities" });
   try {
-    const secured = tls.connect({
-      socket: stream,
-      secureContext: trust(),
-      host: proxy.host,
-      ...(isIP(proxy.host) === 0 ? { servername: proxy.host } : {}),
-      ALPNProtocols: ["http/1.1"],
-    });
-    return await connected(secured, "secureConnect", stop, failed);
-  } catch (reason) {
+    return (await secure({ socket: stream, where, name, context: trust(), alpn: ["http/1.1"], credentials }, stop))
+      .socket;
+  } catch (why) {
     stream.destroy();
-    throw reason;
+    if (!(why instanceof DialFailure)) throw why;
+    throw proxyError("path", proxy, `cannot be spoken to by TLS: ${reasonOf(why)}`, { cause: why });
   }
 }
 

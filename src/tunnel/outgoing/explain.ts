@@ -1,0 +1,256 @@
+/**
+ * Why a connection to a server failed: whose certificate or which port, resolver or clock it is, in one sentence with the
+ * facts, under the code whose remedy mends it. Nothing here decides whether a peer is trusted; that is done in secure.ts.
+ */
+import type { X509Certificate } from "node:crypto";
+import { getServers } from "node:dns";
+import type { ErrorCode } from "../../base/errors/catalogue.js";
+import { DrawbridgeError, messageOf, reasonOf } from "../../base/errors/error.js";
+import { plainText } from "../../base/text.js";
+import { isFor, isSignedBy } from "../pki/pem.js";
+import { CLIENT_AUTH, SERVER_AUTH } from "../pki/request.js";
+import { LookupError } from "../resolver/resolver.js";
+import { type DialFacts, isForUse, listed, namesOf, quotedName, timeProblem } from "./facts.js";
+
+/** The codes of connections that did not come about: nothing was asked of the server. */
+export const DIAL_FAILURES = [
+  ...(["DB_NAME_UNKNOWN", "DB_NAME_SERVER"] as const),
+  ...(["DB_CONNECT_REFUSED", "DB_CONNECT_TIMEOUT", "DB_CONNECT_UNREACHABLE"] as const),
+  ...(["DB_TLS_NOT_SPOKEN", "DB_TLS_FAILED", "DB_TLS_CLOCK"] as const),
+  ...(["DB_TLS_UNKNOWN_CA", "DB_TLS_CA_EXPIRED", "DB_TLS_SERVER_NAME", "DB_TLS_SERVER_EXPIRED"] as const),
+  ...(["DB_TLS_SERVER_USE", "DB_TLS_OWN_EXPIRED", "DB_TLS_OWN_USE", "DB_TLS_OWN_MISSING"] as const),
+  ...(["DB_TLS_OWN_REFUSED", "DB_WRONG_PORT", "DB_SERVER_HUNG_UP"] as const),
+] satisfies readonly ErrorCode[];
+
+export type DialFailureCode = (typeof DIAL_FAILURES)[number];
+
+/** A connection that did not come about, with the certificates that the server showed. */
+export class DialFailure extends DrawbridgeError {
+  readonly peer: readonly X509Certificate[];
+
+  constructor(code: DialFailureCode, sentence: string, cause?: unknown, peer: readonly X509Certificate[] = []) {
+    super(code, `${sentence}.`, { cause });
+    this.peer = peer;
+  }
+}
+
+type Problem = readonly [code: DialFailureCode, words: string];
+
+// ---- before TLS --------------------------------------------------------------------------------------------------------
+
+const BY_ERRNO: Readonly<Record<string, Problem>> = {
+  ECONNREFUSED: [
+    "DB_CONNECT_REFUSED",
+    "connection refused (ECONNREFUSED): nothing listens there, or a firewall rejects it",
+  ],
+  EHOSTUNREACH: ["DB_CONNECT_UNREACHABLE", "no route to host (EHOSTUNREACH)"],
+  ENETUNREACH: ["DB_CONNECT_UNREACHABLE", "network is unreachable (ENETUNREACH)"],
+  EADDRNOTAVAIL: ["DB_CONNECT_UNREACHABLE", "this host has no address to come from (EADDRNOTAVAIL)"],
+  EACCES: ["DB_CONNECT_UNREACHABLE", "this host's own firewall forbids it (EACCES)"],
+  EPERM: ["DB_CONNECT_UNREACHABLE", "this host's own firewall forbids it (EPERM)"],
+  ETIMEDOUT: ["DB_CONNECT_TIMEOUT", "no answer in time (ETIMEDOUT)"],
+};
+
+/** For a name that was not found and a connection that was not made; the sentence is without its full stop. */
+export function explainConnect(where: string, reason: unknown): DialFailure | Error {
+  const cannot = `cannot connect to ${where}`;
+  if (reason instanceof LookupError) return new DialFailure(lookupCode(reason), `${cannot}: ${reason.words}`, reason);
+  // Of several addresses that were tried, the last one's failure is the newest.
+  const last = reason instanceof AggregateError ? (reason.errors.at(-1) as unknown) : reason;
+  const { code: errno = "", syscall, hostname = "" } = (last ?? {}) as NodeJS.ErrnoException & { hostname?: string };
+  if (syscall === "getaddrinfo") {
+    const words = `the name ${plainText(hostname)} cannot be looked up: getaddrinfo, which asks ${getServers().join(", ")}, says ${errno}`;
+    return new DialFailure(errno === "ENOTFOUND" ? "DB_NAME_UNKNOWN" : "DB_NAME_SERVER", `${cannot}: ${words}`, reason);
+  }
+  const [code, words] = BY_ERRNO[errno] ?? [];
+  if (code !== undefined) return new DialFailure(code, `${cannot}: ${words}`, reason);
+  return new Error(`${cannot}: ${messageOf(last)}`, { cause: reason });
+}
+
+export function connectTimeout(where: string, afterMs: number): DialFailure {
+  const words = `no answer in time (${afterMs / 1000} s)`;
+  return new DialFailure("DB_CONNECT_TIMEOUT", `cannot connect to ${where}: ${words}`);
+}
+
+const lookupCode = ({ code }: LookupError): DialFailureCode =>
+  code === "ENOTFOUND" ? "DB_NAME_UNKNOWN" : "DB_NAME_SERVER";
+
+// ---- the handshake -----------------------------------------------------------------------------------------------------
+
+/** The handshake broke: by an alert of the server, by bytes that are not TLS, or by a hang-up. */
+export function explainHandshake(reason: unknown, facts: DialFacts): DialFailure {
+  const { where } = facts;
+  const { reason: openssl = "", code = "" } = (reason ?? {}) as { reason?: string; code?: string };
+  const alert = alertIn(reason);
+  if (alert !== undefined) return explainAlert(alert, facts, reason);
+  if (/wrong version number|packet length too long|record layer failure|unexpected message/.test(openssl)) {
+    const words = `${where} does not speak TLS: it answered in plain text`;
+    return new DialFailure("DB_TLS_NOT_SPOKEN", words, reason);
+  }
+  if (code === "ECONNRESET" || code === "EPIPE" || reason === HUNG_UP) {
+    const likely = "it does not speak TLS, nothing is behind this load balancer, or it refuses what was offered";
+    return new DialFailure("DB_TLS_NOT_SPOKEN", `${where} hung up during the TLS handshake: ${likely}`, reason);
+  }
+  const words = openssl === "" ? reasonOf(reason) : openssl;
+  return new DialFailure("DB_TLS_FAILED", `TLS with ${where} failed: ${plainText(words)}`, reason);
+}
+
+const HUNG_UP = "it hung up";
+
+export function handshakeTimeout(where: string): DialFailure {
+  const words = `${where} accepted the connection and did not finish the TLS handshake in time`;
+  return new DialFailure("DB_TLS_NOT_SPOKEN", words);
+}
+
+/** `unknown ca`, `certificate expired`: what the other side objected to, by OpenSSL's name for it. */
+export function alertIn(reason: unknown): string | undefined {
+  const { reason: openssl = "" } = (reason ?? {}) as { reason?: string };
+  return /\balert (.+)$/.exec(openssl)?.[1] ?? (/unrecognized name/.test(openssl) ? "unrecognized name" : undefined);
+}
+
+/** Alerts that are about a certificate, or that some servers send instead when they miss one. */
+const ABOUT_OUR_CERTIFICATE = /certificate|unknown ca|access denied|decrypt error|handshake failure/;
+
+function explainAlert(alert: string, facts: DialFacts, reason: unknown): DialFailure {
+  const { where } = facts;
+  if (/no application protocol/.test(alert)) return explainWrongPort(`TLS alert "${alert}": no HTTP/2`, facts, reason);
+  if (ABOUT_OUR_CERTIFICATE.test(alert)) return explainRefused(`TLS alert "${alert}"`, facts, reason);
+  return new DialFailure("DB_TLS_FAILED", `${where} refused the TLS connection: ${alert}`, reason);
+}
+
+// ---- our own certificate -----------------------------------------------------------------------------------------------
+
+/** `this agent's certificate (subject "CN=a", issuer "CN=ca", file agent.crt)`. */
+export function ownCertificate({ own: [leaf], self, certFile = "" }: DialFacts): string {
+  const file = certFile === "" ? "" : `, file ${certFile}`;
+  return `${self}'s certificate (subject ${quotedName(leaf!.subject)}, issuer ${quotedName(leaf!.issuer)}${file})`;
+}
+
+/** What is wrong with our certificate by itself, whatever a server says; undefined when nothing is, or there is none. */
+export function ownProblem(facts: DialFacts): Problem | undefined {
+  const { own, now } = facts;
+  const [leaf] = own;
+  if (leaf === undefined) return undefined;
+  const time = timeProblem(leaf, now);
+  const name = ownCertificate(facts);
+  if (time?.id === "expired") return ["DB_TLS_OWN_EXPIRED", `${name} ${time.words}`];
+  if (time !== undefined) return ["DB_TLS_CLOCK", `${name} ${time.words}; ${clock(now)}`];
+  if (isForUse(leaf, CLIENT_AUTH)) return undefined;
+  return ["DB_TLS_OWN_USE", `${name} is not for TLS clients: its extended key usage has no clientAuth`];
+}
+
+const clock = (now: Date): string => `this host's clock says ${now.toISOString()}`;
+
+/** The server turned our certificate down; `how` is what it said or did. */
+export function explainRefused(how: string, facts: DialFacts, reason?: unknown): DialFailure {
+  const [code, words] = refusal(how, facts);
+  return new DialFailure(code, words, reason, facts.peer);
+}
+
+function refusal(how: string, facts: DialFacts): Problem {
+  const { where, self, own, admittedBy, now } = facts;
+  const refused = `the server at ${where} refused ${self} (${how})`;
+  if (own.length === 0) {
+    return ["DB_TLS_OWN_MISSING", `${refused}: it wants a client certificate, and ${self} was given none`];
+  }
+  const problem = ownProblem(facts);
+  if (problem !== undefined) return [problem[0], `${refused}: ${problem[1]}`];
+  const name = ownCertificate(facts);
+  if (/expired/.test(how)) {
+    const until = `is valid until ${new Date(own[0]!.validTo).toISOString()}, and ${clock(now)}`;
+    return ["DB_TLS_CLOCK", `${refused}: ${name} ${until}, so the server's clock is ahead, or this one behind`];
+  }
+  const needs = `the server's ${admittedBy} has to contain that issuer`;
+  return ["DB_TLS_OWN_REFUSED", `${refused}: ${name} is valid, so ${needs}`];
+}
+
+/** The server ended the connection after the handshake, without a word. */
+export function explainHangUp(facts: DialFacts, reason: unknown): DialFailure {
+  const { where, self, own, admittedBy } = facts;
+  const what = `the server at ${where} hung up without a word right after the TLS handshake`;
+  const problem = ownProblem(facts);
+  if (problem !== undefined) return new DialFailure(problem[0], `${what}: ${problem[1]}`, reason, facts.peer);
+  const as =
+    own.length === 0
+      ? `as servers do that want a client certificate, and ${self} was given none`
+      : `as it does when it does not trust the agent's certificate: ${ownCertificate(facts)} has to be of an issuer in the server's ${admittedBy}`;
+  return new DialFailure("DB_SERVER_HUNG_UP", `${what}, ${as}`, reason, facts.peer);
+}
+
+/** TLS works, but what is behind it is not what was looked for. */
+export function explainWrongPort(how: string, { where, self, peer }: DialFacts, reason?: unknown): DialFailure {
+  const words = `${where} is not the port that ${self} has to dial (${how}): it is a frontend, or another program's`;
+  return new DialFailure("DB_WRONG_PORT", words, reason, peer);
+}
+
+// ---- the server's certificate ------------------------------------------------------------------------------------------
+
+/** Why the server's certificate was not accepted; `verdict` is OpenSSL's name for it. */
+export function explainPeer(verdict: string, facts: DialFacts): DialFailure {
+  const problems = peerProblems(facts);
+  const [first = ["DB_TLS_FAILED", `is not accepted: ${verdict}`] as const] = problems;
+  const words = problems.length === 0 ? first[1] : problems.map((problem) => problem[1]).join(", and ");
+  const sentence = `${serverCertificate(facts)} ${words} (${verdict})`;
+  return new DialFailure(first[0], sentence, new Error(verdict), facts.peer);
+}
+
+function serverCertificate({ peer: [leaf], where }: DialFacts): string {
+  if (leaf === undefined) return `the server at ${where}`;
+  return `the certificate of the server at ${where} (subject ${quotedName(leaf.subject)}, issuer ${quotedName(leaf.issuer)})`;
+}
+
+/** Every problem that it has, the one to mend first in front. */
+function peerProblems(facts: DialFacts): Problem[] {
+  const { peer, name, now } = facts;
+  const [leaf] = peer;
+  if (leaf === undefined) return [["DB_TLS_FAILED", "showed no certificate"]];
+  const found: Problem[] = [];
+  const { untrusted, chain } = anchored(facts);
+  if (untrusted !== undefined) found.push(["DB_TLS_UNKNOWN_CA", untrusted]);
+  const time = timeProblem(leaf, now);
+  if (time?.id === "expired") found.push(["DB_TLS_SERVER_EXPIRED", `${time.words}; ${clock(now)}`]);
+  else if (time !== undefined) found.push(["DB_TLS_CLOCK", `${time.words}; ${clock(now)}`]);
+  for (const authority of chain.slice(1)) {
+    const problem = timeProblem(authority, now);
+    if (problem === undefined) continue;
+    const code = problem.id === "expired" ? "DB_TLS_CA_EXPIRED" : "DB_TLS_CLOCK";
+    found.push([code, `has an issuer, ${quotedName(authority.subject)}, which ${problem.words}; ${clock(now)}`]);
+  }
+  if (!isForUse(leaf, SERVER_AUTH)) {
+    found.push(["DB_TLS_SERVER_USE", "is not for TLS servers: its extended key usage has no serverAuth"]);
+  }
+  if (!isFor(leaf, name))
+    found.push(["DB_TLS_SERVER_NAME", `is not for ${name}, which was dialled, but for ${namesOf(leaf)}`]);
+  return found;
+}
+
+const LONGEST_CHAIN = 8;
+
+/** The chain as far as it can be followed, and why it does not end at an authority that is trusted. */
+function anchored({ peer, authorities, caFile = "" }: DialFacts): { chain: X509Certificate[]; untrusted?: string } {
+  const chain = [peer[0]!];
+  // Which of the system's authorities would do is OpenSSL's business.
+  if (authorities === undefined) return { chain };
+  const trust = `${caFile === "" ? "the given authorities" : caFile} (${listed(authorities.map(({ subject }) => quotedName(subject)))})`;
+  while (chain.length < LONGEST_CHAIN) {
+    const last = chain.at(-1)!;
+    const anchor = authorities.find((each) => each.fingerprint256 === last.fingerprint256 || isSignedBy(last, each));
+    if (anchor !== undefined)
+      return { chain: anchor.fingerprint256 === last.fingerprint256 ? chain : [...chain, anchor] };
+    const next = peer.find((each) => !chain.includes(each) && isSignedBy(last, each));
+    if (next === undefined) break;
+    chain.push(next);
+  }
+  const last = chain.at(-1)!;
+  const issuer = quotedName(last.issuer);
+  if (last.subject === last.issuer) {
+    const what = chain.length === 1 ? "signed itself" : `comes from ${issuer}`;
+    return { chain, untrusted: `${what} and is not vouched for by ${trust}` };
+  }
+  if (authorities.some(({ subject }) => subject === last.issuer)) {
+    const words = `was not signed by ${trust}: the authority there has its issuer's name and another key, so the files come from different issues`;
+    return { chain, untrusted: words };
+  }
+  const missing = `the server does not send that of ${issuer}, which may be an intermediate one`;
+  return { chain, untrusted: `was not signed by any of ${trust}, and ${missing}` };
+}

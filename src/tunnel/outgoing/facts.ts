@@ -1,0 +1,88 @@
+/** What is known about both ends of a connection that this process makes, and how certificates are named to people. */
+import type { X509Certificate } from "node:crypto";
+import { plainText } from "../../base/text.js";
+import type { CertificateSet } from "../pki/certificate-set.js";
+import { lifeProblem } from "../pki/manifest.js";
+import { readableCertificates } from "../pki/pem.js";
+import { shownName } from "../pki/shown.js";
+
+/** What this process shows and trusts, and where that comes from. */
+export interface Credentials {
+  /** As in `this agent`. */
+  readonly self: string;
+  readonly set: CertificateSet;
+  /** Empty: none, or not from a file. */
+  readonly certFile?: string | undefined;
+  readonly caFile?: string | undefined;
+  /** The server's flag with the authorities that our certificate has to come from. */
+  readonly admittedBy: string;
+}
+
+/** The certificates in question, parsed. */
+export interface DialFacts extends Omit<Credentials, "set"> {
+  /** `host:port`, as it was configured. */
+  readonly where: string;
+  /** The name or address that the server's certificate has to be for. */
+  readonly name: string;
+  /** Our chain, leaf first; empty when we show none. */
+  readonly own: readonly X509Certificate[];
+  /** Undefined: those of the system. */
+  readonly authorities: readonly X509Certificate[] | undefined;
+  /** The server's chain as it was shown, leaf first. */
+  readonly peer: readonly X509Certificate[];
+  readonly now: Date;
+}
+
+export function dialFacts(
+  at: { readonly where: string; readonly name: string; readonly peer?: readonly X509Certificate[] },
+  { set, ...credentials }: Credentials,
+): DialFacts {
+  const parsed = (text: string): readonly X509Certificate[] =>
+    readableCertificates(text).map(({ certificate }) => certificate);
+  return {
+    ...credentials,
+    ...at,
+    peer: at.peer ?? [],
+    own: parsed(set.cert ?? ""),
+    authorities: set.ca === undefined ? undefined : parsed(set.ca),
+    now: new Date(),
+  };
+}
+
+const LONGEST_NAME = 200;
+
+/** A subject or an issuer, quoted: whoever made the certificate chose it. */
+export function quotedName(name: string): string {
+  return JSON.stringify(shownName(name));
+}
+
+const MOST_NAMES = 4;
+
+/** `"a", "b" and 3 others`. */
+export function listed(texts: readonly string[]): string {
+  const shown = [...new Set(texts)];
+  const rest = shown.length - MOST_NAMES;
+  return rest > 0 ? `${shown.slice(0, MOST_NAMES).join(", ")} and ${rest} others` : shown.join(", ");
+}
+
+/** The names and addresses that a certificate is for. */
+export function namesOf({ subjectAltName = "" }: X509Certificate): string {
+  const names = subjectAltName.split(", ").filter((name) => name !== "");
+  return names.length === 0 ? "no name and no address" : plainText(listed(names.map(withoutKind)), LONGEST_NAME);
+}
+
+const withoutKind = (name: string): string => name.replace(/^(?:DNS|IP Address):/, "");
+
+/** What is wrong with its time now, in words that go on from its name; undefined when nothing is. */
+export function timeProblem({ validFrom, validTo }: X509Certificate, now: Date) {
+  const problem = lifeProblem({ notBefore: new Date(validFrom), notAfter: new Date(validTo) }, now);
+  return problem?.id === "expires-soon" ? undefined : problem;
+}
+
+/** Whether it may be used so; one that does not say what it is for may be used for everything. */
+export function isForUse({ keyUsage }: X509Certificate, oid: string): boolean {
+  const uses = keyUsage as readonly string[] | undefined;
+  return uses === undefined || uses.length === 0 || uses.includes(oid) || uses.includes(ANY_USE);
+}
+
+const ANY_USE = "2.5.29.37.0";
