@@ -30,8 +30,9 @@ export function startAgentHealth(
 ): Promise<RunningHttp> {
   return startHealth(endpoint, registry, ({ query }, response) => {
     if (!readiness.ready()) {
-      const why = readiness.why?.() ?? "no servers connected";
-      sendText(response, 503, `[+]ping ok\n[-]server-connected failed: ${why}\n`);
+      const why = readiness.why?.();
+      const more = why === undefined ? "" : `: ${why}`;
+      sendText(response, 503, `[+]ping ok\n[-]server-connected failed: no servers connected${more}\n`);
     } else if (query.has("verbose")) {
       sendText(response, 200, "[+]ping ok\n[+]server-connected ok\ncheck passed\n");
     } else {

@@ -205,6 +205,27 @@ describe("logEvents", () => {
     expect(lines.at(-1)).toMatchObject({ message: "dial was refused" });
   });
 
+  test("repeats why an agent cannot connect when the cause changes and once a minute, not with every attempt", () => {
+    listen(4);
+    const address = "10.0.0.9:8091";
+    const fail = (code: "DB_CONNECT_REFUSED" | "DB_TLS_OWN_EXPIRED", error: string) =>
+      channels.agentServerConnectFailed.publish({ source, address, error, code, remedy: "Renew it." });
+    for (let minutes = 0; minutes < 9; minutes++) fail("DB_TLS_OWN_EXPIRED", `expired ${minutes} min ago`);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatchObject({ code: "DB_TLS_OWN_EXPIRED", remedy: "Renew it.", error: "expired 0 min ago" });
+    for (let attempt = 0; attempt < 3; attempt++) fail("DB_CONNECT_REFUSED", "refused");
+    expect(lines).toHaveLength(2);
+    clock.advance(60_000);
+    fail("DB_CONNECT_REFUSED", "refused");
+    expect(lines.at(-1)).toMatchObject({ code: "DB_CONNECT_REFUSED", attempts: 3 });
+    channels.agentServerConnected.publish({ source, address, serverId: "s", serverCount: 1 });
+    fail("DB_CONNECT_REFUSED", "refused");
+    expect(lines.map(({ message }) => message).slice(3)).toEqual([
+      "connected to server",
+      "cannot connect to server; trying again",
+    ]);
+  });
+
   test("logs the events of an agent", () => {
     listen(4);
     const server = { source, serverId: "s-1", address: "10.0.0.9:8091" };

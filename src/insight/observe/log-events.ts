@@ -1,7 +1,7 @@
 /** The log as one more listener: which events become lines, and from which verbosity on. */
 
 import { type Channel, type Sourced, Subscriptions } from "../../base/channel.js";
-import type { Clock } from "../../base/clock.js";
+import { type Clock, systemClock } from "../../base/clock.js";
 import { type CloseReason, processConnections } from "../../base/connections.js";
 import { remedies } from "../../base/errors/catalogue.js";
 import type { LogFields, Logger } from "../../base/log/log.js";
@@ -22,7 +22,7 @@ export function logEvents(logger: Logger, source: object, clock?: Clock): () => 
   const events = new Subscriptions(source);
   /** For whatever a caller, a peer or a broken network can make happen at any rate. */
   const paced = new PacedLog(logger, clock);
-  plainLines(events, logger, paced);
+  plainLines(events, logger, paced, clock);
   leaseLines(events, logger, paced);
   tunnelLines(events, logger, paced);
   const endConnections = processConnections.subscribe(({ listener, remote, reason }) =>
@@ -49,7 +49,7 @@ function certificateFields({ subject, issuer, serial, notBeforeAt, notAfterAt }:
 }
 
 /** Events that are a line as they are, with all their fields. */
-function plainLines(events: Subscriptions, logger: Logger, paced: PacedLog): void {
+function plainLines(events: Subscriptions, logger: Logger, paced: PacedLog, clock: Clock = systemClock): void {
   const each = <Event extends Sourced>(channel: Channel<Event>, write: Write, message: string): void =>
     events.on(channel, (event) => write(message, fieldsOf(event)));
   const rare: Write = (message, fields) => logger.info(RARE, message, fields);
@@ -81,7 +81,7 @@ function plainLines(events: Subscriptions, logger: Logger, paced: PacedLog): voi
 
   each(channels.agentServerConnected, info, "connected to server");
   each(channels.agentServerDisconnected, warn, "lost server");
-  each(channels.agentServerConnectFailed, warn, "cannot connect to server; trying again");
+  attemptLines(events, logger, clock);
   each(channels.agentDraining, rare, "draining: servers were asked to prefer others");
   events.on(channels.agentDuplicateServer, (server) =>
     paced.info(DETAIL, "reached a server that is already connected", fieldsOf(server)),
@@ -97,6 +97,26 @@ function plainLines(events: Subscriptions, logger: Logger, paced: PacedLog): voi
     if (level === "info") paced.info(2, message, fields, "note");
     else paced[level](message, fields, "note");
   });
+}
+
+/** How often one cause is repeated while it lasts. */
+const REPEATED_MS = 60_000;
+
+/** An agent that cannot connect tries for ever: each address has a line when the cause changes, and one a minute. */
+function attemptLines(events: Subscriptions, logger: Logger, clock: Clock): void {
+  const last = new Map<string, { readonly cause: string; readonly at: number; failures: number }>();
+  events.on(channels.agentServerConnectFailed, (attempt) => {
+    const { address, error, code: cause = error } = attempt;
+    const known = last.get(address);
+    if (known?.cause === cause && clock.now() - known.at < REPEATED_MS) {
+      known.failures++;
+      return;
+    }
+    const repeated = known?.cause === cause ? { attempts: known.failures + 1 } : {};
+    last.set(address, { cause, at: clock.now(), failures: 0 });
+    logger.warn("cannot connect to server; trying again", { ...fieldsOf(attempt), ...repeated });
+  });
+  events.on(channels.agentServerConnected, ({ address }) => void last.delete(address));
 }
 
 function leaseLines(events: Subscriptions, logger: Logger, paced: PacedLog): void {

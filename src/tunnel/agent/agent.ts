@@ -79,7 +79,7 @@ export class ProxyAgent {
 
   /** Why it is not ready, where there is more to say than that no server is connected. */
   get unreadyReason(): string | undefined {
-    return this.#servers.pausedBecause;
+    return this.#servers.failure;
   }
 
   /** Could end now without a byte lost. */

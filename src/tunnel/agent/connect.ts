@@ -98,7 +98,7 @@ function bracketed(authority: string): string {
 }
 
 /** Why there are no headers: what the server said in its status, its GOAWAY or its alert, or that it said nothing. */
-function explainHeaders(reason: unknown, { farewell, transportError, failure }: Session, facts: DialFacts): unknown {
+function explainHeaders(reason: unknown, session: Session, facts: DialFacts): unknown {
   if (!(reason instanceof CallError)) return reason;
   const { status, message } = reason;
   if (status === GrpcStatus.DEADLINE_EXCEEDED) {
@@ -106,18 +106,21 @@ function explainHeaders(reason: unknown, { farewell, transportError, failure }: 
     return new DrawbridgeError("DB_SERVER_HEADERS_TIMEOUT", sentence, { cause: reason });
   }
   if (status === GrpcStatus.UNIMPLEMENTED) return explainWrongPort(message, facts, reason);
-  if (!message.startsWith(ENDED_BEFORE_HEADERS)) return reason;
-  if (failure === NOT_HTTP2) return explainWrongPort("it does not speak HTTP/2", facts, reason);
-  if (farewell !== "") return explainFarewell(farewell, facts, reason);
-  return explainEnd(transportError, facts);
+  return message.startsWith(ENDED_BEFORE_HEADERS) ? explainSession(session, facts) : reason;
+}
+
+/** Why a server ended a session before it answered anything. */
+export function explainSession({ farewell, transportError, failure }: Session, facts: DialFacts): DrawbridgeError {
+  if (failure === NOT_HTTP2) return explainWrongPort("it does not speak HTTP/2", facts);
+  return farewell === "" ? explainEnd(transportError, facts) : explainFarewell(farewell, facts);
 }
 
 /** Our servers say why before they hang up. */
-function explainFarewell(words: string, facts: DialFacts, reason: unknown): DrawbridgeError {
+function explainFarewell(words: string, facts: DialFacts): DrawbridgeError {
   const said = `it says ${JSON.stringify(words)}`;
-  if (/certificate/.test(words)) return explainRefused(said, facts, reason);
+  if (/certificate/.test(words)) return explainRefused(said, facts);
   const sentence = `the server at ${facts.where} turned ${facts.self} away: ${said}.`;
-  return new DrawbridgeError("DB_SERVER_HUNG_UP", sentence, { cause: reason });
+  return new DrawbridgeError("DB_SERVER_HUNG_UP", sentence);
 }
 
 /** The connection ended before the server said anything. */

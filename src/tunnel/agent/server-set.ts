@@ -4,7 +4,7 @@
  */
 import { joinHostPort } from "../../base/address.js";
 import type { Clock } from "../../base/clock.js";
-import { messageOf } from "../../base/errors/error.js";
+import { DrawbridgeError, messageOf, reasonOf } from "../../base/errors/error.js";
 import {
   agentDuplicateServer,
   agentServerConnected,
@@ -56,6 +56,8 @@ export class ServerSet {
   #draining = false;
   /** Why no server is asked at present. */
   pausedBecause: string | undefined;
+  /** Why the last attempt at each address failed; none of those where one has succeeded since. */
+  readonly #failures = new Map<string, string>();
   /** Ends the present wait after the given time instead. */
   #waitFor: (ms: number) => void = () => {};
   #stop: () => void = () => {};
@@ -71,6 +73,11 @@ export class ServerSet {
 
   get size(): number {
     return this.#connected.size;
+  }
+
+  /** Why there is no server, by the newest attempts; undefined before the first one has ended. */
+  get failure(): string | undefined {
+    return this.pausedBecause ?? ([...new Set(this.#failures.values())].join("; ") || undefined);
   }
 
   /** Several addresses are several servers at least. */
@@ -118,12 +125,17 @@ export class ServerSet {
     const address = joinHostPort(server.host, server.port);
     try {
       const duplicate = await this.#attempt(server, address);
+      this.#failures.delete(address);
       // Looking for servers that are not there costs them a handshake each time: search ever more slowly.
       this.#duplicates = duplicate ? this.#duplicates + 1 : 0;
       const wait = this.#duplicates > 5 * this.wanted ? this.#backoff.next() : this.#backoff.reset();
       return duplicate ? this.#backoff.scattered(wait) : wait;
     } catch (reason) {
-      agentServerConnectFailed.publish({ source: this.#options.source, address, error: messageOf(reason) });
+      const { code, remedy } = reason instanceof DrawbridgeError ? reason : {};
+      const cause = code && remedy && { code, remedy };
+      const known = cause ? `${reasonOf(reason)} (${cause.code}). ${cause.remedy}` : messageOf(reason);
+      this.#failures.set(address, known);
+      agentServerConnectFailed.publish({ source: this.#options.source, address, error: messageOf(reason), ...cause });
       return this.#backoff.next();
     }
   }

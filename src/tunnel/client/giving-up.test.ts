@@ -112,7 +112,10 @@ describe("a server that is not there", () => {
   test.each(["http-connect", "grpc"] as const)("is named by its address (%s)", async (mode) => {
     const port = await freePort();
     const tcp = { mode, host: "127.0.0.1", port, tls: {} };
-    await expect(dialThrough(tcp, "a:1")).rejects.toThrow(`the proxy-server at 127.0.0.1:${port} cannot be reached`);
+    await expect(dialThrough(tcp, "a:1")).rejects.toMatchObject({
+      code: "DB_CONNECT_REFUSED",
+      message: expect.stringContaining(`cannot connect to 127.0.0.1:${port}: connection refused`),
+    });
     const uds = { mode, uds: "/nonexistent/drawbridge.sock" };
     await expect(dialThrough(uds, "a:1")).rejects.toThrow("the proxy-server at /nonexistent/drawbridge.sock cannot");
     const long = { mode, uds: `/tmp/${"x".repeat(200)}` };
@@ -138,7 +141,7 @@ describe("a server that is not there", () => {
       if ("uds" in frontend) throw new Error("a TCP frontend is wanted");
       const { caFile: _, ...withoutCa } = frontend.tls;
       await expect(dialThrough({ ...frontend, tls: withoutCa }, echo.address)).rejects.toThrow(
-        /cannot be reached: .*certificate/,
+        /the certificate of the server at .* is not accepted/,
       );
       const { caFile = "" } = frontend.tls;
       await expect(dialThrough({ ...frontend, tls: { caFile } }, echo.address)).rejects.toThrow(

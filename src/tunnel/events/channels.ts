@@ -114,7 +114,13 @@ export const agentServerConnected = ofAgent<{ serverId: string; address: string;
 export const agentServerDisconnected = ofAgent<{ serverId: string; address: string; reason: string }>(
   "server-disconnected",
 );
-export const agentServerConnectFailed = ofAgent<{ address: string; error: string }>("server-connect-failed");
+/** `code` and `remedy` where the cause is known. */
+export const agentServerConnectFailed = ofAgent<{
+  address: string;
+  error: string;
+  code?: ErrorCode;
+  remedy?: string;
+}>("server-connect-failed");
 export const agentDuplicateServer = ofAgent<{ serverId: string; address: string }>("duplicate-server");
 
 export type AgentDialOutcome = "established" | "timeout" | "unknown" | "policy" | "cancelled";

@@ -129,14 +129,21 @@ describe("a name", () => {
 
 describe("a lookup that fails, in Go's words,", () => {
   test("says no such host when there is none", async () => {
-    const { resolver } = await resolverFor(zoneOf({}));
-    expect((await failureOf(resolver.find("gone.example", NEVER))).message).toBe("lookup gone.example: no such host");
+    const { server, resolver } = await resolverFor(zoneOf({}));
+    const { message, words } = await failureOf(resolver.find("gone.example", NEVER));
+    const on = `127.0.0.1:${server.port}`;
+    expect(message).toBe(`lookup gone.example on ${on}: no such host`);
+    expect(words).toBe(
+      `the name gone.example cannot be looked up: the DNS server ${on} says that there is no such host (${message})`,
+    );
   });
 
   test("says server misbehaving when the server reports an error", async () => {
-    const { resolver } = await resolverFor(() => ({ rcode: 2 }));
-    const { message, code } = await failureOf(resolver.find("a.example", NEVER));
-    expect([code, message]).toEqual(["ESERVFAIL", "lookup a.example: server misbehaving (error 2)"]);
+    const { server, resolver } = await resolverFor(() => ({ rcode: 2 }));
+    const { message, code, words } = await failureOf(resolver.find("a.example", NEVER));
+    const on = `127.0.0.1:${server.port}`;
+    expect([code, message]).toEqual(["ESERVFAIL", `lookup a.example on ${on}: server misbehaving (error 2)`]);
+    expect(words).toContain(`the DNS server ${on} answered SERVFAIL`);
   });
 
   test("says so when nothing listens at the server's address", async () => {
@@ -152,7 +159,7 @@ describe("a lookup that fails, in Go's words,", () => {
       "options timeout:1 attempts:1\nsearch one.example two.example",
     );
     const { message, code } = await failureOf(resolver.find("slow", NEVER));
-    expect([code, message]).toEqual(["ETIMEOUT", "lookup slow: i/o timeout"]);
+    expect([code, message]).toEqual(["ETIMEOUT", `lookup slow on 127.0.0.1:${server.port}: i/o timeout`]);
     expect(server.asked).toHaveLength(2);
   });
 
@@ -213,7 +220,7 @@ describe("many names at once", () => {
     const cancels = ["slow-1", "slow-2", "slow-3"].map(slow);
     expect(await resolver.find("quick.example", NEVER)).toEqual(["10.0.0.1"]);
     expect(failed).toEqual([
-      "lookup slow-1: i/o timeout (more than 3 names are being looked up, this one for the longest time)",
+      "lookup slow-1: too many dials wait for names (more than 3 names are being looked up, this one for the longest time)",
     ]);
     for (const cancel of cancels) cancel();
     expect([failed.length, resolver.pending]).toEqual([1, 0]);

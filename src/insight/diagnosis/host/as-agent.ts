@@ -1,14 +1,15 @@
 /** A server's agent port, dialled as an agent dials it. No agent is registered: the handshake is made, and no call. */
 import type { X509Certificate } from "node:crypto";
 import { existsSync } from "node:fs";
-import type { TLSSocket } from "node:tls";
 import { joinHostPort } from "../../../base/address.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { pkiFile } from "../../../cluster/bootstrap/model/names.js";
 import { textAt } from "../../../cluster/bootstrap/settings/programs.js";
 import type { AgentConfig } from "../../../tunnel/agent/config.js";
-import { connectToServer, type ProxyEnvironment } from "../../../tunnel/agent/connect.js";
+import { connectToServer, explainSession, type ProxyEnvironment } from "../../../tunnel/agent/connect.js";
 import { openSession } from "../../../tunnel/link/open.js";
+import { DialFailure } from "../../../tunnel/outgoing/explain.js";
+import type { Secured } from "../../../tunnel/outgoing/secure.js";
 import { Resolver, type ResolverOptions } from "../../../tunnel/resolver/resolver.js";
 import { type Dialled, dialTls } from "./handshake.js";
 
@@ -55,15 +56,15 @@ export function dialAsAgent({ env, names, servers, tls }: AgentSettings): Promis
   return Promise.all(
     servers.map(async (server): Promise<AgentDial> => {
       const where = joinHostPort(server.host, server.port);
-      let socket: TLSSocket | undefined;
+      let secured: Secured | undefined;
       try {
-        socket = await connectToServer(server, tls, env, resolver);
-        const certificate = socket.getPeerX509Certificate();
-        return { where, certificate, failure: await refusalOf(socket, where) };
+        secured = await connectToServer(server, tls, env, resolver);
+        const certificate = secured.socket.getPeerX509Certificate();
+        return { where, certificate, failure: await refusalOf(secured, where) };
       } catch (failure) {
-        return { where, failure };
+        return { where, failure, certificate: failure instanceof DialFailure ? failure.peer[0] : undefined };
       } finally {
-        socket?.destroy();
+        secured?.socket.destroy();
       }
     }),
   );
@@ -72,19 +73,13 @@ export function dialAsAgent({ env, names, servers, tls }: AgentSettings): Promis
 const ANSWER_MS = 6_000;
 
 /** With TLS 1.3 a server judges the certificate after the handshake has ended for us: only its answer shows that it took it. */
-function refusalOf(socket: TLSSocket, where: string): Promise<DrawbridgeError | undefined> {
+function refusalOf({ socket, facts }: Secured, where: string): Promise<DrawbridgeError | undefined> {
   const { session } = openSession(socket, where, "https");
   return new Promise((resolve) => {
     const late = new DrawbridgeError("DB_SERVER_HEADERS_TIMEOUT", `${where} did not answer a ping in ${ANSWER_MS} ms.`);
     const timer = setTimeout(() => resolve(late), ANSWER_MS);
     session.ping(() => resolve(undefined));
-    session.once("close", () => {
-      const why = session.failure === undefined ? "" : `: ${session.failure}`;
-      const hint = "as a server does that does not accept the agent's certificate";
-      resolve(
-        new DrawbridgeError("DB_SERVER_HUNG_UP", `${where} ended the connection after the handshake, ${hint}${why}.`),
-      );
-    });
+    session.once("close", () => resolve(explainSession(session, facts())));
     socket.once("close", () => clearTimeout(timer));
   });
 }
