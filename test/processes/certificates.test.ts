@@ -70,13 +70,13 @@ test.each([
   [
     "no certificate",
     () => ({ certFile: "", keyFile: "" }),
-    /ended the connection: it showed no certificate/,
+    /refused this agent \(it says "it showed no certificate"\): .* this agent was given none/,
     /^it showed no certificate$/,
   ],
   [
     "a stranger's certificate",
     async (fixture: Fixture) => (await makeFixturePki(mkdtempSync(join(fixture.dir, "other-")))).client,
-    /ended the connection: its certificate was signed by another key than that of the CA "[^"]+" in this listener's CA file/,
+    /refused this agent \(it says "its certificate was signed by another key .*the server's --cluster-ca-cert has to contain/,
     /^its certificate was signed by another key than that of the CA "/,
   ],
 ] as const)("with %s both sides say what is wrong", async (_what, filesFor, agentSays, serverSays) => {
