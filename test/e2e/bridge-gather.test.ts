@@ -510,7 +510,7 @@ describe.skipIf(!withPods)("agents as pods", () => {
     ]);
     expect(outcome.code).toBe(1);
     expect(outcome.stderr).toMatch(
-      /^Error: The Kubernetes API at .*:6444 did not answer GET \/version: .*\(DB_API_REQUEST: .*\)\n$/,
+      /^Error: The Kubernetes API at .*:6444 did not answer GET \/version: .*\(DB_API_UNREACHABLE: .*\)\n$/,
     );
   });
 });

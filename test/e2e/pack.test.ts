@@ -71,7 +71,7 @@ describe.skipIf(!ready)("npm run pack", () => {
     const lost = await run(form.command("drawbridge", "csr", "list", "--kubeconfig", kubeconfig));
     expect(lost).toMatchObject({ code: 1, stdout: "" });
     expect(lost.stderr).toMatch(
-      /^Error: The Kubernetes API at https:\/\/127\.0\.0\.1:1 did not answer .*DB_API_REQUEST/,
+      /^Error: The Kubernetes API at https:\/\/127\.0\.0\.1:1 did not answer .*DB_API_UNREACHABLE/,
     );
   });
 

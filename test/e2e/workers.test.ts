@@ -224,7 +224,7 @@ describe.skipIf(!ready)("workers", () => {
     const found = await workers("verify", "--pool=workers", "--timeout=2s");
     expect(found).toMatchObject({ code: 1, stdout: "" });
     expect(found.stderr.trim().split("\n").at(-1)).toMatch(
-      /^Error: The Kubernetes API at .* did not answer .*DB_API_REQUEST/,
+      /^Error: The Kubernetes API at .* did not answer .*DB_API_UNREACHABLE/,
     );
   });
 });

@@ -122,7 +122,15 @@ export const remedies = {
     "Dial the port for this kind of peer: agents --agent-port, callers the frontend of their protocol; the server's log has a line listening for each.",
 
   // Kubernetes API
-  DB_API_REQUEST: "Check that the API server is reachable and that this identity has the permission the message names.",
+  DB_API_REQUEST: "Mend what the API server's words name; kubectl with the same kubeconfig gets the same answer.",
+  DB_API_UNREACHABLE:
+    "Check the server's address in the kubeconfig, and the way to it from here: kubectl --kubeconfig FILE version.",
+  DB_API_CERTIFICATE:
+    "Take the kubeconfig of this cluster: its certificate-authority-data has to be the CA of the API server's certificate, and its server a name in that certificate.",
+  DB_API_UNAUTHENTICATED:
+    "Take a kubeconfig of this cluster whose token or client certificate has not expired; kubectl --kubeconfig FILE auth whoami shows whom it stands for.",
+  DB_API_FORBIDDEN:
+    "Give this identity the permission that the message names, with a Role or ClusterRole and its binding; kubectl auth can-i shows what it may do.",
   DB_OBJECT_REFUSED:
     "Read the cluster's own words in the message; another manager's fields are taken over only with --force-conflicts.",
 

@@ -40,6 +40,11 @@ export function messageOf(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }
 
+/** Code and remedy of anything caught, as fields of a log line; none where there are none. */
+export function causeFields(reason: unknown): { readonly code?: ErrorCode; readonly remedy?: string } {
+  return reason instanceof DrawbridgeError ? { code: reason.code, remedy: reason.remedy } : {};
+}
+
 /** The same without its full stop, for the middle of a sentence. */
 export function reasonOf(reason: unknown): string {
   return messageOf(reason).replace(/\.$/, "");

@@ -1,7 +1,7 @@
 /** A proxy-agent as a process: everything around it that a person or a cluster sees, and its end. */
 
 import { pause, systemClock } from "../../base/clock.js";
-import { messageOf } from "../../base/errors/error.js";
+import { causeFields, messageOf } from "../../base/errors/error.js";
 import { startAgentHealth } from "../../base/health.js";
 import { Logger, type LoggerOptions } from "../../base/log/log.js";
 import { nextSignal } from "../../base/signals.js";
@@ -70,8 +70,10 @@ async function countLeases(config: AgentProcessConfig, agent: ProxyAgent): Promi
       const channel = verb === "list" ? leaseListed : leaseWatched;
       channel.publish({ source: agent, status, durationMs: seconds * 1000, reason });
     },
-    onError: (reason) =>
-      noteChannel.publish({ source: agent, level: "warn", message: `counting server leases: ${messageOf(reason)}` }),
+    onError(reason) {
+      const message = `counting server leases: ${messageOf(reason)}`;
+      noteChannel.publish({ source: agent, level: "warn", message, fields: causeFields(reason) });
+    },
   });
 }
 

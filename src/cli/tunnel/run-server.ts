@@ -1,6 +1,7 @@
 /** A proxy-server as a process: everything around it that a person or a cluster sees, and its end. */
 
 import { systemClock } from "../../base/clock.js";
+import { causeFields } from "../../base/errors/error.js";
 import { startServerHealth } from "../../base/health.js";
 import { Logger, type LoggerOptions } from "../../base/log/log.js";
 import type { KubeAccess } from "../../cluster/kube/open.js";
@@ -95,7 +96,8 @@ async function startLeases(config: ServerProcessConfig, api: Api | undefined, se
       channel.publish({ source: server, status, reason, durationMs: seconds * 1000 });
       if (verb === "delete" && status === 200) leasesCulled.publish({ source: server, count: 1 });
     },
-    onError: (message) => noteChannel.publish({ source: server, level: "warn", message }),
+    onError: (message, reason) =>
+      noteChannel.publish({ source: server, level: "warn", message, fields: causeFields(reason) }),
   });
   controller.start();
   return controller;

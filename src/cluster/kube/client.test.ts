@@ -71,12 +71,34 @@ describe("createKubeApi", () => {
   test("says what the API refused and why", async () => {
     const { api } = await connect((_, response) => replyStatus(response, 403, "Forbidden", "leases is forbidden"));
     await expect(api.get("/apis/x")).rejects.toMatchObject({
-      code: "DB_API_REQUEST",
+      code: "DB_API_FORBIDDEN",
       status: 403,
       reason: "Forbidden",
       detail: "leases is forbidden",
       message: "The Kubernetes API refused GET /apis/x with 403: leases is forbidden",
     });
+  });
+
+  test.each([
+    [401, "DB_API_UNAUTHENTICATED", /has not expired/],
+    [403, "DB_API_FORBIDDEN", /permission/],
+    [409, "DB_API_REQUEST", /API server's words/],
+  ])("names what has to be mended after an answer with %s", async (status, code, remedy) => {
+    const { api } = await connect((_, response) => replyStatus(response, status, "Because", "no"));
+    await expect(api.get("/x")).rejects.toMatchObject({ code, remedy: expect.stringMatching(remedy) });
+  });
+
+  test("tells an API server of another cluster from one that does not answer", async () => {
+    const [authority, other] = [await createAuthority({ commonName: "a" }), await createAuthority({ commonName: "b" })];
+    const server = await issueCertificate(authority, { use: "server", commonName: "s", ipAddresses: ["127.0.0.1"] });
+    const stub = await ApiStub.start((_, response) => reply(response, 200, {}), {
+      cert: server.certificatePem,
+      key: server.privateKeyPem,
+    });
+    const credentials = async () => ({ headers: {}, tls: { ca: other.certificatePem } });
+    const api = createKubeApi({ server: stub.url, credentials }, { clock: new ManualClock(), qps: -1 });
+    open.push(stub, api);
+    await expect(api.get("/x")).rejects.toMatchObject({ code: "DB_API_CERTIFICATE", status: 0 });
   });
 
   test("reports answers that are not the API's as failures", async () => {
@@ -94,7 +116,7 @@ describe("createKubeApi", () => {
       () => expect.fail("the stub is closed"),
       (reason) => reason,
     );
-    expect(error).toMatchObject({ code: "DB_API_REQUEST", status: 0 });
+    expect(error).toMatchObject({ code: "DB_API_UNREACHABLE", status: 0 });
     expect(error.message).toContain(`${stub.url} did not answer GET /x: connect ECONNREFUSED`);
     expect(error.message).not.toMatch(/secret|t0/);
   });
@@ -103,7 +125,7 @@ describe("createKubeApi", () => {
     const api = createKubeApi({ server: "api.test:6443", credentials: async () => ({ headers: {}, tls: {} }) });
     open.push(api);
     const message = expect.stringContaining("api.test:6443 did not answer GET /x: Protocol");
-    await expect(api.get("/x")).rejects.toMatchObject({ code: "DB_API_REQUEST", status: 0, message });
+    await expect(api.get("/x")).rejects.toMatchObject({ code: "DB_API_UNREACHABLE", status: 0, message });
   });
 
   test.each(["before the head", "in the body"])("gives up at the deadline when nothing comes %s", async (when) => {

@@ -1,4 +1,5 @@
 import { at } from "../../base/at.js";
+import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError } from "../../base/errors/error.js";
 
 /** A request to the Kubernetes API that did not succeed. */
@@ -14,11 +15,21 @@ export class KubeApiError extends DrawbridgeError {
     sentence: string,
     answer: { status: number; reason?: string | undefined; detail?: string | undefined; cause?: unknown },
   ) {
-    super("DB_API_REQUEST", sentence, { cause: answer.cause });
+    super(codeOf(answer), sentence, { cause: answer.cause });
     this.status = answer.status;
     this.reason = answer.reason ?? "";
     this.detail = answer.detail ?? sentence;
   }
+}
+
+const CERTIFICATE = /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|ERR_TLS_CERT_)/;
+
+/** By what has to be mended: the address, the cluster's certificate, this identity, or its permissions. */
+function codeOf({ status, cause }: { status: number; cause?: unknown }): ErrorCode {
+  if (status === 401) return "DB_API_UNAUTHENTICATED";
+  if (status === 403) return "DB_API_FORBIDDEN";
+  if (status !== 0) return "DB_API_REQUEST";
+  return CERTIFICATE.test(String(at(cause, "code"))) ? "DB_API_CERTIFICATE" : "DB_API_UNREACHABLE";
 }
 
 /** `body` is the answer: a `Status` object that explains the failure, unless a proxy in between gave it. */

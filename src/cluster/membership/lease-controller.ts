@@ -15,8 +15,8 @@ export interface LeaseControllerOptions {
   readonly clock?: Clock;
   /** Called for lists of leases and deletions of expired ones. */
   readonly onRequest: RequestObserver;
-  /** Called with one sentence per failure; the controller continues by itself. */
-  readonly onError: (sentence: string) => void;
+  /** Called with one sentence per failure, and what was caught; the controller continues by itself. */
+  readonly onError: (sentence: string, reason: unknown) => void;
 }
 
 const DURATION_SECONDS = 30;
@@ -75,7 +75,7 @@ export class LeaseController {
     try {
       await deleteIfPresent(api, this.#path, REQUEST);
     } catch (reason) {
-      onError(`the lease ${this.leaseName} was left behind: ${messageOf(reason)}`);
+      onError(`the lease ${this.leaseName} was left behind: ${messageOf(reason)}`, reason);
     }
   }
 
@@ -101,7 +101,7 @@ export class LeaseController {
         this.#latest = await createOrUpdate(api, "Lease", renewed, REQUEST);
         return;
       } catch (reason) {
-        onError(`the lease ${this.leaseName} could not be renewed: ${messageOf(reason)}`);
+        onError(`the lease ${this.leaseName} could not be renewed: ${messageOf(reason)}`, reason);
         // One that somebody else wrote or deleted is read and written at once.
         if (known !== undefined) continue;
         await pause(this.#clock, backoff, signal);
@@ -139,7 +139,7 @@ export class LeaseController {
     } catch (reason) {
       // Another server has deleted it.
       const isExpected = this.#stopped.signal.aborted || isNotFound(reason);
-      if (!isExpected) this.#options.onError(`${failure}: ${messageOf(reason)}`);
+      if (!isExpected) this.#options.onError(`${failure}: ${messageOf(reason)}`, reason);
       return undefined;
     }
   }

@@ -122,7 +122,7 @@ test("the check kubeconfig distinguishes an API that answers, fails, is not give
   cluster.objects.delete("/version");
   expect(await ask(apiAccess, {}, access())).toMatchObject({
     state: "failed",
-    remedy: expect.stringContaining("--kubeconfig"),
+    remedy: expect.stringContaining("kubeconfig"),
   });
   expect(await ask(apiAccess)).toMatchObject({ state: "skipped" });
   const broken = await ask(apiAccess, {}, { api: undefined, problem: "the kubeconfig is no YAML" });

@@ -1,7 +1,7 @@
 /** The facts of a bridge, gathered on the host of its server and from its cluster. */
 import { existsSync } from "node:fs";
 import { joinHostPort } from "../../../base/address.js";
-import { DrawbridgeError, messageOf, reasonOf } from "../../../base/errors/error.js";
+import { causeFields, DrawbridgeError, messageOf, reasonOf } from "../../../base/errors/error.js";
 import { CheckFailure } from "../../../base/finding.js";
 import { httpGet } from "../../../base/http-get.js";
 import { samplesOf } from "../../../base/metrics/samples.js";
@@ -53,8 +53,13 @@ export async function readVersion(facts: Gatherer): Promise<Facts["apiVersion"]>
     );
     return { server, version: gitVersion };
   } catch (reason) {
-    throw new CheckFailure(reasonOf(reason), "Check server and credentials with kubectl --kubeconfig FILE version.");
+    throw apiFailure(reason);
   }
+}
+
+export function apiFailure(reason: unknown): CheckFailure {
+  const { remedy = "Check server and credentials with kubectl --kubeconfig FILE version." } = causeFields(reason);
+  return new CheckFailure(reasonOf(reason), remedy);
 }
 
 /** The facts that can be gathered from everywhere. */

@@ -31,7 +31,7 @@ import { dialTls } from "../host/handshake.js";
 import { isListening, processFile, readSocketFile } from "../host/this-host.js";
 import { type DoctorPlace, worksOnObjects } from "../place.js";
 import { adminPortOf, dialableHost, healthFlagOf, healthPortOf, PROGRAMS, programOf } from "../programs.js";
-import { inspectDirectory, readVersion } from "./bridge.js";
+import { apiFailure, inspectDirectory, readVersion } from "./bridge.js";
 
 const API_TIMEOUT = { timeoutMs: 10_000 };
 const HEALTH_TIMEOUT_MS = 6_000;
@@ -240,8 +240,6 @@ interface AccessReview extends KubeObject {
   readonly status?: { readonly allowed?: boolean };
 }
 
-const API_REMEDY = "Check server and credentials with kubectl --kubeconfig FILE version.";
-
 function clusterFacts(place: DoctorPlace, opened: KubeApi[]): FactSource {
   const { context, kubeconfig, model, now, role } = place;
   return {
@@ -260,7 +258,7 @@ function clusterFacts(place: DoctorPlace, opened: KubeApi[]): FactSource {
         opened.push(api);
         return { api, server: endpoint.server, endpoint };
       } catch (reason) {
-        throw new CheckFailure(reasonOf(reason), API_REMEDY);
+        throw apiFailure(reason);
       }
     },
     apiVersion: readVersion,
