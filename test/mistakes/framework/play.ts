@@ -115,14 +115,18 @@ function whatIsNamed({ tells }: Mistake, said: readonly Said[], problems: string
   return named;
 }
 
-async function judgeTruth(stage: Stage, { timesOut, untrue = [] }: Mistake, said: readonly Said[]): Promise<string[]> {
+async function judgeTruth(
+  stage: Stage,
+  { timesOut, quotes, untrue = [] }: Mistake,
+  said: readonly Said[],
+): Promise<string[]> {
   const own = said.flatMap(({ place, text }) =>
     untrue.flatMap((pattern) => {
       const line = lineOf(text, pattern);
       return line === undefined ? [] : [`${place} says ${pattern}: ${line.trim().slice(0, 300)}`];
     }),
   );
-  return [...own, ...(await untruths(stage, said, { timesOut, known: knownFlags() }))];
+  return [...own, ...(await untruths(stage, said, { timesOut, quotes, known: knownFlags() }))];
 }
 
 async function askWithout(stage: Stage, row: Mistake, wrong: Scene) {

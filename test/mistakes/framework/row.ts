@@ -42,6 +42,8 @@ export interface Mistake {
   readonly timesOut?: boolean;
   /** By the names of the scene's places. */
   readonly tells: Readonly<Record<string, Wanted>>;
+  /** Flags that do not exist and stand in texts all the same, because they were typed. */
+  readonly quotes?: readonly string[];
   /** What nobody may say, beyond what nobody may ever say (truth.ts). */
   readonly untrue?: readonly RegExp[];
   /** How long the places may take until they say it. */
