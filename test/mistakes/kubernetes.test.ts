@@ -61,9 +61,9 @@ afterAll(async () => {
 /** A cable from the stage to the cluster's network. */
 async function join(stage: Stage): Promise<void> {
   const number = ++joined;
-  await link(stage.netns, "up", network, `v${number}`);
+  await link(stage.netns, "eth1", network, `v${number}`);
   await network.run("ip", "link", "set", `v${number}`, "master", "br0");
-  await addAddress(stage.netns, "up", `10.77.0.${10 + number}/24`);
+  await addAddress(stage.netns, "eth1", `10.77.0.${10 + number}/24`);
 }
 
 /** A server that reviews tokens, and an agent that shows one. */
@@ -105,7 +105,7 @@ function ended(stage: Stage): { cert: string; key: string } {
   const own = { cert: stage.file("ended-own.crt"), key: stage.file("ended.key") };
   const request = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"];
   const use = ["-addext", "basicConstraints=critical,CA:FALSE", "-addext", "extendedKeyUsage=clientAuth"];
-  const quiet = { stdio: ["ignore", "ignore", "pipe"] } as const;
+  const quiet = { stdio: "pipe" } as const;
   execFileSync(
     "openssl",
     [...request, "-keyout", own.key, "-out", own.cert, "-subj", `/CN=${SERVER_USER}`, ...use],

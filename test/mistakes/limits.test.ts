@@ -140,7 +140,7 @@ const rows: readonly Mistake[] = [
         await stage.netns.run(
           "sh",
           "-c",
-          "ip link add hole type dummy && ip link set hole up && ip addr add 10.9.0.1/24 dev hole",
+          "ip link add hole type veth peer name hole2 && ip link set hole up && ip link set hole2 up && ip addr add 10.9.0.1/24 dev hole",
         );
         await stage.netns.run(
           "ip",

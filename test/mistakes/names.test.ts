@@ -14,6 +14,19 @@ function withNames(stage: Stage, resolv: string, hosts: string): string[] {
   return ["unshare", "--mount", "sh", "-c", `${mount} && exec "$@"`, "sh"];
 }
 
+/** A DNS server that knows no name at all. */
+async function startEmptyDns(stage: Stage): Promise<void> {
+  const code = `
+    const server = require("node:dgram").createSocket("udp4");
+    server.on("message", (question, { port, address }) => {
+      const answer = Buffer.from(question);
+      answer.writeUInt16BE(0x8183, 2);
+      server.send(answer, port, address);
+    });
+    server.bind(53, "127.0.0.1", () => console.log("answers"));`;
+  await stage.start("dns", [process.execPath, "-e", code]).log.waitFor(/answers/, 10_000);
+}
+
 const AGENT_NAME = "bridge.example.test";
 
 const reach = (stage: Stage) => async () => await stage.reachesTarget();
@@ -31,7 +44,7 @@ const rows: readonly Mistake[] = [
     },
     async play(stage, isWrong) {
       await stage.server();
-      // Nobody answers at this resolver's port: the kernel refuses at once.
+      await startEmptyDns(stage);
       const through = withNames(stage, "nameserver 127.0.0.1\n", isWrong ? "" : `127.0.0.1 ${AGENT_NAME}\n`);
       const host = isWrong ? AGENT_NAME : "localhost";
       const agent = await stage.agent({ host, through });
@@ -83,6 +96,7 @@ const rows: readonly Mistake[] = [
     title: "the agent's DNS does not know the target's name",
     tells: { trace: { cause: /lookup webhook\.example\.test[\s\S]*no such host/, remedy: /DNS|name/ } },
     async play(stage, isWrong) {
+      await startEmptyDns(stage);
       const through = withNames(stage, "nameserver 127.0.0.1\n", isWrong ? "" : "127.0.0.1 webhook.example.test\n");
       await tunnel(stage, { agent: { through } });
       const ask = () => trace(stage, `webhook.example.test:${PORT.target}`);
