@@ -86,7 +86,7 @@ const rows: readonly Mistake[] = [
     group: "flags",
     title: "--agent-identifiers has an ipv4 that is no address",
     isHarmless: true,
-    tells: { "agent log": { cause: /ipv4=foo|"foo"/, remedy: /--agent-identifiers/ } },
+    tells: { "agent log": { cause: /ipv4[^\n]*foo[^\n]*(?:not|no) [^\n]*address/, remedy: /--agent-identifiers/ } },
     async play(stage, isWrong) {
       await stage.server();
       const agent = await stage.agent({ flags: [`--agent-identifiers=ipv4=${isWrong ? "foo" : "127.0.0.1"}`] });

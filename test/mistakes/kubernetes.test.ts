@@ -188,7 +188,10 @@ const rows: readonly Mistake[] = [
     title: "the agent may not list leases",
     isHarmless: true,
     tells: {
-      "agent log": { cause: /leases[\s\S]{0,300}forbidden|forbidden[\s\S]{0,300}leases/, remedy: /Role|verbs|list/ },
+      "agent log": {
+        cause: /leases[\s\S]{0,300}forbidden|forbidden[\s\S]{0,300}leases/,
+        remedy: /ClusterRole|RoleBinding|Role\b/,
+      },
     },
     async play(stage, isWrong) {
       await stage.server();
@@ -220,7 +223,7 @@ const rows: readonly Mistake[] = [
   api({
     id: "kubernetes-wrong-context",
     title: "--context names a context that the kubeconfig does not have",
-    tells: { output: { cause: /context "?nope/, remedy: /kubectl|--context|lab/ } },
+    tells: { output: { cause: /context "?nope/, remedy: /\(lab\)[^\n]*kubectl/ } },
     play: (stage, isWrong) =>
       command(() =>
         stage.drawbridge("csr", "list", "--kubeconfig", plane.adminConfig, "--context", isWrong ? "nope" : "lab"),
@@ -238,11 +241,11 @@ const rows: readonly Mistake[] = [
   }),
   api({
     id: "kubernetes-forbidden",
-    title: "the kubeconfig's user may not list certificate requests",
+    title: "the kubeconfig's user may not read what a command needs",
     tells: {
       output: {
-        cause: /certificatesigningrequests[\s\S]*forbidden|forbidden[\s\S]*certificatesigningrequests/i,
-        remedy: /ClusterRole|Role|permission|right/,
+        cause: /User "nobody" cannot get resource/,
+        remedy: /has the permission the message names/,
       },
     },
     play: (stage, isWrong) =>
@@ -251,7 +254,7 @@ const rows: readonly Mistake[] = [
   api({
     id: "kubernetes-kubeconfig-missing",
     title: "--kubeconfig does not exist",
-    tells: { output: { cause: /nope\.kubeconfig/, remedy: /kubectl --kubeconfig|kubeconfig/ } },
+    tells: { output: { cause: /nope\.kubeconfig/, remedy: /Correct the value|kubectl --kubeconfig/ } },
     play: (stage, isWrong) =>
       endsAtOnce(isWrong, (isDoomed) => {
         const kubeconfig = isWrong ? stage.file("nope.kubeconfig") : good.server;
@@ -292,7 +295,7 @@ const rows: readonly Mistake[] = [
   token({
     id: "tokens-admin-wrong",
     title: "the admin client shows another token than the process'",
-    tells: { output: { cause: /refused|token/, remedy: /--token-file/ } },
+    tells: { output: { cause: /answered 401/, remedy: /--token-file/ } },
     async play(stage, isWrong) {
       await stage.server();
       const file = isWrong ? stage.write("other-token", "another-token-of-mine\n", 0o600) : stage.adminToken;

@@ -52,14 +52,12 @@ const rows: readonly Mistake[] = [
   row({
     id: "tls-agent-wrong-ca",
     title: "agent's --ca-cert is not the authority of the server's certificate",
-    open: "dialler",
     wrong: ({ pki }) => ({ agent: { ca: pki.foreignCa.cert } }),
     tells: agentTells(/cluster-ca[\s\S]*foreign-ca|foreign-ca[\s\S]*cluster-ca/, /--ca-cert/),
   }),
   row({
     id: "tls-agent-foreign-certificate",
     title: "agent's certificate is of another authority than the server asks for",
-    open: "dialler",
     wrong: async ({ pki }) => ({ agent: { cert: await pki.make.issue(pki.foreignCa, "agent-of-others") } }),
     tells: {
       ...agentTells(/foreign-ca/, /--cluster-ca-cert|--agent-cert/),
@@ -69,16 +67,14 @@ const rows: readonly Mistake[] = [
   row({
     id: "tls-agent-expired",
     title: "agent's certificate has expired",
-    open: "dialler",
     wrong: async ({ pki }) => ({
       agent: { cert: await pki.make.issue(pki.ca, "agent-old", { fromMin: -600, untilMin: -37 }) },
     }),
-    tells: { ...agentTells(/expired 3[78] minutes ago/, /[Rr]enew|new certificate/), ...serverTells(/expired/) },
+    tells: { ...agentTells(/expired 3\d min/, /[Rr]enew|new certificate/), ...serverTells(/expired/) },
   }),
   row({
     id: "tls-agent-not-yet-valid",
     title: "agent's certificate is not valid yet",
-    open: "dialler",
     wrong: async ({ pki }) => ({ agent: { cert: await pki.make.issue(pki.ca, "agent-early", { fromMin: 120 }) } }),
     tells: {
       ...agentTells(/not valid (?:yet|before)|not yet valid/, /clock/),
@@ -88,7 +84,6 @@ const rows: readonly Mistake[] = [
   row({
     id: "tls-agent-server-use",
     title: "agent shows a certificate for servers, not for clients",
-    open: "dialler",
     wrong: ({ pki }) => ({ agent: { cert: pki.server } }),
     tells: {
       ...agentTells(/not for client|client (?:use|auth)/i, /clientAuth|client use|for clients/),
@@ -98,7 +93,6 @@ const rows: readonly Mistake[] = [
   row({
     id: "tls-agent-no-certificate",
     title: "agent shows no certificate to a server that asks for one",
-    open: "dialler",
     wrong: () => ({ agent: { cert: undefined } }),
     tells: {
       ...agentTells(/no (?:client )?certificate|without a certificate/, /--agent-cert/),
@@ -108,7 +102,6 @@ const rows: readonly Mistake[] = [
   row({
     id: "tls-agent-missing-intermediate",
     title: "agent's file has its certificate without the intermediate authority",
-    open: "dialler",
     wrong: async ({ pki }) => {
       const middle = await pki.make.authority("middle-ca", pki.ca);
       return { agent: { cert: await pki.make.issue(middle, "agent-of-middle") } };
@@ -118,7 +111,6 @@ const rows: readonly Mistake[] = [
   row({
     id: "tls-server-wrong-name",
     title: "server's certificate is not for the name that agents dial",
-    open: "dialler",
     wrong: async ({ pki }) => ({
       server: {
         cert: await pki.make.issue(pki.ca, "server-elsewhere", { use: "server", dns: ["bridge.example.com"] }),
@@ -132,7 +124,6 @@ const rows: readonly Mistake[] = [
   row({
     id: "tls-server-expired",
     title: "server's certificate has expired",
-    open: "dialler",
     wrong: async ({ pki }) => ({
       server: {
         cert: await pki.make.issue(pki.ca, "server-old", {
@@ -152,14 +143,12 @@ const rows: readonly Mistake[] = [
   row({
     id: "tls-server-client-use",
     title: "server shows a certificate for clients",
-    open: "dialler",
     wrong: ({ pki }) => ({ server: { cert: pki.agent } }),
     tells: agentTells(/not for (?:a )?server|server (?:use|auth)/i, /serverAuth|server use|for servers/),
   }),
   row({
     id: "tls-server-missing-intermediate",
     title: "server's file has its certificate without the intermediate authority",
-    open: "dialler",
     wrong: async ({ pki }) => {
       const middle = await pki.make.authority("middle-ca", pki.ca);
       return {
@@ -171,14 +160,12 @@ const rows: readonly Mistake[] = [
   row({
     id: "tls-agent-dials-frontend",
     title: "agent dials the callers' frontend instead of the agents' port",
-    open: "dialler",
     wrong: () => ({ server: { frontend: "tcp" }, agent: { port: PORT.frontend } }),
     tells: agentTells(/frontend|not the agents' port/, /--proxy-server-port/),
   }),
   row({
     id: "tls-agent-dials-plain",
     title: "agent dials a port that speaks plain HTTP",
-    open: "dialler",
     wrong: () => ({ agent: { port: PORT.serverHealth } }),
     tells: agentTells(/plain|not TLS|no TLS/i, /--proxy-server-port/),
   }),

@@ -134,7 +134,7 @@ const rows: readonly Mistake[] = [
       frontendOf(stage, {
         cert: await stage.pki.make.issue(stage.pki.ca, "sidecar-old", { fromMin: -600, untilMin: -37 }),
       }),
-    tells: sidecarTells(/expired 3[78] min/, /[Rr]enew|new certificate/),
+    tells: sidecarTells(/expired 3\d min/, /[Rr]enew|new certificate/),
   }),
   sidecar({
     id: "tls-sidecar-foreign-certificate",

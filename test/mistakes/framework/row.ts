@@ -33,8 +33,6 @@ export interface Mistake {
   readonly id: string;
   readonly group: Group;
   readonly title: string;
-  /** Why this row is not as it must be yet. It is counted as it is; a row that has become good must lose this. */
-  readonly open?: string;
   readonly needs?: Needs;
   /** The thing works in spite of the mistake, which is only warned of. */
   readonly isHarmless?: boolean;
