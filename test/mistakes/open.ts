@@ -1,2 +1,82 @@
 /** Rows that are not good yet, with what is missing. They are counted as they are; one that has become good must go. */
-export const open: Readonly<Record<string, string>> = {};
+export const open: Readonly<Record<string, string>> = {
+  "flags-identifier-no-address": "no cause (agent log); no remedy (agent log)",
+  "flags-server-count-zero": "no cause (server log); no remedy (server log)",
+  "kubernetes-agent-lease-forbidden": "no remedy (agent log)",
+  "kubernetes-api-down":
+    "no cause (server doctor, server log); no remedy (server doctor, server log); untrue: doctor, server doctor, server findings",
+  "kubernetes-bad-token": "no remedy (output)",
+  "kubernetes-client-certificate-expired":
+    "no cause (server doctor, server log); no remedy (server doctor, server log); untrue: doctor, server doctor, server findings",
+  "kubernetes-lease-namespace-missing": "no remedy (server log)",
+  "kubernetes-other-cluster":
+    "no cause (server doctor); no remedy (server doctor, server log); untrue: doctor, server doctor, server findings",
+  "kubernetes-server-lease-forbidden": "no remedy (server log)",
+  "kubernetes-token-review-forbidden":
+    "no cause (server doctor); no remedy (server doctor, server log); untrue: doctor, server doctor, server findings",
+  "kubernetes-wrong-ca":
+    "no cause (server doctor); no remedy (server doctor, server log); untrue: doctor, server doctor, server findings",
+  "limits-agent-certificate-ends": "no cause (agent log); no remedy (agent log)",
+  "limits-clock-ahead": "no remedy (agent log, doctor)",
+  "limits-clock-behind": "no remedy (agent log)",
+  "limits-server-certificate-ends": "no cause (server log); no remedy (server log)",
+  "names-frontend-socket-missing": "no cause (output); no remedy (output)",
+  "names-frontend-wrong-mode": "no cause (output)",
+  "names-no-agent-claims": "no remedy (explain, trace)",
+  "names-server-count-too-high": "no cause (agent findings, doctor); no remedy (agent findings, doctor)",
+  "names-server-port-closed": "no cause (agent log); no remedy (agent log)",
+  "names-server-unknown": "no remedy (agent doctor)",
+  "names-target-closed": "no remedy (trace)",
+  "names-target-unknown": "no remedy (trace)",
+  "tls-admin-plain-to-tls": "no remedy (output)",
+  "tls-admin-tls-to-plain": "no cause (output); no remedy (output); untrue: output",
+  "tls-admin-wrong-ca": "no cause (output); no remedy (output)",
+  "tls-agent-dials-frontend":
+    "no cause (agent findings, agent log, agent readyz, doctor); no remedy (agent log, doctor); untrue: agent findings, doctor, server doctor, server findings",
+  "tls-agent-dials-plain":
+    "no cause (agent findings, agent log, agent readyz, doctor); no remedy (agent log, doctor); untrue: server doctor",
+  "tls-agent-expired":
+    "no cause (agent readyz, server doctor, server findings); no remedy (agent log); untrue: agent findings, doctor, server doctor, server findings",
+  "tls-agent-foreign-certificate":
+    "no cause (agent findings, agent readyz, server doctor, server findings); no remedy (agent log, doctor); untrue: agent findings, doctor, server doctor, server findings",
+  "tls-agent-missing-intermediate":
+    "no cause (agent findings, agent readyz, server doctor, server findings); no remedy (agent log, doctor); untrue: agent findings, doctor, server doctor, server findings",
+  "tls-agent-no-certificate":
+    "no cause (agent findings, agent readyz, server doctor, server findings); no remedy (agent log, doctor); untrue: agent findings, doctor, server doctor, server findings",
+  "tls-agent-not-yet-valid":
+    "no cause (agent findings, agent log, agent readyz, doctor, server doctor, server findings, server log); no remedy (agent log); untrue: agent findings, doctor, server doctor, server findings",
+  "tls-agent-server-use":
+    "no cause (agent findings, agent log, agent readyz, doctor, server doctor, server findings, server log); untrue: agent findings, doctor, server doctor, server findings",
+  "tls-agent-wrong-ca":
+    "no cause (agent findings, agent log, agent readyz, doctor); no remedy (agent log, doctor); untrue: server doctor",
+  "tls-caller-expired":
+    "no cause (server doctor, server findings); no remedy (server doctor, server findings); untrue: server doctor, server findings",
+  "tls-caller-foreign-certificate":
+    "no cause (server doctor, server findings); no remedy (server doctor, server findings); untrue: server doctor, server findings",
+  "tls-caller-no-certificate":
+    "no cause (server doctor, server findings); no remedy (server doctor, server findings); untrue: server doctor, server findings",
+  "tls-caller-plain":
+    "no cause (server doctor, server findings); no remedy (server doctor, server findings); untrue: server doctor, server findings",
+  "tls-caller-server-use":
+    "no cause (server doctor, server findings, server log); no remedy (server doctor, server findings); untrue: server doctor, server findings",
+  "tls-server-client-use":
+    "no cause (agent findings, agent log, agent readyz, doctor); no remedy (agent log, doctor); untrue: server doctor",
+  "tls-server-expired": "no cause (agent findings, agent readyz, server log); no remedy (agent log, doctor)",
+  "tls-server-missing-intermediate":
+    "no cause (agent findings, agent log, agent readyz, doctor); no remedy (agent log, doctor); untrue: server doctor",
+  "tls-server-wrong-name":
+    "no cause (agent findings, agent log, agent readyz, doctor); no remedy (agent log, doctor); untrue: server doctor",
+  "tls-sidecar-dials-plain": "no cause (sidecar log)",
+  "tls-sidecar-expired": "untrue: doctor",
+  "tls-sidecar-foreign-certificate": "no cause (doctor); no remedy (doctor); untrue: doctor",
+  "tls-sidecar-wrong-ca": "no cause (doctor, sidecar log)",
+  "tokens-admin-empty": "no cause (server log); no remedy (server log)",
+  "tokens-admin-world-readable": "no cause (server log); no remedy (server log)",
+  "tokens-agent-account":
+    "no cause (server doctor); no remedy (server doctor); untrue: doctor, server doctor, server findings",
+  "tokens-agent-audience":
+    "no cause (server doctor); no remedy (server doctor); untrue: doctor, server doctor, server findings",
+  "tokens-agent-empty": "no cause (agent log, doctor); no remedy (agent log); untrue: doctor, server doctor",
+  "tokens-agent-ended":
+    "no cause (server doctor); no remedy (server doctor); untrue: doctor, server doctor, server findings",
+};
