@@ -13,6 +13,7 @@ import { leaseDeleted, leaseListed, leasesCulled, listening, noteChannel } from 
 import type { ServerConfig } from "../../tunnel/server/config.js";
 import { ProxyServer, type ServerParts } from "../../tunnel/server/server.js";
 import { openAdmin, untilEnded } from "./role-process.js";
+import { type StartFacts, warnAtStart } from "./start-warnings.js";
 
 export interface ServerProcessConfig extends ServerConfig {
   readonly kube: KubeAccess;
@@ -26,6 +27,7 @@ export async function runServer(config: ServerProcessConfig, logging: LoggerOpti
   const server = new ProxyServer(config, await loadParts(config));
   const logger = new Logger(logging);
   logEvents(logger, server);
+  warnAtStart(logger, startFactsOf(config));
   const metrics = serverMetrics(server, server.readings());
   const { dumpDir = "" } = config;
   const { flights } = server.board;
@@ -56,6 +58,17 @@ export async function runServer(config: ServerProcessConfig, logging: LoggerOpti
     await Promise.all([health.close(), admin.close(), withdrawn]);
     server.destroy();
   });
+}
+
+function startFactsOf({ agents, listeners, admin, serverCount, leases }: ServerProcessConfig): StartFacts {
+  const sets = [agents.tls, ...listeners.flatMap((each) => (each.transport === "tcp" ? [each.tls] : []))];
+  return {
+    certFiles: [...sets.flatMap((each) => [each.certFile, each.clientCaFile]), admin.tls?.certFile ?? ""],
+    keyFiles: [...sets.map(({ keyFile }) => keyFile), admin.tls?.keyFile ?? ""],
+    adminTokenFile: admin.tokenFile,
+    // Leases count the servers themselves.
+    ...(leases === undefined && { serverCount }),
+  };
 }
 
 /** The Kubernetes client is only loaded when a flag asks for it: it is heavier than all the rest. */

@@ -1,0 +1,108 @@
+/** What a process says at its start of files and flags that will let it down: one line each, with code and remedy. */
+import { readFileSync, realpathSync, statSync } from "node:fs";
+import type { ErrorCode } from "../../base/errors/catalogue.js";
+import type { Logger } from "../../base/log/log.js";
+import { lifeProblem } from "../../tunnel/pki/manifest.js";
+import { certificatesIn } from "../../tunnel/pki/pem.js";
+import { shownName } from "../../tunnel/pki/shown.js";
+
+export interface StartFacts {
+  /** Empty names are left out. */
+  readonly certFiles: readonly string[];
+  readonly keyFiles: readonly string[];
+  readonly adminTokenFile: string;
+  /** Of a server. */
+  readonly serverCount?: number;
+}
+
+export interface StartWarning {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly remedy: string;
+}
+
+/** 96 bits in base64, or 64 in hexadecimal. */
+const SHORTEST_TOKEN = 16;
+
+export function startWarnings(facts: StartFacts, now = new Date()): StartWarning[] {
+  const { certFiles, keyFiles, adminTokenFile, serverCount } = facts;
+  const named = (files: readonly string[]): string[] => [...new Set(files)].filter((file) => file !== "");
+  return [
+    ...named(certFiles).flatMap((file) => certificateWarnings(file, now)),
+    ...named(keyFiles).flatMap((file) => exposed(file, "DB_CERT_FILE", "private key")),
+    ...named([adminTokenFile]).flatMap(tokenWarnings),
+    ...(serverCount === 0
+      ? [
+          {
+            code: "DB_FLAG_VALUE",
+            message: "--server-count is 0: agents that follow it look for no server beyond their first",
+            remedy: "Give the number of servers that run, or use --enable-lease-controller.",
+          } as const,
+        ]
+      : []),
+  ];
+}
+
+export function warnAtStart(logger: Logger, facts: StartFacts): void {
+  for (const { message, code, remedy } of startWarnings(facts)) logger.warn(message, { code, remedy });
+}
+
+function certificateWarnings(file: string, now: Date): StartWarning[] {
+  const text = readOrNothing(file);
+  if (text === undefined) return [];
+  return certificatesIn(text).flatMap(({ certificate: { subject, validFrom, validTo } }) => {
+    const problem = lifeProblem({ notBefore: validFrom, notAfter: validTo }, now);
+    if (problem === undefined) return [];
+    const message = `the certificate "${shownName(subject)}" in ${file} ${problem.words}`;
+    const remedy =
+      problem.id === "not-yet-valid"
+        ? "Compare this host's clock with that of the host that issued it."
+        : "Renew it, for example with drawbridge pki renew; the file is read again by itself.";
+    return [{ code: "DB_CERT_FILE", message, remedy }];
+  });
+}
+
+function tokenWarnings(file: string): StartWarning[] {
+  const code = "DB_ADMIN_TOKEN_FILE";
+  const remedy = "Put one line with a long random token into it, for example of openssl rand -hex 32.";
+  const token = readOrNothing(file)?.trim();
+  if (token === undefined) {
+    return [
+      { code, message: `the admin token file ${file} cannot be read, so the admin API refuses everybody`, remedy },
+    ];
+  }
+  if (token === "") {
+    return [{ code, message: `the admin token file ${file} is empty, so the admin API refuses everybody`, remedy }];
+  }
+  const weak = `the admin token in ${file} has only ${token.length} characters and can be guessed`;
+  return [
+    ...(token.length < SHORTEST_TOKEN ? [{ code, message: weak, remedy } as const] : []),
+    ...exposed(file, code, "admin token"),
+  ];
+}
+
+function exposed(file: string, code: ErrorCode, what: string): StartWarning[] {
+  const mode = modeOf(file);
+  if (mode === undefined || (mode & 0o004) === 0) return [];
+  const shown = (mode & 0o777).toString(8).padStart(4, "0");
+  const message = `the ${what} in ${file} can be read by every user of this host (mode ${shown})`;
+  return [{ code, message, remedy: `Run chmod o-r ${file}.` }];
+}
+
+/** Undefined for mounted Secrets too: Kubernetes makes them 0644, inside a volume that only the pod has. */
+function modeOf(file: string): number | undefined {
+  try {
+    return /\/\.\.[^/]+\/[^/]+$/.test(realpathSync(file)) ? undefined : statSync(file).mode;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What cannot be read is reported by whoever needs it. */
+function readOrNothing(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return undefined;
+  }
+}
