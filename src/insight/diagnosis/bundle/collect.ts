@@ -217,6 +217,14 @@ const AGENT_REFUSAL = /^(?:\S+ std(?:err|out) F )?Error: (?!.*cannot connect)|ma
 
 /** The texts of Go and of Node; more specific ones first. */
 const REASONS: readonly (readonly [RegExp, ConnectFailure])[] = [
+  // Our agents name the cause by its code.
+  [/\bDB_NAME_(UNKNOWN|SERVER)\b/, "unresolved"],
+  [/\bDB_TLS_SERVER_NAME\b/, "san"],
+  [/\bDB_TLS_(SERVER|CA|OWN)_EXPIRED\b/, "expired"],
+  [/\bDB_TLS_CLOCK\b/, "not-yet-valid"],
+  [/\bDB_TLS_UNKNOWN_CA\b/, "unknown-authority"],
+  [/\bDB_TLS_OWN_(REFUSED|MISSING|USE)\b|\bDB_SERVER_HUNG_UP\b/, "rejected"],
+  [/\bDB_TLS_(NOT_SPOKEN|FAILED)\b|\bDB_WRONG_PORT\b/, "handshake"],
   // Whatever befalls a question to a name server: nothing was dialled yet.
   [/\blookup \S+?( on \S+)?: |no such host|server misbehaving|ENOTFOUND|EAI_AGAIN|getaddrinfo/, "unresolved"],
   [/failed to do connect handshake|proxyconnect|Proxy Authentication Required/, "proxied"],

@@ -24,6 +24,7 @@ const go = (reason: string) =>
   `E1116 00:17:49.031487   1 clientset.go:238] "cannot connect once" err="rpc error: code = Unavailable desc = connection error: desc = \\"transport: ${reason}\\""`;
 const node = (reason: string) =>
   `W1116 00:17:10.316000       1] cannot connect to server; trying again address="192.168.66.10:8091" error="cannot connect to 192.168.66.10:8091: ${reason}"`;
+const ours = (code: string) => `${node("it was refused")} code="${code}"`;
 const goConnected = `I1116 00:18:22.231370   1 clientset.go:286] "successfully connected to new proxy server" serverID="x" newServerCount=1`;
 const nodeConnected = `I1116 00:17:43.682000   1] connected to server serverId="x" address="192.168.66.10:8091" serverCount=1`;
 
@@ -329,6 +330,11 @@ describe("agents that cannot connect", () => {
       "Go",
     ],
     ["certain certificate-expired", node("certificate has expired"), "Node"],
+    ["certain certificate-san", ours("DB_TLS_SERVER_NAME"), "our code"],
+    ["certain certificate-expired", ours("DB_TLS_OWN_EXPIRED"), "our code"],
+    ["certain certificate-not-yet-valid", ours("DB_TLS_CLOCK"), "our code"],
+    ["certain certificate-authority", ours("DB_TLS_UNKNOWN_CA"), "our code"],
+    ["likely agent-refused", ours("DB_TLS_OWN_REFUSED"), "our code"],
     [
       "certain certificate-not-yet-valid",
       go(
