@@ -2,7 +2,6 @@
 export const open: Readonly<Record<string, string>> = {
   "flags-identifier-no-address": "no cause (agent log); no remedy (agent log)",
   "flags-server-count-zero": "no cause (server log); no remedy (server log)",
-  "kubernetes-agent-lease-forbidden": "no remedy (agent log)",
   "kubernetes-api-down":
     "no cause (server doctor, server log); no remedy (server doctor, server log); untrue: doctor, server doctor, server findings",
   "kubernetes-bad-token": "no remedy (output)",
@@ -11,14 +10,11 @@ export const open: Readonly<Record<string, string>> = {
   "kubernetes-lease-namespace-missing": "no remedy (server log)",
   "kubernetes-other-cluster":
     "no cause (server doctor); no remedy (server doctor, server log); untrue: doctor, server doctor, server findings",
-  "kubernetes-server-lease-forbidden": "no remedy (server log)",
   "kubernetes-token-review-forbidden":
     "no cause (server doctor); no remedy (server doctor, server log); untrue: doctor, server doctor, server findings",
   "kubernetes-wrong-ca":
     "no cause (server doctor); no remedy (server doctor, server log); untrue: doctor, server doctor, server findings",
   "limits-agent-certificate-ends": "no cause (agent log); no remedy (agent log)",
-  "limits-clock-ahead": "no remedy (agent log, doctor)",
-  "limits-clock-behind": "no remedy (agent log)",
   "limits-server-certificate-ends": "no cause (server log); no remedy (server log)",
   "names-frontend-socket-missing": "no cause (output); no remedy (output)",
   "names-frontend-wrong-mode": "no cause (output)",
@@ -28,9 +24,6 @@ export const open: Readonly<Record<string, string>> = {
   "names-server-unknown": "no remedy (agent doctor)",
   "names-target-closed": "no remedy (trace)",
   "names-target-unknown": "no remedy (trace)",
-  "tls-admin-plain-to-tls": "no remedy (output)",
-  "tls-admin-tls-to-plain": "no cause (output); no remedy (output); untrue: output",
-  "tls-admin-wrong-ca": "no cause (output); no remedy (output)",
   "tls-agent-dials-frontend":
     "no cause (agent findings, agent log, agent readyz, doctor); no remedy (agent log, doctor); untrue: agent findings, doctor, server doctor, server findings",
   "tls-agent-dials-plain":
@@ -66,7 +59,6 @@ export const open: Readonly<Record<string, string>> = {
     "no cause (agent findings, agent log, agent readyz, doctor); no remedy (agent log, doctor); untrue: server doctor",
   "tls-server-wrong-name":
     "no cause (agent findings, agent log, agent readyz, doctor); no remedy (agent log, doctor); untrue: server doctor",
-  "tls-sidecar-dials-plain": "no cause (sidecar log)",
   "tls-sidecar-expired": "untrue: doctor",
   "tls-sidecar-foreign-certificate": "no cause (doctor); no remedy (doctor); untrue: doctor",
   "tls-sidecar-wrong-ca": "no cause (doctor, sidecar log)",
@@ -79,4 +71,9 @@ export const open: Readonly<Record<string, string>> = {
   "tokens-agent-empty": "no cause (agent log, doctor); no remedy (agent log); untrue: doctor, server doctor",
   "tokens-agent-ended":
     "no cause (server doctor); no remedy (server doctor); untrue: doctor, server doctor, server findings",
+  "bundle-dns": "untrue: analyze says it of an agent log in its new words",
+  "bundle-wrong-ca": "no cause, no remedy: analyze does not know the agent's new words",
+  "bundle-expired": "no cause, no remedy: analyze does not know the agent's new words",
+  "kubernetes-forbidden": "the message has changed; the row expects the old words",
+  "tls-sidecar-wrong-name": "docs/troubleshooting.md quotes the old words",
 };
