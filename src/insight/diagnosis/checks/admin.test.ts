@@ -14,6 +14,7 @@ import {
   refusals,
   refusedPeers,
   serversConnected,
+  strategies,
 } from "./admin.js";
 
 const hour = 3_600_000;
@@ -169,4 +170,21 @@ test("refused-peers names who was refused with what, how often and why, and pass
     "ok: nobody was refused at a listener in the last 10 min",
   ]);
   expect(await messagesOf(refusedPeers, context(admin()))).toEqual([expect.stringMatching(/^skipped/)]);
+});
+
+test.each<[number, number, string]>([
+  [0, 0, "failed: 1 agents are connected, but none claims what a strategy looks for, so every dial is refused"],
+  [
+    1,
+    0,
+    "warning: only destinations that an agent claims can be reached, whatever /readyz says: no agent takes the others",
+  ],
+  [0, 1, "ok: agents by strategy: destHost 0, defaultRoute 1"],
+])("strategies judges %i agents for hosts and %i for the rest", async (hosts, rest, expected) => {
+  const strategyCounts = [
+    { name: "destHost", agents: hosts },
+    { name: "defaultRoute", agents: rest },
+  ];
+  const given = context(admin({ process: { ...processInfo, strategyCounts } }));
+  expect(await messagesOf(strategies, given)).toEqual([expected]);
 });

@@ -65,6 +65,32 @@ export const agentsConnected = defineCheck({
   },
 });
 
+/** Strategies that take any destination. */
+const CATCH_ALL: readonly string[] = ["default", "defaultRoute"];
+
+/** Whether /readyz says 200 looks at the first strategy alone: which destinations can be reached, the counts say. */
+export const strategies = defineCheck({
+  ...{ id: "strategies", about: "Every destination has agents to be reached through", needs: ["overview"] },
+  judge({ overview: { agents = [], process } }) {
+    const { strategyCounts: counts = [] } = process;
+    if (agents.length === 0 || counts.length === 0) return undefined;
+    const listed = counts.map(({ name, agents: count }) => `${name} ${count}`).join(", ");
+    const claim =
+      "Give agents --agent-identifiers (host=, ipv4=, cidr= or default-route=true), or list default last in the server's --proxy-strategies.";
+    if (counts.every(({ agents: count }) => count === 0)) {
+      const message = `${agents.length} agents are connected, but none claims what a strategy looks for, so every dial is refused`;
+      return failed(message, claim, `agents by strategy: ${listed}`);
+    }
+    const all = counts.filter(({ name }) => CATCH_ALL.includes(name));
+    if (all.length > 0 && all.every(({ agents: count }) => count === 0)) {
+      const message =
+        "only destinations that an agent claims can be reached, whatever /readyz says: no agent takes the others";
+      return warning(message, claim, `agents by strategy: ${listed}`);
+    }
+    return ok(`agents by strategy: ${listed}`);
+  },
+});
+
 const unreadyReason = ({ unreadyReason: reason }: Overview["process"]): string[] =>
   reason === undefined ? [] : [reason];
 
@@ -199,6 +225,7 @@ const all: readonly DoctorRole[] = ["server", "agent", "bootstrap", "sidecar", "
 export const adminChecks: readonly (readonly [Check, readonly DoctorRole[]])[] = [
   [adminApi, all],
   [agentsConnected, ["server", "bootstrap"]],
+  [strategies, ["server", "bootstrap"]],
   [serversConnected, ["agent"]],
   [path, ["server", "bootstrap", "sidecar"]],
   [certificatesInUse, all],

@@ -279,7 +279,7 @@ describe("check health", () => {
     const alone = await http(500, "no connection to any proxy agent");
     expect(await messagesOf(running, of(alone))).toEqual(["failed: the proxy-server is not ready"]);
     expect(await messagesOf(running, of(alone, "--proxy-strategies=destHost,defaultRoute"))).toEqual([
-      expect.stringMatching(/^warning: the proxy-server cannot become ready/),
+      expect.stringMatching(/^warning: the proxy-server is not ready: only agents of its first strategy/),
     ]);
     expect(await messagesOf(running, context())).toEqual(["warning: no proxy-server runs in this network"]);
     expect(await messagesOf(running, context({ role: "agent" }))).toEqual([

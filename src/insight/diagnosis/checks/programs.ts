@@ -46,8 +46,10 @@ function judgeHealth({
   if (answer.status === 200) return kind === "ignition" ? ok(`the ${title} is up`) : ok(`the ${title} is ready`, line);
   const strategies = serverFlags?.flags.get("proxy-strategies") ?? "";
   if (kind === "server" && strategies.startsWith("destHost,")) {
-    const message = "the proxy-server cannot become ready: only agents of its first strategy, destHost, would count";
-    const remedy = "Start it with --proxy-strategies=defaultRoute; tunnels work either way.";
+    const message =
+      "the proxy-server is not ready: only agents of its first strategy, destHost, count, and no connected agent claims a host";
+    const remedy =
+      "Start it with --readiness=any, or with --proxy-strategies=defaultRoute; tunnels through agents that are connected work either way.";
     return warning(message, remedy, line, serverFlags?.source ?? "");
   }
   return failed(`the ${title} is not ready`, PROGRAMS[kind].unready(serverFlags?.flags.get("agent-port")), line);
