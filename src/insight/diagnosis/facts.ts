@@ -65,10 +65,8 @@ export interface Facts {
   readonly serverFlags: CommandLine;
   /** What whoever dials each server as an agent gets. */
   readonly agentPorts: readonly AgentPort[];
-  readonly frontends: readonly (
-    | (Dialled & { readonly frontend: Frontend })
-    | { readonly frontend: Frontend; readonly isListening: boolean }
-  )[];
+  /** The sidecar's, dialled as it dials them. Without a failure they have accepted it. */
+  readonly frontends: readonly { readonly frontend: Frontend; readonly where: string; readonly failure?: unknown }[];
   readonly sidecar: SidecarSettings;
   readonly nameResolution: readonly NameResolution[];
   readonly ignitionPort: Dialled;

@@ -2,11 +2,11 @@
 
 import { statSync } from "node:fs";
 import net, { type Socket } from "node:net";
-import { createSecureContext, type SecureContext } from "node:tls";
+import { createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
 import { connected } from "../outgoing/connected.js";
-import { explainConnect } from "../outgoing/explain.js";
+import { alertIn, explainConnect, explainHangUp, explainRefused, explainWrongPort } from "../outgoing/explain.js";
 import type { Credentials } from "../outgoing/facts.js";
-import { secure } from "../outgoing/secure.js";
+import { type Secured, secure } from "../outgoing/secure.js";
 import { frontendUnreachable } from "./errors.js";
 import { certificatesOf, describeFrontend, type Frontend, type FrontendTls } from "./frontend.js";
 
@@ -18,11 +18,53 @@ export async function connectFrontend(
   options: { readonly alpn: readonly string[]; readonly allowHalfOpen: boolean },
   stop: AbortSignal,
 ): Promise<Socket> {
+  return (await reachFrontend(frontend, options, stop)).socket;
+}
+
+/** A server that refuses a client's certificate hangs up within this after the handshake. */
+const HANG_UP_MS = 1_000;
+
+/** Resolves once the frontend has accepted us, as far as that can be seen without asking it for anything. */
+export async function greetFrontend(frontend: Frontend, stop: AbortSignal): Promise<void> {
+  const alpn = frontend.mode === "grpc" ? ["h2"] : [];
+  const { socket, facts } = await reachFrontend(frontend, { alpn, allowHalfOpen: false }, stop);
+  try {
+    // A Unix socket knows no certificates.
+    if (facts === undefined) return;
+    if (alpn.length > 0 && !(socket as TLSSocket).alpnProtocol)
+      throw explainWrongPort("it offers no HTTP/2: ALPN negotiated nothing", facts());
+    const end = await endWithin(socket, HANG_UP_MS);
+    const alert = alertIn(end);
+    if (alert !== undefined) throw explainRefused(`TLS alert "${alert}"`, facts(), end);
+    if (end !== undefined) throw explainHangUp(facts(), end);
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** Undefined: it is still open then. */
+function endWithin(socket: Socket, ms: number): Promise<unknown> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(undefined), ms);
+    const over = (why: unknown) => {
+      clearTimeout(timer);
+      resolve(why);
+    };
+    socket.once("error", over).once("end", () => over("it hung up"));
+    socket.once("close", () => over("it hung up")).resume();
+  });
+}
+
+async function reachFrontend(
+  frontend: Frontend,
+  options: { readonly alpn: readonly string[]; readonly allowHalfOpen: boolean },
+  stop: AbortSignal,
+): Promise<{ readonly socket: Socket; readonly facts?: Secured["facts"] }> {
   const { allowHalfOpen } = options;
   const where = describeFrontend(frontend);
   if ("uds" in frontend) {
     const failed = (why: unknown): Error => frontendUnreachable(where, why);
-    return await connected(net.connect({ path: frontend.uds, allowHalfOpen }), "connect", stop, failed);
+    return { socket: await connected(net.connect({ path: frontend.uds, allowHalfOpen }), "connect", stop, failed) };
   }
   const { host, port } = frontend;
   const context = secureContextOf(frontend.tls);
@@ -34,7 +76,7 @@ export async function connectFrontend(
   socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
   const { servername: name = host } = frontend.tls;
   const credentials = (): Credentials => credentialsOf(frontend.tls);
-  return (await secure({ socket, where, name, context, alpn: options.alpn, credentials }, stop)).socket;
+  return await secure({ socket, where, name, context, alpn: options.alpn, credentials }, stop);
 }
 
 function credentialsOf(tls: FrontendTls): Credentials {

@@ -2,7 +2,6 @@
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { failed, failureOf, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
-import { describeFrontend } from "../../../tunnel/client/frontend.js";
 import { type Life, lifeProblem } from "../../../tunnel/pki/manifest.js";
 import { certificatesIn, chainOf, isFor } from "../../../tunnel/pki/pem.js";
 import { defineCheck } from "../check.js";
@@ -92,9 +91,8 @@ export const serverReachable = defineCheck({
 /** The server was dialled with an agent's own certificate and authorities. */
 function judgeDial({ certificate, failure, where }: AgentDial): Judgement {
   const evidence = certificate === undefined ? [] : [shownBy(where, certificate)];
-  if (failure === undefined)
-    return ok(`the server at ${where} accepts the agent, and the agent trusts it`, ...evidence);
-  return { ...failureOf(failure), evidence };
+  if (failure !== undefined) return { ...failureOf(failure), evidence };
+  return ok(`the server at ${where} takes the agent's connection, and the agent trusts it`, ...evidence);
 }
 
 const shownBy = (where: string, { subject, subjectAltName }: X509Certificate): string =>
@@ -128,41 +126,18 @@ function judgeUnknown(agentPort: Dialled, role: DoctorRole, now: Date): readonly
 }
 
 export const frontend = defineCheck({
-  ...{ id: "frontend", about: "The sidecar reaches a frontend of the server", needs: ["frontends", "now"] },
-  judge({ frontends, now }) {
-    const found = frontends.map((each) => judgeFrontend(each, now));
-    const hasUsable = found.some((judgements) => judgements.every(({ state }) => state === "ok"));
+  ...{ id: "frontend", about: "The sidecar reaches a frontend of the server", needs: ["frontends"] },
+  judge({ frontends }) {
+    const found = frontends.map(judgeFrontend);
+    const hasUsable = found.some(({ state }) => state === "ok");
     // The next frontend is tried when one is out of reach: a missing spare is not a failure yet.
-    return found
-      .flat()
-      .map((each) => (hasUsable && each.state === "failed" ? { ...each, state: "warning" as const } : each));
+    return found.map((each) => (hasUsable && each.state === "failed" ? { ...each, state: "warning" as const } : each));
   },
 });
 
-function judgeFrontend(dialled: Facts["frontends"][number], now: Date): readonly Judgement[] {
-  const where = describeFrontend(dialled.frontend);
-  if ("isListening" in dialled) {
-    if (dialled.isListening) return [ok(`the frontend ${where} accepts connections`)];
-    const message = `no process listens on the frontend's socket ${where}`;
-    return [failed(message, "Start the proxy-server, or correct --frontend.")];
-  }
-  const { port } = dialled;
-  const host = "host" in dialled.frontend ? dialled.frontend.host : "";
-  const name = isIP(host) === 0 ? ` Does the name resolve here (getent hosts ${host})?` : "";
-  const { found, evidence, isTrusted } = judgePort(dialled, now, {
-    owner: "the frontend's",
-    consequence: "so the sidecar refuses it",
-    unanswered: (state) => [
-      unansweredMessages(`the frontend ${where}`, port, "frontend")[state],
-      `Start the proxy-server there with --server-port=${port}, or correct --frontend.${name}`,
-    ],
-    forAnotherName:
-      "Issue it again with that name, or give the sidecar the name that it has: --frontend=...,servername=NAME.",
-    makeAgain: "Renew the server's --server-cert and --server-key; the server loads new files by itself.",
-    sameIssue: "Give the sidecar's --ca-cert-path the authority that signed the server's --server-cert.",
-  });
-  if (found.length > 0) return found;
-  return [ok(`the sidecar reaches the frontend ${where}${isTrusted ? " and can trust it" : ""}`, evidence)];
+function judgeFrontend({ frontend: { mode }, failure, where }: Facts["frontends"][number]): Judgement {
+  if (failure !== undefined) return failureOf(failure);
+  return ok(`the sidecar reaches the ${mode} frontend ${where}, and each accepts the other`);
 }
 
 const RENEW = "drawbridge nodepool controller --issue-certificate keeps one for whatever address is published.";

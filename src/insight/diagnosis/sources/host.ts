@@ -20,13 +20,12 @@ import type { ConfigMap, Secret } from "../../../cluster/nodes/objects.js";
 import { APPROVER_NAME, CONTROLLER_NAME } from "../../../cluster/nodes/permissions.js";
 import type { NodePool } from "../../../cluster/nodes/pool/node-pool.js";
 import { isTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
-import type { Frontend } from "../../../tunnel/client/frontend.js";
 import type { Overview } from "../../observe/admin/contract.js";
 import { AdminPort } from "../../watch/admin-port.js";
 import { type FactSource, type Gatherer, unavailable } from "../check.js";
-import type { Facts } from "../facts.js";
 import { findNetworks } from "../find-networks.js";
 import { dialAsAgent, dialByDirectory } from "../host/as-agent.js";
+import { dialAsClient } from "../host/as-client.js";
 import { dialTls } from "../host/handshake.js";
 import { isListening, processFile, readSocketFile } from "../host/this-host.js";
 import { type DoctorPlace, worksOnObjects } from "../place.js";
@@ -147,23 +146,13 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
 }
 
 function sidecarFacts({ env, host, programSettings }: DoctorPlace): FactSource {
-  const dialled = async (frontend: Frontend): Promise<Facts["frontends"][number]> => {
-    if ("uds" in frontend) return { frontend, isListening: await isListening(frontend.uds) };
-    const { mode, host: name, port } = frontend;
-    const { caFile: file = "", servername = name, ca } = frontend.tls;
-    const text = ca ?? (file === "" ? undefined : await host.readText(file));
-    return {
-      frontend,
-      ...(await dialTls(name, port, mode === "grpc" ? "h2" : "http/1.1", [servername], { file, text })),
-    };
-  };
   return {
     async sidecar() {
       const running = await host.running("sidecar");
       if (running === undefined) return unavailable("no sidecar runs in this network, so its settings are not known");
       return programSettings.sidecar(running);
     },
-    frontends: async (facts) => Promise.all((await facts.get("sidecar")).frontends.map(dialled)),
+    frontends: async (facts) => Promise.all((await facts.get("sidecar")).frontends.map(dialAsClient)),
     async nameResolution(facts) {
       const { listeners } = await facts.get("sidecar");
       const isPod = env.KUBERNETES_SERVICE_HOST !== undefined;
