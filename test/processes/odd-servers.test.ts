@@ -27,8 +27,8 @@ async function agentAt(onCall: (call: IncomingCall) => void, headerTimeoutMs = 5
   const { certFile, keyFile } = fixture.pki.server;
   const listener = createGrpcListener({
     method: "/AgentService/Connect",
-    strayMethods: {},
-    onTurnedAway() {},
+    misdirectedMethods: {},
+    onRefused() {},
     tls: readCertificateSet({ certFile, keyFile, caFile: fixture.pki.caFile }),
     keepaliveMs: 60_000,
     streamWindowBytes: 65_535,

@@ -110,13 +110,13 @@ function explainHeaders(reason: unknown, session: Session, facts: DialFacts): un
 }
 
 /** Why a server ended a session before it answered anything. */
-export function explainSession({ farewell, transportError, failure }: Session, facts: DialFacts): DrawbridgeError {
+export function explainSession({ goawayText, transportError, failure }: Session, facts: DialFacts): DrawbridgeError {
   if (failure === NOT_HTTP2) return explainWrongPort("it does not speak HTTP/2", facts);
-  return farewell === "" ? explainEnd(transportError, facts) : explainFarewell(farewell, facts);
+  return goawayText === "" ? explainEnd(transportError, facts) : explainGoaway(goawayText, facts);
 }
 
 /** Our servers say why before they hang up. */
-function explainFarewell(words: string, facts: DialFacts): DrawbridgeError {
+function explainGoaway(words: string, facts: DialFacts): DrawbridgeError {
   const said = `it says ${JSON.stringify(words)}`;
   if (/certificate/.test(words)) return explainRefused(said, facts);
   const sentence = `the server at ${facts.where} turned ${facts.self} away: ${said}.`;

@@ -123,7 +123,7 @@ describe("a pool", () => {
   });
 
   test("opens another connection when the server takes no more streams on the first, and gives it up again", async () => {
-    const { frontend, streams, close } = await smallDoor(120);
+    const { frontend, streams, close } = await smallListener(120);
     const pool = new GrpcTunnelPool(frontend);
     const sockets = await Promise.all(Array.from({ length: 300 }, () => pool.dial("a:1")));
     expect(streams()).toHaveLength(3);
@@ -140,7 +140,7 @@ describe("a pool", () => {
   });
 
   test("says so when the server takes no streams at all", async () => {
-    const { frontend, close } = await smallDoor(0);
+    const { frontend, close } = await smallListener(0);
     const pool = new GrpcTunnelPool(frontend);
     for (let dial = 0; dial < 3; dial++) {
       await expect(pool.dial("a:1", { timeoutMs: 20_000 })).rejects.toThrow(/takes no streams|HTTP\/2 code 7/);
@@ -151,11 +151,11 @@ describe("a pool", () => {
 });
 
 /** A gRPC frontend that takes so many streams on a connection and says yes to every dial; how many each has now. */
-async function smallDoor(maxStreams: number) {
+async function smallListener(maxStreams: number) {
   const connections = new Map<Session, number>();
   const listener = createGrpcListener({
     ...{ method: "/ProxyService/Proxy", streamWindowBytes: 65_535, maxStreams, keepaliveMs: 60_000 },
-    ...{ strayMethods: {}, onTurnedAway() {} },
+    ...{ misdirectedMethods: {}, onRefused() {} },
     onCall({ stream }) {
       const { session } = stream;
       if (!connections.has(session)) session.once("close", () => connections.delete(session));

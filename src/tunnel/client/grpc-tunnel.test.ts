@@ -47,7 +47,7 @@ type Script = (stream: PacketStream, packet: ControlPacket) => void;
 async function listen(onCall: (call: IncomingCall) => void): Promise<{ mode: "grpc"; uds: string }> {
   listener = createGrpcListener({
     method: "/ProxyService/Proxy",
-    ...{ strayMethods: {}, onTurnedAway() {} },
+    ...{ misdirectedMethods: {}, onRefused() {} },
     streamWindowBytes: 65_535,
     maxStreams: 100,
     keepaliveMs: 60_000,

@@ -74,7 +74,7 @@ export const serverAgentDisconnected = ofServer<{ agentId: string; stream: numbe
   "agent-disconnected",
 );
 export const serverAgentDraining = ofServer<{ agentId: string; stream: number }>("agent-draining");
-/** A peer was turned away at a listener for agents or callers; published every time, however often it comes. */
+/** A listener for agents or callers refused a peer; published every time, however often it comes. */
 export const serverPeerRefused = ofServer<RefusedPeer>("peer-refused");
 
 /** The watchdog probed an agent's path. */

@@ -37,7 +37,7 @@ export interface StrategyCount {
   readonly agents: number;
 }
 
-/** A peer that a listener turned away. Whatever it said of itself is cut and has no control characters. */
+/** A peer that a listener refused. Whatever it said of itself is cut and has no control characters. */
 export interface RefusedPeer {
   /** The name people know: `agents`, `http-connect frontend` or `grpc frontend`. */
   readonly listener: string;

@@ -4,19 +4,19 @@ import type { SecureContextOptions, TLSSocket } from "node:tls";
 import { type Connection, connectionOf } from "../../base/connections.js";
 import { ShortLivedSet } from "../../base/short-lived.js";
 import { plainText } from "../../base/text.js";
-import { createDoor, remoteOf, type TurnedAway } from "./door.js";
 import { encodeGrpcMessage, GrpcStatus } from "./grpc-status.js";
 import { Http2ErrorCode, NOT_HTTP2 } from "./h2/frames.js";
 import type { Header } from "./h2/hpack.js";
 import { Session } from "./h2/session.js";
 import type { Stream } from "./h2/stream.js";
+import { createTlsListener, type PeerRefusal, remoteOf } from "./tls-listener.js";
 import { keepAlive, SESSION_WINDOW_BYTES } from "./tuning.js";
 
 export interface GrpcListenerOptions {
   /** The one method served, e.g. `/AgentService/Connect`; calls of others get UNIMPLEMENTED. */
   readonly method: string;
   /** Who calls which other method by mistake, and where it belongs: the rest of a sentence that begins with `it`. */
-  readonly strayMethods: Readonly<Record<string, string>>;
+  readonly misdirectedMethods: Readonly<Record<string, string>>;
   /** Absent: HTTP/2 in the clear with prior knowledge, for Unix sockets. With a CA, peers have to show a certificate. */
   readonly tls?: SecureContextOptions;
   readonly keepaliveMs: number;
@@ -25,7 +25,7 @@ export interface GrpcListenerOptions {
   /** Streams that one connection may have open at once. */
   readonly maxStreams: number;
   readonly onCall: (call: IncomingCall) => void;
-  readonly onTurnedAway: (peer: TurnedAway) => void;
+  readonly onRefused: (peer: PeerRefusal) => void;
 }
 
 /** A call whose headers have arrived; nothing was answered yet. */
@@ -55,7 +55,7 @@ const LONGEST_PING_INTERVAL_MS = 30_000;
 
 export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
   const sessions = new ShortLivedSet<Session>();
-  const { onTurnedAway } = options;
+  const { onRefused } = options;
   const onSocket = (socket: Socket): void => {
     const tlsSocket = options.tls === undefined ? undefined : (socket as TLSSocket);
     socket.setNoDelay(true);
@@ -65,10 +65,10 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
       maxStreams: options.maxStreams,
       sessionWindowBytes: SESSION_WINDOW_BYTES,
       onStream: (stream, fields) => {
-        const refusal = tlsSocket && door?.trust?.refusal(tlsSocket);
+        const refusal = tlsSocket && tlsListener?.trust?.refusal(tlsSocket);
         if (refusal === undefined) answer(options, stream, fields, tlsSocket, connectionOf(socket));
         else {
-          onTurnedAway({ remote: remoteOf(socket), ...refusal });
+          onRefused({ remote: remoteOf(socket), ...refusal });
           // gRPC clients take this for a call that nobody has seen, and make it again on a new connection.
           stream.close(Http2ErrorCode.REFUSED_STREAM);
           session.close();
@@ -77,15 +77,16 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
     });
     session.once("close", sessions.add(session));
     session.once("close", () => {
-      if (session.failure === NOT_HTTP2) onTurnedAway({ remote: remoteOf(socket), ...STRANGE_PROTOCOL });
+      if (session.failure === NOT_HTTP2) onRefused({ remote: remoteOf(socket), ...STRANGE_PROTOCOL });
     });
     keepAlive(session, Math.min(options.keepaliveMs, LONGEST_PING_INTERVAL_MS), () => {});
   };
-  const door = options.tls && createDoor({ context: options.tls, protocol: "h2", onPeer: onSocket, onTurnedAway });
-  const server: Server = door?.server ?? net.createServer(onSocket);
+  const tlsListener =
+    options.tls && createTlsListener({ context: options.tls, protocol: "h2", onPeer: onSocket, onRefused });
+  const server: Server = tlsListener?.server ?? net.createServer(onSocket);
   return {
     server,
-    setSecureContext: (context) => door?.setSecureContext(context),
+    setSecureContext: (context) => tlsListener?.setSecureContext(context),
     drain() {
       server.close();
       for (const session of sessions) session.close();
@@ -98,7 +99,7 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
 }
 
 function answer(
-  { method, strayMethods, onCall, onTurnedAway }: GrpcListenerOptions,
+  { method, misdirectedMethods, onCall, onRefused }: GrpcListenerOptions,
   stream: Stream,
   fields: readonly Header[],
   tlsSocket: TLSSocket | undefined,
@@ -109,8 +110,9 @@ function answer(
   const remote = connection?.remote ?? "unknown";
   if (metadata(":method")[0] !== "POST" || path !== method) {
     const called = `it called ${JSON.stringify(plainText(path ?? "", LONGEST_PATH))}, and only ${method} is served here`;
-    const stray = path === undefined || !Object.hasOwn(strayMethods, path) ? undefined : strayMethods[path];
-    onTurnedAway({ remote, code: "DB_PEER_WRONG_PORT", reason: stray === undefined ? called : `it ${stray}` });
+    const misdirected =
+      path === undefined || !Object.hasOwn(misdirectedMethods, path) ? undefined : misdirectedMethods[path];
+    onRefused({ remote, code: "DB_PEER_WRONG_PORT", reason: misdirected === undefined ? called : `it ${misdirected}` });
     endWithStatus(stream, GrpcStatus.UNIMPLEMENTED, `unknown method ${path}`);
     return;
   }

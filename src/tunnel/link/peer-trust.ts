@@ -1,4 +1,4 @@
-/** Judges the certificates of peers: at the door, and again with every request on a connection from before. */
+/** Judges the certificates of peers: after the handshake, and again with every request on a connection from before. */
 import type { X509Certificate } from "node:crypto";
 import type { SecureContextOptions, TLSSocket } from "node:tls";
 import { connectionOf } from "../../base/connections.js";
@@ -8,7 +8,7 @@ import { certificatesIn, isSignedBy } from "../pki/pem.js";
 import { CLIENT_AUTH } from "../pki/request.js";
 import { shownCertificate, shownName } from "../pki/shown.js";
 
-/** Why a peer is turned away. */
+/** Why a peer is refused. */
 export type Refusal = Pick<RefusedPeer, "code" | "reason" | "certificate">;
 
 /** OpenSSL's own bound. */
@@ -36,7 +36,7 @@ export class PeerTrust {
   }
 
   /**
-   * Why a peer that has just finished its handshake is not let in; undefined when it is. OpenSSL lets the handshakes of
+   * Why a peer that has just finished its handshake is not admitted; undefined when it is. OpenSSL lets the handshakes of
    * all of them succeed, so that the certificate can be named: nothing but this keeps them out.
    */
   verdict(socket: TLSSocket): Refusal | undefined {

@@ -7,11 +7,11 @@ import { DrawbridgeError } from "../../base/errors/error.js";
 import { listenOn } from "../../base/listen.js";
 import { Budget } from "../connection/budget.js";
 import { claimRulesRefused, claimRulesReloaded, listening, serverPeerRefused } from "../events/channels.js";
-import type { TurnedAway } from "../link/door.js";
 import { FlightHistory } from "../link/flight-recorder.js";
 import { GrpcStatus } from "../link/grpc-status.js";
 import { createGrpcListener, type GrpcListener } from "../link/listener.js";
 import { SegmentCounters } from "../link/packet-meter.js";
+import type { PeerRefusal } from "../link/tls-listener.js";
 import { LINK_WINDOW_BYTES, MAX_AGENT_STREAMS } from "../link/tuning.js";
 import type { FollowOptions } from "../pki/followed-files.js";
 import { AgentListener } from "./agents/agent-listener.js";
@@ -98,7 +98,7 @@ export class ProxyServer {
       tokens: parts.tokens,
       claims,
       timeBoxed: config.agents.timeBoxed,
-      onTurnedAway: this.#reporter("agents"),
+      onRefused: this.#reporter("agents"),
     });
   }
 
@@ -147,7 +147,7 @@ export class ProxyServer {
     const certificates = this.#watch("agents", agents.tls);
     const listener = createGrpcListener({
       method: "/AgentService/Connect",
-      strayMethods: {
+      misdirectedMethods: {
         "/ProxyService/Proxy": "is a gRPC caller, and callers connect to a frontend, not to the agents' port",
       },
       tls: certificates.context,
@@ -155,7 +155,7 @@ export class ProxyServer {
       streamWindowBytes: LINK_WINDOW_BYTES,
       maxStreams: MAX_AGENT_STREAMS,
       onCall: (call) => this.#agents.onCall(call),
-      onTurnedAway: this.#reporter("agents"),
+      onRefused: this.#reporter("agents"),
     });
     this.#agentListener = listener;
     certificates.apply = (context) => listener.setSecureContext(context);
@@ -173,7 +173,7 @@ export class ProxyServer {
       received: this.#counters.from_client,
       sent: this.#counters.to_client,
       agentsAt: `port ${this.config.agents.port}`,
-      onTurnedAway: this.#reporter(`${config.mode} frontend`),
+      onRefused: this.#reporter(`${config.mode} frontend`),
       ...(certificates === undefined ? {} : { tls: certificates.context }),
     });
     this.#frontends.push(frontend);
@@ -183,8 +183,8 @@ export class ProxyServer {
     listening.publish({ source: this, what: `${config.mode} frontend`, address });
   }
 
-  /** Every peer that is turned away at a listener is published by this, and by nothing else. */
-  #reporter(listener: string): (peer: TurnedAway) => void {
+  /** Every peer that a listener refuses is published by this, and by nothing else. */
+  #reporter(listener: string): (peer: PeerRefusal) => void {
     return (peer) => serverPeerRefused.publish({ source: this, listener, ...peer });
   }
 

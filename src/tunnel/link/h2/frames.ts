@@ -102,7 +102,7 @@ export function goaway(lastStream: number, code: number, why: string): Buffer {
 }
 
 /** All that a server says to a client which it does not serve. */
-export function farewell(why: string): Buffer {
+export function refusalFrames(why: string): Buffer {
   return Buffer.concat([settings([]), goaway(0, Http2ErrorCode.INADEQUATE_SECURITY, why)]);
 }
 

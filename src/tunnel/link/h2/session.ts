@@ -74,7 +74,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   /** The error that ended the transport, if one did. */
   transportError: Error | undefined;
   /** The words that came with the peer's GOAWAY, as far as they can be shown. */
-  farewell = "";
+  goawayText = "";
   /** No new streams: either side sent GOAWAY. */
   closing = false;
   /** Round trip of the last ping that was answered. */
@@ -349,7 +349,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
 
   #onGoaway(code: number, why: string): void {
     this.closing = true;
-    this.farewell ||= plainText(why);
+    this.goawayText ||= plainText(why);
     if (code !== Http2ErrorCode.NO_ERROR && why !== "") {
       this.failure ??= `the other side ended the connection: ${plainText(why)}`;
     }

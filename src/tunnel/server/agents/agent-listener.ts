@@ -3,12 +3,12 @@ import type { PeerCertificate } from "node:tls";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { plainText } from "../../../base/text.js";
 import { untilDate } from "../../connection/until-date.js";
-import type { TurnedAway } from "../../link/door.js";
 import { FEATURES_KEY, featureHeader, featuresIn } from "../../link/features.js";
 import { GrpcStatus } from "../../link/grpc-status.js";
 import { acceptCall, endWithStatus, type IncomingCall } from "../../link/listener.js";
 import type { SegmentCounters } from "../../link/packet-meter.js";
 import { PacketStream } from "../../link/packet-stream.js";
+import type { PeerRefusal } from "../../link/tls-listener.js";
 import { shownCertificate } from "../../pki/shown.js";
 import { type Identifiers, NO_IDENTIFIERS, parseIdentifiers } from "../../wire/identifiers.js";
 import type { Switchboard } from "../switchboard.js";
@@ -28,7 +28,7 @@ export interface AgentListenerOptions {
   readonly claims?: { readonly current: ClaimRules } | undefined;
   /** Streams end with the certificates of their agents. */
   readonly timeBoxed?: boolean;
-  readonly onTurnedAway: (peer: TurnedAway) => void;
+  readonly onRefused: (peer: PeerRefusal) => void;
 }
 
 export class AgentListener {
@@ -127,7 +127,7 @@ export class AgentListener {
     const message = messageOf(reason);
     const cause = reason instanceof Error ? reason.cause : undefined;
     const certificate = call.tlsSocket?.getPeerX509Certificate();
-    this.#options.onTurnedAway({
+    this.#options.onRefused({
       remote: call.remote,
       code: reason instanceof DrawbridgeError ? reason.code : "DB_PEER_PROTOCOL",
       reason: plainText(cause === undefined ? message : `${message}: ${messageOf(cause)}`),

@@ -5,8 +5,8 @@ import { GatheredBytes } from "../../../base/byte-queue.js";
 import { connectionOf } from "../../../base/connections.js";
 import { SocketPort } from "../../connection/socket-port.js";
 import type { NearEvents, Port } from "../../connection/tunnel.js";
-import { remoteOf, type TurnedAway } from "../../link/door.js";
 import type { PeerTrust, Refusal } from "../../link/peer-trust.js";
+import { type PeerRefusal, remoteOf } from "../../link/tls-listener.js";
 import {
   BAD_REQUEST,
   dialFailed,
@@ -35,7 +35,7 @@ export class ConnectCaller implements Caller, NearEvents {
   readonly #port: SocketPort;
   readonly #board: Switchboard;
   readonly #trust: PeerTrust | undefined;
-  readonly #onTurnedAway: (peer: TurnedAway) => void;
+  readonly #onRefused: (peer: PeerRefusal) => void;
   #dial: Dial | undefined;
   /** Bytes of the head, then bytes that came early. */
   readonly #early = new GatheredBytes();
@@ -46,12 +46,12 @@ export class ConnectCaller implements Caller, NearEvents {
     socket: Socket,
     board: Switchboard,
     trust: PeerTrust | undefined,
-    onTurnedAway: (peer: TurnedAway) => void,
+    onRefused: (peer: PeerRefusal) => void,
   ) {
     this.#socket = socket;
     this.#board = board;
     this.#trust = trust;
-    this.#onTurnedAway = onTurnedAway;
+    this.#onRefused = onRefused;
     this.#port = new SocketPort(socket, board.clock);
     this.#port.attach(this);
   }
@@ -83,7 +83,7 @@ export class ConnectCaller implements Caller, NearEvents {
       const keepAlive = request.keepAlive && this.#early.length === 0 && this.#socket.writableLength === 0;
       const answer = methodNotAllowed(new Date(), keepAlive);
       const reason = "it sent an HTTP request other than CONNECT";
-      this.#onTurnedAway({ remote: remoteOf(this.#socket), code: "DB_PEER_PROTOCOL", reason });
+      this.#onRefused({ remote: remoteOf(this.#socket), code: "DB_PEER_PROTOCOL", reason });
       if (keepAlive) this.#socket.write(answer);
       else this.#refuseAndClose(answer);
       return;
@@ -95,7 +95,7 @@ export class ConnectCaller implements Caller, NearEvents {
   }
 
   #turnAway(answer: string, refusal: Refusal): void {
-    this.#onTurnedAway({ remote: remoteOf(this.#socket), ...refusal });
+    this.#onRefused({ remote: remoteOf(this.#socket), ...refusal });
     this.#refuseAndClose(answer);
   }
 

@@ -5,11 +5,11 @@ import type { Connections, ListenerLimits } from "../../../base/connections.js";
 import { listenOn, listenOnSocketFile } from "../../../base/listen.js";
 import { ShortLivedSet } from "../../../base/short-lived.js";
 import { streamError } from "../../events/channels.js";
-import { createDoor, type TurnedAway } from "../../link/door.js";
 import { goCodeName } from "../../link/grpc-status.js";
 import { acceptCall, createGrpcListener, type GrpcListener, type IncomingCall } from "../../link/listener.js";
 import type { SegmentCounters } from "../../link/packet-meter.js";
 import { PacketStream } from "../../link/packet-stream.js";
+import { createTlsListener, type PeerRefusal } from "../../link/tls-listener.js";
 import { CALLER_WINDOW_BYTES, MAX_CALLER_STREAMS } from "../../link/tuning.js";
 import type { ListenerConfig } from "../config.js";
 import type { Switchboard } from "../switchboard.js";
@@ -26,7 +26,7 @@ export interface FrontendListenerOptions {
   readonly sent: SegmentCounters;
   /** Where agents belong, for those that come here. */
   readonly agentsAt: string;
-  readonly onTurnedAway: (peer: TurnedAway) => void;
+  readonly onRefused: (peer: PeerRefusal) => void;
 }
 
 export interface FrontendListener {
@@ -54,7 +54,7 @@ function grpcFrontend({
   received,
   sent,
   agentsAt,
-  onTurnedAway,
+  onRefused,
 }: FrontendListenerOptions): FrontendListener {
   const callers = new ShortLivedSet<PacketStream>();
   const onCall = (call: IncomingCall): void => {
@@ -78,8 +78,10 @@ function grpcFrontend({
     streamWindowBytes: CALLER_WINDOW_BYTES,
     maxStreams: MAX_CALLER_STREAMS,
     onCall,
-    onTurnedAway,
-    strayMethods: { "/AgentService/Connect": `is an agent, and agents connect to ${agentsAt}, not to a frontend` },
+    onRefused,
+    misdirectedMethods: {
+      "/AgentService/Connect": `is an agent, and agents connect to ${agentsAt}, not to a frontend`,
+    },
     ...(secure === undefined ? {} : { tls: secure }),
   });
   return {
@@ -98,18 +100,18 @@ function grpcFrontend({
   };
 }
 
-function connectFrontend({ board, config, tls: secure, onTurnedAway }: FrontendListenerOptions): FrontendListener {
+function connectFrontend({ board, config, tls: secure, onRefused }: FrontendListenerOptions): FrontendListener {
   const sockets = new ShortLivedSet<Socket>();
   const onSocket = (socket: Socket): void => {
     socket.once("close", sockets.add(socket));
     socket.setNoDelay(true);
-    new ConnectCaller(socket, board, door?.trust, onTurnedAway);
+    new ConnectCaller(socket, board, tlsListener?.trust, onRefused);
   };
   // Half-open, so that a caller's FIN does not throw away what still travels towards it.
   const allowHalfOpen = true;
-  const door =
-    secure && createDoor({ context: secure, protocol: "http/1.1", allowHalfOpen, onPeer: onSocket, onTurnedAway });
-  const server: Server = door?.server ?? net.createServer({ allowHalfOpen }, onSocket);
+  const tlsListener =
+    secure && createTlsListener({ context: secure, protocol: "http/1.1", allowHalfOpen, onPeer: onSocket, onRefused });
+  const server: Server = tlsListener?.server ?? net.createServer({ allowHalfOpen }, onSocket);
   return {
     config,
     server,
@@ -120,7 +122,7 @@ function connectFrontend({ board, config, tls: secure, onTurnedAway }: FrontendL
       for (const socket of sockets) if (socket.writableLength > 0) return true;
       return false;
     },
-    setSecureContext: (context) => door?.setSecureContext(context),
+    setSecureContext: (context) => tlsListener?.setSecureContext(context),
     drain: () => server.close(),
     destroy() {
       server.close();

@@ -1,6 +1,6 @@
 /**
- * The door of every listener that speaks TLS with agents and callers: a peer is let in only when it was judged. One that
- * is turned away is told why in the protocol it asked for, and not a byte of it is interpreted.
+ * Accepts TLS connections of agents and callers: a peer is admitted only after its certificate was judged. A refused one is
+ * told why in the protocol it asked for, and not a byte that it sends is interpreted.
  */
 import { constants } from "node:crypto";
 import type { Socket } from "node:net";
@@ -9,23 +9,23 @@ import { connectionOf } from "../../base/connections.js";
 import { linger } from "../../base/linger.js";
 import type { RefusedPeer } from "../events/facts.js";
 import { forbidden } from "../wire/connect.js";
-import { farewell } from "./h2/frames.js";
+import { refusalFrames } from "./h2/frames.js";
 import { PeerTrust, type Refusal } from "./peer-trust.js";
 import { transportFailure } from "./transport-failure.js";
 
 /** A refused peer without the name of the listener. */
-export type TurnedAway = Omit<RefusedPeer, "listener">;
+export type PeerRefusal = Omit<RefusedPeer, "listener">;
 
-export interface DoorOptions {
+export interface TlsListenerOptions {
   /** With a CA, every peer has to show a certificate of it. */
   readonly context: SecureContextOptions;
   readonly protocol: "h2" | "http/1.1";
   readonly allowHalfOpen?: boolean;
   readonly onPeer: (socket: TLSSocket) => void;
-  readonly onTurnedAway: (peer: TurnedAway) => void;
+  readonly onRefused: (peer: PeerRefusal) => void;
 }
 
-export interface Door {
+export interface TlsListener {
   readonly server: Server;
   /** Judges requests on connections from before; undefined where no certificate is asked for. */
   readonly trust: PeerTrust | undefined;
@@ -33,12 +33,18 @@ export interface Door {
   setSecureContext(context: SecureContextOptions): void;
 }
 
-/** How long a peer has to read why it was turned away. */
+/** How long a peer has to read why it was refused. */
 const TELL_MS = 1_000;
 /** So many at once; further ones are not told. */
 const MOST_TOLD = 64;
 
-export function createDoor({ context, protocol, allowHalfOpen = false, onPeer, onTurnedAway }: DoorOptions): Door {
+export function createTlsListener({
+  context,
+  protocol,
+  allowHalfOpen = false,
+  onPeer,
+  onRefused,
+}: TlsListenerOptions): TlsListener {
   const trust = context.ca === undefined ? undefined : new PeerTrust(context);
   let told = 0;
   const tell = (socket: TLSSocket, reason: string): void => {
@@ -48,7 +54,7 @@ export function createDoor({ context, protocol, allowHalfOpen = false, onPeer, o
     }
     told++;
     socket.once("close", () => told--);
-    socket.end(socket.alpnProtocol === "h2" ? farewell(reason) : forbidden(reason));
+    socket.end(socket.alpnProtocol === "h2" ? refusalFrames(reason) : forbidden(reason));
     linger(socket, TELL_MS);
   };
   const server = tls.createServer(
@@ -68,13 +74,13 @@ export function createDoor({ context, protocol, allowHalfOpen = false, onPeer, o
         return;
       }
       socket.on("error", () => {});
-      onTurnedAway({ remote: remoteOf(socket), ...refusal });
+      onRefused({ remote: remoteOf(socket), ...refusal });
       tell(socket, refusal.reason);
     },
   );
   server.on("tlsClientError", (error: NodeJS.ErrnoException, socket: TLSSocket) => {
     // A port scan or a load balancer's probe that hangs up at once is no error.
-    if (error.code !== "ECONNRESET") onTurnedAway({ remote: remoteOf(socket), ...failedHandshake(error, protocol) });
+    if (error.code !== "ECONNRESET") onRefused({ remote: remoteOf(socket), ...failedHandshake(error, protocol) });
   });
   return {
     server,
@@ -87,14 +93,14 @@ export function createDoor({ context, protocol, allowHalfOpen = false, onPeer, o
 }
 
 /**
- * No second way in: a session that is resumed is not judged again, and after a renegotiation (TLS 1.2) the peer would be
+ * A session that is resumed is not judged again, and after a renegotiation (TLS 1.2) the peer would be
  * another than the one that was judged.
  */
 function strict(context: SecureContextOptions): SecureContextOptions {
   return { ...context, secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION };
 }
 
-function unexpected({ alpnProtocol }: TLSSocket, protocol: DoorOptions["protocol"]): Refusal | undefined {
+function unexpected({ alpnProtocol }: TLSSocket, protocol: TlsListenerOptions["protocol"]): Refusal | undefined {
   // Callers of HTTP CONNECT need not name their protocol.
   if (protocol !== "h2" || alpnProtocol === "h2") return undefined;
   return {
@@ -103,7 +109,7 @@ function unexpected({ alpnProtocol }: TLSSocket, protocol: DoorOptions["protocol
   };
 }
 
-function failedHandshake(error: NodeJS.ErrnoException, protocol: DoorOptions["protocol"]): Refusal {
+function failedHandshake(error: NodeJS.ErrnoException, protocol: TlsListenerOptions["protocol"]): Refusal {
   switch (error.code) {
     case "ERR_SSL_HTTP_REQUEST":
       return { code: "DB_PEER_PLAIN_TEXT", reason: "it sent an HTTP request without TLS" };

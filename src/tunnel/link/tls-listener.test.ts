@@ -6,8 +6,8 @@ import { Connections } from "../../base/connections.js";
 import { listenOn } from "../../base/listen.js";
 import { eventually } from "../../base/testing/eventually.js";
 import { type Authority, createAuthority, issueCertificate, type PemPair } from "../pki/issue.js";
-import { createDoor, type Door, type DoorOptions, type TurnedAway } from "./door.js";
 import { FrameType, frame, PREFACE, settings } from "./h2/frames.js";
+import { createTlsListener, type PeerRefusal, type TlsListener, type TlsListenerOptions } from "./tls-listener.js";
 
 const DAY_MS = 24 * 3_600_000;
 const YEAR_AGO = new Date(Date.now() - 365 * DAY_MS);
@@ -35,26 +35,26 @@ beforeAll(async () => {
 
 class Visited {
   readonly connections = new Connections();
-  readonly turnedAway: TurnedAway[] = [];
-  /** What peers that were let in have sent. */
+  readonly refused: PeerRefusal[] = [];
+  /** What admitted peers have sent. */
   readonly heard: string[] = [];
-  door!: Door;
+  listener!: TlsListener;
   port = 0;
 
-  async open(protocol: DoorOptions["protocol"], maxPending = 1024): Promise<this> {
+  async open(protocol: TlsListenerOptions["protocol"], maxPending = 1024): Promise<this> {
     const context = { cert: server.certificatePem, key: server.privateKeyPem, ca: authority.certificatePem };
-    this.door = createDoor({
+    this.listener = createTlsListener({
       ...{ context, protocol },
       onPeer: (socket) => {
         socket.on("data", (chunk: Buffer) => this.heard.push(chunk.toString("latin1")));
         socket.on("error", () => {});
         socket.write("in");
       },
-      onTurnedAway: (peer) => this.turnedAway.push(peer),
+      onRefused: (peer) => this.refused.push(peer),
     });
-    await listenOn(this.door.server, "agent", { host: "127.0.0.1", port: 0 }, { maxPending }, this.connections);
-    this.port = (this.door.server.address() as AddressInfo).port;
-    endings.push(() => this.door.server.close());
+    await listenOn(this.listener.server, "agent", { host: "127.0.0.1", port: 0 }, { maxPending }, this.connections);
+    this.port = (this.listener.server.address() as AddressInfo).port;
+    endings.push(() => this.listener.server.close());
     return this;
   }
 
@@ -113,7 +113,7 @@ describe.each(["TLSv1.2", "TLSv1.3"] as const)("with %s", (version: SecureVersio
       const visited = await new Visited().open(protocol);
       const said = await visited.visit(shown[name], request, { ...only, ALPNProtocols: [protocol] });
       const certificate = { subject: /^CN=agent/, serial: /^[0-9A-F]+$/ };
-      expect(visited.turnedAway).toEqual([
+      expect(visited.refused).toEqual([
         {
           ...{ code, remote: expect.stringMatching(/^127\.0\.0\.1:\d+$/), reason: expect.stringMatching(reason) },
           ...(name === "none"
@@ -129,20 +129,20 @@ describe.each(["TLSv1.2", "TLSv1.3"] as const)("with %s", (version: SecureVersio
               }),
         },
       ]);
-      expect(said).toContain(visited.turnedAway[0]!.reason);
+      expect(said).toContain(visited.refused[0]!.reason);
       expect(said.startsWith(protocol === "h2" ? "\0\0\0\x04" : "HTTP/1.1 403 ")).toBe(true);
       expect(visited.heard).toEqual([]);
     });
 
-    test("a peer with a good certificate is let in, and what it sent at once is read", async () => {
+    test("a peer with a good certificate is admitted, and what it sent at once is read", async () => {
       const visited = await new Visited().open(protocol);
       expect(await visited.visit(shown.good, request, { ...only, ALPNProtocols: [protocol] })).toBe("in");
       await eventually(() => expect(visited.heard.join("")).toBe(request.toString("latin1")));
-      expect(visited.turnedAway).toEqual([]);
+      expect(visited.refused).toEqual([]);
     });
   });
 
-  test("a session of a peer that was let in lets nobody in without its certificate", async () => {
+  test("a session of an admitted peer admits nobody without its certificate", async () => {
     const visited = await new Visited().open("http/1.1");
     const sessions: Buffer[] = [];
     const common = { host: "127.0.0.1", port: visited.port, ca: authority.certificatePem, ...only };
@@ -158,12 +158,12 @@ describe.each(["TLSv1.2", "TLSv1.3"] as const)("with %s", (version: SecureVersio
       const said = await visited.visit(undefined, CONNECT, { ...only, session });
       expect(said).toMatch(/^HTTP\/1\.1 403 .*it showed no certificate/s);
     }
-    expect(visited.turnedAway.map(({ code }) => code)).toEqual(sessions.map(() => "DB_PEER_NO_CERT"));
+    expect(visited.refused.map(({ code }) => code)).toEqual(sessions.map(() => "DB_PEER_NO_CERT"));
     expect(visited.heard).toEqual([]);
   });
 });
 
-test("a peer that was let in cannot become another by renegotiation", async () => {
+test("an admitted peer cannot become another by renegotiation", async () => {
   const visited = await new Visited().open("http/1.1");
   const good = { cert: shown.good!.certificatePem, key: shown.good!.privateKeyPem };
   const common = {
@@ -185,7 +185,7 @@ test("a refused peer that stays stays pending: it is closed for the next one", a
   const stubborn = { host: "127.0.0.1", port: visited.port, ca: authority.certificatePem, ALPNProtocols: ["h2"] };
   const first = tls.connect({ ...stubborn, allowHalfOpen: true } as ConnectionOptions).on("error", () => {});
   endings.push(() => first.destroy());
-  await eventually(() => expect(visited.turnedAway).toHaveLength(1));
+  await eventually(() => expect(visited.refused).toHaveLength(1));
   const reasons: string[] = [];
   visited.connections.subscribe(({ reason }) => reasons.push(reason));
   const second = net.connect(visited.port, "127.0.0.1").on("error", () => {});
@@ -225,8 +225,8 @@ test.each<
   const visited = await new Visited().open(protocol);
   const socket = visit(visited.port).on("error", () => {});
   endings.push(() => socket.destroy());
-  await eventually(() => expect(visited.turnedAway).toHaveLength(1));
-  expect(visited.turnedAway[0]).toMatchObject({ code, reason: expect.stringMatching(reason) });
+  await eventually(() => expect(visited.refused).toHaveLength(1));
+  expect(visited.refused[0]).toMatchObject({ code, reason: expect.stringMatching(reason) });
   expect(visited.heard).toEqual([]);
 });
 
