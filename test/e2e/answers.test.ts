@@ -126,7 +126,7 @@ describe("a server with two agents", () => {
     expect(outcomes.map(({ code }) => code)).toEqual([1, 1, 1, 2, 2]);
     expect(outcomes.map(({ stderr }) => /\((DB_\w+): /.exec(stderr)?.[1])).toEqual([
       "DB_ADMIN_REFUSED",
-      "DB_ADMIN_UNREACHABLE",
+      "DB_CONNECT_REFUSED",
       "DB_ADMIN_ANSWER",
       "DB_FLAG_VALUE",
       "DB_FLAG_VALUE",

@@ -18,9 +18,10 @@ export const remedies = {
   DB_ADMIN_TLS:
     "Give --admin-cert-file and --admin-key-file, or come through a tunnel to loopback, with ssh -L for example.",
   DB_ADMIN_UNREACHABLE:
-    "Give --admin the address that the process logs for its admin port, and run this on the same host or through ssh -L; beyond loopback it speaks TLS.",
+    "Give --admin the address that the process logs for its admin port, and run this on the same host or through ssh -L; begin it with https:// where the process has --admin-cert-file.",
   DB_ADMIN_REFUSED: "Give --token-file the file that the process was started with as --admin-token-file.",
-  DB_ADMIN_ANSWER: "Check --admin: upstream's programs have no such API, and health ports do not serve it.",
+  DB_ADMIN_ANSWER:
+    "Give --admin the address that the process logs for its admin port: health ports, agents' ports and frontends do not serve this API, and upstream's programs have none.",
   DB_OUTPUT: "Make room where standard output leads and run the command again; what is there is only a part.",
   DB_SUPPORT: "Give --out a path in a directory that exists, may be written to and has space.",
   DB_KUBECONFIG:

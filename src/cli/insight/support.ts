@@ -42,7 +42,8 @@ that a flag named could not be collected. For the bridge of a bootstrap there is
     const ca = flags.caFile === "" ? undefined : await read(flags.caFile);
     const tokens = await Promise.all(tokenFile.map(async (file) => (await read(file)).trim()));
     const ports = admin.map(
-      (url, index) => new AdminPort({ url: new URL(url), token: tokens[index] ?? tokens[0] ?? "", ca }),
+      (url, index) =>
+        new AdminPort({ url: new URL(url), token: tokens[index] ?? tokens[0] ?? "", ca, caFile: flags.caFile }),
     );
     const manifest = await writeBundle({
       ...{ out, version: VERSION, now: new Date(), secrets: [...tokens, ...(await parts.tokensInUse())] },

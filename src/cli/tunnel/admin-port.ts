@@ -41,5 +41,5 @@ export async function openAdminPort(flags: AdminPortFlags): Promise<AdminPort> {
   checkAdminPort(flags);
   const token = (await readInput(flags.tokenFile)).toString().trim();
   const ca = flags.caFile === "" ? undefined : (await readInput(flags.caFile)).toString();
-  return new AdminPort({ url: new URL(flags.admin), token, ca });
+  return new AdminPort({ url: new URL(flags.admin), token, ca, caFile: flags.caFile });
 }

@@ -3,13 +3,17 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import net, { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createServer as createTlsSocketServer } from "node:tls";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { startHealth } from "../../base/health.js";
 import type { RunningHttp } from "../../base/http.js";
 import { MetricsRegistry } from "../../base/metrics/registry.js";
-import { createAuthority, issueCertificate } from "../../tunnel/pki/issue.js";
+import { createTlsListener } from "../../tunnel/link/tls-listener.js";
+import { type Authority, createAuthority, issueCertificate } from "../../tunnel/pki/issue.js";
+import { type CertificateRequest, DAY_MS } from "../../tunnel/pki/request.js";
 import type { Dump, Overview, Page, TunnelRow } from "../observe/admin/contract.js";
 import { PlayedRole } from "../observe/admin/testing/role.js";
 import { startAdmin } from "../observe/admin.js";
@@ -60,6 +64,7 @@ describe("a process' admin port", () => {
     await expect(portAt(http.port, "wrong").get("process")).rejects.toMatchObject({
       code: "DB_ADMIN_REFUSED",
       message: expect.stringMatching(/^127\.0\.0\.1:\d+ answered 401: send the admin token/),
+      remedy: expect.stringContaining("--token-file"),
     });
     await expect(portAt(http.port).get("nothing")).rejects.toThrow("answered 404: there is no /drawbridge/v1/nothing");
     await expect(portAt(http.port, "wrong").follow(() => {}, stop.signal)).rejects.toThrow("answered 401");
@@ -88,7 +93,7 @@ describe("a process' admin port", () => {
     await http.close();
     await ending;
     await expect(portAt(http.port).get("process")).rejects.toMatchObject({
-      code: "DB_ADMIN_UNREACHABLE",
+      code: "DB_CONNECT_REFUSED",
       message: expect.stringContaining("ECONNREFUSED"),
     });
   });
@@ -147,38 +152,115 @@ test("a token that fits in no header is refused without being shown", async () =
 });
 
 describe("an admin port with TLS", () => {
-  const start = async (use: { dnsNames?: string[]; ipAddresses?: string[] } = {}) => {
-    const authority = await createAuthority({ commonName: "admin-ca" });
-    const names = { ipAddresses: ["127.0.0.1"], ...use };
-    const pair = await issueCertificate(authority, { use: "server", commonName: "admin", ...names });
-    const server = createTlsServer({ cert: pair.certificatePem, key: pair.privateKeyPem }, (_request, response) =>
-      response.end("{}"),
-    ).listen(0, "127.0.0.1");
+  const endings: (() => unknown)[] = [];
+  afterEach(() => {
+    for (const end of endings.splice(0)) end();
+  });
+  const listening = async <T extends net.Server>(server: T): Promise<number> => {
+    endings.push(() => server.close());
+    server.listen(0, "127.0.0.1");
     await once(server, "listening");
-    return { server, port: (server.address() as AddressInfo).port, ca: authority.certificatePem };
+    return (server.address() as AddressInfo).port;
   };
-  const asking = (port: number, scheme: string, ca?: string) =>
-    new AdminPort({ url: new URL(`${scheme}://127.0.0.1:${port}`), token: TOKEN, ca }).get("process");
-
-  test("names a foreign CA, plain HTTP to TLS and a certificate for another name, and nothing of it otherwise", async () => {
-    const { server, port, ca } = await start();
-    const other = await start({ ipAddresses: [], dnsNames: ["admin.example"] });
-    const code = "DB_ADMIN_UNREACHABLE";
-    const says = (words: string) => ({ code, message: expect.stringContaining(words) });
-    await expect(asking(port, "https")).rejects.toMatchObject(says("not of an authority that --ca-file names"));
-    await expect(asking(port, "https", other.ca)).rejects.toMatchObject(says("not of an authority"));
-    await expect(asking(port, "http")).rejects.toMatchObject(says("begin --admin with https://"));
-    await expect(asking(other.port, "https", other.ca)).rejects.toMatchObject(says("not for the name in --admin"));
-    expect(await asking(port, "https", ca)).toEqual({});
-    server.close();
-    other.server.close();
+  let ours: Authority;
+  beforeAll(async () => {
+    ours = await createAuthority({ commonName: "admin-ca", backdateMs: 9 * DAY_MS, validForMs: 9 * DAY_MS });
+  });
+  const contextOf = async (use: Partial<CertificateRequest> = {}) => {
+    const request = { use: "server", commonName: "admin", ipAddresses: ["127.0.0.1"], ...use } as const;
+    const { certificatePem: cert, privateKeyPem: key } = await issueCertificate(ours, request);
+    return { cert, key, ca: ours.certificatePem };
+  };
+  const start = async (use?: Partial<CertificateRequest>): Promise<number> =>
+    await listening(createTlsServer(await contextOf(use), (_request, response) => response.end("{}")));
+  const asking = (port: number, scheme: string, ca: string | undefined = ours.certificatePem) =>
+    new AdminPort({ url: new URL(`${scheme}://127.0.0.1:${port}`), token: TOKEN, ca, caFile: "ca.crt" }).get("process");
+  const says = (code: string, cause: RegExp, remedy: RegExp) => ({
+    code,
+    message: expect.stringMatching(cause),
+    remedy: expect.stringMatching(remedy),
   });
 
-  test("names TLS to a port without it", async () => {
-    const server = createServer((_request, response) => response.end("{}")).listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port } = server.address() as AddressInfo;
-    await expect(asking(port, "https")).rejects.toThrow("it does not speak TLS; begin --admin with http://");
+  test("is asked when its certificate is in order", async () => {
+    expect(await asking(await start(), "https")).toEqual({});
+  });
+
+  test("of another authority", async () => {
+    const port = await start();
+    const foreign = (await createAuthority({ commonName: "foreign-ca" })).certificatePem;
+    const cause =
+      /^The admin port 127\.0\.0\.1:\d+ cannot be reached: .*issuer "CN=admin-ca".*ca\.crt \("CN=foreign-ca"\)/;
+    await expect(asking(port, "https", foreign)).rejects.toMatchObject(says("DB_TLS_UNKNOWN_CA", cause, /--ca-file/));
+    const nothing = new AdminPort({ url: new URL(`https://127.0.0.1:${port}`), token: TOKEN }).get("process");
+    const system = /not signed by any of the system's authorities, and no CA file is given/;
+    await expect(nothing).rejects.toMatchObject(says("DB_TLS_UNKNOWN_CA", system, /--ca-file/));
+  });
+
+  const past = new Date(Date.now() - 2 * DAY_MS);
+  const future = new Date(Date.now() + 2 * DAY_MS);
+  test.each([
+    [
+      "for another name",
+      { ipAddresses: [], dnsNames: ["admin.example"] },
+      "DB_TLS_SERVER_NAME",
+      /admin\.example/,
+      /--admin /,
+    ],
+    ["that has expired", { now: past }, "DB_TLS_SERVER_EXPIRED", /expired/, /--admin-cert-file/],
+    ["that is not valid yet", { now: future }, "DB_TLS_CLOCK", /is valid only in/, /clocks/],
+  ] as const)("with a certificate %s", async (_what, use, code, cause, remedy) => {
+    await expect(asking(await start(use), "https")).rejects.toMatchObject(says(code, cause, remedy));
+  });
+
+  test("asked in plain HTTP, and one without TLS asked with it", async () => {
+    const plainToTls = says("DB_ADMIN_UNREACHABLE", /speaks TLS/, /--admin.*https:\/\//);
+    await expect(asking(await start(), "http")).rejects.toMatchObject(plainToTls);
+    const plain = await listening(createServer((_request, response) => response.end("{}")));
+    const tlsToPlain = says(
+      "DB_TLS_NOT_SPOKEN",
+      /does not speak TLS: it answered in plain text/,
+      /--admin with http:\/\//,
+    );
+    await expect(asking(plain, "https")).rejects.toMatchObject(tlsToPlain);
+  });
+
+  test("is not the agents' port", async () => {
+    const onPeer = () => expect.unreachable();
+    const { server } = createTlsListener({ context: await contextOf(), protocol: "h2", onPeer, onRefused: () => {} });
+    const port = await listening(server);
+    const words = /answered 403 with .* begins ".*refused the connection: it showed no certificate/;
+    await expect(asking(port, "https")).rejects.toMatchObject(says("DB_ADMIN_ANSWER", words, /--admin.*agents' ports/));
+    const plain = says("DB_ADMIN_UNREACHABLE", /speaks TLS/, /--admin/);
+    await expect(asking(port, "http")).rejects.toMatchObject(plain);
+  });
+
+  test("is not a port of upstream's that asks for a certificate", async () => {
+    const options = { ...(await contextOf()), requestCert: true, rejectUnauthorized: true };
+    const strict = await listening(createTlsServer(options, () => expect.unreachable()));
+    const wrongPort = /another port than the admin port.*--admin/;
+    const missing = says("DB_TLS_OWN_MISSING", /wants a client certificate.*was given none/, wrongPort);
+    await expect(asking(strict, "https")).rejects.toMatchObject(missing);
+    const mute = await listening(createTlsSocketServer(await contextOf(), (socket) => socket.destroy()));
+    const hungUp = says("DB_SERVER_HUNG_UP", /hung up.*want a client certificate/, wrongPort);
+    await expect(asking(mute, "https")).rejects.toMatchObject(hungUp);
+  });
+
+  test("is not a health port", async () => {
+    const metrics = new MetricsRegistry();
+    const health = await startHealth({ host: "127.0.0.1", port: 0 }, metrics, () => {});
+    endings.push(() => health.close());
+    const cause = /answered 404 with something that is not the admin API's JSON/;
+    await expect(asking(health.port, "http")).rejects.toMatchObject(
+      says("DB_ADMIN_ANSWER", cause, /--admin.*health ports/),
+    );
+  });
+
+  test("that nobody listens at", async () => {
+    const server = net.createServer();
+    const port = await listening(server);
     server.close();
+    await once(server, "close");
+    const refused = says("DB_CONNECT_REFUSED", /ECONNREFUSED/, /--admin/);
+    await expect(asking(port, "https")).rejects.toMatchObject(refused);
   });
 });

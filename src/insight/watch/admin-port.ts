@@ -1,8 +1,22 @@
 /** The admin port of a process, from outside: questions, and the stream of what changes. */
 import type { IncomingMessage } from "node:http";
-import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import net, { type Socket } from "node:net";
+import { createSecureContext } from "node:tls";
+import { type ErrorCode, remedies } from "../../base/errors/catalogue.js";
+import { DrawbridgeError, reasonOf } from "../../base/errors/error.js";
 import { answerBody, type HttpAnswer, openRequest } from "../../base/http-get.js";
 import { plainText } from "../../base/text.js";
+import { connected } from "../../tunnel/outgoing/connected.js";
+import {
+  alertIn,
+  connectTimeout,
+  explainConnect,
+  explainHangUp,
+  explainRefused,
+  handshakeTimeout,
+} from "../../tunnel/outgoing/explain.js";
+import type { Credentials, DialFacts } from "../../tunnel/outgoing/facts.js";
+import { secure } from "../../tunnel/outgoing/secure.js";
 import { API_PREFIX, type ApiError } from "../observe/admin/contract.js";
 import { EventStreamReader, type ServerSentEvent } from "./event-stream.js";
 
@@ -12,11 +26,15 @@ export interface AdminPortOptions {
   readonly token: string;
   /** PEM; undefined: the system's authorities. */
   readonly ca?: string | undefined;
+  /** Where that comes from, for messages. */
+  readonly caFile?: string | undefined;
 }
 
 const ANSWER_MS = 10_000;
 /** The stream says every 15 s that it is alive. */
 const SILENCE_MS = 45_000;
+/** Of an answer that is not ours. */
+const LONGEST_WORDS = 120;
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 export class AdminPort {
@@ -81,24 +99,57 @@ export class AdminPort {
     }
   }
 
-  #open(route: string, signal: AbortSignal, method = "GET"): Promise<IncomingMessage> {
-    const { url, token, ca } = this.#options;
+  async #open(route: string, signal: AbortSignal, method = "GET"): Promise<IncomingMessage> {
+    const { url, token } = this.#options;
     if (!/^[!-~]*$/.test(token)) {
       const why = "the admin token is not one line of printable ASCII, so that no request can carry it";
-      return Promise.reject(new DrawbridgeError("DB_FLAG_VALUE", why));
+      throw new DrawbridgeError("DB_FLAG_VALUE", why);
     }
-    const options = { headers: { Authorization: `Bearer ${token}` }, method, signal, ca };
-    return openRequest(new URL(route.startsWith("/") ? route : API_PREFIX + route, url), options).catch((error) => {
-      throw this.#unreachable(error);
+    let line: Line | undefined;
+    try {
+      line = await this.#dial(signal);
+      const { socket } = line;
+      const to = new URL(route.startsWith("/") ? route : API_PREFIX + route, url);
+      // Whatever there is of TLS is the socket's.
+      to.protocol = "http:";
+      const headers = { Authorization: `Bearer ${token}`, Host: url.host };
+      return await openRequest(to, { headers, method, signal, createConnection: () => socket });
+    } catch (reason) {
+      line?.socket.destroy();
+      throw this.#unreachable(reason, line);
+    }
+  }
+
+  async #dial(stop: AbortSignal): Promise<Line> {
+    const { url, ca, caFile } = this.#options;
+    const isSecure = url.protocol === "https:";
+    const where = this.address;
+    const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+    const port = Number(url.port || (isSecure ? 443 : 80));
+    const late = (failure: DrawbridgeError) => (reason: unknown) => {
+      throw (reason as Error).name === "TimeoutError" ? failure : reason;
+    };
+    const failed = (why: unknown): Error => explainConnect(where, why);
+    const socket = await connected(net.connect({ host, port }), "connect", stop, failed).catch(
+      late(connectTimeout(where, ANSWER_MS)),
+    );
+    if (!isSecure) return { socket };
+    const context = createSecureContext({ ca, minVersion: "TLSv1.2" });
+    const credentials = (): Credentials => ({
+      self: "this client",
+      set: ca === undefined ? {} : { ca },
+      caFile,
+      admittedBy: "CA file",
     });
+    return await secure({ socket, where, name: host, context, credentials }, stop).catch(late(handshakeTimeout(where)));
   }
 
   #answerOf<Answer>(status: number, body: string): Answer {
     const parsed = objectIn(body);
-    if (parsed === undefined) throw this.#notOurs(status, "JSON");
+    if (parsed === undefined) throw this.#notOurs(status, "JSON", body);
     if (status < 400) return parsed as Answer;
     const { message, remedy } = (parsed as Partial<ApiError>).error ?? {};
-    if (typeof message !== "string") throw this.#notOurs(status, "JSON");
+    if (typeof message !== "string") throw this.#notOurs(status, "JSON", body);
     const refusal = `${this.address} answered ${status}: ${plainText(message)}`;
     throw new DrawbridgeError(
       "DB_ADMIN_REFUSED",
@@ -106,36 +157,63 @@ export class AdminPort {
     );
   }
 
-  #notOurs(status: number, what: "JSON" | "events"): DrawbridgeError {
-    const message = `${this.address} answered ${status} with something that is not the admin API's ${what}.`;
+  #notOurs(status: number, what: "JSON" | "events", body = ""): DrawbridgeError {
+    const said =
+      body === "" ? "" : `, which begins ${JSON.stringify(plainText(body.trim().split("\n")[0]!, LONGEST_WORDS))}`;
+    const message = `${this.address} answered ${status} with something that is not the admin API's ${what}${said}.`;
     return new DrawbridgeError("DB_ADMIN_ANSWER", message);
   }
 
-  #unreachable(reason: unknown): DrawbridgeError {
-    const cause = causeOf(this.#options.url.protocol, reason) ?? messageOf(reason);
-    const why = `The admin port ${this.address} cannot be reached: ${cause}.`;
-    return new DrawbridgeError("DB_ADMIN_UNREACHABLE", why, { cause: reason });
+  #unreachable(reason: unknown, line?: Line): DrawbridgeError {
+    const cause = line === undefined ? reason : unanswered(reason, line);
+    const why = `The admin port ${this.address} cannot be reached: ${plainText(reasonOf(cause))}.`;
+    return new UnreachablePort(cause, why);
   }
 }
 
-const FOREIGN_CA = "its certificate is not of an authority that --ca-file names; give the CA that signed it";
+/** A connection to what may be an admin port; `facts` with TLS. */
+interface Line {
+  readonly socket: Socket;
+  readonly facts?: () => DialFacts;
+}
 
-/** What OpenSSL and Node call it, as what it is; undefined where their own words do. */
-function causeOf(protocol: string, reason: unknown): string | undefined {
-  const { code = "", message = "" } = reason as NodeJS.ErrnoException;
-  if (/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|EPROTO/.test(code) && /wrong version|too long/.test(message)) {
-    return "it does not speak TLS; begin --admin with http://";
+/** What a connection that came about and carried no answer says about the port. */
+function unanswered(reason: unknown, { facts }: Line): unknown {
+  const { code = "", name } = reason as NodeJS.ErrnoException;
+  if (name === "TimeoutError") return new Error(`no answer within ${ANSWER_MS / 1000} s`);
+  const alert = alertIn(reason);
+  if (facts !== undefined && alert !== undefined) return explainRefused(`TLS alert "${alert}"`, facts(), reason);
+  const isMute = code === "ECONNRESET" || code === "EPIPE";
+  if (facts !== undefined) return isMute ? explainHangUp(facts(), reason) : reason;
+  if (isMute) return new Error("it hung up without an HTTP answer, as a port does that speaks TLS");
+  return code.startsWith("HPE_") ? new Error("it does not answer in HTTP, as a port does that speaks TLS") : reason;
+}
+
+const NOT_ADMIN = `It is another port than the admin port, which asks for no certificate. ${remedies.DB_ADMIN_UNREACHABLE}`;
+
+/** What mends it with the flags of whoever asks an admin port; other codes have remedies that do. */
+const ADVICE: Partial<Record<ErrorCode, string>> = {
+  DB_CONNECT_REFUSED: remedies.DB_ADMIN_UNREACHABLE,
+  DB_TLS_NOT_SPOKEN:
+    "Begin --admin with http:// where the process has no --admin-cert-file, or give --admin the address that it logs for its admin port.",
+  DB_TLS_UNKNOWN_CA:
+    "Give --ca-file the authority that issued the file of the process' --admin-cert-file; where an intermediate authority issued it, append that one to this file.",
+  DB_TLS_SERVER_NAME:
+    "Give --admin one of the names or addresses that the certificate has, or issue one for this name for the process' --admin-cert-file.",
+  DB_TLS_SERVER_EXPIRED:
+    "Renew the file of the process' --admin-cert-file, for example with drawbridge pki renew; it is read again by itself.",
+  DB_TLS_OWN_MISSING: NOT_ADMIN,
+  DB_SERVER_HUNG_UP: NOT_ADMIN,
+};
+
+class UnreachablePort extends DrawbridgeError {
+  constructor(cause: unknown, sentence: string) {
+    super(cause instanceof DrawbridgeError ? cause.code : "DB_ADMIN_UNREACHABLE", sentence, { cause });
   }
-  if (protocol === "http:" && (code === "ECONNRESET" || code.startsWith("HPE_"))) {
-    return "it hung up without an HTTP answer, as a port does that speaks TLS; begin --admin with https://";
+
+  override get remedy(): string {
+    return ADVICE[this.code] ?? super.remedy;
   }
-  if (/SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)/.test(code)) return FOREIGN_CA;
-  if (code === "CERT_HAS_EXPIRED") return "its certificate has expired; renew the file of its --admin-cert-file";
-  if (code === "CERT_NOT_YET_VALID") return "its certificate is not valid yet; compare the clocks of both hosts";
-  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
-    return `its certificate is not for the name in --admin (${plainText(message)})`;
-  }
-  return undefined;
 }
 
 /** Undefined for an answer that is no JSON object. */

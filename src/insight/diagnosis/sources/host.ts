@@ -189,6 +189,7 @@ function adminFacts({ admin, caFile, host, tokenFile }: DoctorPlace): FactSource
         url: new URL(url),
         token,
         ca: caFile === "" ? undefined : await host.readText(caFile),
+        caFile,
       });
       try {
         // Only an agent's metrics say how many servers it looks for.
