@@ -154,7 +154,6 @@ describe("logEvents", () => {
     ["agent connected", channels.serverAgentConnected],
     ["agent disconnected", channels.serverAgentDisconnected],
     ["agent is draining", channels.serverAgentDraining],
-    ["agent was rejected", channels.serverPeerRefused],
     ["connected to server", channels.agentServerConnected],
     ["lost server", channels.agentServerDisconnected],
     ["something", channels.noteChannel],
@@ -162,7 +161,6 @@ describe("logEvents", () => {
     listen(4);
     const event = {
       source,
-      listener: "agents",
       agentId: "a-1",
       stream: 1,
       remote: "",
@@ -197,6 +195,25 @@ describe("logEvents", () => {
     ]);
   });
 
+  test("a refused peer that comes a thousand times is one line in ten seconds, and hides no other", () => {
+    listen(0);
+    const peer = { source, listener: "agents", code: "DB_PEER_NO_CERT", reason: "it showed no certificate" } as const;
+    const come = (remote: string) => channels.serverPeerRefused.publish({ ...peer, remote });
+    for (let port = 1; port <= 1000; port++) come(`10.0.0.1:${port}`);
+    come("10.0.3.7:1");
+    expect(lines.map(({ remote }) => remote)).toEqual(["10.0.0.1:1", "10.0.3.7:1"]);
+    clock.advance(10_000);
+    come("10.0.0.1:2000");
+    expect(lines.at(-1)).toMatchObject({ remote: "10.0.0.1:2000", times: 1000 });
+  });
+
+  test("refused peers from a thousand addresses are as many lines as any other flood", () => {
+    listen(0);
+    const peer = { source, listener: "agents", code: "DB_PEER_NO_CERT", reason: "it showed no certificate" } as const;
+    for (let host = 0; host < 1000; host++) channels.serverPeerRefused.publish({ ...peer, remote: `host${host}:1` });
+    expect(lines).toHaveLength(100);
+  });
+
   test("logs a single event beside a flood of others", () => {
     listen(4);
     const agent = { source, agentId: "a-1", stream: 3 };
@@ -217,7 +234,7 @@ describe("logEvents", () => {
     expect(lines).toHaveLength(2);
     clock.advance(60_000);
     fail("DB_CONNECT_REFUSED", "refused");
-    expect(lines.at(-1)).toMatchObject({ code: "DB_CONNECT_REFUSED", attempts: 3 });
+    expect(lines.at(-1)).toMatchObject({ code: "DB_CONNECT_REFUSED", times: 3 });
     channels.agentServerConnected.publish({ source, address, serverId: "s", serverCount: 1 });
     fail("DB_CONNECT_REFUSED", "refused");
     expect(lines.map(({ message }) => message).slice(3)).toEqual([

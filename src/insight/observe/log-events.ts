@@ -6,9 +6,10 @@ import { type CloseReason, processConnections } from "../../base/connections.js"
 import { remedies } from "../../base/errors/catalogue.js";
 import type { LogFields, Logger } from "../../base/log/log.js";
 import { PacedLog } from "../../base/log/paced-log.js";
+import { Repeats } from "../../base/log/repeats.js";
 import { isoTime } from "../../base/text.js";
 import * as channels from "../../tunnel/events/channels.js";
-import type { RefusedPeer, ShownCertificate } from "../../tunnel/events/facts.js";
+import type { ShownCertificate } from "../../tunnel/events/facts.js";
 
 /** klog levels. Up to 4 is what everybody sees by default, so nothing that happens for every tunnel may be below 5. */
 const RARE = 1;
@@ -67,14 +68,7 @@ function plainLines(events: Subscriptions, logger: Logger, paced: PacedLog, cloc
   each(channels.serverAgentDisconnected, info, "agent disconnected");
   const draining = "agent is draining and gets new dials only if no other can serve them";
   each(channels.serverAgentDraining, info, draining);
-  events.on(channels.serverPeerRefused, (peer) => {
-    const { certificate, ...fields } = fieldsOf(peer) as LogFields & Pick<RefusedPeer, "certificate">;
-    paced.warn(peer.listener === "agents" ? "agent was rejected" : "caller was rejected", {
-      ...fields,
-      ...(certificate === undefined ? {} : certificateFields(certificate)),
-      remedy: remedies[peer.code],
-    });
-  });
+  refusedPeerLines(events, paced, clock);
   each(channels.serverRefused, warn, "dial was refused");
   const recycled = "a link on which nothing moves was ended; its agent has to connect again";
   each(channels.serverLinkRecycled, warn, recycled);
@@ -100,23 +94,35 @@ function plainLines(events: Subscriptions, logger: Logger, paced: PacedLog, cloc
 }
 
 /** How often one cause is repeated while it lasts. */
-const REPEATED_MS = 60_000;
+const FAILED_ATTEMPTS_MS = 60_000;
+const REFUSALS_MS = 10_000;
 
 /** An agent that cannot connect tries for ever: each address has a line when the cause changes, and one a minute. */
 function attemptLines(events: Subscriptions, logger: Logger, clock: Clock): void {
-  const last = new Map<string, { readonly cause: string; readonly at: number; failures: number }>();
+  const repeats = new Repeats(clock, FAILED_ATTEMPTS_MS);
   events.on(channels.agentServerConnectFailed, (attempt) => {
-    const { address, error, code: cause = error } = attempt;
-    const known = last.get(address);
-    if (known?.cause === cause && clock.now() - known.at < REPEATED_MS) {
-      known.failures++;
-      return;
-    }
-    const repeated = known?.cause === cause ? { attempts: known.failures + 1 } : {};
-    last.set(address, { cause, at: clock.now(), failures: 0 });
-    logger.warn("cannot connect to server; trying again", { ...fieldsOf(attempt), ...repeated });
+    const { address, error, code = error } = attempt;
+    const more = repeats.due(address, code);
+    if (more !== undefined) logger.warn("cannot connect to server; trying again", { ...fieldsOf(attempt), ...more });
   });
-  events.on(channels.agentServerConnected, ({ address }) => void last.delete(address));
+  events.on(channels.agentServerConnected, ({ address }) => repeats.forget(address));
+}
+
+/** A peer that comes again and again with the same problem leaves room for the lines about others. */
+function refusedPeerLines(events: Subscriptions, paced: PacedLog, clock: Clock): void {
+  const repeats = new Repeats(clock, REFUSALS_MS);
+  events.on(channels.serverPeerRefused, (peer) => {
+    const { listener, remote, code, certificate } = peer;
+    const host = remote.replace(/:\d+$/, "");
+    const more = repeats.due([host, listener, code, certificate?.serial].join(" "));
+    if (more === undefined) return;
+    paced.warn(listener === "agents" ? "agent was rejected" : "caller was rejected", {
+      ...fieldsOf(peer),
+      ...(certificate === undefined ? {} : certificateFields(certificate)),
+      remedy: remedies[code],
+      ...more,
+    });
+  });
 }
 
 function leaseLines(events: Subscriptions, logger: Logger, paced: PacedLog): void {
@@ -156,7 +162,7 @@ const OUT_OF_DESCRIPTORS =
   "this agent has no file descriptor left for a dial, which the server tries elsewhere; raise its limit (ulimit -n)";
 
 /** The objects that an event is about are for listeners that keep them; a line has plain fields. */
-const OBJECTS = new Set(["source", "link", "tunnel", "dial", "asked"]);
+const OBJECTS = new Set(["certificate", "source", "link", "tunnel", "dial", "asked"]);
 
 function fieldsOf(event: Sourced): LogFields {
   return Object.fromEntries(Object.entries(event).filter(([name]) => !OBJECTS.has(name)));
