@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../../base/errors/error.js";
-import { IDENTIFIER_KEYS, identifierKeys } from "../../tunnel/wire/identifiers.js";
+import { IDENTIFIER_KEYS, identifierPairs } from "../../tunnel/wire/identifiers.js";
 import { duration, type Flag, inGroup, list, number, text, type Values, yesNo } from "../flags/flag.js";
 import { formatDuration, parseList, quote } from "../flags/go-values.js";
 import { labelSelector } from "../flags/label-selector.js";
@@ -193,7 +193,7 @@ function checkUpstreamRules(flags: AgentFlags): void {
 
 function checkIdentifiers(query: string): void {
   try {
-    for (const key of identifierKeys(query)) {
+    for (const [key] of identifierPairs(query)) {
       if (!IDENTIFIER_KEYS.some((known) => known === key)) throw new Error(`unknown address type: ${key}`);
     }
   } catch (error) {

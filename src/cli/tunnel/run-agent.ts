@@ -15,6 +15,7 @@ import { ProxyAgent } from "../../tunnel/agent/agent.js";
 import type { AgentConfig } from "../../tunnel/agent/config.js";
 import { leaseListed, leaseWatched, listening, noteChannel } from "../../tunnel/events/channels.js";
 import { readCertificateSet } from "../../tunnel/pki/certificate-set.js";
+import { type StartFacts, warnAtStart } from "../../tunnel/start-warnings.js";
 import { VERSION } from "../framework/define.js";
 import { openAdmin } from "./role-process.js";
 
@@ -32,6 +33,7 @@ export async function runAgent(config: AgentProcessConfig, logging: LoggerOption
   const agent = new ProxyAgent(config, { program: `drawbridge/${VERSION}`, countServers: () => leases?.count() });
   const logger = new Logger(logging);
   logEvents(logger, agent);
+  warnAtStart(logger, startFactsOf(config));
   const metrics = agentMetrics(agent, agent.readings());
   const health = await startAgentHealth(
     config.health,
@@ -54,6 +56,16 @@ export async function runAgent(config: AgentProcessConfig, logging: LoggerOption
   await Promise.all([agent.stop(), leases?.stop(), health.close(), admin.close()]);
   await logger.close();
   return code;
+}
+
+function startFactsOf({ tls, admin, tokenFile, identifiers }: AgentProcessConfig): StartFacts {
+  return {
+    certFiles: [tls.certFile, tls.caFile, admin.tls?.certFile ?? ""],
+    keyFiles: [tls.keyFile, admin.tls?.keyFile ?? ""],
+    adminTokenFile: admin.tokenFile,
+    agentTokenFile: tokenFile,
+    identifiers,
+  };
 }
 
 /** The Kubernetes client is only loaded when a flag asks for it: it is heavier than all the rest. */

@@ -12,8 +12,8 @@ import { ObservedServer } from "../../insight/observe/roles/server.js";
 import { leaseDeleted, leaseListed, leasesCulled, listening, noteChannel } from "../../tunnel/events/channels.js";
 import type { ServerConfig } from "../../tunnel/server/config.js";
 import { ProxyServer, type ServerParts } from "../../tunnel/server/server.js";
+import { type StartFacts, warnAtStart } from "../../tunnel/start-warnings.js";
 import { openAdmin, untilEnded } from "./role-process.js";
-import { type StartFacts, warnAtStart } from "./start-warnings.js";
 
 export interface ServerProcessConfig extends ServerConfig {
   readonly kube: KubeAccess;

@@ -12,6 +12,7 @@ import type { SidecarConfig } from "../../tunnel/sidecar/config.js";
 import { logSidecar } from "../../tunnel/sidecar/log.js";
 import { sidecarMetrics } from "../../tunnel/sidecar/metrics.js";
 import { Sidecar } from "../../tunnel/sidecar/sidecar.js";
+import { type StartFacts, warnAtStart } from "../../tunnel/start-warnings.js";
 import { type AdminEndpoint, openAdmin, untilEnded } from "./role-process.js";
 
 export interface SidecarProcessConfig extends SidecarConfig {
@@ -30,6 +31,7 @@ export async function runSidecar(config: SidecarProcessConfig, logging: LoggerOp
   const logger = new Logger(logging);
   logEvents(logger, sidecar);
   logSidecar(logger, sidecar);
+  warnAtStart(logger, startFactsOf(config));
   const { registry } = sidecarMetrics(sidecar);
   const { readiness } = sidecar;
   const readyz: Route = (_request, response) =>
@@ -48,6 +50,17 @@ export async function runSidecar(config: SidecarProcessConfig, logging: LoggerOp
     sidecar.destroy();
     await Promise.all([health?.close(), admin?.close()]);
   });
+}
+
+/** The customer's trust bundle is not judged: it is often the system's, with authorities that have ended. */
+function startFactsOf({ listeners, admin }: SidecarProcessConfig): StartFacts {
+  const frontends = listeners.flatMap(({ routing }) => routing.frontends);
+  const sets = frontends.flatMap((each) => ("tls" in each ? [each.tls] : []));
+  return {
+    certFiles: [...sets.flatMap(({ certFile = "", caFile = "" }) => [certFile, caFile]), admin?.tls?.certFile ?? ""],
+    keyFiles: [...sets.map(({ keyFile = "" }) => keyFile), admin?.tls?.keyFile ?? ""],
+    adminTokenFile: admin?.tokenFile ?? "",
+  };
 }
 
 /** They are read again for every connection; a mistake that is there from the start is reported at once. */

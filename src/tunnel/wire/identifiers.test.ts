@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { identifierKeys, parseIdentifiers } from "./identifiers.js";
+import { identifierPairs, parseIdentifiers } from "./identifiers.js";
 
 describe("agent identifiers", () => {
   test("reads repeated keys and escapes", () => {
@@ -22,7 +22,10 @@ describe("agent identifiers", () => {
 
   test("ignores keys it does not know and empty parts", () => {
     expect(parseIdentifiers("&uid=1&&host=x&")).toMatchObject({ host: ["x"] });
-    expect(identifierKeys("uid=1&host=x")).toEqual(["uid", "host"]);
+    expect(identifierPairs("uid=1&host=x")).toEqual([
+      ["uid", "1"],
+      ["host", "x"],
+    ]);
   });
 
   test("refuses what Go refuses", () => {

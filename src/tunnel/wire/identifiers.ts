@@ -15,6 +15,7 @@ export const IDENTIFIER_KEYS = ["ipv4", "ipv6", "host", "cidr", "default-route"]
 
 /** The spellings Go's strconv.ParseBool takes for true. */
 const GO_TRUE = new Set(["1", "t", "T", "TRUE", "true", "True"]);
+const GO_FALSE = new Set(["0", "f", "F", "FALSE", "false", "False"]);
 
 /** Throws an Error with Go's sentence when the query cannot be parsed; then the whole Connect fails. */
 export function parseIdentifiers(query: string): Identifiers {
@@ -28,10 +29,12 @@ export function parseIdentifiers(query: string): Identifiers {
   };
 }
 
-/** The keys of a query, for an agent that checks its own flag. */
-export function identifierKeys(query: string): string[] {
-  return [...parseGoQuery(query).keys()];
+/** Keys and values of a query, for an agent that checks its own flag. */
+export function identifierPairs(query: string): [key: string, value: string][] {
+  return [...parseGoQuery(query)];
 }
+
+export const isGoBoolean = (text: string): boolean => GO_TRUE.has(text) || GO_FALSE.has(text);
 
 /** As Go's url.ParseQuery: `+` is a space, a bare `;` or a bad escape is an error, empty parts are skipped. */
 function parseGoQuery(query: string): URLSearchParams {

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createAuthority } from "../../tunnel/pki/issue.js";
+import { createAuthority } from "./pki/issue.js";
 import { startWarnings } from "./start-warnings.js";
 
 const NOTHING = { certFiles: [], keyFiles: [], adminTokenFile: "" };
@@ -63,4 +63,51 @@ test("a token file that is missing, a key that everybody can read, and a mounted
 test("--server-count=0 is a warning, and 1 is not", () => {
   expect(startWarnings({ ...NOTHING, serverCount: 0 })).toMatchObject([{ code: "DB_FLAG_VALUE" }]);
   expect(startWarnings({ ...NOTHING, serverCount: 1 })).toEqual([]);
+});
+
+const jwt = (claims: object): string =>
+  ["{}", JSON.stringify(claims), "signature"].map((part) => Buffer.from(part).toString("base64url")).join(".");
+const later = Math.floor(Date.now() / 1000) + 3600;
+
+test.each([
+  ["empty", "\n", 0o600, [/ is empty, so this agent connects to no server$/]],
+  ["a password", "hunter2\n", 0o600, [/ is not a JSON Web Token/]],
+  ["three words", "a.b.c", 0o600, [/ is not a JSON Web Token/]],
+  ["ended", jwt({ exp: 1_700_000_000 }), 0o600, [/ ended on 2023-11-14T22:13:20/]],
+  ["open", jwt({ exp: later }), 0o644, [/can be read by every user of this host \(mode 0644\)$/]],
+  ["good", jwt({ exp: later }), 0o600, []],
+  ["without an end", jwt({}), 0o600, []],
+])("a service account token that is %s", (name, text, mode, expected) => {
+  const said = startWarnings({ ...NOTHING, agentTokenFile: put(`sa ${name}`, text, mode) });
+  expect(said.map(({ message }) => message)).toEqual(expected.map((pattern) => expect.stringMatching(pattern)));
+  expect(said.every(({ code }) => code === "DB_TOKEN_FILE")).toBe(true);
+  expect(JSON.stringify(said)).not.toContain("hunter2");
+});
+
+test("a projected token is open to the pod alone, and one that is missing is named", () => {
+  mkdirSync(join(dir, "..2027"));
+  put("..2027/token", jwt({ exp: later }), 0o644);
+  symlinkSync("..2027/token", join(dir, "token"));
+  expect(startWarnings({ ...NOTHING, agentTokenFile: join(dir, "token") })).toEqual([]);
+  expect(startWarnings({ ...NOTHING, agentTokenFile: join(dir, "none") })[0]?.message).toContain("cannot be read");
+});
+
+test.each([
+  ["ipv4=foo", /ipv4="foo", which is not an IPv4 address/, /--agent-identifiers/],
+  ["ipv6=fd00::1]", /ipv6="fd00::1\]", which is not an IPv6 address/, /--agent-identifiers/],
+  ["ipv4=10.0.0.0/8", /not an IPv4 address/, /^Write cidr=10\.0\.0\.0\/8 .* destCIDR/],
+  ["cidr=x", /cidr="x", which is not a network/, /--agent-identifiers/],
+  ["cidr=10.0.0.0", /not a network/, /--agent-identifiers/],
+  ["host=", /host="", which is empty/, /--agent-identifiers/],
+  ["default-route=yes", /default-route="yes", which is neither true nor false/, /default-route=true/],
+])("the identifier %s matches no destination", (identifiers, message, remedy) => {
+  const said = startWarnings({ ...NOTHING, identifiers: `${identifiers}&ipv4=10.0.0.1` });
+  const expected = { message: expect.stringMatching(message), remedy: expect.stringMatching(remedy) };
+  expect(said).toEqual([{ code: "DB_FLAG_VALUE", ...expected }]);
+});
+
+test("identifiers that can match are not warned of", () => {
+  const identifiers =
+    "ipv4=10.0.0.1&ipv6=10.0.0.1&ipv6=fd00::1&host=db&cidr=10.0.0.0/8&cidr=fd00::/8&default-route=false";
+  expect(startWarnings({ ...NOTHING, identifiers })).toEqual([]);
 });

@@ -1,10 +1,12 @@
 /** What a process says at its start of files and flags that will let it down: one line each, with code and remedy. */
 import { readFileSync, realpathSync, statSync } from "node:fs";
-import type { ErrorCode } from "../../base/errors/catalogue.js";
-import type { Logger } from "../../base/log/log.js";
-import { lifeProblem } from "../../tunnel/pki/manifest.js";
-import { certificatesIn } from "../../tunnel/pki/pem.js";
-import { shownName } from "../../tunnel/pki/shown.js";
+import type { ErrorCode } from "../base/errors/catalogue.js";
+import type { Logger } from "../base/log/log.js";
+import { lifeProblem } from "./pki/manifest.js";
+import { certificatesIn } from "./pki/pem.js";
+import { shownName } from "./pki/shown.js";
+import { identifierPairs, isGoBoolean } from "./wire/identifiers.js";
+import { parseAddress, parsePrefix } from "./wire/prefix.js";
 
 export interface StartFacts {
   /** Empty names are left out. */
@@ -13,6 +15,10 @@ export interface StartFacts {
   readonly adminTokenFile: string;
   /** Of a server. */
   readonly serverCount?: number;
+  /** Of an agent. */
+  readonly identifiers?: string;
+  /** The service account token of an agent; empty: none. */
+  readonly agentTokenFile?: string;
 }
 
 export interface StartWarning {
@@ -25,12 +31,14 @@ export interface StartWarning {
 const SHORTEST_TOKEN = 16;
 
 export function startWarnings(facts: StartFacts, now = new Date()): StartWarning[] {
-  const { certFiles, keyFiles, adminTokenFile, serverCount } = facts;
+  const { certFiles, keyFiles, adminTokenFile, serverCount, identifiers = "", agentTokenFile = "" } = facts;
   const named = (files: readonly string[]): string[] => [...new Set(files)].filter((file) => file !== "");
   return [
     ...named(certFiles).flatMap((file) => certificateWarnings(file, now)),
     ...named(keyFiles).flatMap((file) => exposed(file, "DB_CERT_FILE", "private key")),
     ...named([adminTokenFile]).flatMap(tokenWarnings),
+    ...named([agentTokenFile]).flatMap((file) => agentTokenWarnings(file, now)),
+    ...identifierWarnings(identifiers),
     ...(serverCount === 0
       ? [
           {
@@ -79,6 +87,63 @@ function tokenWarnings(file: string): StartWarning[] {
     ...(token.length < SHORTEST_TOKEN ? [{ code, message: weak, remedy } as const] : []),
     ...exposed(file, code, "admin token"),
   ];
+}
+
+function agentTokenWarnings(file: string, now: Date): StartWarning[] {
+  const code = "DB_TOKEN_FILE";
+  const remedy = "Mount a projected service account token there, and name it with --service-account-token-path.";
+  const token = readOrNothing(file)?.trim();
+  const say = (what: string): StartWarning[] => [
+    { code, message: `the service account token in ${file} ${what}`, remedy },
+  ];
+  if (token === undefined) return say("cannot be read, so this agent connects to no server");
+  if (token === "") return say("is empty, so this agent connects to no server");
+  const claims = claimsOf(token);
+  if (claims === undefined) return say("is not a JSON Web Token, which is all that proxy-servers accept");
+  const ended = typeof claims.exp === "number" && claims.exp * 1000 <= now.getTime();
+  return [
+    ...(ended ? say(`ended on ${new Date(Number(claims.exp) * 1000).toISOString()}`) : []),
+    ...exposed(file, code, "service account token"),
+  ];
+}
+
+/** What a JSON Web Token says of itself; undefined for anything else. Its signature is the API server's to judge. */
+function claimsOf(token: string): { readonly exp?: unknown } | undefined {
+  const [, payload = "", signature, ...more] = token.split(".");
+  if (signature === undefined || more.length > 0) return undefined;
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(payload, "base64url").toString());
+    return typeof claims === "object" && claims !== null ? claims : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Identifiers that no destination matches. A query that cannot be parsed is refused before. */
+function identifierWarnings(query: string): StartWarning[] {
+  return identifierPairs(query).flatMap(([key, value]) => {
+    const why = identifierProblem(key, value);
+    if (why === undefined) return [];
+    const message = `--agent-identifiers has ${key}=${JSON.stringify(value)}, which is ${why}`;
+    const isNetwork = key !== "cidr" && parsePrefix(value) !== undefined;
+    const remedy = isNetwork
+      ? `Write cidr=${value} in --agent-identifiers; servers need destCIDR in --proxy-strategies for it.`
+      : "Correct --agent-identifiers, for example ipv4=10.0.0.1&host=db.example&cidr=10.0.0.0/8&default-route=true.";
+    return [{ code: "DB_FLAG_VALUE", message, remedy }];
+  });
+}
+
+/** Servers look for either family's addresses under both keys. */
+function identifierProblem(key: string, value: string): string | undefined {
+  const family = key === "ipv4" ? "IPv4" : "IPv6";
+  const isPrefix = value.includes("/") && parsePrefix(value) !== undefined;
+  if (key === "cidr") return isPrefix ? undefined : "not a network such as 10.0.0.0/8, so it covers no address";
+  if (key === "host") return value.trim() === "" ? "empty, so no name leads to this agent" : undefined;
+  if (key === "default-route")
+    return isGoBoolean(value) ? undefined : "neither true nor false, so this agent is no default route";
+  return parseAddress(value) === undefined
+    ? `not an ${family} address, so no address leads to this agent by it`
+    : undefined;
 }
 
 function exposed(file: string, code: ErrorCode, what: string): StartWarning[] {
