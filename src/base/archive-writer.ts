@@ -63,7 +63,7 @@ export class ArchiveWriter {
 
   #failed(reason: unknown): DrawbridgeError {
     this.failed = true;
-    return new DrawbridgeError("DB_GATHER", `${this.#path} cannot be written: ${messageOf(reason)}.`, {
+    return new DrawbridgeError("DB_ARCHIVE_WRITE", `${this.#path} cannot be written: ${messageOf(reason)}.`, {
       cause: reason,
     });
   }

@@ -1,45 +1,112 @@
-/** Files that commands write onto a disk that is full: exit 1 with a sentence, and nothing half-made is left. */
+/**
+ * Files that commands write onto a disk that is full, or has room for a part: exit 1 with a sentence, nothing half-made
+ * is left, and what was there is as it was.
+ */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, expect, test, vi } from "vitest";
+import { dirname, join } from "node:path";
+import { afterAll, describe, expect, test, vi } from "vitest";
+import { awsCluster, INFRA } from "../../src/cluster/bootstrap/firewall/testing/manifests.js";
+import { bootstrapIgnition } from "../support/ignition-fixtures/ignition.js";
+import { shapes } from "../support/ignition-fixtures/releases.js";
 import { ours } from "../support/processes/executables.js";
 
 vi.setConfig({ testTimeout: 60_000 });
 
 const folder = mkdtempSync(join(tmpdir(), "db-full-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-writeFileSync(join(folder, "hosted.yaml"), "name: demo\npublishing: { type: LoadBalancer, address: 192.0.2.1 }\n");
 
-/** A disk of its own, in a mount namespace that ends with the command. What is on it afterwards is listed by `find`. */
-function onDisk(isFull: boolean, argv: readonly string[]) {
-  const fill = isFull ? "{ head -c 9000000 /dev/zero > disk/filler; } 2> /dev/null;" : "";
-  const script = `mkdir -p disk && mount -t tmpfs -o size=8m none disk && { ${fill} "$@" > said; }; code=$?; find disk -type f ! -name filler; exit $code`;
-  const command = ["--mount", "--propagation", "private", "bash", "-c", script, "bash", ours("drawbridge"), ...argv];
-  return spawnSync("unshare", command, { cwd: folder, encoding: "utf8", timeout: 50_000 });
+function put(name: string, text: string): void {
+  mkdirSync(dirname(join(folder, name)), { recursive: true });
+  writeFileSync(join(folder, name), text);
+}
+
+put("hosted.yaml", "name: demo\npublishing: { type: LoadBalancer, address: 192.0.2.1 }\n");
+put("ign/bootstrap.ign", bootstrapIgnition(shapes["4.18"]));
+put("closed/metadata.json", JSON.stringify({ infraID: INFRA, aws: {} }));
+put("closed/cluster-api/02_infra-cluster.yaml", awsCluster());
+put("old/drawbridge.tar.gz", "the archive of an earlier run");
+put(
+  "server.log",
+  Array.from(
+    { length: 4_000 },
+    (_, index) => `I1116 00:00:00 server.go:${index}] agent ${index * 7919} connected\n`,
+  ).join(""),
+);
+const made = (...argv: string[]) => expect(spawnSync(ours("drawbridge"), argv, { cwd: folder }).status).toBe(0);
+cpSync(join(folder, "closed"), join(folder, "opened"), { recursive: true });
+made("firewall", "patch", "--dir=opened");
+cpSync(join(folder, "ign"), join(folder, "injected"), { recursive: true });
+made("bootstrap", "inject", "injected/bootstrap.ign");
+made("bootstrap", "render", "--for=kubeadm", "--server-address=192.0.2.9", "--out=rendered");
+
+interface Row {
+  readonly line: string;
+  readonly code: string;
+  /** A folder whose files are on the disk before. */
+  readonly before?: string;
+}
+
+/** In 8 MiB, `room` bytes of which are left, in a mount namespace that ends with the command; then the files on it. */
+function onDisk(room: number, { line, before = "" }: Row) {
+  const fill = `head -c $((8388608 - ${room})) /dev/zero > disk/filler`;
+  // A file system counts whole pages, so what does not fit of the filler is what others take.
+  const script = [
+    "mkdir -p disk && mount -t tmpfs -o size=8m none disk || exit 99",
+    before === "" ? "" : `cp -r ${before}/. disk/`,
+    room > 4_000_000 ? "" : `${fill} 2> /dev/null; truncate -s -${room} disk/filler`,
+    '"$@" > said; code=$?; rm -f disk/filler',
+    before === "" ? "" : `diff -r ${before} disk > differs && rm -rf disk/*`,
+    "find disk -type f; exit $code",
+  ].join("\n");
+  const argv = ["bash", "-c", script, "bash", ours("drawbridge"), ...line.split(" ")];
+  return spawnSync("unshare", ["--mount", "--propagation", "private", ...argv], {
+    cwd: folder,
+    encoding: "utf8",
+    timeout: 50_000,
+  });
 }
 
 const canMount = spawnSync("unshare", ["--mount", "true"]).status === 0;
 if (!canMount) process.stderr.write("skipped: a disk of its own needs root (unshare --mount)\n");
 
+const gather = "bootstrap gather --log=konnectivity-server=LOG --out=disk/drawbridge.tar.gz".replace(
+  "LOG",
+  join(folder, "server.log"),
+);
+const render = "bootstrap render --for=kubeadm --server-address=192.0.2.1 --out=disk";
+
 /** A directory that was made for what did not fit may stay; no file may. */
-const rows = [
-  ["pki init --profile bootstrap --ip 127.0.0.1 --dir disk/pki", "DB_CERT_WRITE"],
-  ["hosted render --config hosted.yaml --out disk/out", "DB_RENDER_WRITE"],
-  ["bootstrap render --for=kubeadm --server-address=192.0.2.1 --out disk/out", "DB_RENDER_WRITE"],
-  ["support --role=workstation --out disk/support.tar.gz", "DB_SUPPORT|DB_GATHER"],
-] as const;
+const rows: readonly Row[] = [
+  { line: "pki init --profile bootstrap --ip 127.0.0.1 --dir disk/pki", code: "DB_CERT_WRITE" },
+  { line: "hosted render --config hosted.yaml --out disk/out", code: "DB_RENDER_WRITE" },
+  { line: render, code: "DB_RENDER_WRITE" },
+  { line: render, code: "DB_RENDER_WRITE", before: "rendered" },
+  { line: "support --role=workstation --out disk/support.tar.gz", code: "DB_SUPPORT" },
+  { line: gather, code: "DB_ARCHIVE_WRITE" },
+  { line: gather, code: "DB_ARCHIVE_WRITE", before: "old" },
+  { line: "bootstrap inject disk/bootstrap.ign", code: "DB_IGNITION_WRITE", before: "ign" },
+  { line: "bootstrap inject --remove disk/bootstrap.ign", code: "DB_IGNITION_WRITE", before: "injected" },
+  { line: "bootstrap inject ign/bootstrap.ign --out=disk/new.ign", code: "DB_IGNITION_WRITE" },
+  { line: "firewall patch --dir=disk", code: "DB_FIREWALL_MANIFEST", before: "closed" },
+  { line: "firewall remove --dir=disk", code: "DB_FIREWALL_MANIFEST", before: "opened" },
+];
 
-test.skipIf(!canMount).each(rows)("%s ends with %s on a full disk, and leaves no part of a file", (line, code) => {
-  const { status, stdout, stderr } = onDisk(true, line.split(" "));
-  expect(stderr).toMatch(new RegExp(`^Error: [^\\n]*(ENOSPC|space)[^\\n]* \\((${code}): [^\\n]+\\)\\n$`, "m"));
-  expect(status).toBe(1);
-  expect(stdout).toBe("");
-});
+describe.skipIf(!canMount).each(rows)("$line, with files of $before", (row) => {
+  // A part of an archive, or the first files of several.
+  const rooms = /gather|render/.test(row.line) ? [0, 8_192] : [0];
 
-test.skipIf(!canMount).each(rows)("%s, with %s no more, writes its files where there is room", (line) => {
-  const { status, stdout } = onDisk(false, line.split(" "));
-  expect(status).toBe(0);
-  expect(stdout).toMatch(/^disk\/\w+/);
+  test.each(rooms)("fails with %i bytes of room, and leaves the disk as it was", (room) => {
+    const { status, stdout, stderr } = onDisk(room, row);
+    expect(stderr).toMatch(new RegExp(`^Error: [^\\n]*(ENOSPC|space)[^\\n]* \\(${row.code}: [^\\n]+\\)\\n$`, "m"));
+    expect(status).toBe(1);
+    expect(stdout).toBe("");
+  });
+
+  test("writes its files where there is room", () => {
+    const { status, stdout, stderr } = onDisk(8_388_608, row);
+    expect({ status, stderr: /^Error/m.exec(stderr) }).toEqual({ status: 0, stderr: null });
+    expect(stdout).toMatch(/^disk\/\w+/);
+  });
 });

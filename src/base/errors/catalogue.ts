@@ -138,7 +138,7 @@ export const remedies = {
   // The bridge
   DB_BRIDGE_OPTIONS: "Change the option that the message names; drawbridge bootstrap render --help explains each.",
   DB_RENDER_WRITE:
-    "Check that the directory of --out has space and may be written by this user; existing files were kept whole.",
+    "Check that the directory of --out has space and may be written by this user; existing files are as they were.",
   DB_ADDRESS_REFUSED:
     "Give the bootstrap host's own address on the network that nodes share, not a VIP, a name or a local address.",
   DB_ADDRESS_NOT_FOUND: "Give the address with the flag, or in DRAWBRIDGE_BOOTSTRAP_NODE_IP.",
@@ -188,8 +188,9 @@ export const remedies = {
     "Give the directory that openshift-install create cluster ran in, or say with --bootstrap, --key and --kubeconfig what it would have said.",
   DB_SSH:
     "Try the same with ssh by hand; give the key with --key, the user with --user and the address with --bootstrap.",
-  DB_GATHER:
-    "Run the command as root on the bootstrap host, or name that host with --bootstrap or --dir, and give --out a path with space.",
+  DB_GATHER: "Run the command as root on the bootstrap host, or name that host with --bootstrap or --dir.",
+  DB_ARCHIVE_WRITE:
+    "Name a file with --out in a directory that has space and may be written by this user; a file that was there is as it was.",
   DB_BUNDLE:
     "Give an archive of drawbridge bootstrap gather, a log bundle of openshift-install gather bootstrap, or a directory with one of them unpacked; gather again if it is damaged.",
 

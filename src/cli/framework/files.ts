@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { wrapErrors } from "../../base/errors/error.js";
-import { makeDirectory, replaceFile } from "../../base/files.js";
+import { makeDirectory, replaceFiles } from "../../base/files.js";
 
 /** Name of a file in messages; `-` is standard input. */
 export const inputName = (file: string): string => (file === "-" ? "standard input" : file);
@@ -21,16 +21,11 @@ interface RenderedFile {
   readonly mode: number;
 }
 
-/** Puts files into a directory, each whole or not at all. Resolves to their paths, in the order of `files`. */
+/** Puts files into a directory, all of them or none. Resolves to their paths, in the order of `files`. */
 export async function writeRendering(directory: string, files: readonly RenderedFile[]): Promise<string[]> {
-  const written: string[] = [];
-  for (const { name, text, mode } of files) {
-    const target = join(directory, name);
-    await wrapErrors("DB_RENDER_WRITE", `${target} cannot be written`, async () => {
-      await makeDirectory(dirname(target));
-      await replaceFile(target, text, mode);
-    });
-    written.push(target);
-  }
-  return written;
+  const targets = files.map(({ name, text: content, mode }) => ({ path: join(directory, name), content, mode }));
+  for (const { path } of targets)
+    await wrapErrors("DB_RENDER_WRITE", `${path} cannot be written`, () => makeDirectory(dirname(path)));
+  await wrapErrors("DB_RENDER_WRITE", `the files cannot be written into ${directory}`, () => replaceFiles(targets));
+  return targets.map(({ path }) => path);
 }

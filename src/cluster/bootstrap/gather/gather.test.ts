@@ -234,7 +234,7 @@ describe("the archive", () => {
         await archive.add("x", Buffer.alloc(5_000_000, "y"), new Date());
         await archive.close();
       })(),
-    ).rejects.toMatchObject({ code: "DB_GATHER" });
+    ).rejects.toMatchObject({ code: "DB_ARCHIVE_WRITE" });
     const out = join(scratch, "old.tar.gz");
     writeFileSync(out, "old");
     const given = new ArchiveWriter(out);
