@@ -26,7 +26,7 @@ export function Bridge({ bridge, source, now }: { bridge: BridgeInfo | undefined
       </h2>
       <SourceState source={source} />
       {bridge !== undefined && steps.length === 0 && <p class="quiet">No bridge is recorded in {source.where}.</p>}
-      {bridge !== undefined && steps.length > 0 && <About bridge={bridge} now={now} />}
+      {bridge?.for !== undefined && steps.length > 0 && <About bridge={bridge} now={now} />}
       <ol class="steps">
         {steps.map((step) => (
           <Step key={step.name} step={step} />

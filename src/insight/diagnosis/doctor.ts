@@ -2,6 +2,8 @@
 import type { KubeApi } from "../../cluster/kube/port.js";
 import type { Check } from "./check.js";
 import { adminChecks } from "./checks/admin.js";
+import { cleanedUp } from "./checks/bootstrap-host.js";
+import { leftovers } from "./checks/bridge.js";
 import * as certificates from "./checks/certificates.js";
 import * as cluster from "./checks/cluster.js";
 import { egressAgreement } from "./checks/egress.js";
@@ -39,6 +41,8 @@ export const selection: readonly (readonly [Check, readonly DoctorRole[]])[] = [
   [cluster.pools, ["nodepool"]],
   ...adminChecks,
   [cluster.apiAccess, [...servers, "workstation"]],
+  [cleanedUp, ["bootstrap"]],
+  [leftovers, [...servers, "workstation"]],
   [cluster.permissions, [...servers, "workstation"]],
   [host.clock, roles],
 ];

@@ -1,6 +1,7 @@
 /** Everything that checks can ask for, by name. A source gathers those that it can (check.ts). */
 import type { AddressChoice } from "../../cluster/bootstrap/address/choose.js";
 import type { Network } from "../../cluster/bootstrap/address/ip.js";
+import type { CleanupState } from "../../cluster/bootstrap/model/cleanup.js";
 import type { BridgeModel } from "../../cluster/bootstrap/model/model.js";
 import type { EgressReading } from "../../cluster/bootstrap/settings/egress-config.js";
 import type { ApiServerSettings, CommandLine } from "../../cluster/bootstrap/settings/programs.js";
@@ -15,6 +16,7 @@ import type { Frontend } from "../../tunnel/client/frontend.js";
 import type { InspectionReport } from "../../tunnel/pki/inspect/inspect.js";
 import type { Overview } from "../observe/admin/contract.js";
 import type { Bundle } from "./bundle/bundle.js";
+import type { ServiceRecord } from "./bundle/resources.js";
 import type { BootstrapIgn } from "./checks/bootstrap-ign.js";
 import type { findNetworks } from "./find-networks.js";
 import type { AgentPort } from "./host/as-agent.js";
@@ -25,6 +27,7 @@ import type { DeclaredWebhook, listApiServices } from "./rehearsal/calls.js";
 import type { askFrontend, connectedAgents } from "./sources/bridge.js";
 import type { HostedCondition, HostedWorkload } from "./sources/hosted.js";
 import type { ignitionAnswers, NetworkCertificate, PoolState, WaitingRequest } from "./sources/pool.js";
+import type { BridgeRemains } from "./sources/remains.js";
 
 export interface Facts {
   /** The time by the clock of the host that is diagnosed. */
@@ -43,6 +46,14 @@ export interface Facts {
   /** The certificates of this side. */
   readonly certificates: InspectionReport;
   readonly egress: EgressReading;
+  /** The clean-up of an injected bridge, by what its unit wrote down and by the records of the host's services. */
+  readonly cleanup: {
+    readonly noted: (CleanupState & { readonly seen: string }) | undefined;
+    /** The stage's failure in bootkube. */
+    readonly inStage?: ServiceRecord["failed"];
+    /** The record of the unit that outlives bootkube. */
+    readonly later?: ServiceRecord | undefined;
+  };
 
   // Of a program.
   readonly role: DoctorRole;
@@ -122,6 +133,8 @@ export interface Facts {
   /** What the server's metrics tell of its agents. */
   readonly connectedAgents: NonNullable<ReturnType<typeof connectedAgents>>;
   readonly nodes: readonly { readonly name: string; readonly isReady: boolean }[];
+  /** Namespaces in the cluster that carry a bridge's label. */
+  readonly bridgeRemains: readonly BridgeRemains[];
   readonly bootstrapIgn: BootstrapIgn;
   readonly bundle: Bundle;
   readonly agentPodsByNode: ReadonlyMap<string, { readonly isReady: boolean; readonly state: string }>;

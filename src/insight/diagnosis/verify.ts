@@ -1,6 +1,6 @@
 /** `drawbridge bootstrap verify`: every check of a bridge, in an order in which the first failure is the likeliest cause. */
 import { messageOf } from "../../base/errors/error.js";
-import { type Finding, failed, ok, skipped } from "../../base/finding.js";
+import { type Finding, failed, hasFailed, ok, skipped } from "../../base/finding.js";
 import type { TarEntry } from "../../base/tar.js";
 import { hostProcesses, type Processes } from "../../cluster/bootstrap/settings/programs.js";
 import { SshFailure } from "../../cluster/bootstrap/ssh/ssh.js";
@@ -59,6 +59,7 @@ export async function verifyBridge(options: BridgeVerification, signal: AbortSig
   const found = await describeBridge(options.bridge, remote ? async () => [] : processes, access.api, signal);
   const source = gathererOf((remote ? bridgeClusterSource : bridgeSource)(found, access), signal);
   const [api] = await runChecks([apiAccess], source, { signal });
+  const left = await runChecks([bridge.leftovers], source, { signal });
   const usable = api?.state === "ok" ? access.api : undefined;
   const host = remote
     ? [
@@ -66,7 +67,9 @@ export async function verifyBridge(options: BridgeVerification, signal: AbortSig
         ...(await runChecks([bridge.agentsOnNodes], source, { signal })),
       ]
     : await runChecks(ofHost, source, { signal });
-  return [...host, ...(api ? [api] : []), ...(await checkCalls(options, found, usable, signal))];
+  // Of a bridge that is gone nothing else can work.
+  const [first, last] = hasFailed(left) ? [left, []] : [[], left];
+  return [...first, ...host, ...(api ? [api] : []), ...last, ...(await checkCalls(options, found, usable, signal))];
 }
 
 async function checkCalls(

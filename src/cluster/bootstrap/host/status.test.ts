@@ -98,7 +98,10 @@ test("status says that there is no bridge", async () => {
 });
 
 test.each([
-  ["pending", /has tried 31 times since 2026-11-16T00:00:02Z and goes on \(last error: lookup api-int: no such host\)/],
+  [
+    "pending",
+    /has not succeeded in 31 attempts since 2026-11-16T00:00:02Z and goes on \(last error: lookup api-int: no such host\)/,
+  ],
   ["given-up", /gave up after 31 attempts since 2026-11-16T00:00:02Z/],
 ] as const)(
   "status of an injected bridge whose clean-up is %s says what is left and how it goes",

@@ -1,6 +1,6 @@
 /** The present state of a bridge. Changes nothing. */
 import { DrawbridgeError, reasonOf } from "../../../base/errors/error.js";
-import { readCleanupState } from "../model/cleanup.js";
+import { type CleanupState, cleanupEffort, readCleanupState } from "../model/cleanup.js";
 import { CLEANUP_UNIT, openshiftHost } from "../model/names.js";
 import { runningApiServers } from "./api-server.js";
 import { octal } from "./files.js";
@@ -33,7 +33,8 @@ export type BridgeStatus = Awaited<ReturnType<typeof bridgeStatus>>;
 export async function bridgeStatus(host: Host, options: StatusOptions, openApi: OpenApi) {
   const keeper = await RecordKeeper.find(host, options.stateDirectory);
   if (keeper === undefined) {
-    const left = await unfinishedCleanup(host);
+    const cleanup = await unfinishedCleanup(host);
+    const left = cleanup === undefined ? "" : `, and ${cleanupSentence(cleanup)}; ${CLEANUP_REMEDY}`;
     throw new DrawbridgeError("DB_BRIDGE_ABSENT", `No bridge is recorded in ${options.stateDirectory}${left}.`);
   }
   const { record, model } = keeper;
@@ -68,16 +69,17 @@ export async function bridgeStatus(host: Host, options: StatusOptions, openApi: 
 }
 
 /** A bridge that `inject` brought is not recorded by `up`; what is left of it is said all the same. */
-async function unfinishedCleanup({ files }: Host): Promise<string> {
+export async function unfinishedCleanup({ files }: Pick<Host, "files">): Promise<CleanupState | undefined> {
   const cleanup = readCleanupState((await files.read(openshiftHost.cleanupState)) ?? "");
-  if (cleanup === undefined || cleanup.state === "removed") return "";
-  const { state, namespace, since, attempts, lastError } = cleanup;
-  const how =
-    state === "pending"
-      ? `${CLEANUP_UNIT} has tried ${attempts} times since ${since} and goes on`
-      : `${CLEANUP_UNIT} gave up after ${attempts} attempts since ${since}`;
-  return `, and the objects of an injected one are still in the cluster's namespace ${namespace}: ${how} (last error: ${lastError}); drawbridge bootstrap teardown --kubeconfig FILE removes them from anywhere`;
+  return cleanup?.state === "removed" ? undefined : cleanup;
 }
+
+export function cleanupSentence(cleanup: CleanupState): string {
+  const how = `${CLEANUP_UNIT} ${cleanupEffort(cleanup)} (last error: ${cleanup.lastError})`;
+  return `the objects of an injected bridge are still in the cluster's namespace ${cleanup.namespace}: ${how}`;
+}
+
+export const CLEANUP_REMEDY = "drawbridge bootstrap teardown --kubeconfig FILE removes them from anywhere";
 
 const wrongBecause = (reason: unknown): StepState => ({
   state: "wrong",

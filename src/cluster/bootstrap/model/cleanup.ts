@@ -15,6 +15,14 @@ export interface CleanupState {
   readonly lastError: string;
 }
 
+/** How long it has been tried, as the end of a sentence about what is left. */
+export const cleanupEffort = ({ state, attempts, since }: CleanupState): string => {
+  const often = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
+  return state === "pending"
+    ? `has not succeeded in ${often} since ${since} and goes on`
+    : `gave up after ${often} since ${since}`;
+};
+
 /** Undefined when the text is not the script's. */
 export function readCleanupState(text: string): CleanupState | undefined {
   const value = jsonOf(text);

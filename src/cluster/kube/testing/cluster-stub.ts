@@ -53,7 +53,7 @@ export class ClusterStub {
     const within = [...this.objects].filter(
       ([name]) => name.startsWith(`${path}/`) && !name.slice(path.length + 1).includes("/"),
     );
-    return within.length > 0 || /(pods|services|secrets|configurations)$/.test(path)
+    return within.length > 0 || /(pods|services|secrets|configurations|\/v1\/namespaces)$/.test(path)
       ? within.map(([, one]) => one)
       : undefined;
   }

@@ -8,6 +8,7 @@ import { type FactSource, unavailable } from "../check.js";
 import {
   type AgentLog,
   Bundle,
+  CLEANUP,
   type ConnectFailure,
   evidence,
   lineWith,
@@ -125,6 +126,11 @@ export function bundleSource(bundle: Bundle): FactSource {
   // Without a reason: what a bundle lacks is no finding.
   return {
     bundle: () => bundle,
+    cleanup: () => {
+      const failed = bundle.services.get("bootkube")?.failed;
+      const inStage = failed?.stage === CLEANUP ? failed : undefined;
+      return { noted: bundle.cleanup, inStage, later: bundle.services.get(CLEANUP) };
+    },
     egress: () => bundle.egress ?? unavailable(""),
     serverFlags: () => bundle.servers[0] ?? unavailable(""),
   };
@@ -294,11 +300,16 @@ function readListeners(bundle: Bundle, file: string, text: string): void {
 }
 
 function readCleanup(bundle: Bundle, file: string, text: string): void {
+  bundle.cleanup = notedCleanup(file, text) ?? bundle.cleanup;
+}
+
+/** Undefined when the text is not the clean-up's. */
+export function notedCleanup(file: string, text: string): Bundle["cleanup"] {
   const found = readCleanupState(text);
-  if (found === undefined) return;
+  if (found === undefined) return undefined;
   const { state, attempts, lastAttemptAt, lastError } = found;
   const shown = `${state}, ${attempts} attempts, the last at ${lastAttemptAt}: ${lastError}`;
-  bundle.cleanup = { ...found, seen: evidence(file, shown, lineWith(text, '"state"')) };
+  return { ...found, seen: evidence(file, shown, lineWith(text, '"state"')) };
 }
 
 /** `ls -lan`, where the line of a socket begins with an s. */

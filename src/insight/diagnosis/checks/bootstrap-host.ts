@@ -1,8 +1,10 @@
 /** The bootstrap host in a bundle: which stage of its services failed, whether the server runs and can become ready. */
 import { cause, failed, type Likelihood } from "../../../base/finding.js";
+import { cleanupEffort } from "../../../cluster/bootstrap/model/cleanup.js";
 import { ports } from "../../../cluster/bootstrap/model/names.js";
 import { type Bundle, bundleCheck, CLEANUP, type ContainerState, evidence } from "../bundle/bundle.js";
 import type { ServiceRecord } from "../bundle/resources.js";
+import { defineCheck } from "../check.js";
 
 /** Without the release image nothing else can have worked. */
 function suspects({ services }: Bundle): ServiceRecord[] {
@@ -91,23 +93,23 @@ function failedStage({ name, failed, starts }: ServiceRecord) {
 const TEARDOWN = "drawbridge bootstrap teardown --dir INSTALLDIR (or --kubeconfig FILE)";
 
 /** The service may have succeeded all the same: nothing that it does waits for the clean-up. */
-const cleanedUp = bundleCheck("cleanup-failed", "The bridge's objects were removed at the end", (bundle) => {
-  const { cleanup, services } = bundle;
-  const failed = services.get("bootkube")?.failed;
-  const [inStage, later] = [failed?.stage === CLEANUP ? failed : undefined, services.get(CLEANUP)];
-  if (cleanup?.state === "removed" || (cleanup === undefined && later?.successful)) return undefined;
-  if (cleanup === undefined && inStage === undefined) return undefined;
-  const error = cleanup?.lastError || (later?.failed?.error ?? "") || (inStage?.error ?? "");
-  const why = error === "" ? "" : `: ${lastLine(error)}`;
-  const left = "the bridge's namespace, DaemonSet and Secret are still in the cluster";
-  const proof = [cleanup?.seen, inStage?.seen, later?.failed?.seen].flatMap((seen) => seen ?? []);
-  if (cleanup?.state === "pending") {
-    const message = `${left}: the clean-up has not succeeded in ${cleanup.attempts === 1 ? "1 attempt" : `${cleanup.attempts} attempts`} since ${cleanup.since} and goes on${why}`;
-    const remedy = `konnectivity-cleanup.service on the bootstrap host tries until the API answers; before that host is destroyed, or without it, remove them with ${TEARDOWN}.`;
-    return cause("certain", message, remedy, proof);
-  }
-  const message = `${left}: the clean-up failed${why}`;
-  return cause("certain", message, `Remove them with ${TEARDOWN} once the API answers.`, proof);
+export const cleanedUp = defineCheck({
+  ...{ id: "cleanup-failed", about: "The bridge's objects were removed at the end", needs: ["cleanup"] },
+  judge({ cleanup: { noted, inStage, later } }) {
+    if (noted?.state === "removed" || (noted === undefined && later?.successful)) return undefined;
+    if (noted === undefined && inStage === undefined) return undefined;
+    const error = noted?.lastError || (later?.failed?.error ?? "") || (inStage?.error ?? "");
+    const why = error === "" ? "" : `: ${lastLine(error)}`;
+    const left = "the bridge's namespace, DaemonSet and Secret are still in the cluster";
+    const proof = [noted?.seen, inStage?.seen, later?.failed?.seen].flatMap((seen) => seen ?? []);
+    if (noted?.state === "pending") {
+      const message = `${left}: the clean-up ${cleanupEffort(noted)}${why}`;
+      const remedy = `konnectivity-cleanup.service on the bootstrap host tries until the API answers; before that host is destroyed, or without it, remove them with ${TEARDOWN}.`;
+      return cause("certain", message, remedy, proof);
+    }
+    const message = `${left}: the clean-up failed${why}`;
+    return cause("certain", message, `Remove them with ${TEARDOWN} once the API answers.`, proof);
+  },
 });
 
 function lastLine(text: string): string {

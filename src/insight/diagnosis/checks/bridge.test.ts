@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ApiStub } from "../../../cluster/kube/testing/api-stub.js";
 import { ClusterStub } from "../../../cluster/kube/testing/cluster-stub.js";
+import { createAuthority } from "../../../tunnel/pki/issue.js";
 import { runChecks } from "../run.js";
 import { bridgeClusterSource, connectedAgents } from "../sources/bridge.js";
 import { ask, bridgeOf } from "../testing/bridge.js";
-import { agentsOnNodes } from "./bridge.js";
+import { agentsOnNodes, leftovers } from "./bridge.js";
 import { apiAccess } from "./cluster.js";
 
 const PREFIX = "konnectivity_network_proxy_server_";
@@ -137,4 +138,48 @@ test("our server names its agents on its metrics page, upstream's counts them, a
   expect(connectedAgents(newer)).toEqual({ count: 4, ids: undefined });
   expect(connectedAgents(`${PREFIX}ready_backend_connections 0\n`)).toEqual({ count: 0, ids: [] });
   expect(connectedAgents("process_cpu_seconds_total 1\n<html>")).toBeUndefined();
+});
+
+const NAMESPACE = "openshift-bootstrap-konnectivity";
+const remains = (more: Readonly<Record<string, unknown>> = {}, metadata: object = {}) => {
+  cluster.objects.set(`/api/v1/namespaces/${NAMESPACE}`, { metadata: { name: NAMESPACE, ...metadata } });
+  for (const [path, object] of Object.entries(more)) cluster.objects.set(path, object);
+};
+const mark = (status: string) => ({ "/api/v1/namespaces/kube-system/configmaps/bootstrap": { data: { status } } });
+const left = () => runChecks([leftovers], bridgeClusterSource(bridgeOf(), access()));
+test("what a bridge left behind is named once the bootstrap is complete, with the command that removes it", async () => {
+  expect(await left()).toEqual([]);
+  remains(mark("complete"));
+  expect(await left()).toMatchObject([
+    {
+      ...{ check: "leftovers", state: "failed", subject: NAMESPACE },
+      message: `the namespace ${NAMESPACE} and what a bridge put there are left in the cluster, although the bootstrap is complete`,
+      remedy: expect.stringContaining("drawbridge bootstrap teardown --kubeconfig FILE"),
+    },
+  ]);
+});
+
+test("a bridge at work, and one that is terminating, are no leftovers", async () => {
+  remains({ [`/api/v1/namespaces/${NAMESPACE}/pods`]: [pod("n1", readyPod), pod("n2", {})] });
+  expect(await left()).toEqual([]);
+  remains(mark("complete"), { deletionTimestamp: "2026-11-16T00:00:00Z" });
+  expect(await left()).toEqual([]);
+});
+
+test("agents that all lack their server may be left over", async () => {
+  remains({ [`/api/v1/namespaces/${NAMESPACE}/pods`]: [pod("n1", {}), pod("n2", {})], ...mark("") });
+  expect(await left()).toMatchObject([{ state: "warning", message: expect.stringContaining("none of the 2 agents") }]);
+});
+
+test("a bridge whose certificates have ended is left over", async () => {
+  const { certificatePem } = await createAuthority({ commonName: "agent", now: new Date("2026-01-01T00:00:00Z") });
+  const data = { "tls.crt": Buffer.from(certificatePem).toString("base64") };
+  remains({ [`/api/v1/namespaces/${NAMESPACE}/secrets/konnectivity-agent-certs`]: { data } });
+  expect(await left()).toMatchObject([
+    { state: "failed", message: expect.stringMatching(/its certificates ended at 20[\d-]+T/) },
+  ]);
+});
+
+test("without an API nothing is said of leftovers: the check kubeconfig does", async () => {
+  expect(await runChecks([leftovers], bridgeClusterSource(bridgeOf(), { api: undefined, problem: "x" }))).toEqual([]);
 });

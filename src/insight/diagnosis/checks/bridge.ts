@@ -1,5 +1,5 @@
 /** A bridge as a whole: the server's protocol, the kube-apiserver's flag, an agent on every node. */
-import { failed, type Judgement, ok, skipped } from "../../../base/finding.js";
+import { failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
 import { defineCheck } from "../check.js";
 import type { Facts } from "../facts.js";
 import { lookAtAgents } from "../rehearsal/service-call.js";
@@ -50,6 +50,29 @@ export const apiServerFlag = defineCheck({
     const remedy = `Add --${FLAG}=${expected} to ${place} and restart the kube-apiserver.`;
     return failed(`${known.source} has no --${FLAG}`, remedy);
   },
+});
+
+/** A bridge whose host is gone leaves its objects to whoever looks. Silent where there are none, and while agents work. */
+export const leftovers = defineCheck({
+  ...{ id: "leftovers", about: "No bridge whose host is gone has left objects in the cluster" },
+  needs: ["bridgeRemains", "now"],
+  judge: ({ bridgeRemains, now }) =>
+    bridgeRemains.flatMap(({ namespace, isBootstrapOver, until, agents, ready }) => {
+      const remedy =
+        "Remove them with drawbridge bootstrap teardown --kubeconfig FILE, or with --dir INSTALLDIR; it works without the bootstrap host.";
+      const left = `the namespace ${namespace} and what a bridge put there are left in the cluster`;
+      if (isBootstrapOver) {
+        const evidence = "ConfigMap kube-system/bootstrap: status complete";
+        return { ...failed(`${left}, although the bootstrap is complete`, remedy, evidence), subject: namespace };
+      }
+      if (until !== undefined && until <= now) {
+        const message = `${left}, although its certificates ended at ${until.toISOString()}`;
+        return { ...failed(message, remedy), subject: namespace };
+      }
+      if (agents === 0 || ready > 0) return [];
+      const message = `none of the ${agents} agents in the namespace ${namespace} has its server: it is down, or its host is gone and they are left over`;
+      return { ...warning(message, `If its host is gone: ${remedy}`), subject: namespace };
+    }),
 });
 
 /** As many as fit, and how many there are besides. */

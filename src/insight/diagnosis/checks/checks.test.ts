@@ -12,8 +12,10 @@ import type { KubeEndpoint } from "../../../cluster/kube/endpoint.js";
 import { KubeApiError } from "../../../cluster/kube/errors.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
 import { certificatesFor, writePki } from "../../../tunnel/pki/write-pki.js";
+import { selection } from "../doctor.js";
 import { runChecks } from "../run.js";
 import { context, findingsOf, messagesOf } from "../testing/context.js";
+import { cleanedUp } from "./bootstrap-host.js";
 import { certificates, serverReachable } from "./certificates.js";
 import { apiAccess, permissions } from "./cluster.js";
 import { egressAgreement } from "./egress.js";
@@ -66,6 +68,47 @@ describe("checks of the host", () => {
       "ok: the running proxy-server (process 7) may open 65536 files",
     ]);
     expect(await messagesOf(openFiles, of("unlimited", ["proxy-server"]))).toEqual([expect.stringMatching(/^ok/)]);
+  });
+});
+
+describe("the clean-up of an injected bridge", () => {
+  const noted = (state: string) =>
+    context(
+      { role: "bootstrap" },
+      {
+        files: {
+          "/opt/openshift/konnectivity-cleanup.json": JSON.stringify({
+            ...{ state, namespace: "openshift-bootstrap-konnectivity", attempts: 31, since: "2026-11-16T00:00:02Z" },
+            lastError: "lookup api-int: no such host",
+          }),
+        },
+      },
+    );
+
+  test("is reported while it has not succeeded, with the command that does it", async () => {
+    expect(await findingsOf(cleanedUp, noted("pending"))).toMatchObject([
+      {
+        ...{ check: "cleanup-failed", state: "failed" },
+        message:
+          "the bridge's namespace, DaemonSet and Secret are still in the cluster: the clean-up has not succeeded in 31 attempts since 2026-11-16T00:00:02Z and goes on: lookup api-int: no such host",
+        remedy: expect.stringContaining("drawbridge bootstrap teardown --dir INSTALLDIR (or --kubeconfig FILE)"),
+        evidence: [expect.stringMatching(/^\/opt\/openshift\/konnectivity-cleanup\.json:1: pending, 31 attempts/)],
+      },
+    ]);
+    expect(await messagesOf(cleanedUp, noted("given-up"))).toEqual([
+      expect.stringContaining("failed: the bridge's namespace, DaemonSet and Secret are still in the cluster"),
+    ]);
+  });
+
+  test("is nothing to report once it succeeded, and where there is none", async () => {
+    expect(await messagesOf(cleanedUp, noted("removed"))).toEqual([]);
+    expect(await messagesOf(cleanedUp, context({ role: "bootstrap" }))).toEqual([]);
+  });
+
+  test("is asked by doctor on a bootstrap host, and leftovers wherever the cluster can be asked", () => {
+    const rolesOf = (id: string) => selection.find(([check]) => check.id === id)?.[1];
+    expect(rolesOf("cleanup-failed")).toEqual(["bootstrap"]);
+    expect(rolesOf("leftovers")).toEqual(["server", "bootstrap", "workstation"]);
   });
 });
 

@@ -33,6 +33,7 @@ import { dialByDirectory } from "../host/as-agent.js";
 import { readSocketFile } from "../host/this-host.js";
 import { dialableHost, PROGRAMS, topologyOfThisHost } from "../programs.js";
 import type { ServiceRoute } from "../rehearsal/service-call.js";
+import { readRemains } from "./remains.js";
 
 /** An API to ask, or why there is none; neither without a kubeconfig. */
 export type BridgeApi =
@@ -75,6 +76,7 @@ export function bridgeClusterSource({ address, agentPort, namespace }: Bridge, a
     return (await api.list<T>(path, options).catch((reason) => unavailable(messageOf(reason)))).items;
   };
   return {
+    now: () => new Date(),
     agentPlace: () => ({ namespace, dialled: joinHostPort(address ?? "this host", agentPort) }),
     cluster() {
       if (access.api !== undefined) return { api: access.api, server: access.kubeconfig };
@@ -82,6 +84,7 @@ export function bridgeClusterSource({ address, agentPort, namespace }: Bridge, a
       throw new CheckFailure(access.problem, API_REMEDY);
     },
     apiVersion: readVersion,
+    bridgeRemains: readRemains,
     async nodes(facts) {
       const nodes = await list<ConditionedObject>(facts, collectionPath("Node"));
       return nodes.map((node) => ({ name: node.metadata?.name ?? "", isReady: isReady(node) }));
@@ -108,7 +111,6 @@ export function bridgeSource(bridge: Bridge, access: BridgeApi): FactSource {
   const { address, agentPort, apiServer, egress, frontend, health, model, pki, server } = bridge;
   return {
     ...bridgeClusterSource(bridge, access),
-    now: () => new Date(),
     model: () => model,
     role: () => (model.for === "openshift" ? "bootstrap" : "server"),
     program: () => ({ kind: "server", title: PROGRAMS.server.title, running: undefined }),

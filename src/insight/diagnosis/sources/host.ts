@@ -8,7 +8,7 @@ import { CheckFailure } from "../../../base/finding.js";
 import { httpGet } from "../../../base/http-get.js";
 import { chooseAddress } from "../../../cluster/bootstrap/address/choose.js";
 import { parseNetwork } from "../../../cluster/bootstrap/address/ip.js";
-import { ports } from "../../../cluster/bootstrap/model/names.js";
+import { openshiftHost, ports } from "../../../cluster/bootstrap/model/names.js";
 import { readEgress } from "../../../cluster/bootstrap/settings/egress-config.js";
 import { serverSettings } from "../../../cluster/bootstrap/settings/programs.js";
 import { type Lease, leasePath } from "../../../cluster/kube/lease.js";
@@ -22,6 +22,7 @@ import type { NodePool } from "../../../cluster/nodes/pool/node-pool.js";
 import { isTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
 import type { Overview } from "../../observe/admin/contract.js";
 import { AdminPort } from "../../watch/admin-port.js";
+import { notedCleanup } from "../bundle/collect.js";
 import { type FactSource, type Gatherer, unavailable } from "../check.js";
 import { findNetworks } from "../find-networks.js";
 import { dialAsAgent, dialByDirectory } from "../host/as-agent.js";
@@ -31,6 +32,7 @@ import { isListening, processFile, readSocketFile } from "../host/this-host.js";
 import { type DoctorPlace, worksOnObjects } from "../place.js";
 import { adminPortOf, dialableHost, healthFlagOf, healthPortOf, PROGRAMS, programOf } from "../programs.js";
 import { apiFailure, inspectDirectory, readVersion } from "./bridge.js";
+import { readRemains } from "./remains.js";
 
 const API_TIMEOUT = { timeoutMs: 10_000 };
 const HEALTH_TIMEOUT_MS = 6_000;
@@ -88,6 +90,12 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
         const remedy = "Give the address that agents dial with --address, or in DRAWBRIDGE_BOOTSTRAP_NODE_IP.";
         throw reason instanceof DrawbridgeError ? new CheckFailure(reason.message, remedy) : reason;
       }
+    },
+
+    // Without a reason: most hosts have none.
+    async cleanup() {
+      const { cleanupState: path } = openshiftHost;
+      return { noted: notedCleanup(path, (await host.readText(path)) ?? "") ?? unavailable("") };
     },
 
     // The server's certificate is not on an agent's host; the handshake shows it.
@@ -252,6 +260,7 @@ function clusterFacts(place: DoctorPlace, opened: KubeApi[]): FactSource {
       }
     },
     apiVersion: readVersion,
+    bridgeRemains: readRemains,
     async missingPermissions(facts) {
       const missing: string[] = [];
       try {

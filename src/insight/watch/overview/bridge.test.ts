@@ -1,6 +1,10 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { HostFiles } from "../../../cluster/bootstrap/host/files.js";
 import type { BridgeStatus, StatusLine } from "../../../cluster/bootstrap/host/status.js";
-import { type BridgeCircumstances, bridgeInfo, isUpAtWork } from "./bridge.js";
+import { type BridgeCircumstances, bridgeInfo, injectedInfo, isUpAtWork } from "./bridge.js";
 
 const line = (name: string, ok: boolean, detail = "so it is"): StatusLine => ({
   name,
@@ -50,6 +54,25 @@ describe("the bridge's steps", () => {
     const { steps } = bridgeInfo(status(line("a", false, "x".repeat(9_000))), circumstances);
     expect(steps[0]?.detail).toHaveLength(500);
   });
+});
+
+test.each([
+  ["pending", ["cleanup running"], "has not succeeded in 31 attempts"],
+  ["given-up", ["cleanup failed"], "gave up after 31 attempts"],
+  ["removed", [], ""],
+])("an injected bridge whose clean-up is %s is shown as %j", async (state, steps, words) => {
+  const root = mkdtempSync(join(tmpdir(), "db-page-bridge-"));
+  try {
+    mkdirSync(join(root, "opt/openshift"), { recursive: true });
+    const noted = { state, namespace: "n", attempts: 31, since: "2026-11-16T00:00:02Z", lastError: "no such host" };
+    writeFileSync(join(root, "opt/openshift/konnectivity-cleanup.json"), JSON.stringify(noted));
+    const info = await injectedInfo({ files: new HostFiles(root) });
+    expect(states(info)).toEqual(steps);
+    expect(info.steps[0]?.detail ?? "").toContain(words);
+    if (words !== "") expect(info.steps[0]?.remedy).toContain("drawbridge bootstrap teardown --kubeconfig FILE");
+  } finally {
+    rmSync(root, { recursive: true });
+  }
 });
 
 describe("whether bootstrap up runs", () => {

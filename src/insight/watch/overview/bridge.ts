@@ -1,7 +1,7 @@
 /** The bridge on this host as the page shows it: the steps of `bootstrap status`, and who has to do what is left. */
 
 import { DrawbridgeError } from "../../../base/errors/error.js";
-import type { HostProcess } from "../../../cluster/bootstrap/host/host.js";
+import type { Host, HostProcess } from "../../../cluster/bootstrap/host/host.js";
 import type { SettingMethod } from "../../../cluster/bootstrap/host/record.js";
 import type { BridgeStatus, StatusLine } from "../../../cluster/bootstrap/host/status.js";
 import type { BridgeInfo, BridgeStepState } from "../../observe/admin/contract.js";
@@ -30,6 +30,18 @@ export function bridgeInfo(status: BridgeStatus, circumstances: BridgeCircumstan
       return { name, ready, connected };
     }),
   };
+}
+
+/** Where `up` recorded none: what an injected bridge left in the cluster. */
+export async function injectedInfo(host: Pick<Host, "files">): Promise<BridgeInfo> {
+  const { unfinishedCleanup, cleanupSentence, CLEANUP_REMEDY } = await import(
+    "../../../cluster/bootstrap/host/status.js"
+  );
+  const cleanup = await unfinishedCleanup(host);
+  if (cleanup === undefined) return { steps: [] };
+  const detail = cleanupSentence(cleanup).slice(0, MAX_DETAIL);
+  const step = { name: "cleanup", title: "Objects removed from the cluster", detail, remedy: CLEANUP_REMEDY };
+  return { steps: [{ ...step, state: cleanup.state === "pending" ? "running" : "failed" }] };
 }
 
 function stepOf(line: StatusLine, isCurrent: boolean, { atWork, setting, flag }: BridgeCircumstances): BridgeStepState {
@@ -71,7 +83,7 @@ export async function bridgeProvider(stateDirectory: string): Promise<FactProvid
   const host = thisHost();
   const ask = async (): Promise<BridgeInfo> => {
     const keeper = await records.RecordKeeper.find(host, stateDirectory);
-    if (keeper === undefined) return { steps: [] };
+    if (keeper === undefined) return injectedInfo(host);
     const { setting } = keeper.record;
     const { flag } = instructionsFor(keeper.model, setting);
     const atWork = isUpAtWork(await host.processes(), stateDirectory, records.DEFAULT_STATE_DIRECTORY);
