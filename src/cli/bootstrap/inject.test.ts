@@ -100,7 +100,7 @@ test("--show prints every manifest and script, and changes nothing", async () =>
   expect(read() === modern).toBe(true);
   printed.out = "";
   expect(await command("--show", "--output=json", path)).toBe(0);
-  expect(JSON.parse(printed.out).files).toHaveLength(8);
+  expect(JSON.parse(printed.out).files).toHaveLength(9);
 });
 
 test("the installer's own variable sets the address", async () => {
