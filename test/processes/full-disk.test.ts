@@ -3,7 +3,7 @@
  * is left, and what was there is as it was.
  */
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
@@ -92,6 +92,23 @@ const rows: readonly Row[] = [
   { line: "firewall patch --dir=disk", code: "DB_FIREWALL_MANIFEST", before: "closed" },
   { line: "firewall remove --dir=disk", code: "DB_FIREWALL_MANIFEST", before: "opened" },
 ];
+
+test.skipIf(!canMount)("bootstrap teardown prints the receipt that a full disk does not take", () => {
+  put("install/metadata.json", JSON.stringify({ infraID: INFRA, aws: {} }));
+  const config = {
+    clusters: [{ name: "lab", cluster: { server: "https://127.0.0.1:1" } }],
+    contexts: [{ name: "here", context: { cluster: "lab", user: "me" } }],
+    ...{ users: [{ name: "me", user: { token: "x" } }], "current-context": "here" },
+  };
+  put("install/auth/kubeconfig", JSON.stringify(config));
+  const line = "bootstrap teardown --dir=install --timeout=2s --receipt=disk/receipt.json";
+  const { status, stdout, stderr } = onDisk(0, { line, code: "DB_HOST_FILE" });
+  expect({ status, stdout }).toEqual({ status: 3, stdout: "" });
+  expect(stderr).toMatch(
+    /^Error: [^\n]*receipt\.json cannot be written: the disk is full\. \(DB_HOST_FILE: [^\n]+\)\n$/m,
+  );
+  expect(readFileSync(join(folder, "said"), "utf8")).toContain("# Receipt of a bridge");
+});
 
 describe.skipIf(!canMount).each(rows)("$line, with files of $before", (row) => {
   // A part of an archive, or the first files of several.

@@ -21,7 +21,7 @@ import { quote } from "../flags/go-values.js";
 import { clusterFlags, kubeconfigOf } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Input } from "../framework/define.js";
-import { note } from "../framework/output.js";
+import { complain, note } from "../framework/output.js";
 import { stateDirFlag } from "./bridge-flags.js";
 import { bootstrapTarget, checkSshFlags, sshFlags } from "./ssh-flags.js";
 
@@ -66,11 +66,18 @@ something is left or the Kubernetes API did not answer; the receipt says what. R
     const receipt = flags.dir === "" ? await takenDown(options) : await takenDownFrom(flags, options);
     for (const warning of receipt.warnings) note(`Warning: ${warning}\n`);
     const markdown = receiptMarkdown(receipt);
-    if (file !== "") await writeReceipt(file, `${safeJson(receipt, 2)}\n`, markdown);
-    return { receipt, markdown };
+    // What is removed is removed: a receipt that cannot be kept is printed all the same.
+    const isKept = await writeReceipt(file, `${safeJson(receipt, 2)}\n`, markdown).then(
+      () => true,
+      (reason: unknown) => {
+        complain(reason);
+        return false;
+      },
+    );
+    return { receipt, markdown, isKept };
   },
   show: { text: ({ markdown }) => markdown, json: ({ receipt }) => receipt },
-  exitCode: ({ receipt }) => receipt.exitCode,
+  exitCode: ({ receipt: { exitCode }, isKept }) => (isKept ? exitCode : exitCode || 1),
 });
 
 function checkPlaces(flags: TeardownFlags, { given }: Input): void {
@@ -125,6 +132,7 @@ async function takenDownFrom(flags: TeardownFlags, options: TeardownOptions): Pr
 }
 
 async function writeReceipt(file: string, json: string, markdown: string): Promise<void> {
+  if (file === "") return;
   const files = new HostFiles();
   await files.write(file, json, 0o644);
   await files.write(file.replace(/(\.json)?$/, ".md"), markdown, 0o644);

@@ -20,26 +20,26 @@ const KINDS: readonly Kind[] = [
   ...(["Namespace", "DaemonSet", "Secret", "ServiceAccount", "RoleBinding", "Pod"] as const),
 ];
 
-/** In the order given; `apiAnswered` is false when the API did not answer until the limit. */
+/** In the order given. `failure` is why the API did not answer until the limit; what was not asked for is then unknown. */
 export async function removeObjects(
   host: Host,
   kube: KubeApi,
   objects: readonly CreatedObject[],
   limit: TeardownLimit,
-): Promise<{ readonly removed: readonly [CreatedObject, Removal][]; readonly apiAnswered: boolean }> {
+): Promise<{ readonly removed: readonly [CreatedObject, Removal][]; readonly failure: unknown }> {
   const removed: [CreatedObject, Removal][] = [];
-  let apiAnswered = true;
+  let failure: unknown;
   for (const object of [...(await leftConfigurations(host, kube, limit)), ...objects]) {
-    let removal: Removal = { state: "left", detail: "the Kubernetes API did not answer" };
+    let removal: Removal = { state: "unknown", detail: "the Kubernetes API did not answer" };
     try {
-      if (apiAnswered) removal = await retried(host, limit, () => attempt(kube, object, limit));
+      if (failure === undefined) removal = await retried(host, limit, () => attempt(kube, object, limit));
     } catch (reason) {
-      if (isTransient(reason)) apiAnswered = false;
+      if (isTransient(reason)) failure = reason;
       else removal = { state: "left", detail: reasonOf(reason) };
     }
     removed.push([object, removal]);
   }
-  return { removed, apiAnswered };
+  return { removed, failure };
 }
 
 /**

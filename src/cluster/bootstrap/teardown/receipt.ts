@@ -11,7 +11,9 @@ export type FinalState =
   /** It was not there. */
   | "absent"
   /** It is there still, and nobody is on it. */
-  | "left";
+  | "left"
+  /** Nobody recorded it, and whether it is there could not be asked. */
+  | "unknown";
 
 /** What became of one thing. */
 export interface Removal {
@@ -70,6 +72,7 @@ const meanings: Readonly<Record<ReceiptItem["state"], string>> = {
   going: "being removed",
   absent: "was not there",
   left: "**left**",
+  unknown: "**not known**",
 };
 
 /** A receipt for people. */
@@ -115,7 +118,9 @@ function verdict({ clean, nothingToDo, items, exitCode }: Receipt): string {
   if (exitCode === 1) return "**Stopped.** The kube-apiserver still uses the bridge, so what it needs was not removed.";
   if (clean) return "**Clean.** Everything of the bridge is gone or being removed.";
   if (left === 0) return "**Not clean.** What is left is not known; the warnings say why.";
-  return `**Not clean.** ${left} of ${items.length} things are left; run the teardown again.`;
+  const unknown = items.filter(({ state }) => state === "unknown").length;
+  const more = unknown === 0 ? "" : `, and of ${unknown} more it is not known`;
+  return `**Not clean.** ${left} of ${items.length} things are left${more}; run the teardown again.`;
 }
 
 function elsewhere({ firewall, notes }: Receipt["others"]): string {

@@ -220,6 +220,15 @@ describe("teardown on a bare host", () => {
     expect(bridge.host.commands.map((words) => words[1])).toEqual(["disable", "disable", "daemon-reload"]);
   });
 
+  test("says of no object that it is left when nothing is recorded and the API is away", async () => {
+    apiIsAway();
+    const receipt = await bridge.teardown({ timeoutMs: 5_000, kubeconfig: "/admin.conf" });
+    expect(receipt).toMatchObject({ exitCode: 3, clean: false, apiAnswered: false });
+    expect(receipt.items.filter(({ state }) => state === "left")).toEqual([]);
+    expect(receipt.warnings.join()).toContain("so whether a bridge has left objects in the cluster is not known (");
+    expect(receiptMarkdown(receipt)).toContain("**Not clean.** What is left is not known; the warnings say why.");
+  });
+
   test("cleans the host when the API is away, within its limit, and the cluster the next time", async () => {
     const before = bridge.host.tree();
     await bridge.up(bare);
@@ -229,7 +238,16 @@ describe("teardown on a bare host", () => {
     expect(bridge.host.now() - start).toBeLessThanOrEqual(21_000);
     expect(receipt).toMatchObject({ exitCode: 3, clean: false, apiAnswered: false });
     expect(receipt.warnings.join()).toContain("did not answer, so the agents' objects stay in namespace");
+    expect(receipt.warnings.join()).toMatch(
+      /\(The Kubernetes API at http\S+ did not answer .+\)\. .+ Run the teardown again/,
+    );
     expect(item(receipt, "Namespace")).toEqual({ state: "left", detail: "the Kubernetes API did not answer" });
+    // `up` does not make these, so nobody knows of them.
+    const unknown = receipt.items.filter(({ state }) => state === "unknown").map(({ name }) => name);
+    expect(unknown).toEqual([
+      ...["DaemonSet kube-system/konnectivity-agent", "Secret kube-system/konnectivity-agent-certs"],
+    ]);
+    expect(receiptMarkdown(receipt)).toMatch(/ things are left, and of 2 more it is not known; run the teardown again/);
     const rest = bridge.host.tree().filter((line) => !before.includes(line));
     expect(rest.map((line) => line.split(" ")[0])).toEqual([
       ...["/var/lib/drawbridge-bootstrap/", "/var/lib/drawbridge-bootstrap/bridge.json"],

@@ -1,5 +1,5 @@
 /** Takes a bridge down and writes the receipt. Safe to repeat; a second run finds nothing and says so. */
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { causeFields, DrawbridgeError, messageOf, reasonOf } from "../../../base/errors/error.js";
 import type { KubeApi } from "../../kube/port.js";
 import type { ClusterNetwork } from "../firewall/plan.js";
 import { type Host, waitFor } from "../host/host.js";
@@ -144,7 +144,8 @@ class RemovalLog {
     const name = thingName(thing);
     this.items.push({ name, thing, openedAt: this.#site.openedAt.get(name), state, detail });
     if (state === "absent") return;
-    this.#site.report(`${name}: ${state === "going" ? "being removed" : state}${detail === "" ? "" : ` (${detail})`}`);
+    const became = state === "going" ? "being removed" : state === "unknown" ? "not known" : state;
+    this.#site.report(`${name}: ${became}${detail === "" ? "" : ` (${detail})`}`);
   }
 
   left(thing: BridgeThing, detail: string): void {
@@ -167,12 +168,24 @@ async function removeFromCluster(site: TeardownSite, kube: KubeApi | undefined, 
   }
   // What stays of the limit is for the host.
   const share = new TeardownLimit(host, limit.leftMs - Math.min(15_000, limit.leftMs / 4));
-  const { removed, apiAnswered } = await removeObjects(host, kube, objects, share);
-  log.apiAnswered = apiAnswered;
-  for (const [object, removal] of removed) log.add(object, removal);
-  if (apiAnswered) return;
+  const { removed, failure } = await removeObjects(host, kube, objects, share);
+  log.apiAnswered = failure === undefined;
+  for (const [object, removal] of removed) {
+    // What `up` made is there until somebody removes it.
+    const isMade = removal.state === "unknown" && log.opened([object]).length > 0;
+    log.add(object, isMade ? { ...removal, state: "left" } : removal);
+  }
+  if (log.apiAnswered) return;
+  const stays = log.opened(objects).length > 0;
+  const so = stays
+    ? `the agents' objects stay in namespace ${site.model.namespace}`
+    : "whether a bridge has left objects in the cluster is not known";
+  const { remedy = "" } = causeFields(failure);
   log.warnings.push(
-    `The Kubernetes API did not answer, so the agents' objects stay in namespace ${site.model.namespace}; run the teardown again when it does.`,
+    `The Kubernetes API did not answer, so ${so} (${reasonOf(failure)}). ${remedy} Run the teardown again when it answers.`.replace(
+      "  ",
+      " ",
+    ),
   );
   report("Going on with the host.");
 }
