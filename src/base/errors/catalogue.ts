@@ -150,7 +150,7 @@ export const remedies = {
 
   // The bridge on its host
   DB_BRIDGE_RECORD:
-    "Make the state directory readable and writable for this user, or name the right one with --state-dir.",
+    "Run the command as root, or make the state directory readable and writable for this user, or name the right one with --state-dir.",
   DB_RECORD_UNTRUSTED:
     "Look at what it says, then give the file and its directory to root or to this user, with modes 0600 and 0700; without the record, teardown looks in every place a bridge uses.",
   DB_BRIDGE_EXISTS:

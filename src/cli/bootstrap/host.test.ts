@@ -107,7 +107,7 @@ test("a missing parent of the state directory is reported, and nothing is made",
   rmSync(join(scratch, "config"));
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    /^Error: The bridge's record cannot be kept: .* cannot be made: its directory does not exist\./,
+    /^Error: The bridge's record cannot be used: .* cannot be made: its directory does not exist\./,
   );
 });
 

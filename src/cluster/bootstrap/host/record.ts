@@ -145,7 +145,7 @@ async function asRecordError<T>(act: () => Promise<T>): Promise<T> {
     return await act();
   } catch (reason) {
     if (isUntrusted(reason)) throw reason;
-    throw recordError(`The bridge's record cannot be kept: ${messageOf(reason)}`, reason);
+    throw recordError(`The bridge's record cannot be used: ${messageOf(reason)}`, reason);
   }
 }
 

@@ -52,6 +52,15 @@ test("status names each part that is lost", async () => {
   expect((await bridge.status()).nodes?.[1]).toEqual({ node: "n2", isReady: true, isConnected: false });
 });
 
+test("status does not take another process' port for the server's", async () => {
+  await bringUp();
+  await bridge.host.files.remove("/etc/kubernetes/manifests/konnectivity-server-pod.yaml");
+  bridge.host.listens = async () => true;
+  expect(await wrong()).toContain(
+    "port: TCP 8091 listens, but no server answers on its health port: it may be another process's, ss -ltnp shows whose",
+  );
+});
+
 test("status says that certificates have ended, that files were changed and that something else is in the socket's place", async () => {
   await bringUp();
   bridge.host.advance(3 * 60 * 60_000);

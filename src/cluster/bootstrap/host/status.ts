@@ -86,6 +86,12 @@ const wrongBecause = (reason: unknown): StepState => ({
   detail: reasonOf(reason),
 });
 
+function portDetail(port: number, isOpen: boolean, hasServer: boolean): string {
+  if (!isOpen) return `nothing listens on TCP ${port}`;
+  if (hasServer) return `TCP ${port} listens`;
+  return `TCP ${port} listens, but no server answers on its health port: it may be another process's, ss -ltnp shows whose`;
+}
+
 /** Where kube-apiserver and agents come in. */
 async function listeners({ host, model }: Site): Promise<StatusLine[]> {
   const { paths, ports } = model;
@@ -105,8 +111,8 @@ async function listeners({ host, model }: Site): Promise<StatusLine[]> {
     {
       name: "port",
       title: "Port for agents",
-      ok: isOpen,
-      detail: isOpen ? `TCP ${ports.agent} listens` : `nothing listens on TCP ${ports.agent}`,
+      ok: isOpen && ready !== undefined,
+      detail: portDetail(ports.agent, isOpen, ready !== undefined),
     },
     {
       name: "ready",

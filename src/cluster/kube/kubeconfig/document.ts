@@ -87,7 +87,9 @@ function parseDocument(file: string, text: string): Fields {
     return document;
   } catch (reason) {
     // The parser's message quotes the line at fault, which may hold a token: only its first line is safe.
-    throw configError(`The kubeconfig ${file} is not valid YAML: ${messageOf(reason).split("\n")[0]}`);
+    throw configError(
+      `The kubeconfig ${file} is not valid YAML: ${messageOf(reason).split("\n")[0]!.replace(/:$/, "")}`,
+    );
   }
 }
 

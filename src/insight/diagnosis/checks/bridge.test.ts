@@ -34,7 +34,7 @@ const check = () => ask(agentsOnNodes, { health: server.url, address: "192.0.2.1
 
 beforeEach(async () => {
   server = await ApiStub.start((_, response) => void response.end(page));
-  cluster = await ClusterStub.start({ "/api/v1/nodes": [node("n1"), node("n2")], [PODS]: [] });
+  cluster = await ClusterStub.start({ "/version": {}, "/api/v1/nodes": [node("n1"), node("n2")], [PODS]: [] });
 });
 afterEach(() => Promise.all([server.close(), cluster.close()]));
 
@@ -180,6 +180,9 @@ test("a bridge whose certificates have ended is left over", async () => {
   ]);
 });
 
-test("without an API nothing is said of leftovers: the check kubeconfig does", async () => {
+test("without an API that answers nothing is said of leftovers: the check kubeconfig does", async () => {
+  cluster.objects.delete("/version");
+  remains(mark("complete"));
+  expect(await left()).toEqual([]);
   expect(await runChecks([leftovers], bridgeClusterSource(bridgeOf(), { api: undefined, problem: "x" }))).toEqual([]);
 });

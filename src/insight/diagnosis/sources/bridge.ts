@@ -167,7 +167,7 @@ export async function askFrontend(frontend: Frontend, signal: AbortSignal) {
     if (reason instanceof DrawbridgeError && reason.code === "DB_AGENT_LOST") return answer;
     const { code = "" } = ((reason as Error).cause ?? {}) as NodeJS.ErrnoException;
     const isClosed = ["ENOENT", "ECONNREFUSED", "EACCES", "EHOSTUNREACH", "ETIMEDOUT"].includes(code);
-    return { ...answer, failure: { message: messageOf(reason), isClosed } };
+    return { ...answer, failure: { message: reasonOf(reason), isClosed } };
   }
 }
 

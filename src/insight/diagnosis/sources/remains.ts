@@ -29,7 +29,8 @@ const INSTALLER_MARK = { namespace: "kube-system", name: "bootstrap" };
 
 /** Silently unavailable where the cluster cannot be asked: the check kubeconfig reports that. */
 export async function readRemains(facts: Gatherer): Promise<readonly BridgeRemains[]> {
-  const { api } = await facts.get("cluster").catch(() => unavailable(""));
+  await facts.get("apiVersion").catch(() => unavailable(""));
+  const { api } = await facts.get("cluster");
   const options = { signal: facts.signal, timeoutMs: 10_000 };
   const labelled = { ...options, labelSelector: BOOTSTRAP_ONLY_SELECTOR };
   const list = await api
