@@ -60,8 +60,11 @@ const rows: readonly Mistake[] = [
     group: "names",
     title: "agent dials a port where nothing listens",
     tells: {
-      "agent log": { cause: /127\.0\.0\.1:7444[\s\S]{0,200}refused/, remedy: /--proxy-server-port|proxy-server/ },
-      doctor: { cause: /127\.0\.0\.1:7444/, remedy: /--proxy-server-port|proxy-server runs|port/ },
+      "agent log": {
+        cause: /127\.0\.0\.1:7444[\s\S]{0,200}refused/,
+        remedy: /[Ss]tart the server, or correct the address and port/,
+      },
+      doctor: { cause: /127\.0\.0\.1:7444/, remedy: /[Ss]tart the server, or correct the address and port/ },
     },
     async play(stage, isWrong) {
       await stage.server();

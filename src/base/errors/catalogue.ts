@@ -57,7 +57,8 @@ export const remedies = {
     "Try the address from the agent's own network; raise --backend-dial-timeout only if the endpoint is really that slow.",
   DB_DIAL_FAILED: "Try the same address from the agent's network; the text behind the code is the agent's own.",
   DB_HTTP_ANSWER: "Ask the same of the server from its own network; its log says why it hung up.",
-  DB_FRONTEND: "Check the socket path or address, the client certificate and the server's log.",
+  DB_FRONTEND:
+    "Compare the caller's frontend with what the server serves: --uds-name or --server-port, and --mode, for each of which its log has a line listening; then the client certificate and the server's log.",
   DB_AGENT_LOST: "Retry; if it repeats, read that agent's log and the network between agent and server.",
   DB_SLOW_READER:
     "Find out why the reader stalls; with drawbridge on both ends a slow reader slows its sender instead.",

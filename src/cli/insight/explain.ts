@@ -39,6 +39,14 @@ export function forecastText({
   return `${lines.join("\n")}\n`;
 }
 
+function choiceRemedy({ agentsConnected, strategies }: NonNullable<Forecast["explanation"]>): string {
+  if (agentsConnected === 0) return "Start an agent; one that runs says in its log why it is not connected.";
+  if (strategies.some(({ matches }) => matches > 0))
+    return "See what is said of each agent above; the dial may be tried again.";
+  const names = strategies.map(({ name }) => plainText(name)).join(",");
+  return `Give an agent that reaches this host a fitting --agent-identifiers, or let the server's --proxy-strategies=${names} end with default.`;
+}
+
 /** How the choice was made, when no agent was chosen. */
 export function choiceLines(explanation: Forecast["explanation"]): string[] {
   if (explanation === undefined) return [];
@@ -47,5 +55,6 @@ export function choiceLines(explanation: Forecast["explanation"]): string[] {
     `${agentsConnected} agents connected`,
     ...strategies.map(({ name, keys, matches }) => `  ${plainText(name)}: ${keys} known, ${matches} fit`),
     ...considered.map(({ agentId, passedOver }) => `  ${plainText(agentId)}: ${plainText(passedOver)}`),
+    `Do: ${choiceRemedy(explanation)}`,
   ];
 }

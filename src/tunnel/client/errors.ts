@@ -16,7 +16,33 @@ export class DialRefusedError extends DrawbridgeError {
     this.status = status;
     this.answer = answer;
   }
+
+  /** More exact than the code's where the agent's words allow it. */
+  override get remedy(): string {
+    const known = this.code === "DB_DIAL_FAILED" ? AGENT_WORDS.find(([words]) => words.test(this.answer)) : undefined;
+    return known?.[1] ?? super.remedy;
+  }
 }
+
+/** What agents pass on of Go, or of Node in Go's words, and what to do about it. */
+const AGENT_WORDS: readonly (readonly [RegExp, string])[] = [
+  [
+    /no such host/i,
+    "Correct the name, or make its record at the DNS server that the agent asks: it looks names up on its own host or in its own pod.",
+  ],
+  [
+    /\blookup \S+.*: /i,
+    "Mend DNS where the agent runs: its /etc/resolv.conf, and the way from there to the DNS server in it.",
+  ],
+  [
+    /connection refused/i,
+    "The agent reached the host, but nothing listens at that port: start what should listen there, or correct the port; of a Service, compare targetPort and its endpoints.",
+  ],
+  [
+    /no route to host|network is unreachable/i,
+    "Mend the route or the firewall rule where the agent runs, or send this destination to an agent that has one (--agent-identifiers).",
+  ],
+];
 
 /** Both kinds of frontend pass the same phrases on, so phrases decide, and the status only where none is known. */
 function codeOf(answer: string, status: number | undefined): ErrorCode {
@@ -43,6 +69,20 @@ export function dialTimeout(address: string, timeoutMs: number): DrawbridgeError
 
 export function agentGaveUp(address: string): DrawbridgeError {
   return new DrawbridgeError("DB_AGENT_LOST", `the agent gave the dial of ${address} up without a reason.`);
+}
+
+const SOCKET_PROBLEMS: Readonly<Record<string, string>> = {
+  ENOENT: "this socket does not exist",
+  ECONNREFUSED: "no process listens on this socket any more",
+  EACCES: "this user may not open the socket",
+  ENOTSOCK: "this file is not a socket",
+};
+
+/** A Unix socket, for whose errors Node has only its codes. */
+export function socketUnreachable(path: string, cause: unknown): DrawbridgeError {
+  const { code = "" } = (cause ?? {}) as { code?: string };
+  const why = SOCKET_PROBLEMS[code];
+  return frontendUnreachable(path, why === undefined ? cause : new Error(`${why} (${code})`, { cause }));
 }
 
 export function frontendUnreachable(where: string, cause: unknown): DrawbridgeError {

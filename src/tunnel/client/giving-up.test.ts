@@ -158,7 +158,11 @@ describe("a server that is not there", () => {
 
 describe("the wrong kind of frontend", () => {
   test.each([
-    ["grpc", "connect-uds", /it is not HTTP\/2, so this may be an http-connect frontend/],
+    [
+      "grpc",
+      "connect-uds",
+      /it (?:is not|had not answered in) HTTP\/2, as .*gRPC.*, so this may be an http-connect frontend/,
+    ],
     ["http-connect", "grpc-uds", /it is not HTTP\/1, so this may be a gRPC frontend/],
     ["grpc", "connect-tcp", /no application protocol/],
     ["http-connect", "grpc-tcp", /it did not ask for HTTP\/2/],

@@ -200,9 +200,14 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
   };
 
   #lost(why: string): Error {
-    return why === NOT_HTTP2
-      ? badAnswer(this.#where, "it is not HTTP/2, so this may be an http-connect frontend")
-      : frontendLost(this.#where, why);
+    if (why === NOT_HTTP2)
+      return badAnswer(this.#where, "it is not HTTP/2, as of gRPC, so this may be an http-connect frontend");
+    const { greeted } = this.#options.open.session;
+    // Its answer in HTTP/1 is lost where our next bytes meet a closed socket first.
+    const hint = greeted
+      ? ""
+      : "; it had not answered in HTTP/2, as gRPC does, so this may be an http-connect frontend";
+    return frontendLost(this.#where, `${why}${hint}`);
   }
 
   // ---- the end -----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import { connected } from "../outgoing/connected.js";
 import { alertIn, explainConnect, explainHangUp, explainRefused, explainWrongPort } from "../outgoing/explain.js";
 import type { Credentials } from "../outgoing/facts.js";
 import { type Secured, secure } from "../outgoing/secure.js";
-import { frontendUnreachable } from "./errors.js";
+import { socketUnreachable } from "./errors.js";
 import { certificatesOf, describeFrontend, type Frontend, type FrontendTls } from "./frontend.js";
 
 /** A dead server is noticed although nothing is sent. */
@@ -63,7 +63,7 @@ async function reachFrontend(
   const { allowHalfOpen } = options;
   const where = describeFrontend(frontend);
   if ("uds" in frontend) {
-    const failed = (why: unknown): Error => frontendUnreachable(where, why);
+    const failed = (why: unknown): Error => socketUnreachable(where, why);
     return { socket: await connected(net.connect({ path: frontend.uds, allowHalfOpen }), "connect", stop, failed) };
   }
   const { host, port } = frontend;

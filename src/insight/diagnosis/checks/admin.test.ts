@@ -63,6 +63,11 @@ test("servers-connected compares an agent's servers with how many it should know
     "warning: the agent has 1 of the 3 servers it should know",
   ]);
   expect(await messagesOf(serversConnected, asAgent(servers, ""))).toEqual(["ok: the agent has 1 of 1 servers"]);
+  // Its admin port has no metrics of its own: it says the number itself.
+  const told = { process: { ...processInfo, role: "agent" as const, serverCount: 2 }, servers };
+  expect(await messagesOf(serversConnected, context({ role: "agent", ...admin(told, "") }))).toEqual([
+    "warning: the agent has 1 of the 2 servers it should know",
+  ]);
 });
 
 test("path fails when no bytes get through, and warns when they do not through some agents", async () => {

@@ -105,7 +105,7 @@ export const serversConnected = defineCheck({
       const remedy = "See the check server-reachable, and the agent's log.";
       return failed("the agent has no server", remedy, ...unreadyReason(process));
     }
-    const known = Number(KNOWN_SERVERS.exec(adminPort?.metrics ?? "")?.[1]);
+    const known = process.serverCount ?? Number(KNOWN_SERVERS.exec(adminPort?.metrics ?? "")?.[1]);
     if (known > servers.length) {
       const message = `the agent has ${servers.length} of the ${known} servers it should know`;
       const remedy =

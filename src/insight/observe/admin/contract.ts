@@ -38,7 +38,7 @@ export interface ProcessInfo {
   readonly unreadyReason?: string | undefined;
   /** A server that shuts down, or an agent that asked its servers to prefer others. */
   readonly draining: boolean;
-  /** Role `server`: how many servers agents should look for. */
+  /** Role `server`: how many servers agents should look for; role `agent`: how many it looks for. */
   readonly serverCount?: number;
   /** Role `server`: the names of its strategies, in order. */
   readonly strategies?: readonly string[];

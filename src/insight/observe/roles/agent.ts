@@ -58,6 +58,7 @@ export class ObservedAgent implements ObservedRole {
       draining,
       unreadyReason: ready ? undefined : (unreadyReason ?? "no server is connected"),
       identifiers: config.identifiers,
+      serverCount: this.#agent.readings().knownServerCount(),
     };
   }
 

@@ -126,6 +126,11 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     socket.write(greeting(options));
   }
 
+  /** Whether the peer has shown that it speaks HTTP/2. */
+  get greeted(): boolean {
+    return this.#settingsReceived;
+  }
+
   /** How long a DATA frame may be so that the peer's window always has room for some. */
   get frameBytes(): number {
     return Math.min(MAX_FRAME_BYTES, Math.max(1024, this.peerStreamWindow >> 2));

@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { DialRefusedError, socketUnreachable } from "./errors.js";
+
+test.each([
+  ["dial tcp: lookup db.example on 10.0.0.10:53: no such host", /record at the DNS server that the agent asks/],
+  ["dial tcp: lookup db.example on 10.0.0.10:53: read: connection refused", /^Mend DNS where the agent runs/],
+  ["dial tcp 10.0.0.7:443: connect: connection refused", /nothing listens at that port/],
+  ["dial tcp 10.0.0.7:443: connect: no route to host", /^Mend the route/],
+  ["something else", /^Try the same address from the agent's network/],
+])("a dial that failed with %j has the remedy of its words", (answer, remedy) => {
+  expect(new DialRefusedError("x:1", answer, 502)).toMatchObject({
+    code: "DB_DIAL_FAILED",
+    remedy: expect.stringMatching(remedy),
+  });
+});
+
+test("other codes keep their remedy, whatever else is said", () => {
+  const error = new DialRefusedError("x:1", "no agent available: connection refused", 503);
+  expect(error).toMatchObject({ code: "DB_NO_AGENT", remedy: expect.not.stringContaining("nothing listens") });
+});
+
+test.each([
+  ["ENOENT", "this socket does not exist (ENOENT)"],
+  ["ECONNREFUSED", "no process listens on this socket any more (ECONNREFUSED)"],
+  ["EACCES", "this user may not open the socket (EACCES)"],
+  ["EIO", "connect EIO"],
+])("a socket that fails with %s is explained", (code, words) => {
+  const { message } = socketUnreachable("/run/x.sock", Object.assign(new Error(`connect ${code}`), { code }));
+  expect(message).toBe(`the proxy-server at /run/x.sock cannot be reached: ${words}.`);
+});
