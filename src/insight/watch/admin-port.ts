@@ -191,13 +191,17 @@ function unanswered(reason: unknown, { facts }: Line): unknown {
 
 const NOT_ADMIN = `It is another port than the admin port, which asks for no certificate. ${remedies.DB_ADMIN_UNREACHABLE}`;
 
+const GIVE_CA =
+  "Give --ca-file the authority that issued the file of the process' --admin-cert-file; where an intermediate authority issued it, append that one to this file.";
+
 /** What mends it with the flags of whoever asks an admin port; other codes have remedies that do. */
 const ADVICE: Partial<Record<ErrorCode, string>> = {
   DB_CONNECT_REFUSED: remedies.DB_ADMIN_UNREACHABLE,
   DB_TLS_NOT_SPOKEN:
     "Begin --admin with http:// where the process has no --admin-cert-file, or give --admin the address that it logs for its admin port.",
-  DB_TLS_UNKNOWN_CA:
-    "Give --ca-file the authority that issued the file of the process' --admin-cert-file; where an intermediate authority issued it, append that one to this file.",
+  DB_TLS_UNKNOWN_CA: GIVE_CA,
+  // Without --ca-file OpenSSL alone knows which authorities there are.
+  DB_TLS_FAILED: `${GIVE_CA} Otherwise: ${remedies.DB_TLS_FAILED}`,
   DB_TLS_SERVER_NAME:
     "Give --admin one of the names or addresses that the certificate has, or issue one for this name for the process' --admin-cert-file.",
   DB_TLS_SERVER_EXPIRED:

@@ -188,13 +188,6 @@ export function explainWrongPort(how: string, { where, self, peer }: DialFacts, 
 /** Why the server's certificate was not accepted; `verdict` is OpenSSL's name for it. */
 export function explainPeer(verdict: string, facts: DialFacts): DialFailure {
   const problems = peerProblems(facts);
-  // Which of the system's authorities would have done is OpenSSL's business.
-  if (facts.authorities === undefined && /SELF_SIGNED|UNABLE_TO_/.test(verdict)) {
-    problems.unshift([
-      "DB_TLS_UNKNOWN_CA",
-      "was not signed by any of the system's authorities, and no CA file is given",
-    ]);
-  }
   const [first = ["DB_TLS_FAILED", `is not accepted: ${verdict}`] as const] = problems;
   const words = problems.length === 0 ? first[1] : problems.map((problem) => problem[1]).join(", and ");
   const sentence = `${serverCertificate(facts)} ${words} (${verdict})`;
@@ -236,6 +229,7 @@ const LONGEST_CHAIN = 8;
 /** The chain as far as it can be followed, and why it does not end at an authority that is trusted. */
 function anchored({ peer, authorities, caFile = "" }: DialFacts): { chain: X509Certificate[]; untrusted?: string } {
   const chain = [peer[0]!];
+  // Which of the system's authorities would do is OpenSSL's business.
   if (authorities === undefined) return { chain };
   const trust = `${caFile === "" ? "the given authorities" : caFile} (${listed(authorities.map(({ subject }) => quotedName(subject)))})`;
   while (chain.length < LONGEST_CHAIN) {

@@ -59,6 +59,11 @@ test("servers-connected compares an agent's servers with how many it should know
   const asAgent = (found: typeof servers, text = metrics) =>
     context({ role: "agent", ...admin({ process: { ...processInfo, role: "agent" }, servers: found }, text) });
   expect(await messagesOf(serversConnected, asAgent([]))).toEqual(["failed: the agent has no server"]);
+  const unreadyReason = "its certificate expired (DB_TLS_OWN_EXPIRED). Renew it.";
+  const alone = { process: { ...processInfo, role: "agent", unreadyReason }, servers: [] } as const;
+  expect(await messagesOf(serversConnected, context({ role: "agent", ...admin(alone) }))).toEqual([
+    "failed: the agent has no server: its certificate expired",
+  ]);
   expect(await messagesOf(serversConnected, asAgent(servers))).toEqual([
     "warning: the agent has 1 of the 3 servers it should know",
   ]);

@@ -1,6 +1,7 @@
 /** The admin port: whether the process can be asked, and its agents, its path, its certificates, its listeners. */
 import { splitHostPort } from "../../../base/address.js";
-import { type Finding, failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
+import { type ErrorCode, remedies } from "../../../base/errors/catalogue.js";
+import { coded, type Finding, failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
 import { roughDuration } from "../../../base/text.js";
 import type { ShownCertificate } from "../../../tunnel/events/facts.js";
 import type { CertificateInfo, Overview, PathHealth, RefusedPeerRow } from "../../observe/admin/contract.js";
@@ -28,6 +29,8 @@ export const path = defineCheck({
       process.role === "sidecar"
         ? "See the check frontend; beside the server drawbridge doctor and drawbridge trace HOST:PORT say where it ends."
         : "Look at those agents' logs and hosts; drawbridge trace HOST:PORT shows where a dial ends.";
+    const own = whole?.state === "failing" && ownCause("bytes do not get through", process);
+    if (own) return own;
     if (whole?.state === "failing")
       return failed(`bytes do not get through: ${describeFailure(whole)}`, remedy, ...lines);
     if (failing.length > 0) {
@@ -94,6 +97,16 @@ export const strategies = defineCheck({
 const unreadyReason = ({ unreadyReason: reason }: Overview["process"]): string[] =>
   reason === undefined ? [] : [reason];
 
+/** What keeps a process from its servers, when its own reason has a code: that code's remedy mends it. */
+function ownCause(what: string, { unreadyReason: reason = "" }: Overview["process"]): Judgement | undefined {
+  const named: readonly string[] = reason.match(/\bDB_[A-Z_]+\b/g) ?? [];
+  const code = named.find((each): each is ErrorCode => each in remedies);
+  if (code === undefined) return undefined;
+  // Its remedy stands behind the first code in the reason of an agent.
+  const [sentence = ""] = reason.split(` (${code}).`);
+  return coded(code, `${what}: ${sentence}`, ...(sentence === reason ? [] : [reason]));
+}
+
 const KNOWN_SERVERS = /^konnectivity_network_proxy_agent_known_server_count(?:\{[^}]*\})? (\d+)/m;
 
 export const serversConnected = defineCheck({
@@ -103,6 +116,8 @@ export const serversConnected = defineCheck({
     const lines = servers.map(({ id = "?", address }) => `${id} at ${address}`);
     if (servers.length === 0) {
       const remedy = "See the check server-reachable, and the agent's log.";
+      const own = ownCause("the agent has no server", process);
+      if (own !== undefined) return own;
       return failed("the agent has no server", remedy, ...unreadyReason(process));
     }
     const known = process.serverCount ?? Number(KNOWN_SERVERS.exec(adminPort?.metrics ?? "")?.[1]);
