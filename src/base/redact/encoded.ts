@@ -1,9 +1,9 @@
 /** Text within text: base64, packed or not, percent-encoding and hexadecimal. What is inside is judged as any other text. */
-import { createPublicKey, X509Certificate } from "node:crypto";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { type Cut, type Span, withCuts } from "./cuts.js";
 import { looksRandom, REMOVED, SHORTEST_RANDOM } from "./names.js";
 import { publicSpans } from "./shapes.js";
+import { isPublicDer } from "./stand-ins.js";
 
 /** Judges a text that was found in another one; undefined when it lies too deep or is too much. */
 export type JudgeInner = (text: string) => string | undefined;
@@ -11,7 +11,6 @@ export type JudgeInner = (text: string) => string | undefined;
 /** `cGFzc3dvcmQ9eA` is `password=x`; nothing shorter says what it is. */
 const SHORTEST_ENCODED = 14;
 const MOST_UNPACKED = 16 * 1024 * 1024;
-const LONGEST_CERTIFICATE = 64 * 1024;
 
 const RUN = /[A-Za-z0-9+/_-]{14,}={0,3}/g;
 const STARTS_OPEN =
@@ -26,8 +25,8 @@ export function withoutEncodedSecrets(text: string, inner: JudgeInner): string {
 
 /** Runs of base64 of any alphabet, and whatever else looks drawn at random. */
 function withoutRuns(whole: string, inner: JudgeInner): string {
-  const text = joinedLines(whole, inner);
-  const open = publicSpans(text);
+  const { text, judged } = joinedLines(whole, inner);
+  const open = [...publicSpans(text), ...judged].sort((one, other) => one.from - other.from);
   let next = 0;
   return text.replace(RUN, (run: string, at: number) => {
     while (next < open.length && (open[next] as Span).to <= at) next++;
@@ -75,32 +74,18 @@ export function unpacked(bytes: Buffer): Buffer | undefined {
   }
 }
 
-/** A certificate or a public key in DER. */
-function isPublicDer(run: string): boolean {
-  if (!run.startsWith("M") || run.length > LONGEST_CERTIFICATE) return false;
-  const der = Buffer.from(run, "base64");
-  return (
-    parses(() => new X509Certificate(der)) || parses(() => createPublicKey({ key: der, format: "der", type: "spki" }))
-  );
-}
-
-function parses(read: () => unknown): boolean {
-  try {
-    return read() !== undefined;
-  } catch {
-    return false;
-  }
-}
-
 const BLOCK_LINE = /^[ \t]*[A-Za-z0-9+/]{40,}={0,2}\r?$/;
 const BLOCK_END = /^[ \t]*[A-Za-z0-9+/]{1,}={0,2}\r?$/;
 
-/** base64(1) breaks its lines: a secret that a line break goes through is seen only when they are joined. */
-function joinedLines(text: string, inner: JudgeInner): string {
-  if (!text.includes("\n") || !/(?:^|\n)[ \t]*[A-Za-z0-9+/]{40,1000}\r?\n[ \t]*[A-Za-z0-9+/]/.test(text)) return text;
+/** base64(1) breaks its lines: a secret that a line break goes through is seen only when they are joined. `judged`: what stays. */
+function joinedLines(text: string, inner: JudgeInner): { text: string; judged: readonly Span[] } {
+  if (!text.includes("\n") || !/(?:^|\n)[ \t]*[A-Za-z0-9+/]{40,1000}\r?\n[ \t]*[A-Za-z0-9+/]/.test(text))
+    return { text, judged: [] };
   const lines = text.split("\n");
   const open = publicSpans(text);
   const out: string[] = [];
+  const judged: Span[] = [];
+  let written = 0;
   let at = 0;
   let next = 0;
   for (let index = 0; index < lines.length; ) {
@@ -116,12 +101,19 @@ function joinedLines(text: string, inner: JudgeInner): string {
     const joined = last - index > 1 ? block.map((line) => line.trim()).join("") : "";
     const decoded = joined === "" ? undefined : decodedText(joined);
     const clean = decoded && inner(decoded.text);
-    if (decoded === undefined || clean === decoded.text) out.push(...block);
-    else out.push(`${/^[ \t]*/.exec(first)?.[0]}${clean === undefined ? REMOVED : decoded.encode(clean)}`);
+    const isKept = decoded === undefined || clean === decoded.text;
+    const instead = isKept
+      ? block
+      : [`${/^[ \t]*/.exec(first)?.[0]}${clean === undefined ? REMOVED : decoded.encode(clean)}`];
+    const size = instead.reduce((sum, line) => sum + line.length + 1, 0);
+    // As a whole it holds no secret; a part of it would only look like one.
+    if (decoded !== undefined && isKept) judged.push({ from: written, to: written + size });
+    out.push(...instead);
+    written += size;
     for (const line of block) at += line.length + 1;
     index = last;
   }
-  return out.join("\n");
+  return { text: out.join("\n"), judged };
 }
 
 const PERCENT = /%[0-9A-Fa-f]{2}/g;

@@ -42,12 +42,12 @@ function wordsOf(name: string): string[] {
     .filter((word) => word !== "");
 }
 
-/** Names are short; what is longer is not a name. */
+/** Names are short and made of words; what is longer, or random, is base64 and the sign after it its padding. */
 const LONGEST_NAME = 200;
 
 export function isSecretName(name: string): boolean {
   // A code of an error is no name, although some speak of tokens.
-  if (name.length > LONGEST_NAME || Object.hasOwn(remedies, name)) return false;
+  if (name.length > LONGEST_NAME || Object.hasOwn(remedies, name) || looksRandom(name)) return false;
   const words = wordsOf(name);
   const last = words.at(-1) ?? "";
   if (isKeyId(words)) return true;

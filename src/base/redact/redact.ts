@@ -6,6 +6,7 @@ import { withoutSecretValues } from "./assignments.js";
 import { withoutEncodedSecrets } from "./encoded.js";
 import { isPasswordName, isPlainValue, isSecretName, REMOVED } from "./names.js";
 import { withoutKeys, withoutShapes } from "./shapes.js";
+import { withStandIns } from "./stand-ins.js";
 import { withoutJsonSecrets, withoutObjects } from "./structure.js";
 
 /** Redacts a whole text by its structure; undefined when it has not that structure. */
@@ -36,10 +37,11 @@ export function redact(text: string, byStructure: readonly StructurePass[] = [])
       return depth >= DEEPEST || innerChars > MOST_INNER_CHARS ? undefined : redacted(within, depth + 1);
     };
     const inner = (within: string): string => judge(within) ?? REMOVED;
-    const keyless = withoutKeys(outer);
+    const { text: standing, restored } = withStandIns(outer);
+    const keyless = withoutKeys(standing);
     let clean: string | undefined;
     for (const pass of [wholeJson, ...byStructure, withoutObjects]) clean ??= pass(keyless, inner);
-    return withoutEncodedSecrets(withoutShapes(withoutSecretValues(clean!)), judge);
+    return restored(withoutEncodedSecrets(withoutShapes(withoutSecretValues(clean!)), judge));
   };
   return redacted(text, 0);
 }
