@@ -348,6 +348,11 @@ describe("refusals, in upstream's words where upstream refuses too", () => {
     expect(() => invoke(argv)).toThrow(expect.objectContaining(expected));
   });
 
+  test("the number of packets that wait for a caller may be none, not less", () => {
+    expect(() => invoke([...good, "--frontend-write-channel-size=-1"])).toThrow(/"-1" .* must be at least 0/);
+    expect(() => invoke([...good, "--frontend-write-channel-size=0"])).not.toThrow();
+  });
+
   test.each([
     ["--log-format=xml", '"--log-format" flag: must be one of text, json'],
     ["--tunnel-queue-bytes=0", '"--tunnel-queue-bytes" flag: must be at least 1'],

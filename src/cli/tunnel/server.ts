@@ -80,7 +80,8 @@ const serverFlags = (env: Environment) => ({
   ...inGroup("compatibility", {
     "frontend-write-channel-size": number(
       10,
-      "Accepted for compatibility, no effect: what waits for a caller is bounded in bytes.",
+      "Accepted for compatibility, no effect: what waits for a caller is bounded in bytes, and one caller never holds up others.",
+      { least: 0 },
     ),
     "enable-contention-profiling": yesNo("Accepted together with --enable-profiling."),
     "kube-api-content-type": text(

@@ -4,6 +4,8 @@ import type { Program } from "./programs.js";
 export interface Deviations {
   /** Flags upstream does not have. */
   readonly added: readonly string[];
+  /** Flags that upstream merged after the pinned release. */
+  readonly newer: readonly string[];
   /** Flags we accept but do not show. */
   readonly hidden: readonly string[];
   /** Flags whose default differs: what we show. */
@@ -28,8 +30,6 @@ export const deviations: Readonly<Record<Program, Deviations>> = {
       ...common,
       "agent-claims-file",
       "allow-unauthenticated-agents",
-      // Upstream's, too, in what it merged after the pinned release.
-      "frontend-write-channel-size",
       "handshake-timeout",
       "listen",
       "max-pending-connections",
@@ -41,12 +41,14 @@ export const deviations: Readonly<Record<Program, Deviations>> = {
       "watchdog-interval",
       "watchdog-timeout",
     ],
+    newer: ["frontend-write-channel-size"],
     hidden: [],
     defaults: { "backend-dial-timeout": "15s" },
   },
   "proxy-agent": {
-    // lease-label-selector is upstream's too, under that name since the release after v0.36; lease-label stays its alias.
-    added: [...common, "allow", "deny", "drain-timeout", "lease-label-selector", "server-header-timeout", "time-boxed"],
+    added: [...common, "allow", "deny", "drain-timeout", "server-header-timeout", "time-boxed"],
+    // Under that name since the release after v0.36; lease-label stays its alias.
+    newer: ["lease-label-selector"],
     hidden: ["lease-label"],
     defaults: {},
   },
