@@ -7,6 +7,7 @@ export type ListenerName =
   | "agents"
   | "connect-uds"
   | "connect-tls"
+  | "grpc-tls"
   | "grpc-uds"
   | "health"
   | "admin"

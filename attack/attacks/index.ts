@@ -17,6 +17,7 @@ import { oneByteFrames, oneBytePackets } from "./one-byte-frames.js";
 import { pingFlood } from "./ping-flood.js";
 import { policySpellings } from "./policy-spellings.js";
 import { rapidReset } from "./rapid-reset.js";
+import { refusedCertificates } from "./refused-certificates.js";
 import { settingsFlood } from "./settings-flood.js";
 import { sidecarAttacks } from "./sidecar.js";
 import { silentConnections } from "./silent-connections.js";
@@ -53,6 +54,7 @@ export const attacks: readonly Attack[] = [
   tokenReviews,
   ...attraction,
   expiredCertificate,
+  ...refusedCertificates,
   socketTheft,
   ...silentConnections,
   ...tlsHandshakes,

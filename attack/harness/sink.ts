@@ -46,7 +46,7 @@ async function sinkFor(
   path: string,
   identity: { readonly cert: string; readonly key: string; readonly ca?: string } | undefined,
 ): Promise<Place> {
-  const greets = name === "agents" || name === "grpc-uds";
+  const greets = name === "agents" || name === "grpc-uds" || name === "grpc-tls";
   const accept = (socket: Socket) => swallow(socket, greets);
   if (place.kind === "uds") {
     rmSync(path, { force: true });
