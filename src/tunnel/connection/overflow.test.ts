@@ -13,6 +13,7 @@ const LIMITS: MemoryLimits = { tunnelQueueBytes: 4 * MIB, processQueueBytes: 16 
 class Link {
   readonly carrier = new FakeCarrier(false);
   readonly cuts: Tunnel[] = [];
+  readonly reasons: string[] = [];
   pendingDials = 0;
   readonly table: TunnelTable;
   #ids = 0;
@@ -24,7 +25,7 @@ class Link {
       clock,
       closeWith: "CLOSE_REQ",
       pendingDials: () => this.pendingDials,
-      onFinished: () => {},
+      onFinished: (_tunnel, reason) => this.reasons.push(reason),
       onCut: (tunnel) => this.cuts.push(tunnel),
     });
   }
@@ -64,6 +65,7 @@ describe("a slow reader behind a peer without windows", () => {
     expect(shared.cuts).toEqual([]);
     clock.advance(200);
     expect(shared.cuts).toEqual([slow.tunnel]);
+    expect(shared.reasons).toEqual(["its reader was too slow (DB_SLOW_READER)"]);
     expect(slow.port.log).toEqual(["destroy"]);
     expect(shared.carrier.reading).toBe(true);
     expect(other.tunnel.closed).toBe(false);

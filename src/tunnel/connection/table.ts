@@ -135,7 +135,7 @@ export class TunnelTable {
   /** The tunnel's reader has held up others for too long. */
   cut(tunnel: Tunnel, queuedBytes: number): void {
     this.#options.onCut(tunnel, queuedBytes);
-    tunnel.close("its reader was too slow", "destroy");
+    tunnel.close("its reader was too slow (DB_SLOW_READER)", "destroy");
   }
 
   closeFar(connectId: ConnectId): void {
