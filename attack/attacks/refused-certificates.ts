@@ -234,7 +234,7 @@ const GARBAGE = [
 const flood: Attack = {
   name: "bad-handshake-flood",
   against: AGAINST,
-  description: "hundreds of handshakes a second that fail: plain text, garbage, no certificate, foreign ones",
+  description: "handshakes that fail, twelve at a time: plain text, garbage, no certificate, foreign ones",
   fixture: "server",
   boundMiB: BOUND_MIB,
   mustEnd: true,
