@@ -84,6 +84,9 @@ async function gather(server: Origin, agent: Origin, profiling: boolean): Promis
   }
 }
 
+/** Upstream's answer says that there is no server; ours goes on with the reason. */
+const withoutOurReason = (answer: string): string => answer.replace(/(no servers connected): .*(?=\\n"$)/, "$1");
+
 describe.skipIf(!available).each([false, true])("health and admin ports, profiling %s", (profiling) => {
   test("of our server answer as upstream's", async () => {
     const [theirs, ours] = [await gather("theirs", "theirs", profiling), await gather("ours", "theirs", profiling)];
@@ -94,6 +97,7 @@ describe.skipIf(!available).each([false, true])("health and admin ports, profili
   test("of our agent answer as upstream's", async () => {
     const [theirs, ours] = [await gather("theirs", "theirs", profiling), await gather("theirs", "ours", profiling)];
     expect(theirs.agent.length).toBeGreaterThan(15);
-    expect(ours.agent).toEqual(theirs.agent);
+    expect(ours.agent.map(withoutOurReason)).toEqual(theirs.agent);
+    expect(ours.agent.join("\n")).toContain("DB_CONNECT_REFUSED");
   });
 });
