@@ -76,6 +76,8 @@ export const remedies = {
   DB_PEER_PLAIN_TEXT: "Make the peer speak TLS to this port, or send it to a listener without TLS.",
   DB_PEER_TLS:
     "Compare the TLS versions, ciphers and certificates of both sides; the peer's own log says what it objected to.",
+  DB_PEER_DISTRUSTS:
+    "Give the peer the CA that issued this server's certificate (--ca-cert of an agent), or issue the server a certificate that is valid and has the name that the peer dials.",
   DB_PEER_WRONG_PORT:
     "Send agents to --agent-port, and callers to a frontend of their own protocol (gRPC or HTTP CONNECT).",
   DB_AGENT_CLAIM: "Change the agent's --agent-identifiers, or add a rule to the file of --agent-claims-file.",

@@ -5,10 +5,11 @@ import { type Connection, connectionOf } from "../../base/connections.js";
 import { ShortLivedSet } from "../../base/short-lived.js";
 import { plainText } from "../../base/text.js";
 import { encodeGrpcMessage, GrpcStatus } from "./grpc-status.js";
-import { Http2ErrorCode, NOT_HTTP2 } from "./h2/frames.js";
+import { Http2ErrorCode, NOT_HTTP2, TLS_INSTEAD } from "./h2/frames.js";
 import type { Header } from "./h2/hpack.js";
 import { Session } from "./h2/session.js";
 import type { Stream } from "./h2/stream.js";
+import type { Refusal } from "./peer-trust.js";
 import { createTlsListener, type PeerRefusal, remoteOf } from "./tls-listener.js";
 import { keepAlive, SESSION_WINDOW_BYTES } from "./tuning.js";
 
@@ -77,7 +78,8 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
     });
     session.once("close", sessions.add(session));
     session.once("close", () => {
-      if (session.failure === NOT_HTTP2) onRefused({ remote: remoteOf(socket), ...STRANGE_PROTOCOL });
+      const refusal = STRANGE_PROTOCOLS[session.failure ?? ""];
+      if (refusal !== undefined) onRefused({ remote: remoteOf(socket), ...refusal });
     });
     keepAlive(session, Math.min(options.keepaliveMs, LONGEST_PING_INTERVAL_MS), () => {});
   };
@@ -124,10 +126,14 @@ function answer(
 /** Of a method's name that a stranger chose. */
 const LONGEST_PATH = 100;
 
-const STRANGE_PROTOCOL = {
-  code: "DB_PEER_WRONG_PORT",
-  reason: "it does not speak HTTP/2, as gRPC does; callers that use HTTP CONNECT need an http-connect frontend",
-} as const;
+/** By what the session failed with. */
+const STRANGE_PROTOCOLS: Readonly<Record<string, Refusal>> = {
+  [NOT_HTTP2]: {
+    code: "DB_PEER_WRONG_PORT",
+    reason: "it does not speak HTTP/2, as gRPC does; callers that use HTTP CONNECT need an http-connect frontend",
+  },
+  [TLS_INSTEAD]: { code: "DB_PEER_WRONG_PORT", reason: "it speaks TLS, and this frontend is in the clear" },
+};
 
 const CONTENT_TYPE = { "content-type": "application/grpc" } as const;
 

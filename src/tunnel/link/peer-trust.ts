@@ -42,7 +42,10 @@ export class PeerTrust {
   verdict(socket: TLSSocket): Refusal | undefined {
     const certificate = socket.getPeerX509Certificate();
     // Asked first: Node takes a resumed session without a certificate for an authorized one.
-    if (certificate === undefined) return { code: "DB_PEER_NO_CERT", reason: "it showed no certificate" };
+    if (certificate === undefined) {
+      const reason = `it showed no certificate: it has none, or keeps back one that is not of ${this.#trusted()}, as Go programs do`;
+      return { code: "DB_PEER_NO_CERT", reason };
+    }
     const shown = shownCertificate(certificate);
     if (socket.isSessionReused()) {
       const reason = "it resumed a TLS session, which would not be verified again";
@@ -75,18 +78,29 @@ export class PeerTrust {
 
   /** What keeps the last certificate of a chain from being one of our authorities' own. */
   #distrust(last: X509Certificate): string | undefined {
-    this.#authorities ??= certificatesIn(this.#ca).map(({ certificate }) => certificate);
-    const authorities = this.#authorities;
+    const authorities = this.#anchors;
     if (authorities.some((each) => each.fingerprint256 === last.fingerprint256 || isSignedBy(last, each))) {
       return undefined;
     }
     const issuer = shownName(last.issuer);
-    if (authorities.some(({ subject }) => subject === last.issuer)) {
+    const namesakes = authorities.filter(({ subject }) => subject === last.issuer);
+    if (namesakes.some(({ publicKey }) => last.verify(publicKey))) {
+      return `its certificate names another key of its issuer (authority key identifier) than the CA "${issuer}" has`;
+    }
+    if (namesakes.length > 0) {
       return `its certificate was signed by another key than that of the CA "${issuer}" in this listener's CA file`;
     }
-    const trusted = authorities.slice(0, MOST_NAMED).map(({ subject }) => `"${shownName(subject)}"`);
-    const more = authorities.length > MOST_NAMED ? " and others" : "";
-    return `its certificate was issued by "${issuer}", and this listener trusts ${trusted.join(", ")}${more}`;
+    return `its certificate was issued by "${issuer}", and this listener trusts ${this.#trusted()}`;
+  }
+
+  get #anchors(): readonly X509Certificate[] {
+    this.#authorities ??= certificatesIn(this.#ca).map(({ certificate }) => certificate);
+    return this.#authorities;
+  }
+
+  #trusted(): string {
+    const names = this.#anchors.slice(0, MOST_NAMED).map(({ subject }) => `"${shownName(subject)}"`);
+    return names.join(", ") + (this.#anchors.length > MOST_NAMED ? " and others" : "");
   }
 
   /** Why the peer has to connect again, where it is judged by what is in force then; undefined when it need not. */

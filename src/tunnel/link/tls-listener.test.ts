@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import net, { type AddressInfo } from "node:net";
+import { Duplex } from "node:stream";
 import tls, { type ConnectionOptions, type SecureVersion } from "node:tls";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Connections } from "../../base/connections.js";
@@ -87,7 +88,7 @@ const CALL = Buffer.concat([PREFACE, settings([]), frame(FrameType.HEADERS, 5, 1
 const CONNECT = Buffer.from("CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: x\r\n\r\n");
 
 const REFUSALS: readonly [name: string, code: string, reason: RegExp][] = [
-  ["none", "DB_PEER_NO_CERT", /^it showed no certificate$/],
+  ["none", "DB_PEER_NO_CERT", /^it showed no certificate: .* not of "CN=the-ca", as Go programs do$/],
   [
     "foreign",
     "DB_PEER_CERT_UNTRUSTED",
@@ -221,6 +222,13 @@ test.each<
     "DB_PEER_TLS",
     /unsupported protocol/,
   ],
+  [
+    "a client that does not trust the server",
+    "h2",
+    distrustful,
+    "DB_PEER_DISTRUSTS",
+    /^it does not accept this server's certificate \(TLS alert "unknown ca"\)$/,
+  ],
 ])("%s is refused by its own name", async (_what, protocol, visit, code, reason) => {
   const visited = await new Visited().open(protocol);
   const socket = visit(visited.port).on("error", () => {});
@@ -245,4 +253,20 @@ function offer(protocols: string[] | undefined, more: ConnectionOptions = {}) {
       ...(protocols && { ALPNProtocols: protocols }),
       ...more,
     });
+}
+
+/** Answers the server's certificate with an alert, which TLS 1.2 sends in the clear. Node's clients send none. */
+function distrustful(port: number): net.Socket {
+  const far = net.connect(port, "127.0.0.1");
+  const near = new Duplex({
+    read() {},
+    write(chunk: Buffer, _encoding, done) {
+      far.write(chunk, done);
+    },
+  });
+  const client = tls.connect({ socket: near, maxVersion: "TLSv1.2", ALPNProtocols: ["h2"] }).on("error", () => {});
+  endings.push(() => client.destroy());
+  const [fatal, unknownCa] = [2, 48];
+  far.once("data", () => far.write(Buffer.from([0x15, 3, 3, 0, 2, fatal, unknownCa])));
+  return far;
 }

@@ -122,8 +122,18 @@ function failedHandshake(error: NodeJS.ErrnoException, protocol: TlsListenerOpti
       return { code: "DB_PEER_WRONG_PORT", reason: `it asked by ALPN for another protocol than ${spoken}` };
     }
     default:
-      return { code: "DB_PEER_TLS", reason: transportFailure(error) };
+      return distrust(error) ?? { code: "DB_PEER_TLS", reason: transportFailure(error) };
   }
+}
+
+/** What a client says that does not accept the certificate of the server. */
+const ALERT_ABOUT_CERTIFICATE =
+  /\balert ((?:bad |unsupported )?certificate(?: expired| unknown| revoked)?|unknown ca)$/;
+
+function distrust(error: NodeJS.ErrnoException): Refusal | undefined {
+  const alert = ALERT_ABOUT_CERTIFICATE.exec((error as { reason?: string }).reason ?? "")?.[1];
+  if (alert === undefined) return undefined;
+  return { code: "DB_PEER_DISTRUSTS", reason: `it does not accept this server's certificate (TLS alert "${alert}")` };
 }
 
 /** The remote address when the connection was accepted: a closed socket does not know it any more. */

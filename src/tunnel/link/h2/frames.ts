@@ -135,6 +135,9 @@ export interface FrameHandler {
 
 /** The failure of a peer that speaks something else. */
 export const NOT_HTTP2 = "this is not HTTP/2";
+/** The same of one that speaks TLS to a listener in the clear. */
+export const TLS_INSTEAD = "this is TLS, not HTTP/2 in the clear";
+const TLS_HANDSHAKE = 0x16;
 
 const EMPTY = Buffer.alloc(0);
 
@@ -179,7 +182,8 @@ export class FrameReader {
     const from = PREFACE.length - this.#prefaceLeft;
     const length = Math.min(this.#prefaceLeft, chunk.length - at);
     if (chunk.compare(PREFACE, from, from + length, at, at + length) !== 0) {
-      throw new SessionError("PROTOCOL_ERROR", NOT_HTTP2);
+      const isTls = from === 0 && chunk[at] === TLS_HANDSHAKE;
+      throw new SessionError("PROTOCOL_ERROR", isTls ? TLS_INSTEAD : NOT_HTTP2);
     }
     this.#prefaceLeft -= length;
     return at + length;
