@@ -10,6 +10,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
 import type { Server, Socket } from "node:net";
+import { joinHostPort } from "./address.js";
 import { type Clock, systemClock } from "./clock.js";
 
 const CHECK_INTERVAL_MS = 500;
@@ -316,7 +317,12 @@ export class Connection {
     const { remoteAddress, remotePort } = socket;
     this.remoteHost = remoteAddress;
     this.remote =
-      remoteAddress === undefined ? (listener.isUnix ? "unix" : "unknown") : `${remoteAddress}:${remotePort}`;
+      remoteAddress === undefined
+        ? listener.isUnix
+          ? "unix"
+          : "unknown"
+        : // A listener for both families sees IPv4 addresses as mapped ones.
+          joinHostPort(remoteAddress.replace(/^::ffff:(?=[\d.]+$)/, ""), remotePort ?? 0);
   }
 
   /** A request came whose sender has to be found out: that may take as long again as the request itself. */

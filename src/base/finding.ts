@@ -1,4 +1,5 @@
 /** The one result of every diagnosis: doctor, workers doctor, hosted status, bootstrap verify, analyze and inject --check. */
+import { at } from "./at.js";
 import { type ErrorCode, remedies } from "./errors/catalogue.js";
 import { DrawbridgeError, messageOf } from "./errors/error.js";
 
@@ -75,11 +76,19 @@ export class CheckFailure extends Error {
   }
 }
 
+/** What the system says of a connection that did not come about. */
+const BY_ERRNO: Readonly<Record<string, ErrorCode>> = {
+  ...{ ECONNREFUSED: "DB_CONNECT_REFUSED", ETIMEDOUT: "DB_CONNECT_TIMEOUT" },
+  ...{ EHOSTUNREACH: "DB_CONNECT_UNREACHABLE", ENETUNREACH: "DB_CONNECT_UNREACHABLE" },
+  ...{ ENOTFOUND: "DB_NAME_UNKNOWN", EAI_AGAIN: "DB_NAME_SERVER" },
+};
+
 /** The judgement on a check that threw. */
 export function failureOf(reason: unknown): Judgement {
   const message = messageOf(reason).split("\n")[0]!.replace(/\.$/, "");
   if (reason instanceof CheckFailure) return failed(message, reason.remedy);
-  if (reason instanceof DrawbridgeError) return coded(reason.code, message);
+  const code = reason instanceof DrawbridgeError ? reason.code : BY_ERRNO[String(at(reason, "code"))];
+  if (code !== undefined) return coded(code, message);
   return failed(message, "Run the command again with --output json and report it.");
 }
 

@@ -36,10 +36,10 @@ async function agentSettings(running: RunningProgram): Promise<AgentSettings> {
   const { readAgentConfig } = await import("../tunnel/agent.js");
   const env = await processEnvironment(running.pid);
   const { argv } = argumentsOf(running, ["proxy-agent", "agent"]);
-  const { servers, tls } = readAgentConfig(argv, env);
+  const { servers, tls, tokenFile } = readAgentConfig(argv, env);
   const file = (path: string) => (path === "" ? "" : processFile(running.pid, path));
   return {
-    ...{ servers, env },
+    ...{ servers, env, tokenFile: file(tokenFile) },
     tls: { ...tls, caFile: file(tls.caFile), certFile: file(tls.certFile), keyFile: file(tls.keyFile) },
     names: {
       hostsFile: processFile(running.pid, "/etc/hosts"),

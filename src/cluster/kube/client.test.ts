@@ -88,6 +88,22 @@ describe("createKubeApi", () => {
     await expect(api.get("/x")).rejects.toMatchObject({ code, remedy: expect.stringMatching(remedy) });
   });
 
+  test("says of a 401 that its own client certificate has ended, and nothing of a good one", async () => {
+    const authority = await createAuthority({ commonName: "a" });
+    const past = { validForMs: 60_000, now: new Date(Date.now() - 3_600_000) };
+    for (const [life, known] of [
+      [past, /refused GET \/x with 401: no; the client certificate "CN=me" expired /],
+      [{}, /with 401: no$/],
+    ] as const) {
+      const { certificatePem: cert } = await issueCertificate(authority, { use: "client", commonName: "me", ...life });
+      const stub = await ApiStub.start((_, response) => replyStatus(response, 401, "Because", "no"));
+      const credentials = async () => ({ headers: {}, tls: { cert } });
+      const api = createKubeApi({ server: stub.url, credentials }, { qps: -1 });
+      open.push(stub, api);
+      await expect(api.get("/x")).rejects.toThrow(known);
+    }
+  });
+
   test("tells an API server of another cluster from one that does not answer", async () => {
     const [authority, other] = [await createAuthority({ commonName: "a" }), await createAuthority({ commonName: "b" })];
     const server = await issueCertificate(authority, { use: "server", commonName: "s", ipAddresses: ["127.0.0.1"] });
@@ -117,7 +133,9 @@ describe("createKubeApi", () => {
       (reason) => reason,
     );
     expect(error).toMatchObject({ code: "DB_API_UNREACHABLE", status: 0 });
-    expect(error.message).toContain(`${stub.url} did not answer GET /x: connect ECONNREFUSED`);
+    expect(error.message).toContain(
+      `${stub.url} did not answer GET /x: cannot connect to ${new URL(stub.url).host}: connection refused (ECONNREFUSED)`,
+    );
     expect(error.message).not.toMatch(/secret|t0/);
   });
 

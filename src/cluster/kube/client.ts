@@ -3,6 +3,9 @@ import { type Clock, pause, systemClock } from "../../base/clock.js";
 import { messageOf } from "../../base/errors/error.js";
 import { answerBody } from "../../base/http-get.js";
 import { RateLimit } from "../../base/rate-limit.js";
+import { lifeProblem } from "../../tunnel/pki/manifest.js";
+import { leafIn } from "../../tunnel/pki/pem.js";
+import { shownName } from "../../tunnel/pki/shown.js";
 import { type ApiCall, describe, kubeConnection } from "./connection.js";
 import type { KubeEndpoint } from "./endpoint.js";
 import { KubeApiError, refusalError, unreachableError } from "./errors.js";
@@ -67,7 +70,10 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
           await pause(clock, retryMs, until.signal);
           continue;
         }
-        if (status < 200 || status > 299) throw refusalError(describe(call), status, body.toString());
+        if (status < 200 || status > 299) {
+          const known = status === 401 ? await ownCertificateProblem(endpoint) : undefined;
+          throw refusalError(describe(call), status, body.toString(), known);
+        }
         return body.toString();
       }
     } finally {
@@ -129,6 +135,20 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
     },
     close: () => connection.close(),
   };
+}
+
+/** API servers say no more than "Unauthorized" of a certificate that has ended. */
+async function ownCertificateProblem(endpoint: KubeEndpoint): Promise<string | undefined> {
+  try {
+    const { tls } = await endpoint.credentials();
+    if (tls.cert === undefined) return undefined;
+    const { subject, validFrom, validTo } = leafIn(tls.cert);
+    const problem = lifeProblem({ notBefore: validFrom, notAfter: validTo }, new Date());
+    const isEnding = problem === undefined || problem.id === "expires-soon";
+    return isEnding ? undefined : `the client certificate "${shownName(subject)}" ${problem.words}`;
+  } catch {
+    return undefined;
+  }
 }
 
 const selection = ({ labelSelector, fieldSelector, resourceVersion }: ListOptions) => ({

@@ -3,7 +3,8 @@ import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type In
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { at } from "../../base/at.js";
 import type { Clock } from "../../base/clock.js";
-import { messageOf } from "../../base/errors/error.js";
+import { messageOf, reasonOf } from "../../base/errors/error.js";
+import { DialFailure, explainConnect } from "../../tunnel/outgoing/explain.js";
 import type { KubeCredentials, KubeEndpoint } from "./endpoint.js";
 import { unreachableError } from "./errors.js";
 
@@ -62,7 +63,7 @@ export function kubeConnection(endpoint: KubeEndpoint, clock: Clock) {
         // The server may have closed a kept-alive connection while the request was written.
         const isStale = request?.reusedSocket === true && /^(ECONNRESET|EPIPE)$/.test(String(at(reason, "code")));
         if (isStale && repeatable(call)) continue;
-        const why = messageOf(signal.aborted ? signal.reason : reason);
+        const why = signal.aborted ? messageOf(signal.reason) : connectFailure(access.proxy ?? endpoint.server, reason);
         throw unreachableError(describe(call), endpoint.server, why, reason);
       }
     }
@@ -104,6 +105,12 @@ export function kubeConnection(endpoint: KubeEndpoint, clock: Clock) {
       agent = undefined;
     },
   };
+}
+
+/** The system's codes are explained; anything else has words of its own. */
+function connectFailure(url: string, reason: unknown): string {
+  const explained = URL.canParse(url) ? explainConnect(new URL(url).host, reason) : undefined;
+  return explained instanceof DialFailure ? reasonOf(explained) : messageOf(reason);
 }
 
 export function describe(call: ApiCall): string {

@@ -32,15 +32,18 @@ function codeOf({ status, cause }: { status: number; cause?: unknown }): ErrorCo
   return CERTIFICATE.test(String(at(cause, "code"))) ? "DB_API_CERTIFICATE" : "DB_API_UNREACHABLE";
 }
 
-/** `body` is the answer: a `Status` object that explains the failure, unless a proxy in between gave it. */
-export function refusalError(what: string, status: number, body: string): KubeApiError {
+/**
+ * `body` is the answer: a `Status` object that explains the failure, unless a proxy in between gave it. `known`: what is
+ * known here of its cause.
+ */
+export function refusalError(what: string, status: number, body: string, known?: string): KubeApiError {
   const answer = parsed(body);
   const text = (name: string): string | undefined => {
     const value = at(answer, name);
     return typeof value === "string" ? value : undefined;
   };
   const [reason, detail] = [text("reason"), text("message")];
-  const sentence = `The Kubernetes API refused ${what} with ${status}: ${detail ?? reason ?? "it gave no reason"}`;
+  const sentence = `The Kubernetes API refused ${what} with ${status}: ${detail ?? reason ?? "it gave no reason"}${known === undefined ? "" : `; ${known}`}`;
   return new KubeApiError(sentence, { status, reason, detail });
 }
 

@@ -40,7 +40,8 @@ describe("the review of a token by the Kubernetes API", () => {
 
   test("fails with what the API server says when it refuses", async () => {
     isForbidden = true;
-    await expect(review()).rejects.toThrow("tokenreviews is forbidden");
+    await expect(review()).rejects.toThrow(/tokenreviews is forbidden; .* system:auth-delegator$/);
+    await expect(review()).rejects.toMatchObject({ code: "DB_API_FORBIDDEN" });
   });
 
   test("fails with the API server's address when it is not there", async () => {

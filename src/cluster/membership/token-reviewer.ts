@@ -1,4 +1,5 @@
 import type { TokenReviewer, TokenReviewStatus } from "../../tunnel/server/agents/token-auth.js";
+import { KubeApiError } from "../kube/errors.js";
 import { collectionPath, typed } from "../kube/paths.js";
 import type { KubeApi, KubeObject } from "../kube/port.js";
 
@@ -9,6 +10,12 @@ export function kubeTokenReviewer(api: KubeApi): TokenReviewer {
   return async (token, audiences, signal) => {
     const review: KubeObject & { spec: object; status?: TokenReviewStatus } = { spec: { token, audiences } };
     const options = { timeoutMs: REVIEW_TIMEOUT_MS, signal };
-    return (await api.create(collectionPath("TokenReview"), typed("TokenReview", review), options)).status ?? {};
+    try {
+      return (await api.create(collectionPath("TokenReview"), typed("TokenReview", review), options)).status ?? {};
+    } catch (reason) {
+      if (!(reason instanceof KubeApiError) || reason.status !== 403) throw reason;
+      const sentence = `${reason.message}; bind the user of this server's kubeconfig to the ClusterRole system:auth-delegator`;
+      throw new KubeApiError(sentence, { status: reason.status, reason: reason.reason, detail: reason.detail });
+    }
   };
 }

@@ -19,7 +19,7 @@ import type { Bundle } from "./bundle/bundle.js";
 import type { ServiceRecord } from "./bundle/resources.js";
 import type { BootstrapIgn } from "./checks/bootstrap-ign.js";
 import type { findNetworks } from "./find-networks.js";
-import type { AgentPort } from "./host/as-agent.js";
+import type { AgentPort, AgentSettings } from "./host/as-agent.js";
 import type { Dialled } from "./host/handshake.js";
 import type { readSocketFile } from "./host/this-host.js";
 import type { DoctorRole, ProgramKind } from "./programs.js";
@@ -74,8 +74,10 @@ export interface Facts {
   readonly serverPorts: Readonly<Record<"agent" | "health" | "admin", number>>;
   /** The proxy-server's flags, from the process or from what starts it. */
   readonly serverFlags: CommandLine;
-  /** What whoever dials each server as an agent gets. */
+  /** What whoever dials each server as an agent gets; beside a server, whether its port is open, and its certificate. */
   readonly agentPorts: readonly AgentPort[];
+  /** The running agent's, as it understood its own flags. */
+  readonly agentSettings: AgentSettings;
   /** The sidecar's, dialled as it dials them. Without a failure they have accepted it. */
   readonly frontends: readonly { readonly frontend: Frontend; readonly where: string; readonly failure?: unknown }[];
   readonly sidecar: SidecarSettings;

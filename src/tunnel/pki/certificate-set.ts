@@ -83,7 +83,7 @@ function readText(file: string): string {
   } catch (reason) {
     const code = (reason as NodeJS.ErrnoException).code;
     if (code === "ENOENT") throw fileError("DB_CERT_MISSING", file, "it does not exist", reason);
-    const why = code === "EACCES" ? "this process may not read it" : messageOf(reason);
+    const why = code === "EACCES" ? `user ${process.getuid?.() ?? ""} may not read it` : messageOf(reason);
     throw fileError("DB_CERT_FILE", file, code === "EISDIR" ? "it is a directory" : why, reason);
   }
 }

@@ -134,10 +134,12 @@ export const serversConnected = defineCheck({
 const RECENT_MS = 10 * 60_000;
 
 export const refusals = defineCheck({
-  ...{ id: "refusals", about: "No request was refused in the last minutes", needs: ["overview"] },
+  ...{ id: "refusals", about: "Dials and requests are taken on", needs: ["overview"] },
   judge({ overview: { refusals: all, process } }) {
+    // Whoever is refused at a listener never comes to ask for one: see refused-peers.
+    const what = process.role === "ignition" ? "request" : "dial";
     const recent = all.filter(({ at }) => process.now - at <= RECENT_MS);
-    if (recent.length === 0) return ok(`no request was refused in the last ${roughDuration(RECENT_MS)}`);
+    if (recent.length === 0) return ok(`no ${what} was refused in the last ${roughDuration(RECENT_MS)}`);
     const lines = recent
       .slice(0, 10)
       .map(({ at, target, why, id }) => `${roughDuration(process.now - at)} ago, ${target}: ${why} (${id})`);
@@ -145,13 +147,13 @@ export const refusals = defineCheck({
       process.role === "ignition"
         ? "See the check ignition-tokens; drawbridge workers doctor says for each machine what is wrong with its user data."
         : "Ask drawbridge explain HOST:PORT for one of these targets.";
-    return warning(`${recent.length} requests were refused in the last ${roughDuration(RECENT_MS)}`, remedy, ...lines);
+    return warning(`${recent.length} ${what}s were refused in the last ${roughDuration(RECENT_MS)}`, remedy, ...lines);
   },
 });
 
 /** Agents and callers that were turned away before they could ask for anything. */
 export const refusedPeers = defineCheck({
-  ...{ id: "refused-peers", about: "Nobody was refused at a listener in the last minutes", needs: ["overview"] },
+  ...{ id: "refused-peers", about: "Whoever connects to a listener is accepted", needs: ["overview"] },
   judge({ overview: { refusedPeers: all, process } }) {
     const span = `in the last ${roughDuration(RECENT_MS)}`;
     if (all === undefined) return skipped("this version of the process keeps no list of refused peers");

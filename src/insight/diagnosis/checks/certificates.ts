@@ -1,12 +1,18 @@
 /** Certificates: the files of this side, and what servers show in their handshakes, judged as their clients do. */
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
-import { failed, failureOf, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
+import { remedies } from "../../../base/errors/catalogue.js";
+import { DrawbridgeError, reasonOf } from "../../../base/errors/error.js";
+import { coded, failed, failureOf, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
+import { isForUse } from "../../../tunnel/outgoing/facts.js";
 import { type Life, lifeProblem } from "../../../tunnel/pki/manifest.js";
 import { certificatesIn, chainOf, isFor } from "../../../tunnel/pki/pem.js";
+import { SERVER_AUTH } from "../../../tunnel/pki/request.js";
+import { shownName } from "../../../tunnel/pki/shown.js";
+import type { Overview } from "../../observe/admin/contract.js";
 import { defineCheck } from "../check.js";
 import type { Facts } from "../facts.js";
-import type { AgentDial } from "../host/as-agent.js";
+import type { AgentDial, OwnPort } from "../host/as-agent.js";
 import type { Dialled, Unanswered } from "../host/handshake.js";
 import type { DoctorRole } from "../programs.js";
 
@@ -83,16 +89,88 @@ const unansweredMessages = (where: string, port: number, kind: string) => ({
 
 export const serverReachable = defineCheck({
   ...{ id: "server-reachable", about: "Agents reach the server, and each trusts the other" },
-  needs: ["agentPorts", "role", "now"],
-  judge: ({ agentPorts, role, now }) =>
-    agentPorts.flatMap((port) => ("handshake" in port ? judgeUnknown(port, role, now) : judgeDial(port))),
+  ...{ needs: ["agentPorts", "role", "now"], uses: ["overview", "health"] },
+  judge({ agentPorts, role, now, overview, health }) {
+    const lonely = role === "agent" ? lonelyAgent(overview, health) : undefined;
+    const isLonelyServer = role !== "agent" && overview?.agents?.length === 0;
+    return agentPorts.flatMap((port) => {
+      const found =
+        "ownCertificate" in port
+          ? judgeOwn(port, now)
+          : "handshake" in port
+            ? judgeUnknown(port, role, now)
+            : [judgeDial(port, lonely)];
+      return isLonelyServer ? found.map(unproven) : found;
+    });
+  },
 });
 
+/** Why the running agent has no server, as it says itself; undefined when it has one, or does not say. */
+function lonelyAgent(overview: Overview | undefined, health: Facts["health"] | undefined): string | undefined {
+  if (overview !== undefined) {
+    if (overview.servers === undefined || overview.servers.length > 0) return undefined;
+    return overview.process.unreadyReason ?? NOT_CONNECTED;
+  }
+  const answer = health?.answer;
+  if (answer === undefined || typeof answer === "string" || answer.status === 200) return undefined;
+  return (
+    answer.body
+      .trim()
+      .split("\n")
+      .at(-1)
+      ?.replace(/^\[-\]server-connected failed: /, "") || NOT_CONNECTED
+  );
+}
+
+const NOT_CONNECTED = "it is not connected to a server";
+
+/** What is seen from a server's own host does not show that agents reach it while none has. */
+function unproven(judged: Judgement): Judgement {
+  if (judged.state !== "ok") return judged;
+  return { ...skipped(`${judged.message}; no agent is connected, so whether agents reach it is not known here`) };
+}
+
+/** The server here, by its certificate's file and a TCP connection. */
+function judgeOwn({ failure, file, name, ownCertificate, where }: OwnPort, now: Date): Judgement[] {
+  const its = `the server's certificate (${file})`;
+  const { subject, subjectAltName, validFrom, validTo } = ownCertificate;
+  const evidence = `${shownName(subject)} for ${subjectAltName ?? "no address"}`;
+  const found: Judgement[] = failure === undefined ? [] : [failureOf(failure)];
+  if (name !== undefined && !isFor(ownCertificate, name))
+    found.push(coded("DB_TLS_SERVER_NAME", `${its} is not for ${name}, so agents refuse it`, evidence));
+  if (!isForUse(ownCertificate, SERVER_AUTH))
+    found.push(coded("DB_TLS_SERVER_USE", `${its} is not for TLS servers (serverAuth), so agents refuse it`, evidence));
+  const life = { notBefore: validFrom, notAfter: validTo };
+  const remedy = remedies.DB_TLS_SERVER_EXPIRED;
+  found.push(...judgeLife(its, life, now, remedy, evidence).filter(({ state }) => state === "failed"));
+  if (found.length > 0) return found;
+  const unnamed = name === undefined ? "; not compared with the address that agents dial, give --address" : "";
+  return [
+    ok(`the server takes connections at ${where}, and its certificate is valid for a server${unnamed}`, evidence),
+  ];
+}
+
 /** The server was dialled with an agent's own certificate and authorities. */
-function judgeDial({ certificate, failure, where }: AgentDial): Judgement {
+function judgeDial({ certificate, failure, where }: AgentDial, lonely: string | undefined): Judgement {
   const evidence = certificate === undefined ? [] : [shownBy(where, certificate)];
-  if (failure !== undefined) return { ...failureOf(failure), evidence };
+  if (failure instanceof DrawbridgeError) return { ...failureOf(failure), evidence };
+  if (failure !== undefined) return failed(reasonOf(failure), CHECK_WAY, ...evidence);
+  if (lonely !== undefined) {
+    const message = `TLS with the server at ${where} works, but the agent is not connected: ${lonely.replace(/\.$/, "")}`;
+    return failed(message, lonelyRemedy(lonely), ...evidence);
+  }
   return ok(`the server at ${where} takes the agent's connection, and the agent trusts it`, ...evidence);
+}
+
+const CHECK_WAY =
+  "Check --proxy-server-host, and HTTPS_PROXY and NO_PROXY in the agent's environment: whatever is in between has to lead to the server.";
+
+/** The agent's own reason has a remedy where it knows one. */
+function lonelyRemedy(reason: string): string {
+  if (/\(DB_[A-Z_]+\)/.test(reason)) return "Do what the agent's reason says; it tries again by itself.";
+  if (/token/i.test(reason))
+    return "The server refuses the agent's token, or cannot have it reviewed: its log has a line for each refused agent with cause and remedy, and so has drawbridge doctor beside the server (check refused-peers).";
+  return "Read the agent's log, and the server's, which has a line for each refused agent (drawbridge doctor beside the server: check refused-peers).";
 }
 
 const shownBy = (where: string, { subject, subjectAltName }: X509Certificate): string =>

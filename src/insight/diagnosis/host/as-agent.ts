@@ -1,6 +1,7 @@
 /** A server's agent port, dialled as an agent dials it. No agent is registered: the handshake is made, and no call. */
 import type { X509Certificate } from "node:crypto";
 import { existsSync } from "node:fs";
+import { connect } from "node:net";
 import { joinHostPort } from "../../../base/address.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { pkiFile } from "../../../cluster/bootstrap/model/names.js";
@@ -8,20 +9,55 @@ import { textAt } from "../../../cluster/bootstrap/settings/programs.js";
 import type { AgentConfig } from "../../../tunnel/agent/config.js";
 import { connectToServer, explainSession, type ProxyEnvironment } from "../../../tunnel/agent/connect.js";
 import { openSession } from "../../../tunnel/link/open.js";
-import { DialFailure } from "../../../tunnel/outgoing/explain.js";
+import { connected } from "../../../tunnel/outgoing/connected.js";
+import { connectTimeout, DialFailure, explainConnect } from "../../../tunnel/outgoing/explain.js";
 import type { Secured } from "../../../tunnel/outgoing/secure.js";
+import { readableCertificates } from "../../../tunnel/pki/pem.js";
 import { Resolver, type ResolverOptions } from "../../../tunnel/resolver/resolver.js";
 import { type Dialled, dialTls } from "./handshake.js";
 
 /** What an agent needs to dial its servers, with files as they are to be read from here. */
-export interface AgentSettings extends Pick<AgentConfig, "servers" | "tls"> {
+export interface AgentSettings extends Pick<AgentConfig, "servers" | "tls" | "tokenFile"> {
   /** The proxies of its environment. */
   readonly env: ProxyEnvironment;
   readonly names: ResolverOptions;
 }
 
 /** A server's agent port as an agent gets it, or, where no agent's certificate is at hand, as anybody gets it. */
-export type AgentPort = AgentDial | Dialled;
+export type AgentPort = AgentDial | Dialled | OwnPort;
+
+/** The agents' port of the server here: it is not dialled by TLS, which the server would take for a refused agent. */
+export interface OwnPort {
+  readonly where: string;
+  /** What agents call the server, where it is known. */
+  readonly name: string | undefined;
+  /** Where the server reads its certificate. */
+  readonly file: string;
+  readonly ownCertificate: X509Certificate;
+  /** Why no TCP connection comes about. */
+  readonly failure?: unknown;
+}
+
+/** Undefined where the server's certificate cannot be read from here. */
+export async function lookAtOwnPort(
+  file: string,
+  { host, port, isName }: Omit<Directory, "directory">,
+): Promise<OwnPort | undefined> {
+  const [leaf] = readableCertificates((await textAt(file)) ?? "");
+  if (leaf === undefined) return undefined;
+  const where = joinHostPort(host, port);
+  const known = { where, file, name: isName ? host : undefined, ownCertificate: leaf.certificate };
+  const deadline = AbortSignal.timeout(ANSWER_MS);
+  const socket = connect({ host, port });
+  try {
+    await connected(socket, "connect", deadline, (why) => explainConnect(where, why));
+    return known;
+  } catch (failure) {
+    return { ...known, failure: deadline.aborted ? connectTimeout(where, ANSWER_MS) : failure };
+  } finally {
+    socket.destroy();
+  }
+}
 
 interface Directory {
   readonly directory: string;
@@ -51,7 +87,12 @@ export interface AgentDial {
   readonly failure?: unknown;
 }
 
-export function dialAsAgent({ env, names, servers, tls }: AgentSettings): Promise<readonly AgentDial[]> {
+export function dialAsAgent({
+  env,
+  names,
+  servers,
+  tls,
+}: Omit<AgentSettings, "tokenFile">): Promise<readonly AgentDial[]> {
   const resolver = new Resolver(names);
   return Promise.all(
     servers.map(async (server): Promise<AgentDial> => {

@@ -1,5 +1,5 @@
 /** The host doctor runs on, asked through /proc and `ip`. */
-import { readlinkSync } from "node:fs";
+import { accessSync, constants, readlinkSync, statSync } from "node:fs";
 import { lstat, readdir, readFile, readlink } from "node:fs/promises";
 import { connect } from "node:net";
 import { dirname, isAbsolute } from "node:path";
@@ -13,6 +13,7 @@ import {
   textAt,
   wordsOf,
 } from "../../../cluster/bootstrap/settings/programs.js";
+import { unavailable } from "../check.js";
 import type { RunningProgram, TcpListener } from "../facts.js";
 import { isProgram, type ProgramKind } from "../programs.js";
 
@@ -33,6 +34,22 @@ function seesOurFiles(pid: number): boolean {
     );
   } catch {
     return true;
+  }
+}
+
+/** Throws Unavailable for a file that a process of another user may read, and doctor's user may not. */
+export function readableHere(pid: number, files: readonly string[]): void {
+  const own = process.getuid?.();
+  const owner = statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid;
+  if (own === undefined || owner === undefined || own === owner) return;
+  for (const file of files.filter((each) => each !== "")) {
+    try {
+      accessSync(file, constants.R_OK);
+    } catch (reason) {
+      if ((reason as NodeJS.ErrnoException).code !== "EACCES") continue;
+      const message = `doctor runs as user ${own}, who may not read ${file}; process ${pid} is user ${owner}'s`;
+      unavailable(message, "Run doctor as root, or as the user of that process.");
+    }
   }
 }
 

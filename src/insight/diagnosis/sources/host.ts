@@ -9,6 +9,7 @@ import { httpGet } from "../../../base/http-get.js";
 import { chooseAddress } from "../../../cluster/bootstrap/address/choose.js";
 import { parseNetwork } from "../../../cluster/bootstrap/address/ip.js";
 import { openshiftHost, ports } from "../../../cluster/bootstrap/model/names.js";
+import { isBridgeHost } from "../../../cluster/bootstrap/gather/plan.js";
 import { readEgress } from "../../../cluster/bootstrap/settings/egress-config.js";
 import { serverSettings } from "../../../cluster/bootstrap/settings/programs.js";
 import { type Lease, leasePath } from "../../../cluster/kube/lease.js";
@@ -25,10 +26,10 @@ import { AdminPort } from "../../watch/admin-port.js";
 import { notedCleanup } from "../bundle/collect.js";
 import { type FactSource, type Gatherer, unavailable } from "../check.js";
 import { findNetworks } from "../find-networks.js";
-import { dialAsAgent, dialByDirectory } from "../host/as-agent.js";
+import { dialAsAgent, dialByDirectory, lookAtOwnPort } from "../host/as-agent.js";
 import { dialAsClient } from "../host/as-client.js";
 import { dialTls } from "../host/handshake.js";
-import { isListening, processFile, readSocketFile } from "../host/this-host.js";
+import { isListening, processFile, readableHere, readSocketFile } from "../host/this-host.js";
 import { type DoctorPlace, worksOnObjects } from "../place.js";
 import { adminPortOf, dialableHost, healthFlagOf, healthPortOf, PROGRAMS, programOf } from "../programs.js";
 import { apiFailure, inspectDirectory, readVersion } from "./bridge.js";
@@ -79,6 +80,8 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
 
     async address(facts) {
       try {
+        if (role === "server" && !place.isAddressGiven && !isBridgeHost() && (await host.running("server")))
+          return unavailable("the server here is no bridge's, so no address of this host has to be chosen");
         const { machine: machineNetworks, service: serviceNetworks } = await facts.get("networks");
         if (place.isAddressGiven && isIP(address) === 0)
           return unavailable(`agents dial ${address}, a name, so no address of this host has to be chosen`);
@@ -131,10 +134,17 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
       return { url, answer: await httpGet(url, { timeoutMs: HEALTH_TIMEOUT_MS }).catch(messageOf) };
     },
 
-    async agentPorts() {
+    async agentSettings() {
+      const running = await host.running("agent");
+      if (running === undefined) return unavailable("");
+      return place.programSettings.agent(running);
+    },
+
+    async agentPorts(facts) {
       const running = await host.running(kind);
       if (role === "agent" && running !== undefined) {
-        const settings = await place.programSettings.agent(running);
+        const settings = await facts.get("agentSettings");
+        readableHere(running.pid, [settings.tls.caFile, settings.tls.certFile, settings.tls.keyFile]);
         const servers = place.isAddressGiven ? [{ host: address, port: agentPort }] : settings.servers;
         return dialAsAgent({ ...settings, servers });
       }
@@ -143,7 +153,10 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
       // The check health reports a server that does not run.
       if (role !== "agent" && running === undefined) return unavailable("no proxy-server runs here");
       const own = dialableHost(running?.flags.get("agent-bind-address") ?? "");
-      return dialByDirectory({ directory: pki, host: address || own, port: agentPort, isName: address !== "" });
+      const dialled = { host: address || own, port: agentPort, isName: address !== "" };
+      const file = running?.flags.get("cluster-cert");
+      const seen = file && running ? await lookAtOwnPort(processFile(running.pid, file), dialled) : undefined;
+      return seen === undefined ? dialByDirectory({ directory: pki, ...dialled }) : [seen];
     },
 
     ...sidecarFacts(place),

@@ -126,11 +126,14 @@ export class AgentListener {
     const agentId = call.metadata("agentid")[0];
     const message = messageOf(reason);
     const cause = reason instanceof Error ? reason.cause : undefined;
+    // With the cause's own code it is no fault of the agent.
+    const isOurs = reason instanceof DrawbridgeError && cause instanceof DrawbridgeError && cause.code === reason.code;
+    const said = isOurs ? "its token could not be reviewed" : message;
     const certificate = call.tlsSocket?.getPeerX509Certificate();
     this.#options.onRefused({
       remote: call.remote,
       code: reason instanceof DrawbridgeError ? reason.code : "DB_PEER_PROTOCOL",
-      reason: plainText(cause === undefined ? message : `${message}: ${messageOf(cause)}`),
+      reason: plainText(cause === undefined ? said : `${said}: ${messageOf(cause)}`),
       ...(agentId === undefined ? {} : { agentId: plainText(agentId, LONGEST_ID) }),
       ...(certificate === undefined ? {} : { certificate: shownCertificate(certificate) }),
     });

@@ -9,6 +9,7 @@
  *   holds within an address. A flood over connections that stay is behind every newcomer; to get ahead of one it needs a
  *   new connection, with its TLS handshake, for each token, and whoever comes again has a new chance each time.
  */
+import { splitHostPort } from "../../../base/address.js";
 import type { Clock } from "../../../base/clock.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { RateLimit } from "../../../base/rate-limit.js";
@@ -224,7 +225,8 @@ function count<Key>(counts: Map<Key, number>, key: Key, change: number): void {
 
 /** Without its port; of IPv6 the network, of which one host may have all addresses. */
 function addressOf(remote: string): string {
-  const host = remote.slice(0, Math.max(0, remote.lastIndexOf(":")));
+  const split = splitHostPort(remote);
+  const host = "error" in split ? remote : split.host;
   const address = parseAddress(host);
   return address?.kind() === "ipv6" ? address.toByteArray().slice(0, 8).join(".") : host;
 }
@@ -235,8 +237,16 @@ function cancelled(): Error {
 
 /** The message may be sent to a stranger; the cause is for the log. */
 export function tokenRefused(why: string, cause?: unknown): DrawbridgeError {
-  return malformedToken(`Failed to validate authentication token, err:${why}`, cause);
+  return malformedToken(`${TOKEN_REFUSED}${why}`, cause);
 }
+
+/** Nobody could say whether the token is good: the code is that of the cause, which has to be mended here. */
+export function tokenUnreviewed(cause: unknown): DrawbridgeError {
+  const code = cause instanceof DrawbridgeError ? cause.code : "DB_AGENT_TOKEN";
+  return new DrawbridgeError(code, `${TOKEN_REFUSED}Failed to authenticate request`, { cause });
+}
+
+const TOKEN_REFUSED = "Failed to validate authentication token, err:";
 
 /** The error for an authorization header that does not hold exactly one token. */
 export function malformedToken(message: string, cause?: unknown): DrawbridgeError {

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import { DrawbridgeError } from "../../../base/errors/error.js";
 import { ManualClock } from "../../../base/testing/manual-clock.js";
 import { createTokenAuthenticator, type TokenReviewer, type TokenReviewStatus } from "./token-auth.js";
 
@@ -115,6 +116,14 @@ describe("token authentication", () => {
     });
     failure = undefined;
     await expect(tokens.authenticate(["Bearer abc"])).resolves.toBe(account);
+  });
+
+  test("has the code of what kept the API server from a review: the token is not to blame", async () => {
+    failure = new DrawbridgeError("DB_API_FORBIDDEN", "tokenreviews is forbidden");
+    await expect(tokens.authenticate(["Bearer abc"])).rejects.toMatchObject({
+      code: "DB_API_FORBIDDEN",
+      message: `${prefix}Failed to authenticate request`,
+    });
   });
 
   test("keeps what the API server says of a bad token for the log", async () => {

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../../base/clock.js";
 import type { TokenAuthConfig } from "../config.js";
-import { malformedToken, ReviewQueue, type TokenSender, tokenRefused } from "./review-queue.js";
+import { malformedToken, ReviewQueue, type TokenSender, tokenRefused, tokenUnreviewed } from "./review-queue.js";
 
 export interface TokenAuthenticator {
   /**
@@ -50,7 +50,7 @@ export function createTokenAuthenticator(
       try {
         return judge(config, await reviewer(token, [config.audience], signal));
       } catch (reason) {
-        throw tokenRefused("Failed to authenticate request", reason);
+        throw tokenUnreviewed(reason);
       }
     },
   });
