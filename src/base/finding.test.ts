@@ -23,3 +23,10 @@ test("an error thrown by a check is a failure with the remedy that the error kno
   expect(failureOf(new TypeError("x is undefined"))).toEqual(failed("x is undefined", remedy));
   expect(failureOf("a word")).toEqual(failed("a word", remedy));
 });
+
+test("a connection that did not come about has the remedy for it, not a request for a report", () => {
+  const refused = Object.assign(new Error("connect ECONNREFUSED 10.0.0.1:1"), { code: "ECONNREFUSED" });
+  expect(failureOf(refused)).toMatchObject({ code: "DB_CONNECT_REFUSED", remedy: remedies.DB_CONNECT_REFUSED });
+  const unknown = Object.assign(new Error("getaddrinfo ENOTFOUND x"), { code: "ENOTFOUND" });
+  expect(failureOf(unknown)).toMatchObject({ code: "DB_NAME_UNKNOWN" });
+});

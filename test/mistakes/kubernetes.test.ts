@@ -195,7 +195,8 @@ const rows: readonly Mistake[] = [
     },
     async play(stage, isWrong) {
       await stage.server();
-      const flags = ["--count-server-leases", `--kubeconfig=${isWrong ? good.nobody : good.server}`];
+      // The server's own user may not watch them either.
+      const flags = ["--count-server-leases", `--kubeconfig=${isWrong ? good.nobody : plane.adminConfig}`];
       const agent = await stage.agent({ flags });
       return {
         places: { "agent log": () => agent.log.text },
@@ -245,7 +246,7 @@ const rows: readonly Mistake[] = [
     tells: {
       output: {
         cause: /User "nobody" cannot get resource/,
-        remedy: /has the permission the message names/,
+        remedy: /permission that the message names/,
       },
     },
     play: (stage, isWrong) =>

@@ -1,17 +1,5 @@
 /** Rows that are not good yet, with what is missing. They are counted as they are; one that has become good must go. */
 export const open: Readonly<Record<string, string>> = {
-  "kubernetes-api-down":
-    "no cause (server doctor, server log); no remedy (server doctor, server log); untrue: doctor, server doctor, server findings",
-  "kubernetes-bad-token": "no remedy (output)",
-  "kubernetes-client-certificate-expired":
-    "no cause (server doctor, server log); no remedy (server doctor, server log); untrue: doctor, server doctor, server findings",
-  "kubernetes-lease-namespace-missing": "no remedy (server log)",
-  "kubernetes-other-cluster":
-    "no cause (server doctor); no remedy (server doctor, server log); untrue: doctor, server doctor, server findings",
-  "kubernetes-token-review-forbidden":
-    "no cause (server doctor); no remedy (server doctor, server log); untrue: doctor, server doctor, server findings",
-  "kubernetes-wrong-ca":
-    "no cause (server doctor); no remedy (server doctor, server log); untrue: doctor, server doctor, server findings",
   "tls-agent-dials-frontend":
     "no cause (agent findings, agent log, agent readyz, doctor); no remedy (agent log, doctor); untrue: agent findings, doctor, server doctor, server findings",
   "tls-agent-dials-plain":
@@ -50,18 +38,8 @@ export const open: Readonly<Record<string, string>> = {
   "tls-sidecar-expired": "untrue: doctor",
   "tls-sidecar-foreign-certificate": "no cause (doctor); no remedy (doctor); untrue: doctor",
   "tls-sidecar-wrong-ca": "no cause (doctor, sidecar log)",
-  "tokens-admin-empty": "no cause (server log); no remedy (server log)",
-  "tokens-admin-world-readable": "no cause (server log); no remedy (server log)",
-  "tokens-agent-account":
-    "no cause (server doctor); no remedy (server doctor); untrue: doctor, server doctor, server findings",
-  "tokens-agent-audience":
-    "no cause (server doctor); no remedy (server doctor); untrue: doctor, server doctor, server findings",
-  "tokens-agent-empty": "no cause (agent log, doctor); no remedy (agent log); untrue: doctor, server doctor",
-  "tokens-agent-ended":
-    "no cause (server doctor); no remedy (server doctor); untrue: doctor, server doctor, server findings",
   "bundle-dns": "untrue: analyze says it of an agent log in its new words",
   "bundle-wrong-ca": "no cause, no remedy: analyze does not know the agent's new words",
   "bundle-expired": "no cause, no remedy: analyze does not know the agent's new words",
-  "kubernetes-forbidden": "the message has changed; the row expects the old words",
   "tls-sidecar-wrong-name": "docs/troubleshooting.md quotes the old words",
 };

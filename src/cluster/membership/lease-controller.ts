@@ -101,7 +101,9 @@ export class LeaseController {
         this.#latest = await createOrUpdate(api, "Lease", renewed, REQUEST);
         return;
       } catch (reason) {
-        onError(`the lease ${this.leaseName} could not be renewed: ${messageOf(reason)}`, reason);
+        // Only a namespace can be missing when a lease is created.
+        const step = isNotFound(reason) ? `; create the namespace ${namespace}, or correct --lease-namespace` : "";
+        onError(`the lease ${this.leaseName} could not be renewed: ${messageOf(reason)}${step}`, reason);
         // One that somebody else wrote or deleted is read and written at once.
         if (known !== undefined) continue;
         await pause(this.#clock, backoff, signal);

@@ -9,7 +9,7 @@ import * as cluster from "./checks/cluster.js";
 import { egressAgreement } from "./checks/egress.js";
 import * as host from "./checks/host.js";
 import * as networks from "./checks/networks.js";
-import { nameResolution, running } from "./checks/programs.js";
+import { nameResolution, running, settings } from "./checks/programs.js";
 import { type DoctorSettings, findPlace } from "./place.js";
 import { bridgeRoles, type DoctorRole, roles } from "./programs.js";
 import { findingsText } from "./report.js";
@@ -32,6 +32,7 @@ export const selection: readonly (readonly [Check, readonly DoctorRole[]])[] = [
   [certificates.certificates, [...servers, "agent"]],
   [egressAgreement, servers],
   [running, withProgram],
+  [settings, [...servers, "agent", "sidecar"]],
   [certificates.serverReachable, [...servers, "agent"]],
   [certificates.frontend, ["sidecar"]],
   [nameResolution, ["sidecar"]],

@@ -14,6 +14,7 @@ import type { Secret } from "../../cluster/nodes/objects.js";
 import type { NodePool } from "../../cluster/nodes/pool/node-pool.js";
 import type { Frontend } from "../../tunnel/client/frontend.js";
 import type { InspectionReport } from "../../tunnel/pki/inspect/inspect.js";
+import type { StartWarning } from "../../tunnel/start-warnings.js";
 import type { Overview } from "../observe/admin/contract.js";
 import type { Bundle } from "./bundle/bundle.js";
 import type { ServiceRecord } from "./bundle/resources.js";
@@ -70,6 +71,8 @@ export interface Facts {
     readonly url: string;
     readonly answer: { readonly status: number; readonly body: string } | string;
   };
+  /** What the running program said, or would say now, at its start of its files and flags. */
+  readonly startWarnings: readonly StartWarning[];
   /** Ports that a server opens here. */
   readonly serverPorts: Readonly<Record<"agent" | "health" | "admin", number>>;
   /** The proxy-server's flags, from the process or from what starts it. */

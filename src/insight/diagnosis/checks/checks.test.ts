@@ -11,17 +11,19 @@ import { bridgeModel } from "../../../cluster/bootstrap/model/model.js";
 import type { KubeEndpoint } from "../../../cluster/kube/endpoint.js";
 import { KubeApiError } from "../../../cluster/kube/errors.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
+import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
 import { certificatesFor, writePki } from "../../../tunnel/pki/write-pki.js";
 import { selection } from "../doctor.js";
 import { runChecks } from "../run.js";
 import { context, findingsOf, messagesOf } from "../testing/context.js";
+import { admin, agent, processInfo } from "../testing/overview.js";
 import { cleanedUp } from "./bootstrap-host.js";
 import { certificates, serverReachable } from "./certificates.js";
 import { apiAccess, permissions } from "./cluster.js";
 import { egressAgreement } from "./egress.js";
 import { clock, fips, nodeVersion, openFiles, portsFree, socketFile } from "./host.js";
 import { addressChoice, overlap, routeToPods } from "./networks.js";
-import { running } from "./programs.js";
+import { running, settings } from "./programs.js";
 
 let scratch: string;
 const closing: (() => void)[] = [];
@@ -184,6 +186,13 @@ describe("checks of networks", () => {
     ]);
   });
 
+  test("address is no concern of a server that is no bridge's", async () => {
+    const lost = new FakeNetwork([own("eth0", "192.168.66.10/24")]);
+    expect(await messagesOf(addressChoice, context({}, { network: lost, server: ["proxy-server"] }))).toEqual([
+      expect.stringMatching(/^skipped: the server here is no bridge's/),
+    ]);
+  });
+
   test("address fails when the host's address changed after the certificates were made", async () => {
     const model = bridgeModel({ for: "bare", serverAddresses: ["192.168.66.99"] });
     expect(await messagesOf(addressChoice, context({ model }))).toEqual([
@@ -330,6 +339,24 @@ describe("check health", () => {
     ]);
   });
 
+  test("settings says what the running program warns of at its start", async () => {
+    const token = join(scratch, "token");
+    writeFileSync(token, "");
+    const agentFlags = [`--service-account-token-path=${token}`, "--agent-identifiers=ipv4=foo"];
+    const found = await findingsOf(settings, context({ role: "agent" }, { agent: ["proxy-agent", ...agentFlags] }));
+    expect(found).toMatchObject([
+      { state: "warning", code: "DB_TOKEN_FILE", message: expect.stringContaining("is empty") },
+      { state: "warning", code: "DB_FLAG_VALUE", message: expect.stringContaining("ipv4=") },
+    ]);
+    expect(await messagesOf(settings, context({}, { server: ["proxy-server", "--server-count=0"] }))).toEqual([
+      expect.stringMatching(/^warning: --server-count is 0/),
+    ]);
+    expect(await messagesOf(settings, context({}, { server: ["proxy-server"] }))).toEqual([
+      "ok: the keys, token files and flags of the proxy-server are in order",
+    ]);
+    expect(await messagesOf(settings, context())).toEqual([]);
+  });
+
   test("health fails when the program runs but does not answer", async () => {
     const port = await http(200, "ok");
     for (const close of closing.splice(0)) close();
@@ -348,7 +375,7 @@ describe("check server-reachable", () => {
     closing.push(() => server.close());
     return { port: (server.address() as AddressInfo).port, ca: issued.signers.get("ca")!.certificatePem };
   }
-  const agent = (agentPort: number, ca = "", more: object = {}) => {
+  const dialler = (agentPort: number, ca = "", more: object = {}) => {
     const pki = mkdtempSync(join(scratch, "pki-"));
     if (ca !== "") writeFileSync(join(pki, "ca.crt"), ca);
     return context({ role: "agent", address: "127.0.0.1", agentPort, pki, now: () => new Date(), ...more });
@@ -356,29 +383,83 @@ describe("check server-reachable", () => {
 
   test("server-reachable fails on a certificate for another address or of another authority", async () => {
     const { port, ca } = await serve("127.0.0.1");
-    expect(await messagesOf(serverReachable, agent(port, ca))).toEqual([
+    expect(await messagesOf(serverReachable, dialler(port, ca))).toEqual([
       `ok: agents here reach the server at 127.0.0.1:${port} and can trust it`,
     ]);
     const wrongName = await serve("192.0.2.9");
-    const [finding] = await findingsOf(serverReachable, agent(wrongName.port, wrongName.ca));
+    const [finding] = await findingsOf(serverReachable, dialler(wrongName.port, wrongName.ca));
     expect(finding).toMatchObject({
       state: "failed",
       message: "the server's certificate is not for 127.0.0.1, so agents refuse it",
     });
     expect(finding?.evidence[0]).toMatch(/IP Address:192\.0\.2\.9/);
-    expect(await messagesOf(serverReachable, agent(port, wrongName.ca))).toEqual([
+    expect(await messagesOf(serverReachable, dialler(port, wrongName.ca))).toEqual([
       expect.stringMatching(/^failed: the authority in \S+\/ca\.crt did not sign the server's certificate$/),
     ]);
   });
 
   test("server-reachable fails on a certificate that has ended, or not begun by this clock", async () => {
     const { port, ca } = await serve("127.0.0.1");
-    const shifted = (hours: number) => agent(port, ca, { now: () => new Date(Date.now() + hours * 3_600_000) });
+    const shifted = (hours: number) => dialler(port, ca, { now: () => new Date(Date.now() + hours * 3_600_000) });
     expect(await messagesOf(serverReachable, shifted(48))).toEqual([
       expect.stringMatching(/^failed: the server's certificate expired/),
     ]);
     expect(await messagesOf(serverReachable, shifted(-48))).toEqual([
       expect.stringMatching(/^failed: the server's certificate is valid only/),
+    ]);
+  });
+
+  test.each([
+    ["a good one", { use: "server" }, [], /^ok: the server takes connections at /],
+    ["a good one, and no agent is there", { use: "server" }, undefined, /^skipped: .*; no agent is connected, so /],
+    [
+      "one for clients",
+      { use: "client" },
+      [],
+      /^failed: .* is not for TLS servers \(serverAuth\), so agents refuse it$/,
+    ],
+    ["an expired one", { use: "server", now: new Date("2026-01-01") }, [], /^failed: .*own\.crt\) expired /],
+  ] as const)(
+    "beside a server its certificate's file is judged, and no TLS is begun: %s",
+    async (_, made, has, said) => {
+      const begun: number[] = [];
+      const server = createServer((socket) => socket.on("data", (bytes) => begun.push(bytes.length))).listen(
+        0,
+        "127.0.0.1",
+      );
+      await new Promise((resolve) => server.once("listening", resolve));
+      closing.push(() => server.close());
+      const authority = await createAuthority({ commonName: "ca", ...("now" in made && { now: made.now }) });
+      const file = join(scratch, "own.crt");
+      writeFileSync(
+        file,
+        (await issueCertificate(authority, { commonName: "s", ipAddresses: ["127.0.0.1"], ...made })).certificatePem,
+      );
+      const { port: agentPort } = server.address() as AddressInfo;
+      const agents = has === undefined ? [] : [agent];
+      const place = { ...admin({ agents: agents as never }), agentPort, now: () => new Date() };
+      const given = context(place, { server: ["proxy-server", `--cluster-cert=${file}`] });
+      expect((await messagesOf(serverReachable, given))[0]).toMatch(said);
+      expect(begun).toEqual([]);
+    },
+  );
+
+  test("an agent that TLS works for and that has no server is no success; its own reason is given", async () => {
+    const unreadyReason = "rpc error: the token is refused";
+    const overview = { process: { ...processInfo, role: "agent", unreadyReason }, servers: [] } as const;
+    const facts = { agentPorts: () => [{ where: "10.0.0.1:8091" }] };
+    const given = admin(overview);
+    const alone = context({ role: "agent", ...given, facts: { ...given.facts, ...facts } });
+    expect(await messagesOf(serverReachable, alone)).toEqual([
+      `failed: TLS with the server at 10.0.0.1:8091 works, but the agent is not connected: ${unreadyReason}`,
+    ]);
+    const health = () => ({ url: "u", answer: { status: 503, body: "[-]server-connected failed: no servers" } });
+    expect(await messagesOf(serverReachable, context({ role: "agent", facts: { ...facts, health } }))).toEqual([
+      expect.stringMatching(/but the agent is not connected: no servers$/),
+    ]);
+    const ready = () => ({ url: "u", answer: { status: 200, body: "ok" } });
+    expect(await messagesOf(serverReachable, context({ role: "agent", facts: { ...facts, health: ready } }))).toEqual([
+      expect.stringMatching(/^ok/),
     ]);
   });
 
@@ -391,11 +472,11 @@ describe("check server-reachable", () => {
     ).listen(0, "127.0.0.1");
     await new Promise((resolve) => plain.once("listening", resolve));
     const { port } = plain.address() as AddressInfo;
-    expect(await messagesOf(serverReachable, agent(port))).toEqual([
+    expect(await messagesOf(serverReachable, dialler(port))).toEqual([
       expect.stringMatching(/^failed: .*does not speak TLS/),
     ]);
     await new Promise((resolve) => plain.close(resolve));
-    expect(await messagesOf(serverReachable, agent(port))).toEqual([
+    expect(await messagesOf(serverReachable, dialler(port))).toEqual([
       `failed: nothing accepts connections on 127.0.0.1:${port}`,
     ]);
     expect(await messagesOf(serverReachable, context({ role: "agent" }))).toEqual([expect.stringMatching(/^skipped/)]);

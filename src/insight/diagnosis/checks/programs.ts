@@ -55,6 +55,16 @@ function judgeHealth({
   return failed(`the ${title} is not ready`, PROGRAMS[kind].unready(serverFlags?.flags.get("agent-port")), line);
 }
 
+/** The same that the program warns of at its start: its log may be gone, and files change. */
+export const settings = defineCheck({
+  ...{ id: "settings", about: "The files and flags that the program was started with are in order" },
+  needs: ["startWarnings", "program"],
+  judge({ startWarnings, program: { title } }) {
+    if (startWarnings.length === 0) return ok(`the keys, token files and flags of the ${title} are in order`);
+    return startWarnings.map(({ code, message, remedy }) => ({ ...warning(message, remedy), code }));
+  },
+});
+
 export const nameResolution = defineCheck({
   ...{ id: "resolution", about: "The sidecar resolves names in an order that works", needs: ["nameResolution"] },
   judge({ nameResolution: listeners }) {

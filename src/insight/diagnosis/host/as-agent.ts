@@ -39,12 +39,9 @@ export interface OwnPort {
 }
 
 /** Undefined where the server's certificate cannot be read from here. */
-export async function lookAtOwnPort(
-  file: string,
-  { host, port, isName }: Omit<Directory, "directory">,
-): Promise<OwnPort | undefined> {
-  const [leaf] = readableCertificates((await textAt(file)) ?? "");
-  if (leaf === undefined) return undefined;
+async function lookAtOwnPort({ ownFile: file, host, port, isName }: Directory): Promise<OwnPort | undefined> {
+  const [leaf] = readableCertificates((file && (await textAt(file))) ?? "");
+  if (file === undefined || leaf === undefined) return undefined;
   const where = joinHostPort(host, port);
   const known = { where, file, name: isName ? host : undefined, ownCertificate: leaf.certificate };
   const deadline = AbortSignal.timeout(ANSWER_MS);
@@ -61,6 +58,8 @@ export async function lookAtOwnPort(
 
 interface Directory {
   readonly directory: string;
+  /** The certificate of the server that runs here. */
+  readonly ownFile?: string | undefined;
   readonly host: string;
   readonly port: number;
   /** Whether agents call the server by that host. */
@@ -68,7 +67,8 @@ interface Directory {
 }
 
 /** By the certificates of a directory, as the bridge names them. */
-export async function dialByDirectory({ directory, host, port, isName }: Directory): Promise<readonly AgentPort[]> {
+export async function dialByDirectory(given: Directory): Promise<readonly AgentPort[]> {
+  const { directory, host, port, isName } = given;
   const [caFile, certFile, keyFile] = (["ca", "agentCert", "agentKey"] as const).map((name) =>
     pkiFile(directory, name),
   );
@@ -76,6 +76,8 @@ export async function dialByDirectory({ directory, host, port, isName }: Directo
     const tls = { caFile: caFile!, certFile: certFile!, keyFile: keyFile!, alpn: [] };
     return dialAsAgent({ servers: [{ host, port }], tls, env: process.env, names: {} });
   }
+  const own = await lookAtOwnPort(given);
+  if (own !== undefined) return [own];
   return [await dialTls(host, port, "h2", isName ? [host] : [], { file: caFile!, text: await textAt(caFile!) })];
 }
 

@@ -8,8 +8,8 @@ import { CheckFailure } from "../../../base/finding.js";
 import { httpGet } from "../../../base/http-get.js";
 import { chooseAddress } from "../../../cluster/bootstrap/address/choose.js";
 import { parseNetwork } from "../../../cluster/bootstrap/address/ip.js";
-import { openshiftHost, ports } from "../../../cluster/bootstrap/model/names.js";
 import { isBridgeHost } from "../../../cluster/bootstrap/gather/plan.js";
+import { openshiftHost, ports } from "../../../cluster/bootstrap/model/names.js";
 import { readEgress } from "../../../cluster/bootstrap/settings/egress-config.js";
 import { serverSettings } from "../../../cluster/bootstrap/settings/programs.js";
 import { type Lease, leasePath } from "../../../cluster/kube/lease.js";
@@ -21,12 +21,13 @@ import type { ConfigMap, Secret } from "../../../cluster/nodes/objects.js";
 import { APPROVER_NAME, CONTROLLER_NAME } from "../../../cluster/nodes/permissions.js";
 import type { NodePool } from "../../../cluster/nodes/pool/node-pool.js";
 import { isTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
+import { startWarnings } from "../../../tunnel/start-warnings.js";
 import type { Overview } from "../../observe/admin/contract.js";
 import { AdminPort } from "../../watch/admin-port.js";
 import { notedCleanup } from "../bundle/collect.js";
 import { type FactSource, type Gatherer, unavailable } from "../check.js";
 import { findNetworks } from "../find-networks.js";
-import { dialAsAgent, dialByDirectory, lookAtOwnPort } from "../host/as-agent.js";
+import { dialAsAgent, dialByDirectory } from "../host/as-agent.js";
 import { dialAsClient } from "../host/as-client.js";
 import { dialTls } from "../host/handshake.js";
 import { isListening, processFile, readableHere, readSocketFile } from "../host/this-host.js";
@@ -134,6 +135,36 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
       return { url, answer: await httpGet(url, { timeoutMs: HEALTH_TIMEOUT_MS }).catch(messageOf) };
     },
 
+    async startWarnings(facts) {
+      const { running } = await facts.get("program");
+      if (running === undefined) return unavailable("");
+      const { flags, pid } = running;
+      const files = (...names: string[]) =>
+        names.flatMap((name) => (flags.get(name) ? [processFile(pid, flags.get(name)!)] : []));
+      const [adminTokenFile = "", agentTokenFile = ""] = ["admin-token-file", "service-account-token-path"].map(
+        (name) => files(name)[0] ?? "",
+      );
+      const keyFiles = files("cluster-key", "server-key", "agent-key", "tls-key-path", "admin-key-file");
+      // The process itself says it of those that it has loaded.
+      const isSaid = (await facts.get("overview").catch(() => undefined)) !== undefined;
+      const certFiles = isSaid
+        ? []
+        : files(
+            ...["cluster-cert", "cluster-ca-cert", "server-cert", "server-ca-cert", "agent-cert", "ca-cert"],
+            ...["tls-cert-path", "ca-cert-path", "admin-cert-file"],
+          );
+      readableHere(pid, [...certFiles, ...keyFiles, adminTokenFile, agentTokenFile]);
+      const isCounting = flags.get("enable-lease-controller") === "true" || !flags.has("server-count");
+      return startWarnings(
+        {
+          ...{ certFiles, keyFiles, adminTokenFile, agentTokenFile },
+          identifiers: flags.get("agent-identifiers") ?? "",
+          ...(isCounting ? {} : { serverCount: Number(flags.get("server-count")) }),
+        },
+        now(),
+      );
+    },
+
     async agentSettings() {
       const running = await host.running("agent");
       if (running === undefined) return unavailable("");
@@ -153,10 +184,10 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
       // The check health reports a server that does not run.
       if (role !== "agent" && running === undefined) return unavailable("no proxy-server runs here");
       const own = dialableHost(running?.flags.get("agent-bind-address") ?? "");
-      const dialled = { host: address || own, port: agentPort, isName: address !== "" };
       const file = running?.flags.get("cluster-cert");
-      const seen = file && running ? await lookAtOwnPort(processFile(running.pid, file), dialled) : undefined;
-      return seen === undefined ? dialByDirectory({ directory: pki, ...dialled }) : [seen];
+      const ownFile = file && running ? processFile(running.pid, file) : undefined;
+      const dialled = { host: address || own, port: agentPort, isName: address !== "" };
+      return dialByDirectory({ directory: pki, ownFile, ...dialled });
     },
 
     ...sidecarFacts(place),
