@@ -28,7 +28,7 @@ test("a certificate is named when it has expired, is not valid yet or ends soon,
   expect(said(1)).toEqual([]);
   expect(said(25)).toMatchObject([{ code: "DB_CERT_FILE", message: expect.stringMatching(/"CN=ca" .* expires in /) }]);
   expect(said(31)[0]?.message).toMatch(/expired 1 h ago|expired 59 min/);
-  expect(said(-1)[0]?.message).toContain("is valid only in");
+  expect(said(-1)[0]?.message).toContain("is not valid yet, only in");
 });
 
 test.each([

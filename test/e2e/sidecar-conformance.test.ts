@@ -322,10 +322,15 @@ describe("19.13 a server that wants certificates", () => {
   });
 
   test.each([
-    ["none", () => ({ caFile: pki.caller.ca })],
-    ["a stranger's", () => ({ caFile: pki.caller.ca, certFile: pki.stranger.cert, keyFile: pki.stranger.key })],
+    ["none", "DB_TLS_OWN_MISSING", () => ({ caFile: pki.caller.ca })],
+    [
+      "a stranger's",
+      "DB_TLS_OWN_REFUSED",
+      () => ({ caFile: pki.caller.ca, certFile: pki.stranger.cert, keyFile: pki.stranger.key }),
+    ],
     [
       "the right one, but one that has ended",
+      "DB_TLS_OWN_EXPIRED",
       () => {
         const { ca, cert, key } = endedCaller(pki);
         return { caFile: ca, certFile: cert, keyFile: key };
@@ -333,9 +338,10 @@ describe("19.13 a server that wants certificates", () => {
     ],
     [
       "ours, but we do not know its own",
+      "DB_TLS_UNKNOWN_CA",
       () => ({ caFile: pki.agent.ca, certFile: pki.caller.cert, keyFile: pki.caller.key }),
     ],
-  ])("refuses %s, and that is a fault of the path", async (_, tls) => {
-    await expect(at(tls()).echo("127.0.0.1")).rejects.toMatchObject({ kind: "path", code: "DB_FRONTEND" });
+  ])("refuses %s, and that is a fault of the path", async (_, code, tls) => {
+    await expect(at(tls()).echo("127.0.0.1")).rejects.toMatchObject({ kind: "path", code });
   });
 });

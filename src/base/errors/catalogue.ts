@@ -86,8 +86,7 @@ export const remedies = {
   DB_SERVER_HEADERS_MISSING:
     "Check that the address leads to the agent port of a proxy-server and that the server accepts this agent.",
   DB_SERVER_HEADERS_TIMEOUT: "Check the server's health and whether something between the two only half works.",
-  DB_SERVER_HUNG_UP:
-    "Look into the server's log for this agent's address: it says which certificate or token it wants.",
+  DB_SERVER_HUNG_UP: "Look into the server's log for this host's address: it says which certificate or token it wants.",
 
   // The way to a server, for whoever dials
   DB_NAME_UNKNOWN:
@@ -100,13 +99,13 @@ export const remedies = {
     "Open the way: let firewalls, security groups and NetworkPolicies pass TCP to that address and port.",
   DB_CONNECT_UNREACHABLE: "Mend the route or the firewall rule of this host, or correct the address.",
   DB_TLS_NOT_SPOKEN:
-    "Dial the port that speaks TLS (the agents' port of a proxy-server is --agent-port), or look at what is between: a proxy, a load balancer without a server behind it.",
+    "Dial the port that speaks TLS (an agent's --proxy-server-port is the server's --agent-port, a frontend's is --server-port), or look at what is between: a proxy, a load balancer without a server behind it.",
   DB_TLS_FAILED:
     "Compare the TLS versions, ciphers and certificates of both sides with openssl s_client; the message has the reason that TLS gave.",
   DB_TLS_UNKNOWN_CA:
-    "Give the file of the authority that issued the server's certificate (--ca-cert of an agent); where an intermediate authority issued it, append that one to the server's certificate file.",
+    "Give the file of the authority that issued the server's certificate (--ca-cert of an agent, ca= of a --frontend); where an intermediate authority issued it, append that one to the server's certificate file.",
   DB_TLS_SERVER_NAME:
-    "Dial one of the names that the certificate has, or issue the server a certificate for the name that is dialled.",
+    "Dial one of the names that the certificate has (--proxy-server-host of an agent, servername= of a --frontend), or issue the server a certificate for the name that is dialled.",
   DB_TLS_SERVER_EXPIRED:
     "Renew the server's certificate, for example with drawbridge pki renew; a proxy-server reads it again by itself.",
   DB_TLS_CA_EXPIRED:
@@ -119,11 +118,11 @@ export const remedies = {
   DB_TLS_OWN_USE:
     "Issue a certificate whose extended key usage has clientAuth, and put it into the file that the message names.",
   DB_TLS_OWN_MISSING:
-    "Give a certificate and its key: --agent-cert and --agent-key of an agent, cert and key of a frontend.",
+    "Give a certificate and its key: --agent-cert and --agent-key of an agent, cert= and key= of a --frontend.",
   DB_TLS_OWN_REFUSED:
-    "Let the server's CA file contain the issuer that the message names (--cluster-ca-cert for agents, --server-ca-cert for callers), or give this process a certificate of an authority in it.",
+    "Let the server's CA file contain the issuer that the message names (--cluster-ca-cert for agents, --server-ca-cert for callers), or give this process a certificate of an authority in it; where an intermediate authority issued it, append that one to the file with the certificate.",
   DB_WRONG_PORT:
-    "Dial the port for this kind of peer: agents --agent-port, callers the frontend of their protocol; the server's log has a line listening for each.",
+    "Dial the port for this kind of peer: agents --agent-port of the server with their --proxy-server-port, callers the frontend of their protocol with theirs; the server's log has a line listening for each.",
 
   // Kubernetes API
   DB_API_REQUEST: "Mend what the API server's words name; kubectl with the same kubeconfig gets the same answer.",

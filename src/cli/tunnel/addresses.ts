@@ -93,7 +93,7 @@ function listenerTls(where: string, options: ReadonlyMap<string, string>, defaul
  *   http-connect+tcp:10.0.0.7:8090,servername=konnectivity-server-local,ca=ca.crt,cert=tls.crt,key=tls.key
  *   grpc+uds:/run/konnectivity.sock
  */
-export function parseFrontend(text: string, tls: FrontendTls): Frontend {
+export function parseFrontend(text: string, tls: FrontendTls, self?: string): Frontend {
   const where = `--frontend ${text}`;
   const keys = { uds: [], tcp: ["servername", "ca", "cert", "key"] };
   const { mode, transport, address, options } = parsePlace(where, text, keys, "http-connect+tcp:server:8090");
@@ -102,7 +102,7 @@ export function parseFrontend(text: string, tls: FrontendTls): Frontend {
   if (target === undefined) throw new Error(`${where} needs an address of the form host:port`);
   const names = { servername: "servername", ca: "caFile", cert: "certFile", key: "keyFile" } as const;
   const own = [...options].map(([key, value]) => [names[key as keyof typeof names], value]);
-  return { mode, ...target, tls: { ...tls, ...Object.fromEntries(own) } };
+  return { mode, ...target, tls: { ...tls, ...Object.fromEntries(own) }, ...(self !== undefined && { self }) };
 }
 
 /** MODE+TRANSPORT:ADDRESS[,key=value...]; `keys` are those that each transport allows. */

@@ -114,6 +114,7 @@ describe("drawbridge sidecar", () => {
         host: "::1",
         port: 8090,
         tls: { servername: "server", caFile: "a", certFile: "b", keyFile: "c" },
+        self: "this sidecar",
       },
     ]);
   });

@@ -188,7 +188,7 @@ function routingOf(flags: SidecarFlags, env: Environment): RoutingConfig {
   return {
     ...commonRoutingOf(flags, env),
     ...{ clusterDns, dnsSearch, kubeconfig, fallbackDirect, cloudExclude, proxyTrustBundle, ...customerOf(flags) },
-    frontends: flags.frontend.map((frontend) => parseFrontend(frontend, frontendTlsOf(flags))),
+    frontends: flags.frontend.map((frontend) => parseFrontend(frontend, frontendTlsOf(flags), "this sidecar")),
     resolve: resolversOf("--resolve", flags.resolve),
     clusterDomain: flags.clusterDomain.replace(/^\.|\.$/g, ""),
   };

@@ -207,7 +207,7 @@ describe("an admin port with TLS", () => {
       /--admin /,
     ],
     ["that has expired", { now: past }, "DB_TLS_SERVER_EXPIRED", /expired/, /--admin-cert-file/],
-    ["that is not valid yet", { now: future }, "DB_TLS_CLOCK", /is valid only in/, /clocks/],
+    ["that is not valid yet", { now: future }, "DB_TLS_CLOCK", /is not valid yet, only in/, /clocks/],
   ] as const)("with a certificate %s", async (_what, use, code, cause, remedy) => {
     await expect(asking(await start(use), "https")).rejects.toMatchObject(says(code, cause, remedy));
   });

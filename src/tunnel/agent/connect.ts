@@ -12,7 +12,6 @@ import { GrpcStatus } from "../link/grpc-status.js";
 import {
   CallError,
   ENDED_BEFORE_HEADERS,
-  NOT_HTTP2,
   openSession,
   responseHeaders,
   type Session,
@@ -20,11 +19,10 @@ import {
 } from "../link/open.js";
 import { connected, firstBytes } from "../outgoing/connected.js";
 import {
-  alertIn,
   connectTimeout,
   explainConnect,
-  explainHangUp,
-  explainRefused,
+  explainEnd,
+  explainSession,
   explainWrongPort,
   handshakeTimeout,
 } from "../outgoing/explain.js";
@@ -109,26 +107,6 @@ function explainHeaders(reason: unknown, session: Session, facts: DialFacts): un
   return message.startsWith(ENDED_BEFORE_HEADERS) ? explainSession(session, facts) : reason;
 }
 
-/** Why a server ended a session before it answered anything. */
-export function explainSession({ goawayText, transportError, failure }: Session, facts: DialFacts): DrawbridgeError {
-  if (failure === NOT_HTTP2) return explainWrongPort("it does not speak HTTP/2", facts);
-  return goawayText === "" ? explainEnd(transportError, facts) : explainGoaway(goawayText, facts);
-}
-
-/** Our servers say why before they hang up. */
-function explainGoaway(words: string, facts: DialFacts): DrawbridgeError {
-  const said = `it says ${JSON.stringify(words)}`;
-  if (/certificate/.test(words)) return explainRefused(said, facts);
-  const sentence = `the server at ${facts.where} turned ${facts.self} away: ${said}.`;
-  return new DrawbridgeError("DB_SERVER_HUNG_UP", sentence);
-}
-
-/** The connection ended before the server said anything. */
-function explainEnd(error: Error | undefined, facts: DialFacts): DrawbridgeError {
-  const alert = alertIn(error);
-  return alert === undefined ? explainHangUp(facts, error) : explainRefused(`TLS alert "${alert}"`, facts, error);
-}
-
 function exactlyOne(what: string, value: string | readonly string[] | undefined): string {
   const values = value === undefined ? [] : [value].flat();
   if (values.length === 1) return values[0]!;
@@ -181,7 +159,9 @@ export async function connectToServer(
 /** What this agent shows to servers and trusts. Throws a DrawbridgeError that names the file at fault. */
 export function credentialsOf(files: AgentConfig["tls"]): Credentials {
   const { certFile, caFile } = files;
-  return { self: "this agent", set: readCertificateSet(files), certFile, caFile, admittedBy: "--cluster-ca-cert" };
+  const mistakenFor = "a frontend, or another program's";
+  const set = readCertificateSet(files);
+  return { self: "this agent", set, certFile, caFile, admittedBy: "--cluster-ca-cert", mistakenFor };
 }
 
 async function handshake(dial: SecureDial, { deadline }: Reach): Promise<Secured> {

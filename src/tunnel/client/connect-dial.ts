@@ -2,10 +2,11 @@
 import { isIPv6, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { step } from "../outgoing/connected.js";
+import { explainWords, isAboutCertificates } from "../outgoing/explain.js";
 import { type ConnectAnswer, dialIdHeader, parseConnectAnswer } from "../wire/connect.js";
-import { badAnswer, type DialOptions, DialRefusedError, frontendLost } from "./errors.js";
+import { badAnswer, type DialOptions, DialRefusedError, unanswered } from "./errors.js";
 import { describeFrontend, type Frontend, parseTarget } from "./frontend.js";
-import { connectFrontend } from "./transport.js";
+import { reachFrontend } from "./transport.js";
 
 const MAX_BODY_BYTES = 8 * 1024;
 
@@ -16,7 +17,7 @@ export interface ConnectDial extends Pick<DialOptions, "name" | "allowHalfOpen" 
 
 export async function dialConnect(frontend: Frontend, dial: ConnectDial, stop: AbortSignal): Promise<Socket> {
   const { address, allowHalfOpen = false } = dial;
-  const socket = await connectFrontend(frontend, { alpn: [], allowHalfOpen }, stop);
+  const { socket, tls } = await reachFrontend(frontend, { alpn: [], allowHalfOpen }, stop);
   dial.onFrontend?.();
   const where = describeFrontend(frontend);
   try {
@@ -24,11 +25,14 @@ export async function dialConnect(frontend: Frontend, dial: ConnectDial, stop: A
       request: connectRequest(address, dial.name ?? parseTarget(address).host, dial.dialId),
       maxBodyBytes: MAX_BODY_BYTES,
       malformed: () => badAnswer(where, "it is not HTTP/1, so this may be a gRPC frontend"),
-      lost: (why: unknown) => frontendLost(where, why),
+      lost: (why: unknown) => unanswered(where, why, tls),
     };
     const refusal = await exchangeConnect(socket, exchange, stop);
-    if (refusal !== undefined) throw new DialRefusedError(address, refusal.body, refusal.status);
-    return socket;
+    if (refusal === undefined) return socket;
+    const { status, body } = refusal;
+    // Before it looks at any request, the server has judged the connection.
+    if (status === 403 && tls !== undefined && isAboutCertificates(body)) throw explainWords(body, tls.facts());
+    throw new DialRefusedError(address, body, status);
   } catch (reason) {
     socket.destroy();
     throw reason;

@@ -1,6 +1,9 @@
 /** Why a dial failed: the proxy-server's and the agent's own words, under our codes. */
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { alertIn, explainEnd, ownProblem } from "../outgoing/explain.js";
+import type { DialFacts } from "../outgoing/facts.js";
+import type { Secured } from "../outgoing/secure.js";
 
 /** A dial that was answered, with no. */
 export class DialRefusedError extends DrawbridgeError {
@@ -99,6 +102,35 @@ function frontendError(what: string, cause: unknown): DrawbridgeError {
   const why = typeof reason === "string" ? reason : messageOf(cause);
   return new DrawbridgeError("DB_FRONTEND", `${what}: ${why}.`, { cause });
 }
+
+/** What is known of a connection with TLS. */
+export interface FrontendTrust {
+  readonly facts: Secured["facts"];
+  /** When the handshake was over, by performance.now(). */
+  readonly securedAt: number;
+}
+
+/** The connection ended before the dial was answered. */
+export function unanswered(where: string, why: unknown, tls: FrontendTrust | undefined): DrawbridgeError {
+  return (tls && refusalBehind(why, tls)) ?? frontendLost(where, why);
+}
+
+/** Our certificate's refusal, where an end before any answer looks like one. */
+export function refusalBehind(why: unknown, tls: FrontendTrust): DrawbridgeError | undefined {
+  const facts = tls.facts();
+  const isRefusal = alertIn(why) !== undefined || (isEarly(tls) && (isReset(why) || isSuspect(facts)));
+  return isRefusal ? explainEnd(why, facts) : undefined;
+}
+
+/** A server that refuses a client's certificate hangs up within this after the handshake. */
+export const HANG_UP_MS = 1_000;
+
+const isEarly = ({ securedAt }: FrontendTrust): boolean => performance.now() - securedAt < HANG_UP_MS;
+
+/** What we had sent was never read. */
+const isReset = (why: unknown): boolean => /^(?:ECONNRESET|EPIPE)$/.test((why as { code?: string })?.code ?? "");
+
+const isSuspect = (facts: DialFacts): boolean => facts.own.length === 0 || ownProblem(facts) !== undefined;
 
 export function badAnswer(where: string, why: string): DrawbridgeError {
   return new DrawbridgeError("DB_PEER_PROTOCOL", `the answer of ${where} makes no sense: ${why}.`);

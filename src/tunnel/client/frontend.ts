@@ -9,7 +9,14 @@ export type FrontendProtocol = "http-connect" | "grpc";
 
 export type Frontend =
   | { readonly mode: FrontendProtocol; readonly uds: string }
-  | { readonly mode: FrontendProtocol; readonly host: string; readonly port: number; readonly tls: FrontendTls };
+  | {
+      readonly mode: FrontendProtocol;
+      readonly host: string;
+      readonly port: number;
+      readonly tls: FrontendTls;
+      /** Who dials, in messages. Default `this client`. */
+      readonly self?: string;
+    };
 
 /** PEM texts, or files with them that are read again when they were replaced; a file wins over a text. */
 export interface FrontendTls {

@@ -1,13 +1,13 @@
 /** Many tunnels on one connection to a gRPC frontend: no new socket and, over TCP, no new TLS handshake per dial. */
 
 import { joinHostPort } from "../../base/address.js";
-import { type OpenSession, openSession } from "../link/open.js";
+import { openSession } from "../link/open.js";
 import { step } from "../outgoing/connected.js";
 import type { Dialer } from "./dial.js";
 import { type DialOptions, frontendLost, withinBounds } from "./errors.js";
 import { canonicalTarget, describeFrontend, type Frontend } from "./frontend.js";
-import { GrpcTunnel, type TunnelSocket } from "./grpc-tunnel.js";
-import { connectFrontend } from "./transport.js";
+import { type FrontendSession, GrpcTunnel, type TunnelSocket } from "./grpc-tunnel.js";
+import { reachFrontend } from "./transport.js";
 
 /** For the shared connection, whoever asked for it first. */
 const CONNECT_TIMEOUT_MS = 30_000;
@@ -15,10 +15,10 @@ const CONNECT_TIMEOUT_MS = 30_000;
 export class GrpcTunnelPool implements Dialer {
   readonly #frontend: Frontend & { readonly mode: "grpc" };
   /** Open connections. There is more than one only while the server takes no more tunnels on the others. */
-  #sessions: OpenSession[] = [];
-  #connecting: Promise<OpenSession> | undefined;
+  #sessions: FrontendSession[] = [];
+  #connecting: Promise<FrontendSession> | undefined;
   /** Dials and tunnels on each session; one without any keeps no process alive. */
-  readonly #users = new WeakMap<OpenSession, number>();
+  readonly #users = new WeakMap<FrontendSession, number>();
   #closed = new AbortController();
 
   constructor(frontend: Frontend & { readonly mode: "grpc" }) {
@@ -48,7 +48,7 @@ export class GrpcTunnelPool implements Dialer {
   }
 
   /** A session that takes one more tunnel, which is counted already; a new one when there is none. */
-  async #join(stop: AbortSignal): Promise<OpenSession> {
+  async #join(stop: AbortSignal): Promise<FrontendSession> {
     for (;;) {
       const open = this.#sessions.find((each) => this.#hasRoom(each));
       if (open !== undefined) {
@@ -57,7 +57,7 @@ export class GrpcTunnelPool implements Dialer {
       }
       this.#connecting ??= this.#connect();
       const connecting = this.#connecting;
-      const fresh = await step<OpenSession>(stop, (resolve, reject) => {
+      const fresh = await step<FrontendSession>(stop, (resolve, reject) => {
         connecting.then(resolve, reject);
         return () => {};
       });
@@ -67,11 +67,11 @@ export class GrpcTunnelPool implements Dialer {
     }
   }
 
-  #hasRoom(open: OpenSession): boolean {
+  #hasRoom(open: FrontendSession): boolean {
     return !open.session.closed && (this.#users.get(open) ?? 0) < open.session.peerMaxStreams;
   }
 
-  #connect(): Promise<OpenSession> {
+  #connect(): Promise<FrontendSession> {
     const bounds = { signal: this.#closed.signal, timeoutMs: CONNECT_TIMEOUT_MS };
     const connecting = withinBounds(describeFrontend(this.#frontend), bounds, async (stop) => {
       const open = await openGrpcSession(this.#frontend, stop);
@@ -88,7 +88,7 @@ export class GrpcTunnelPool implements Dialer {
     return connecting;
   }
 
-  #use(open: OpenSession, change: 1 | -1): void {
+  #use(open: FrontendSession, change: 1 | -1): void {
     const users = (this.#users.get(open) ?? 0) + change;
     this.#users.set(open, users);
     const { session } = open;
@@ -100,12 +100,12 @@ export class GrpcTunnelPool implements Dialer {
   }
 }
 
-async function openGrpcSession(frontend: Frontend, stop: AbortSignal): Promise<OpenSession> {
-  const socket = await connectFrontend(frontend, { alpn: ["h2"], allowHalfOpen: false }, stop);
+async function openGrpcSession(frontend: Frontend, stop: AbortSignal): Promise<FrontendSession> {
+  const { socket, tls } = await reachFrontend(frontend, { alpn: ["h2"], allowHalfOpen: false }, stop);
   // Servers do not read the authority; a socket's path would not be allowed in it.
   return "uds" in frontend
     ? openSession(socket, "localhost", "http")
-    : openSession(socket, joinHostPort(frontend.host, frontend.port), "https");
+    : { ...openSession(socket, joinHostPort(frontend.host, frontend.port), "https"), ...(tls && { tls }) };
 }
 
 /** A dial on a session of its own, as kube-apiserver does it. */

@@ -6,8 +6,9 @@ import { type Headers, NOT_HTTP2, type OpenSession } from "../link/open.js";
 import { SegmentCounters } from "../link/packet-meter.js";
 import { PacketStream, type StreamEnd, type StreamOwner } from "../link/packet-stream.js";
 import { step } from "../outgoing/connected.js";
+import { explainWords, isAboutCertificates } from "../outgoing/explain.js";
 import type { ConnectId, ControlPacket, DialId } from "../wire/packet.js";
-import { agentGaveUp, badAnswer, DialRefusedError, frontendLost } from "./errors.js";
+import { agentGaveUp, badAnswer, DialRefusedError, type FrontendTrust, frontendLost, refusalBehind } from "./errors.js";
 import { describeFrontend, type Frontend, parseTarget } from "./frontend.js";
 
 /**
@@ -31,9 +32,14 @@ export interface TunnelSocket extends Duplex {
   unref(): this;
 }
 
+/** A connection to a gRPC frontend. */
+export interface FrontendSession extends OpenSession {
+  readonly tls?: FrontendTrust;
+}
+
 interface GrpcTunnelOptions {
   /** The connection to the frontend, on which the call is made. */
-  readonly open: OpenSession;
+  readonly open: FrontendSession;
   readonly frontend: Frontend;
   readonly address: string;
   /** Default: random. */
@@ -202,9 +208,15 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
   #lost(why: string): Error {
     if (why === NOT_HTTP2)
       return badAnswer(this.#where, "it is not HTTP/2, as of gRPC, so this may be an http-connect frontend");
-    const { greeted } = this.#options.open.session;
+    const { session, tls } = this.#options.open;
+    const isAnswered = this.#connectId !== 0 || this.#status !== "";
+    if (tls !== undefined && !isAnswered) {
+      if (isAboutCertificates(session.goawayText)) return explainWords(session.goawayText, tls.facts());
+      const refusal = refusalBehind(session.transportError ?? why, tls);
+      if (refusal !== undefined) return refusal;
+    }
     // Its answer in HTTP/1 is lost where our next bytes meet a closed socket first.
-    const hint = greeted
+    const hint = session.greeted
       ? ""
       : "; it had not answered in HTTP/2, as gRPC does, so this may be an http-connect frontend";
     return frontendLost(this.#where, `${why}${hint}`);

@@ -2,44 +2,73 @@
 
 import { statSync } from "node:fs";
 import net, { type Socket } from "node:net";
-import { createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
+import { createSecureContext, type SecureContext } from "node:tls";
+import { openSession } from "../link/open.js";
 import { connected } from "../outgoing/connected.js";
-import { alertIn, explainConnect, explainHangUp, explainRefused, explainWrongPort } from "../outgoing/explain.js";
+import {
+  type DialFailure,
+  explainConnect,
+  explainEnd,
+  explainSession,
+  explainWords,
+  explainWrongPort,
+  isAboutCertificates,
+} from "../outgoing/explain.js";
 import type { Credentials } from "../outgoing/facts.js";
-import { type Secured, secure } from "../outgoing/secure.js";
-import { socketUnreachable } from "./errors.js";
+import { secure } from "../outgoing/secure.js";
+import { type FrontendTrust, HANG_UP_MS, socketUnreachable } from "./errors.js";
 import { certificatesOf, describeFrontend, type Frontend, type FrontendTls } from "./frontend.js";
 
 /** A dead server is noticed although nothing is sent. */
 const TCP_KEEPALIVE_MS = 15_000;
 
-export async function connectFrontend(
-  frontend: Frontend,
-  options: { readonly alpn: readonly string[]; readonly allowHalfOpen: boolean },
-  stop: AbortSignal,
-): Promise<Socket> {
-  return (await reachFrontend(frontend, options, stop)).socket;
+/** A connection to a frontend. */
+export interface Reached {
+  readonly socket: Socket;
+  /** Undefined at a Unix socket, which knows no certificates. */
+  readonly tls?: FrontendTrust;
 }
-
-/** A server that refuses a client's certificate hangs up within this after the handshake. */
-const HANG_UP_MS = 1_000;
 
 /** Resolves once the frontend has accepted us, as far as that can be seen without asking it for anything. */
 export async function greetFrontend(frontend: Frontend, stop: AbortSignal): Promise<void> {
-  const alpn = frontend.mode === "grpc" ? ["h2"] : [];
-  const { socket, facts } = await reachFrontend(frontend, { alpn, allowHalfOpen: false }, stop);
+  const isGrpc = frontend.mode === "grpc";
+  const { socket, tls } = await reachFrontend(frontend, { alpn: isGrpc ? ["h2"] : [], allowHalfOpen: false }, stop);
   try {
-    // A Unix socket knows no certificates.
-    if (facts === undefined) return;
-    if (alpn.length > 0 && !(socket as TLSSocket).alpnProtocol)
-      throw explainWrongPort("it offers no HTTP/2: ALPN negotiated nothing", facts());
-    const end = await endWithin(socket, HANG_UP_MS);
-    const alert = alertIn(end);
-    if (alert !== undefined) throw explainRefused(`TLS alert "${alert}"`, facts(), end);
-    if (end !== undefined) throw explainHangUp(facts(), end);
+    if (tls === undefined) return;
+    const refusal = await (isGrpc ? sessionRefusal : connectRefusal)(socket, tls);
+    if (refusal !== undefined) throw refusal;
   } finally {
     socket.destroy();
   }
+}
+
+/** What a frontend for HTTP CONNECT says before anything is asked; undefined: it waits for a request. */
+async function connectRefusal(socket: Socket, { facts }: FrontendTrust): Promise<DialFailure | undefined> {
+  let text = "";
+  socket.on("data", (chunk) => {
+    if (text.length < MOST_WORDS) text += chunk.toString("latin1");
+  });
+  const end = await endWithin(socket, HANG_UP_MS);
+  const body = /^HTTP\/1\.1 403 .*?\r\n\r\n(.*)/s.exec(text)?.[1]?.trim() ?? "";
+  if (isAboutCertificates(body)) return explainWords(body, facts());
+  return end === undefined ? undefined : explainEnd(end, facts());
+}
+
+const MOST_WORDS = 8 * 1024;
+
+/** What a gRPC frontend says to a session without calls; undefined: it answers pings. */
+function sessionRefusal(socket: Socket, { facts }: FrontendTrust): Promise<DialFailure | undefined> {
+  const { where } = facts();
+  const { session } = openSession(socket, where, "https");
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(undefined), HANG_UP_MS);
+    const over = (refusal?: DialFailure) => {
+      clearTimeout(timer);
+      resolve(refusal);
+    };
+    session.ping(() => over());
+    session.once("close", () => over(explainSession(session, facts())));
+  });
 }
 
 /** Undefined: it is still open then. */
@@ -55,11 +84,11 @@ function endWithin(socket: Socket, ms: number): Promise<unknown> {
   });
 }
 
-async function reachFrontend(
+export async function reachFrontend(
   frontend: Frontend,
   options: { readonly alpn: readonly string[]; readonly allowHalfOpen: boolean },
   stop: AbortSignal,
-): Promise<{ readonly socket: Socket; readonly facts?: Secured["facts"] }> {
+): Promise<Reached> {
   const { allowHalfOpen } = options;
   const where = describeFrontend(frontend);
   if ("uds" in frontend) {
@@ -75,13 +104,22 @@ async function reachFrontend(
   socket.setNoDelay(true);
   socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
   const { servername: name = host } = frontend.tls;
-  const credentials = (): Credentials => credentialsOf(frontend.tls);
-  return await secure({ socket, where, name, context, alpn: options.alpn, credentials }, stop);
+  const credentials = (): Credentials => credentialsOf(frontend);
+  const { alpn } = options;
+  const { socket: secured, facts } = await secure({ socket, where, name, context, alpn, credentials }, stop);
+  if (alpn.length > 0 && !secured.alpnProtocol) {
+    secured.destroy();
+    throw explainWrongPort("it offers no HTTP/2: ALPN negotiated nothing", facts());
+  }
+  return { socket: secured, tls: { facts, securedAt: performance.now() } };
 }
 
-function credentialsOf(tls: FrontendTls): Credentials {
+const MISTAKEN_FOR = "a frontend of another protocol, the agents' port, or another program's";
+
+function credentialsOf({ tls, self = "this client" }: Exclude<Frontend, { uds: string }>): Credentials {
   const { certFile, caFile } = tls;
-  return { self: "this client", set: certificatesOf(tls), certFile, caFile, admittedBy: "--server-ca-cert" };
+  const set = certificatesOf(tls);
+  return { self, set, certFile, caFile, admittedBy: "--server-ca-cert", mistakenFor: MISTAKEN_FOR };
 }
 
 /**

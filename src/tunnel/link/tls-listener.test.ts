@@ -97,7 +97,7 @@ const REFUSALS: readonly [name: string, code: string, reason: RegExp][] = [
   ["twin", "DB_PEER_CERT_UNTRUSTED", /^its certificate was signed by another key than that of the CA "CN=the-ca"/],
   ["expired", "DB_PEER_CERT_EXPIRED", /^its certificate expired 36[34] d.* ago, on \d{4}-/],
   ["foreignAndExpired", "DB_PEER_CERT_UNTRUSTED", /^its certificate was issued by "CN=other-ca"/],
-  ["early", "DB_PEER_CERT_NOT_YET_VALID", /^its certificate is valid only in 1 d 23 h/],
+  ["early", "DB_PEER_CERT_NOT_YET_VALID", /^its certificate is not valid yet, only in 1 d 23 h/],
   ["server", "DB_PEER_CERT_USE", /^its certificate is not for TLS clients/],
 ];
 

@@ -7,6 +7,7 @@ import { getServers } from "node:dns";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError, messageOf, reasonOf } from "../../base/errors/error.js";
 import { plainText } from "../../base/text.js";
+import { NOT_HTTP2 } from "../link/h2/frames.js";
 import { isFor, isSignedBy } from "../pki/pem.js";
 import { CLIENT_AUTH, SERVER_AUTH } from "../pki/request.js";
 import { LookupError } from "../resolver/resolver.js";
@@ -173,14 +174,43 @@ export function explainHangUp(facts: DialFacts, reason: unknown): DialFailure {
   const as =
     own.length === 0
       ? `as servers do that want a client certificate, and ${self} was given none`
-      : `as it does when it does not trust the agent's certificate: ${ownCertificate(facts)} has to be of an issuer in the server's ${admittedBy}`;
+      : `as servers do that do not trust a client's certificate: ${ownCertificate(facts)} has to be of an issuer in the server's ${admittedBy}`;
   return new DialFailure("DB_SERVER_HUNG_UP", `${what}, ${as}`, reason, facts.peer);
 }
 
 /** TLS works, but what is behind it is not what was looked for. */
-export function explainWrongPort(how: string, { where, self, peer }: DialFacts, reason?: unknown): DialFailure {
-  const words = `${where} is not the port that ${self} has to dial (${how}): it is a frontend, or another program's`;
+export function explainWrongPort(how: string, facts: DialFacts, reason?: unknown): DialFailure {
+  const { where, self, mistakenFor = "another program's", peer } = facts;
+  const words = `${where} is not the port that ${self} has to dial (${how}): it is ${mistakenFor}`;
   return new DialFailure("DB_WRONG_PORT", words, reason, peer);
+}
+
+/** What is left of a session that a server ended before it answered anything. */
+export interface EndedSession {
+  readonly goawayText: string;
+  readonly transportError: Error | undefined;
+  readonly failure: string | undefined;
+}
+
+export function explainSession({ goawayText, transportError, failure }: EndedSession, facts: DialFacts): DialFailure {
+  if (failure === NOT_HTTP2) return explainWrongPort("it does not speak HTTP/2", facts);
+  return goawayText === "" ? explainEnd(transportError, facts) : explainWords(goawayText, facts);
+}
+
+/** Our servers say why before they hang up: in a GOAWAY, or in the body of a 403. */
+export function explainWords(words: string, facts: DialFacts): DialFailure {
+  const said = `it says ${JSON.stringify(words)}`;
+  if (isAboutCertificates(words)) return explainRefused(said, facts);
+  const sentence = `the server at ${facts.where} refused ${facts.self}: ${said}`;
+  return new DialFailure("DB_SERVER_HUNG_UP", sentence, undefined, facts.peer);
+}
+
+export const isAboutCertificates = (words: string): boolean => /certificate|CA bundle/.test(words);
+
+/** The connection ended before the server said anything but, perhaps, an alert. */
+export function explainEnd(error: unknown, facts: DialFacts): DialFailure {
+  const alert = alertIn(error);
+  return alert === undefined ? explainHangUp(facts, error) : explainRefused(`TLS alert "${alert}"`, facts, error);
 }
 
 // ---- the server's certificate ------------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ export interface Credentials {
   readonly caFile?: string | undefined;
   /** The server's flag with the authorities that our certificate has to come from. */
   readonly admittedBy: string;
+  /** Which ports are dialled in place of the right one, as in `it is a frontend, or another program's`. */
+  readonly mistakenFor?: string;
 }
 
 /** The certificates in question, parsed. */

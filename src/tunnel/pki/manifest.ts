@@ -181,6 +181,6 @@ export function lifeProblem(life: Life, now: Date) {
   const span = roughDuration(Math.abs((now < start ? start : end).getTime() - now.getTime()));
   if (now >= end) return { id: "expired", words: `expired ${span} ago, on ${end.toISOString()}` } as const;
   if (now < start)
-    return { id: "not-yet-valid", words: `is valid only in ${span}, from ${start.toISOString()}` } as const;
+    return { id: "not-yet-valid", words: `is not valid yet, only in ${span}, from ${start.toISOString()}` } as const;
   return now.getTime() < dueAt(life) ? undefined : ({ id: "expires-soon", words: `expires in ${span}` } as const);
 }

@@ -1,5 +1,7 @@
 /** What happens in a sidecar, for its log, its metrics and the admin API; no text here may hold a secret. */
+
 import { Channel, type Sourced } from "../../base/channel.js";
+import type { ErrorCode } from "../../base/errors/catalogue.js";
 import type { RelayedConnection, TargetRequest } from "./connection-handler.js";
 import type { FailureKind } from "./routing/errors.js";
 import type { RouteKind } from "./routing/router.js";
@@ -54,6 +56,6 @@ export const fallbackChanged = channel<{ readonly listener: string; readonly act
   "fallback-changed",
 );
 /** The error is empty when an agent answered. */
-export const probeEnded = channel<{ readonly listener: string; readonly error: string; readonly code?: string }>(
+export const probeEnded = channel<{ readonly listener: string; readonly error: string; readonly code?: ErrorCode }>(
   "probe-ended",
 );

@@ -56,11 +56,22 @@ test("refusals are logged with their reason, at a bounded rate", () => {
 
 test("probes and the fallback are logged when they change", () => {
   const { source, lines } = logOf(4);
-  for (const error of ["", "lost", "lost", "", ""]) probeEnded.publish({ source, listener: "a", error });
+  const probes = [
+    ["", undefined],
+    ["lost", undefined],
+    ["lost", undefined],
+    ["gone", "DB_NO_AGENT"],
+    ["", undefined],
+    ["", undefined],
+  ] as const;
+  for (const [error, code] of probes) probeEnded.publish({ source, listener: "a", error, ...(code && { code }) });
   fallbackChanged.publish({ source, listener: "a", active: true, why: "no answer" });
   fallbackChanged.publish({ source, listener: "a", active: false, why: "" });
   expect(lines().map((line) => line.replace(/^(.).*?\] /, "$1 "))).toEqual([
     'W the probe through the tunnel fails listener="a" error="lost"',
+    expect.stringMatching(
+      /^W the probe through the tunnel fails listener="a" error="gone" code="DB_NO_AGENT" remedy="Look /,
+    ),
     'I the probe through the tunnel works again listener="a"',
     'W the tunnel does not work; targets are dialled straight from here listener="a" why="no answer"',
     'I the tunnel works again listener="a"',

@@ -1,5 +1,6 @@
 /** The sidecar's events as log lines; what processes of all roles say is added by logEvents. */
 import { Subscriptions } from "../../base/channel.js";
+import { remedies } from "../../base/errors/catalogue.js";
 import type { Logger } from "../../base/log/log.js";
 import { PacedLog } from "../../base/log/paced-log.js";
 import { connectionClosed, fallbackChanged, probeEnded, requestDecided } from "./channels.js";
@@ -12,7 +13,7 @@ const EVERY_CONNECTION = 5;
 export function logSidecar(logger: Logger, source: object): () => void {
   const paced = new PacedLog(logger);
   const events = new Subscriptions(source);
-  const failing = new Set<string>();
+  const failing = new Map<string, string>();
   events.on(requestDecided, ({ source: _, request: _request, ...event }) => {
     if (event.outcome === "established" || event.outcome === "abandoned") {
       logger.info(EVERY_CONNECTION, "connection asked for", event);
@@ -29,9 +30,14 @@ export function logSidecar(logger: Logger, source: object): () => void {
   });
   // Only changes: a probe every few seconds would be all one reads.
   events.on(probeEnded, ({ listener, error, code }) => {
-    if (error !== "" && !failing.has(listener)) {
-      failing.add(listener);
-      logger.warn("the probe through the tunnel fails", { listener, error, code });
+    const cause = code ?? "none";
+    if (error !== "" && failing.get(listener) !== cause) {
+      failing.set(listener, cause);
+      logger.warn("the probe through the tunnel fails", {
+        listener,
+        error,
+        ...(code && { code, remedy: remedies[code] }),
+      });
     } else if (error === "" && failing.delete(listener)) {
       logger.info(1, "the probe through the tunnel works again", { listener });
     }

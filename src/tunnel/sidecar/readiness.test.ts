@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { remedies } from "../../base/errors/catalogue.js";
 import { TunnelReadiness } from "./readiness.js";
 import { RouteError } from "./routing/errors.js";
 
@@ -23,7 +24,10 @@ describe("readiness", () => {
     failure = new RouteError("path", "DB_NO_AGENT", "no agent; /etc/secret/path");
     await vi.advanceTimersByTimeAsync(PACE.intervalMs);
     expect(probe).toHaveBeenCalledTimes(2);
-    expect([readiness.ready, readiness.why]).toEqual([false, "the last probe through the tunnel failed: DB_NO_AGENT"]);
+    expect([readiness.ready, readiness.why]).toEqual([
+      false,
+      `the last probe through the tunnel failed: DB_NO_AGENT: ${remedies.DB_NO_AGENT}`,
+    ]);
     failure = undefined;
     await vi.advanceTimersByTimeAsync(PACE.intervalMs);
     expect(readiness.ready).toBe(true);

@@ -1,8 +1,12 @@
 /** Whether the tunnel works, found out by dialling through it at intervals. */
+import { type ErrorCode, remedies } from "../../base/errors/catalogue.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { probeEnded } from "./channels.js";
 import type { SidecarConfig } from "./config.js";
 import type { Router } from "./routing/router.js";
+
+/** `DB_NO_AGENT: Look ...`. */
+const named = (code: ErrorCode): string => `${code}: ${remedies[code]}`;
 
 type ProbedRouters = readonly (readonly [listener: string, router: Pick<Router, "probe">])[];
 
@@ -10,7 +14,7 @@ export class TunnelReadiness {
   readonly #source: object;
   readonly #routers: ProbedRouters;
   readonly #times: SidecarConfig["probe"];
-  /** Empty: ready. Shown to anybody who asks the health port: codes, no addresses and no files. */
+  /** Empty: ready. Shown to anybody who asks the health port: codes with what to do, no addresses and no files. */
   #why = "no probe through the tunnel has ended yet";
   #timer: NodeJS.Timeout | undefined;
   readonly #stopped = new AbortController();
@@ -48,7 +52,7 @@ export class TunnelReadiness {
     }
     if (this.#stopped.signal.aborted) return;
     this.#why =
-      failures.length === 0 ? "" : `the last probe through the tunnel failed: ${[...new Set(failures)].join(", ")}`;
+      failures.length === 0 ? "" : `the last probe through the tunnel failed: ${[...new Set(failures)].join(" ")}`;
     this.#timer = setTimeout(() => void this.#round(), this.#times.intervalMs);
   }
 
@@ -64,7 +68,7 @@ export class TunnelReadiness {
       const code = reason instanceof DrawbridgeError ? reason.code : undefined;
       const error = late.aborted && code === undefined ? `no answer within ${timeoutMs} ms` : messageOf(reason);
       probeEnded.publish({ source: this.#source, listener, error, ...(code === undefined ? {} : { code }) });
-      return code ?? "DB_DIAL_TIMEOUT";
+      return named(code ?? "DB_DIAL_TIMEOUT");
     }
   }
 }

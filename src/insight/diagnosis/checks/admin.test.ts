@@ -98,7 +98,7 @@ test("certificates-in-use judges certificates that ended, have not begun, or end
     expect.stringContaining(`failed: ${which} expired 1 h ago, on `),
   ]);
   expect(await of(now + hour, now + 24 * hour)).toEqual([
-    expect.stringContaining(`failed: ${which} is valid only in 1 h, from `),
+    expect.stringContaining(`failed: ${which} is not valid yet, only in 1 h, from `),
   ]);
   expect(await of(now - 24 * hour, now + 2 * hour)).toEqual([`warning: ${which} expires in 2 h`]);
   expect(await of(now - hour, now + 24 * hour)).toEqual([
