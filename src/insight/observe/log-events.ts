@@ -59,7 +59,12 @@ function plainLines(events: Subscriptions, logger: Logger, paced: PacedLog, cloc
   const warn: Write = (message, fields) => paced.warn(message, fields);
   each(channels.listening, rare, "listening");
   each(channels.certificatesReloaded, rare, "certificates were replaced on disk and are in use");
-  each(channels.certificatesRefused, error, "changed certificate files cannot be used; the old ones stay in use");
+  events.on(channels.certificatesRefused, (event) =>
+    error("changed certificate files cannot be used; the old ones stay in use", {
+      ...fieldsOf(event),
+      ...(event.code && { remedy: remedies[event.code] }),
+    }),
+  );
   each(channels.claimRulesReloaded, rare, "claim rules were replaced on disk and are in use");
   each(channels.claimRulesRefused, error, "the changed claim rules cannot be used; the old ones stay in use");
   each(channels.tunnelCut, warn, "a tunnel was cut because its reader is too slow");

@@ -168,7 +168,9 @@ export const tunnelCut = ofBoth<{
 
 export const certificatesReloaded = ofBoth<{ files: readonly string[] }>("certificates-reloaded");
 /** New files were found but could not be used; the old certificates stay in service. */
-export const certificatesRefused = ofBoth<{ files: readonly string[]; error: string }>("certificates-refused");
+export const certificatesRefused = ofBoth<{ files: readonly string[]; error: string; code?: ErrorCode }>(
+  "certificates-refused",
+);
 
 /** `what`: which listener, e.g. `agents`, `health`, `http-connect frontend`. */
 export const listening = ofBoth<{ what: string; address: string }>("listening");

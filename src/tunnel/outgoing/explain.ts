@@ -7,7 +7,7 @@ import { getServers } from "node:dns";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError, messageOf, reasonOf } from "../../base/errors/error.js";
 import { plainText } from "../../base/text.js";
-import { NOT_HTTP2 } from "../link/h2/frames.js";
+import { NOT_HTTP2 } from "../link/open.js";
 import { isFor, isSignedBy } from "../pki/pem.js";
 import { CLIENT_AUTH, SERVER_AUTH } from "../pki/request.js";
 import { LookupError } from "../resolver/resolver.js";

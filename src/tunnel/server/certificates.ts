@@ -24,7 +24,8 @@ export class WatchedCertificates extends CertificateFiles {
         this.apply(this.context);
         certificatesReloaded.publish({ source, files: names });
       },
-      onProblem: (error) => certificatesRefused.publish({ source, files: names, error: error.message }),
+      onProblem: (error) =>
+        certificatesRefused.publish({ source, files: names, error: error.message, code: error.code }),
     });
     this.use = use;
     this.files = files;
