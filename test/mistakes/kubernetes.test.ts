@@ -253,6 +253,16 @@ const rows: readonly Mistake[] = [
       command(() => stage.drawbridge("csr", "list", "--kubeconfig", isWrong ? good.nobody : plane.adminConfig)),
   }),
   api({
+    id: "kubernetes-crd-missing",
+    title: "the cluster does not have the NodePool CRD",
+    tells: { output: { cause: /does not serve nodepools/, remedy: /drawbridge nodepool install/ } },
+    async play(stage, isWrong) {
+      const cluster = ["--kubeconfig", plane.adminConfig];
+      if (!isWrong) await stage.drawbridge("nodepool", "install", "--image=registry.example/drawbridge:1", ...cluster);
+      return command(() => stage.drawbridge("nodepool", "status", ...cluster, "--namespace", AGENT_NAMESPACE));
+    },
+  }),
+  api({
     id: "kubernetes-kubeconfig-missing",
     title: "--kubeconfig does not exist",
     tells: { output: { cause: /nope\.kubeconfig/, remedy: /Correct the value|kubectl --kubeconfig/ } },

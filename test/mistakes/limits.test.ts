@@ -1,5 +1,6 @@
 /** Clocks, limits and disks. */
 import { execFileSync } from "node:child_process";
+import { readdirSync } from "node:fs";
 import { ours } from "../support/processes/executables.js";
 import { playAll } from "./framework/play.js";
 import type { Mistake } from "./framework/row.js";
@@ -114,6 +115,29 @@ const rows: readonly Mistake[] = [
       const folder = smallDisk(stage, isWrong);
       const admin = ["--admin", `http://127.0.0.1:${PORT.serverAdmin}`, "--token-file", stage.adminToken];
       return command(() => stage.drawbridge("support", "--out", `${folder}/support.tar.gz`, ...admin));
+    },
+  },
+  {
+    id: "limits-dump-disk-full",
+    group: "limits",
+    title: "the disk of --dump-dir is full when a path fails",
+    // The agent really does not answer.
+    timesOut: true,
+    tells: { "server log": { cause: /cannot be written into[^\n]*ENOSPC/, remedy: /--dump-dir/ } },
+    async play(stage, isWrong) {
+      const folder = smallDisk(stage, isWrong);
+      const { server, agent } = await tunnel(stage, { server: { flags: [`--dump-dir=${folder}`] } });
+      await stage.reachesTarget();
+      agent.signal("SIGSTOP");
+      try {
+        await server.log.waitFor(/the last packets of the link that fails/, 30_000);
+      } finally {
+        agent.signal("SIGCONT");
+      }
+      return {
+        places: { "server log": () => server.log.text },
+        works: () => readdirSync(folder).some((name) => name.startsWith("drawbridge-flight-")),
+      };
     },
   },
   {

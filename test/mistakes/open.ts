@@ -38,8 +38,5 @@ export const open: Readonly<Record<string, string>> = {
   "tls-sidecar-expired": "untrue: doctor",
   "tls-sidecar-foreign-certificate": "no cause (doctor); no remedy (doctor); untrue: doctor",
   "tls-sidecar-wrong-ca": "no cause (doctor, sidecar log)",
-  "bundle-dns": "untrue: analyze says it of an agent log in its new words",
-  "bundle-wrong-ca": "no cause, no remedy: analyze does not know the agent's new words",
-  "bundle-expired": "no cause, no remedy: analyze does not know the agent's new words",
   "tls-sidecar-wrong-name": "docs/troubleshooting.md quotes the old words",
 };

@@ -23,6 +23,7 @@ export const remedies = {
   DB_ADMIN_ANSWER:
     "Give --admin the address that the process logs for its admin port: health ports, agents' ports and frontends do not serve this API, and upstream's programs have none.",
   DB_OUTPUT: "Make room where standard output leads and run the command again; what is there is only a part.",
+  DB_DUMP: "Make room in the folder of --dump-dir, or name another that this user may write to.",
   DB_SUPPORT: "Give --out a path in a directory that exists, may be written to and has space.",
   DB_KUBECONFIG:
     "Check the file with kubectl --kubeconfig, or leave the flag out inside a pod to use its service account.",
@@ -126,6 +127,8 @@ export const remedies = {
 
   // Kubernetes API
   DB_API_REQUEST: "Mend what the API server's words name; kubectl with the same kubeconfig gets the same answer.",
+  DB_API_KIND:
+    "Install the CustomResourceDefinition (drawbridge nodepool install brings that of NodePools), or name another cluster with --kubeconfig and --context.",
   DB_API_UNREACHABLE:
     "Check the server's address in the kubeconfig, and the way to it from here: kubectl --kubeconfig FILE version.",
   DB_API_CERTIFICATE:

@@ -37,6 +37,13 @@ import type { ServeConfig } from "./serve.js";
 
 const TEND_EVERY_MS = 5_000;
 
+/** A token that is not known may be one whose payload is still being made. */
+const REFUSED = {
+  code: "DB_NODE_TOKEN_UNKNOWN",
+  remedy:
+    "Ask drawbridge workers doctor which machine's token is wrong or has ended, and which payload is not made yet.",
+};
+
 /** Resolves to the exit code when the process should end. */
 export async function runServing({ flags, listen, metricsAt, adminAt, claimsConfigMap }: ServeConfig): Promise<number> {
   const { certFile, certSecret, keyFile, namespace } = flags;
@@ -70,7 +77,11 @@ export async function runServing({ flags, listen, metricsAt, adminAt, claimsConf
     ...{ api, namespace, onError, makesEvents: flags.directory === "" },
     claims: await claimStores(flags, claimsConfigMap, api),
     audit:
-      audit?.write ?? (({ outcome, secret, ...line }) => logger.info(0, `fetch ${outcome}`, { ...line, of: secret })),
+      audit?.write ??
+      (({ outcome, secret, ...line }) => {
+        if (outcome === "refused") logger.warn("fetch refused", { ...line, ...REFUSED });
+        else logger.info(0, `fetch ${outcome}`, { ...line, of: secret });
+      }),
     secret: (name) => controller.secret(name),
     onServed: ({ pool }) => metrics.served(pool),
   });

@@ -14,8 +14,9 @@ export class KubeApiError extends DrawbridgeError {
   constructor(
     sentence: string,
     answer: { status: number; reason?: string | undefined; detail?: string | undefined; cause?: unknown },
+    code = codeOf(answer),
   ) {
-    super(codeOf(answer), sentence, { cause: answer.cause });
+    super(code, sentence, { cause: answer.cause });
     this.status = answer.status;
     this.reason = answer.reason ?? "";
     this.detail = answer.detail ?? sentence;
@@ -32,6 +33,10 @@ function codeOf({ status, cause }: { status: number; cause?: unknown }): ErrorCo
   return CERTIFICATE.test(String(at(cause, "code"))) ? "DB_API_CERTIFICATE" : "DB_API_UNREACHABLE";
 }
 
+/** What an API server says of a path that it does not serve at all; of an object that is missing it gives a Status. */
+const NO_SUCH_PATH = /^404 page not found\s*$/;
+const KIND = /\/apis\/([^/ ]+\/[^/ ]+)\/(?:namespaces\/[^/ ]+\/)?([^/? ]+)/;
+
 /**
  * `body` is the answer: a `Status` object that explains the failure, unless a proxy in between gave it. `known`: what is
  * known here of its cause.
@@ -42,6 +47,11 @@ export function refusalError(what: string, status: number, body: string, known?:
     const value = at(answer, name);
     return typeof value === "string" ? value : undefined;
   };
+  const [, group, resource] = NO_SUCH_PATH.test(body) ? (KIND.exec(what) ?? []) : [];
+  if (resource !== undefined) {
+    const sentence = `The Kubernetes API does not serve ${resource} of ${group}, so their CustomResourceDefinition is not installed there (${what} was answered with ${status})`;
+    return new KubeApiError(sentence, { status, reason: "NotFound" }, "DB_API_KIND");
+  }
   const [reason, detail] = [text("reason"), text("message")];
   const sentence = `The Kubernetes API refused ${what} with ${status}: ${detail ?? reason ?? "it gave no reason"}${known === undefined ? "" : `; ${known}`}`;
   return new KubeApiError(sentence, { status, reason, detail });

@@ -148,7 +148,8 @@ const rows: readonly Mistake[] = [
     title: "a bundle of agents whose name server does not answer",
     cause: /cannot resolve the server's name by DNS/,
     remedy: /resolv\.conf/,
-    untrue: [/firewall|no route|nothing listens|port-/],
+    // Of the server; an agent's log, which is quoted, may say so of the name server.
+    untrue: [/^(?!.*\.log:\d+: ).*(?:firewall|no route|nothing listens|port-)/m],
     async happen(host, isWrong) {
       const { stage } = host;
       const hosts = `127.0.0.1 localhost${isWrong ? "" : ` ${NAME}`}\n`;

@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Clock, systemClock } from "../../../base/clock.js";
-import { messageOf } from "../../../base/errors/error.js";
+import { causeFields, DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { RateLimit } from "../../../base/rate-limit.js";
 import { redact } from "../../../base/redact/redact.js";
 import { noteChannel, serverPathChecked } from "../../../tunnel/events/channels.js";
@@ -34,7 +34,8 @@ export function dumpOnStall(
     const flight = flights.find(stream);
     if (flight === undefined) return;
     const why = `nothing comes through the link any more: ${error}`;
-    const written = directory === "" ? {} : writeDump(directory, why, [flight]);
+    const { file, error: problem } = directory === "" ? {} : writeDump(directory, why, [flight]);
+    const written = problem === undefined ? { file } : { error: problem.message, ...causeFields(problem) };
     const lastPackets = flight.last.slice(-PACKETS_IN_LOG).map((packet) => packetText(packet).replace(/\s+/g, " "));
     const fields = { agentId, stream, lastPackets, ...written };
     noteChannel.publish({ source, level: "warn", message: "the last packets of the link that fails", fields });
@@ -55,14 +56,14 @@ const NAME = /^drawbridge-flight-[\w.-]+\.txt$/;
 let written = 0;
 
 /**
- * The file, or one sentence when nothing could be written. Synchronous, since a crash leaves no other time; throws
+ * The file, or an error when nothing could be written. Synchronous, since a crash leaves no other time; throws
  * nothing, since a dump must not be the crash.
  */
 export function writeDump(
   directory: string,
   why: string,
   flights: readonly FlightRecord[],
-): { readonly file?: string; readonly error?: string } {
+): { readonly file?: string; readonly error?: DrawbridgeError } {
   try {
     if (!existsSync(directory)) mkdirSync(directory, { mode: 0o700 });
     // The time, and a number for those of one millisecond: names sort by age.
@@ -74,7 +75,8 @@ export function writeDump(
     for (const name of names.sort().slice(0, -FILES_KEPT)) rmSync(join(directory, name), { force: true });
     return { file };
   } catch (reason) {
-    return { error: messageOf(reason) };
+    const sentence = `the packets cannot be written into ${directory}: ${messageOf(reason)}`;
+    return { error: new DrawbridgeError("DB_DUMP", sentence, { cause: reason }) };
   }
 }
 

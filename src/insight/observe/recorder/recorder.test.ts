@@ -109,7 +109,8 @@ describe("dump files", () => {
   });
 
   test("that cannot be written are reported in a sentence", () => {
-    expect(writeDump(join(folder, "not", "there"), "why", []).error).toMatch(/ENOENT/);
+    const { error } = writeDump(join(folder, "not", "there"), "why", []);
+    expect(error).toMatchObject({ code: "DB_DUMP", message: expect.stringMatching(/cannot be written into .*ENOENT/) });
   });
 
   test("are written once for a path that fails, and the log names them", () => {
