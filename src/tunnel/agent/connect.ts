@@ -57,7 +57,11 @@ export async function connectOnce(
     ended = error;
   });
   await firstBytes(socket, FIRST_BYTES_MS);
-  if (socket.destroyed || socket.readableEnded) throw explainEnd(ended, facts());
+  // An alert is an error before the socket has ended.
+  if (ended !== undefined || socket.destroyed || socket.readableEnded) {
+    socket.destroy();
+    throw explainEnd(ended, facts());
+  }
   const authority = config.tls.certFile === "" ? joinHostPort(server.host, server.port) : server.host;
   const { session, call } = openSession(socket, bracketed(authority), "https", program);
   try {
