@@ -86,8 +86,8 @@ const rows: readonly Mistake[] = [
     title: "agent shows a certificate for servers, not for clients",
     wrong: ({ pki }) => ({ agent: { cert: pki.server } }),
     tells: {
-      ...agentTells(/not for client|client (?:use|auth)/i, /clientAuth|client use|for clients/),
-      ...serverTells(/not for client|client (?:use|auth)|purpose/i),
+      ...agentTells(/not for TLS clients/, /clientAuth/),
+      ...serverTells(/not for TLS clients/),
     },
   }),
   row({
@@ -144,7 +144,7 @@ const rows: readonly Mistake[] = [
     id: "tls-server-client-use",
     title: "server shows a certificate for clients",
     wrong: ({ pki }) => ({ server: { cert: pki.agent } }),
-    tells: agentTells(/not for (?:a )?server|server (?:use|auth)/i, /serverAuth|server use|for servers/),
+    tells: agentTells(/not for TLS servers/, /serverAuth/),
   }),
   row({
     id: "tls-server-missing-intermediate",

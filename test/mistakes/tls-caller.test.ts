@@ -38,11 +38,13 @@ const serverTells = (cause: RegExp, remedy: RegExp) => ({
 
 const frontendOf = (
   { pki }: Stage,
-  files: { ca?: string; cert?: Files; name?: string; port?: number } = {},
+  files: { ca?: string; cert?: Files | undefined; name?: string; port?: number; mode?: string } = {},
 ): string => {
-  const { ca = pki.ca.cert, cert = pki.caller, name, port = PORT.frontend } = files;
+  const { ca = pki.ca.cert, name, port = PORT.frontend, mode = "http-connect" } = files;
+  const cert = "cert" in files ? files.cert : pki.caller;
   const servername = name === undefined ? "" : `,servername=${name}`;
-  return `http-connect+tcp:127.0.0.1:${port}${servername},ca=${ca},cert=${cert.cert},key=${cert.key}`;
+  const own = cert === undefined ? "" : `,cert=${cert.cert},key=${cert.key}`;
+  return `${mode}+tcp:127.0.0.1:${port}${servername},ca=${ca}${own}`;
 };
 
 type SidecarRow = Omit<Mistake, "group" | "play"> & { frontend(stage: Stage): Promise<string> | string };
@@ -68,7 +70,11 @@ const sidecar = ({ frontend, ...rest }: SidecarRow): Mistake => ({
   },
 });
 
-const sidecarTells = (cause: RegExp, remedy: RegExp) => ({ "sidecar log": { cause }, doctor: { cause, remedy } });
+const sidecarTells = (cause: RegExp, remedy: RegExp) => ({
+  "sidecar log": { cause, remedy },
+  "sidecar readyz": { remedy },
+  doctor: { cause, remedy },
+});
 
 type AdminRow = Omit<Mistake, "group" | "play"> & {
   readonly hasTls: boolean;
@@ -113,7 +119,7 @@ const rows: readonly Mistake[] = [
     id: "tls-caller-server-use",
     title: "caller shows a certificate for servers",
     call: (stage) => curlFlags(stage, stage.pki.server),
-    tells: serverTells(/not for (?:use by )?(?:a )?client|purpose/i, /clientAuth|client/),
+    tells: serverTells(/not for TLS clients/, /clientAuth/),
   }),
   caller({
     id: "tls-caller-plain",
@@ -142,6 +148,12 @@ const rows: readonly Mistake[] = [
     frontend: async (stage) =>
       frontendOf(stage, { cert: await stage.pki.make.issue(stage.pki.foreignCa, "sidecar-of-others") }),
     tells: sidecarTells(/foreign-ca/, /--server-ca-cert|--tls-cert-path|\bcert=/),
+  }),
+  sidecar({
+    id: "tls-sidecar-other-protocol",
+    title: "sidecar speaks gRPC to a frontend for HTTP CONNECT",
+    frontend: (stage) => frontendOf(stage, { mode: "grpc" }),
+    tells: sidecarTells(/a frontend of another protocol/, /frontend of their protocol/),
   }),
   sidecar({
     id: "tls-sidecar-wrong-name",
