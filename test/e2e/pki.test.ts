@@ -106,7 +106,7 @@ describe.each(cases)("P2 programs: $origin, certificates: $issuer", ({ origin, i
   test("a server whose certificate lacks the address is refused by the agent", async () => {
     await refused(
       await meet(dirs.elsewhere, files(dirs.elsewhere, "agent")),
-      /altnames|valid for 192\.0\.2\.1|not in the cert/i,
+      /altnames|valid for 192\.0\.2\.1|but for 192\.0\.2\.1|not in the cert/i,
     );
   });
 
