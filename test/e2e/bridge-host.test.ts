@@ -120,7 +120,7 @@ describe.skipIf(!ready)("on a bare host", () => {
     const found = (id: string) => findings.find(({ check }) => check === id);
     expect(found("certificates")?.evidence.join()).toContain(lab.bs.address);
     expect(found("server-reachable")?.message).toBe(
-      `this host reaches the server at ${lab.bs.address}:8091 and can trust it`,
+      `the server at ${lab.bs.address}:8091 takes the agent's connection, and the agent trusts it`,
     );
     const doctor = await lab.bs.run([DRAWBRIDGE, "doctor", `--state-dir=${place("state")}`, "--role=server"]);
     expect({ code: doctor.code, stdout: doctor.stdout }).toMatchObject({ code: 0 });

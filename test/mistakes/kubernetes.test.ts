@@ -34,6 +34,8 @@ beforeAll(async () => {
   lab = new Scope("mistakes");
   network = await createNamespace("cluster");
   await addBridge(network, "br0");
+  // Otherwise its address changes with its members, and neighbours go on with the old one.
+  await network.run("ip", "link", "set", "br0", "address", "02:00:00:00:00:01");
   await addAddress(network, "br0", `${HOST}/24`);
   plane = await makeControlPlane(lab, { executables: controlPlaneExecutables(), netns: network.name, host: HOST });
   await plane.apiServer.start();
