@@ -85,7 +85,8 @@ const SOCKET_PROBLEMS: Readonly<Record<string, string>> = {
 export function socketUnreachable(path: string, cause: unknown): DrawbridgeError {
   const { code = "" } = (cause ?? {}) as { code?: string };
   const why = SOCKET_PROBLEMS[code];
-  return frontendUnreachable(path, why === undefined ? cause : new Error(`${why} (${code})`, { cause }));
+  const explained = Object.assign(new Error(`${why} (${code})`, { cause }), { code });
+  return frontendUnreachable(path, why === undefined ? cause : explained);
 }
 
 export function frontendUnreachable(where: string, cause: unknown): DrawbridgeError {

@@ -405,7 +405,7 @@ describe("check server-reachable", () => {
       expect.stringMatching(/^failed: the server's certificate expired/),
     ]);
     expect(await messagesOf(serverReachable, shifted(-48))).toEqual([
-      expect.stringMatching(/^failed: the server's certificate is valid only/),
+      expect.stringMatching(/^failed: the server's certificate is not valid yet/),
     ]);
   });
 
