@@ -8,7 +8,7 @@ interface RefusedPeersProps {
   readonly total: number;
 }
 
-/** Who was turned away before it could ask for anything. Everything a stranger chose is shown as text. */
+/** Who was refused before it could ask for anything. Everything a stranger chose is shown as text. */
 export function RefusedPeers({ peers, total }: RefusedPeersProps) {
   return (
     <section class="panel" aria-labelledby="refused-peers-title">

@@ -1,4 +1,4 @@
-/** The peers that the listeners of one process turned away lately: at TLS, at the login, before they asked for anything. */
+/** The peers that the listeners of one process refused lately: at TLS, at the login, before they asked for anything. */
 
 import { splitHostPort } from "../../base/address.js";
 import { remedies } from "../../base/errors/catalogue.js";

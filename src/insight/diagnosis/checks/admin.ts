@@ -151,7 +151,7 @@ export const refusals = defineCheck({
   },
 });
 
-/** Agents and callers that were turned away before they could ask for anything. */
+/** Agents and callers that were refused before they could ask for anything. */
 export const refusedPeers = defineCheck({
   ...{ id: "refused-peers", about: "Whoever connects to a listener is accepted", needs: ["overview"] },
   judge({ overview: { refusedPeers: all, process } }) {

@@ -64,7 +64,7 @@ export interface Totals {
   readonly dialMsSum: number;
   /** Bytes that wait for slow readers. */
   readonly queuedBytes: number;
-  /** Since the process started: peers turned away at TLS or at the login. Older versions: absent. */
+  /** Since the process started: peers refused at TLS or at the login. Older versions: absent. */
   readonly peersRefused?: number;
   /** Role `ignition`: since the process started. */
   readonly payloadsServed?: number;
@@ -200,7 +200,7 @@ export interface Refusal {
 }
 
 /**
- * A peer that a listener turned away before it could ask for anything: at TLS, or for what it said of itself. Refusals of
+ * A peer that a listener refused before it could ask for anything: at TLS, or for what it said of itself. Refusals of
  * one address, listener, code and certificate are one row.
  */
 export interface RefusedPeerRow extends Omit<RefusedPeer, "remote"> {

@@ -133,7 +133,7 @@ function refusalMetrics(metrics: EventMetrics): void {
   metrics.on(channels.serverRefused, () => refusals.inc());
   const peers = registry.counter(
     `${OURS}peers_refused_total`,
-    "Connections turned away at TLS or for what the peer said of itself, by listener and error code.",
+    "Connections refused at TLS or for what the peer said of itself, by listener and error code.",
     ["listener", "code"],
   );
   metrics.on(channels.serverPeerRefused, ({ listener, code }) => {
