@@ -336,7 +336,7 @@ const rows: readonly Mistake[] = [
     id: "tokens-admin-world-readable",
     title: "everybody may read the file of --admin-token-file",
     isHarmless: true,
-    tells: { "server log": { cause: /own-token[\s\S]{0,200}(?:0?644|read)/, remedy: /chmod|0600/ } },
+    tells: { "server log": { cause: /own-token[\s\S]{0,200}(?:0?644|read)/, remedy: /chmod/ } },
     async play(stage, isWrong) {
       const file = stage.file(isWrong ? "own-token" : "own-private-token");
       writeFileSync(file, "0123456789abcdef0123456789abcdef\n", { mode: isWrong ? 0o644 : 0o600 });
