@@ -4,7 +4,7 @@ import type { ErrorCode } from "../base/errors/catalogue.js";
 import type { Logger } from "../base/log/log.js";
 import { lifeProblem } from "./pki/manifest.js";
 import { certificatesIn } from "./pki/pem.js";
-import { shownName } from "./pki/shown.js";
+import { quotedName } from "./pki/shown.js";
 import { identifierPairs, isGoBoolean } from "./wire/identifiers.js";
 import { parseAddress, parsePrefix } from "./wire/prefix.js";
 
@@ -61,7 +61,7 @@ function certificateWarnings(file: string, now: Date): StartWarning[] {
   return certificatesIn(text).flatMap(({ certificate: { subject, validFrom, validTo } }) => {
     const problem = lifeProblem({ notBefore: validFrom, notAfter: validTo }, now);
     if (problem === undefined) return [];
-    const message = `the certificate "${shownName(subject)}" in ${file} ${problem.words}`;
+    const message = `the certificate ${quotedName(subject)} in ${file} ${problem.words}`;
     const remedy =
       problem.id === "not-yet-valid"
         ? "Compare this host's clock with that of the host that issued it."

@@ -89,16 +89,16 @@ export const remedies = {
   DB_SERVER_HEADERS_TIMEOUT: "Check the server's health and whether something between the two only half works.",
   DB_SERVER_HUNG_UP: "Look into the server's log for this host's address: it says which certificate or token it wants.",
 
-  // The way to a server, for whoever dials
+  // Connections to a server, for whoever dials
   DB_NAME_UNKNOWN:
     "Correct the name, or make its record at the DNS server that the message names; drawbridge reads /etc/hosts and /etc/resolv.conf again by itself.",
   DB_NAME_SERVER:
-    "Mend the DNS server that the message names, or the way to it, or name another one in /etc/resolv.conf.",
+    "Fix the DNS server that the message names, or the path to it, or name another one in /etc/resolv.conf.",
   DB_CONNECT_REFUSED:
     "Start the server, or correct the address and port; the server's log has a line listening for each of its ports.",
   DB_CONNECT_TIMEOUT:
-    "Open the way: let firewalls, security groups and NetworkPolicies pass TCP to that address and port.",
-  DB_CONNECT_UNREACHABLE: "Mend the route or the firewall rule of this host, or correct the address.",
+    "Open the path: let firewalls, security groups and NetworkPolicies pass TCP to that address and port.",
+  DB_CONNECT_UNREACHABLE: "Fix the route or the firewall rule of this host, or correct the address.",
   DB_TLS_NOT_SPOKEN:
     "Dial the port that speaks TLS (an agent's --proxy-server-port is the server's --agent-port, a frontend's is --server-port), or look at what is between: a proxy, a load balancer without a server behind it.",
   DB_TLS_FAILED:
@@ -126,11 +126,11 @@ export const remedies = {
     "Dial the port for this kind of peer: agents --agent-port of the server with their --proxy-server-port, callers the frontend of their protocol with theirs; the server's log has a line listening for each.",
 
   // Kubernetes API
-  DB_API_REQUEST: "Mend what the API server's words name; kubectl with the same kubeconfig gets the same answer.",
+  DB_API_REQUEST: "Fix what the API server's words name; kubectl with the same kubeconfig gets the same answer.",
   DB_API_KIND:
     "Install the CustomResourceDefinition (drawbridge nodepool install brings that of NodePools), or name another cluster with --kubeconfig and --context.",
   DB_API_UNREACHABLE:
-    "Check the server's address in the kubeconfig, and the way to it from here: kubectl --kubeconfig FILE version.",
+    "Check the server's address in the kubeconfig, and the path to it from here: kubectl --kubeconfig FILE version.",
   DB_API_CERTIFICATE:
     "Take the kubeconfig of this cluster: its certificate-authority-data has to be the CA of the API server's certificate, and its server a name in that certificate.",
   DB_API_UNAUTHENTICATED:
@@ -171,7 +171,7 @@ export const remedies = {
   DB_API_SERVER_CHANGE:
     "Change it by hand as the message says and run the command again; a backup of what was changed is in the state directory.",
   DB_API_SERVER_WAIT:
-    "Look at its log, mend it and run the command again, with a longer --timeout if the host is only slow.",
+    "Look at its log, fix it and run the command again, with a longer --timeout if the host is only slow.",
   DB_AGENTS_WAIT:
     "Run drawbridge bootstrap status for the nodes that are missing, and check that they reach the agents' port on this host.",
 
@@ -205,7 +205,7 @@ export const remedies = {
   DB_NODEPOOL_CONFIG:
     "Correct the document that the message names in its ConfigMap; machines keep what they have, and no new Secret is made until then.",
   DB_NODEPOOL_DIRECTORY:
-    "Mend or remove the file that the message names; nothing is changed on the strength of half a directory.",
+    "Fix or remove the file that the message names; nothing is changed on the strength of half a directory.",
   DB_NODEPOOL_HYPERSHIFT:
     "Use its token and user-data Secrets as they are; two controllers on one pool would undo each other's work.",
   DB_NODEPOOL_INSTALL: "Run drawbridge nodepool install with an administrator's kubeconfig.",
@@ -220,7 +220,7 @@ export const remedies = {
   DB_SIMULATE_JOIN:
     "Look at its request with drawbridge csr explain, and at the worker with drawbridge workers doctor.",
   DB_NODE_PAYLOAD:
-    "Mend what the message names; the Ignition server tries again by itself, and machines go on by themselves.",
+    "Fix what the message names; the Ignition server tries again by itself, and machines go on by themselves.",
   DB_NODE_USER_DATA:
     "Write it again with drawbridge workers userdata NAME, or with workers doctor --fix, and boot the machine again.",
   DB_NODE_USER_DATA_OLD:
@@ -232,12 +232,12 @@ export const remedies = {
   DB_NODE_IGNITION_NAME:
     "Let nodepool controller --issue-certificate issue it for the published address, or publish the address that the certificate has.",
   DB_NODE_IGNITION_UNREACHABLE:
-    "Start drawbridge ignition serve, or mend the way to it; machines go on asking until it answers.",
+    "Start drawbridge ignition serve, or fix the path to it; machines go on asking until it answers.",
   DB_NODE_CSR_PENDING:
-    "Mend what the message names, or approve the request with workers doctor --fix where its rules allow that, or with drawbridge csr approve.",
+    "Fix what the message names, or approve the request with workers doctor --fix where its rules allow that, or with drawbridge csr approve.",
   DB_NODE_NOT_READY: "Read the node's own words in the message, and the log of its kubelet.",
   DB_NODE_OVN_CERT: "Copy it from the hosted cluster with drawbridge workers doctor --fix.",
-  DB_NODE_UNCHECKED: "Mend what the message names, access to the cluster say, and ask again.",
+  DB_NODE_UNCHECKED: "Fix what the message names, access to the cluster say, and ask again.",
   DB_FIX_LOG: "Name a file with --fix-log that this user can write to.",
   DB_TOKEN_SECRET: "Delete the Secret; the pool's controller makes it again with a fresh token within seconds.",
   DB_CSR_REQUEST:

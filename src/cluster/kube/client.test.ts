@@ -83,7 +83,7 @@ describe("createKubeApi", () => {
     [401, "DB_API_UNAUTHENTICATED", /has not expired/],
     [403, "DB_API_FORBIDDEN", /permission/],
     [409, "DB_API_REQUEST", /API server's words/],
-  ])("names what has to be mended after an answer with %s", async (status, code, remedy) => {
+  ])("names what has to be fixed after an answer with %s", async (status, code, remedy) => {
     const { api } = await connect((_, response) => replyStatus(response, status, "Because", "no"));
     await expect(api.get("/x")).rejects.toMatchObject({ code, remedy: expect.stringMatching(remedy) });
   });

@@ -25,7 +25,7 @@ export class KubeApiError extends DrawbridgeError {
 
 const CERTIFICATE = /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|ERR_TLS_CERT_)/;
 
-/** By what has to be mended: the address, the cluster's certificate, this identity, or its permissions. */
+/** By what has to be fixed: the address, the cluster's certificate, this identity, or its permissions. */
 function codeOf({ status, cause }: { status: number; cause?: unknown }): ErrorCode {
   if (status === 401) return "DB_API_UNAUTHENTICATED";
   if (status === 403) return "DB_API_FORBIDDEN";

@@ -194,7 +194,7 @@ const NOT_ADMIN = `It is another port than the admin port, which asks for no cer
 const GIVE_CA =
   "Give --ca-file the authority that issued the file of the process' --admin-cert-file; where an intermediate authority issued it, append that one to this file.";
 
-/** What mends it with the flags of whoever asks an admin port; other codes have remedies that do. */
+/** What fixes it with the flags of whoever asks an admin port; other codes have remedies that do. */
 const ADVICE: Partial<Record<ErrorCode, string>> = {
   DB_CONNECT_REFUSED: remedies.DB_ADMIN_UNREACHABLE,
   DB_TLS_NOT_SPOKEN:

@@ -1,6 +1,6 @@
 /** One dial through the real path, each step with its time: as the caller sees it, and as the server recorded it. */
 
-import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { causeFields, messageOf } from "../../base/errors/error.js";
 import { describeFrontend } from "../../tunnel/client/frontend.js";
 import { randomDialId } from "../../tunnel/client/grpc-tunnel.js";
 import { dialThrough, type Frontend } from "../../tunnel/client/index.js";
@@ -62,7 +62,7 @@ export async function trace(
       ? [{ name: "reach the frontend", ms: totalMs, detail: `${where}, failed` }]
       : [{ name: "reach the frontend", ms: reachedMs, detail: where }, ...stepsAfter(totalMs - reachedMs, record, ok)];
   const error = ok ? undefined : messageOf(failure);
-  const { code, remedy } = failure instanceof DrawbridgeError ? failure : {};
+  const { code, remedy } = causeFields(failure);
   const { explanation, blind } = record;
   return { target, dialId, ok, totalMs, steps, error, code, remedy, explanation, blind };
 }

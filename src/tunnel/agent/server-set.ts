@@ -4,7 +4,7 @@
  */
 import { joinHostPort } from "../../base/address.js";
 import type { Clock } from "../../base/clock.js";
-import { DrawbridgeError, messageOf, reasonOf } from "../../base/errors/error.js";
+import { causeFields, messageOf, reasonOf } from "../../base/errors/error.js";
 import {
   agentDuplicateServer,
   agentServerConnected,
@@ -131,10 +131,9 @@ export class ServerSet {
       const wait = this.#duplicates > 5 * this.wanted ? this.#backoff.next() : this.#backoff.reset();
       return duplicate ? this.#backoff.scattered(wait) : wait;
     } catch (reason) {
-      const { code, remedy } = reason instanceof DrawbridgeError ? reason : {};
-      const cause = code && remedy && { code, remedy };
-      const known = cause ? `${reasonOf(reason)} (${cause.code}). ${cause.remedy}` : messageOf(reason);
-      this.#failures.set(address, known);
+      const cause = causeFields(reason);
+      const { code, remedy } = cause;
+      this.#failures.set(address, code === undefined ? messageOf(reason) : `${reasonOf(reason)} (${code}). ${remedy}`);
       agentServerConnectFailed.publish({ source: this.#options.source, address, error: messageOf(reason), ...cause });
       return this.#backoff.next();
     }

@@ -3,9 +3,9 @@ import { DialRefusedError, socketUnreachable } from "./errors.js";
 
 test.each([
   ["dial tcp: lookup db.example on 10.0.0.10:53: no such host", /record at the DNS server that the agent asks/],
-  ["dial tcp: lookup db.example on 10.0.0.10:53: read: connection refused", /^Mend DNS where the agent runs/],
+  ["dial tcp: lookup db.example on 10.0.0.10:53: read: connection refused", /^Fix DNS where the agent runs/],
   ["dial tcp 10.0.0.7:443: connect: connection refused", /nothing listens at that port/],
-  ["dial tcp 10.0.0.7:443: connect: no route to host", /^Mend the route/],
+  ["dial tcp 10.0.0.7:443: connect: no route to host", /^Fix the route/],
   ["something else", /^Try the same address from the agent's network/],
 ])("a dial that failed with %j has the remedy of its words", (answer, remedy) => {
   expect(new DialRefusedError("x:1", answer, 502)).toMatchObject({

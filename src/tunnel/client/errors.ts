@@ -35,7 +35,7 @@ const AGENT_WORDS: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /\blookup \S+.*: /i,
-    "Mend DNS where the agent runs: its /etc/resolv.conf, and the way from there to the DNS server in it.",
+    "Fix DNS where the agent runs: its /etc/resolv.conf, and the way from there to the DNS server in it.",
   ],
   [
     /connection refused/i,
@@ -43,7 +43,7 @@ const AGENT_WORDS: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /no route to host|network is unreachable/i,
-    "Mend the route or the firewall rule where the agent runs, or send this destination to an agent that has one (--agent-identifiers).",
+    "Fix the route or the firewall rule where the agent runs, or send this destination to an agent that has one (--agent-identifiers).",
   ],
 ];
 

@@ -6,7 +6,7 @@ import type { RefusedPeer } from "../events/facts.js";
 import { lifeProblem } from "../pki/manifest.js";
 import { certificatesIn, isSignedBy } from "../pki/pem.js";
 import { CLIENT_AUTH } from "../pki/request.js";
-import { shownCertificate, shownName } from "../pki/shown.js";
+import { isForUse, listed, quotedName, shownCertificate } from "../pki/shown.js";
 
 /** Why a peer is refused. */
 export type Refusal = Pick<RefusedPeer, "code" | "reason" | "certificate">;
@@ -55,22 +55,20 @@ export class PeerTrust {
     return { ...this.#objection(certificate, String(socket.authorizationError)), certificate: shown };
   }
 
-  /** OpenSSL names the last of its objections; a person needs the one that has to be mended first. */
+  /** OpenSSL names the last of its objections; a person needs the one that has to be fixed first. */
   #objection(leaf: X509Certificate, error: string): Refusal {
     const chain = chainOf(leaf);
     const distrust = this.#distrust(chain.at(-1)!);
     if (distrust !== undefined) return { code: "DB_PEER_CERT_UNTRUSTED", reason: distrust };
     for (const each of chain) {
       const problem = lifeProblem({ notBefore: each.validFrom, notAfter: each.validTo }, new Date(this.#now()));
-      const whose = each === leaf ? "its certificate" : `the certificate of its issuer "${shownName(each.subject)}"`;
+      const whose = each === leaf ? "its certificate" : `the certificate of its issuer ${quotedName(each.subject)}`;
       if (problem?.id === "expired") return { code: "DB_PEER_CERT_EXPIRED", reason: `${whose} ${problem.words}` };
       if (problem?.id === "not-yet-valid") {
         return { code: "DB_PEER_CERT_NOT_YET_VALID", reason: `${whose} ${problem.words}` };
       }
     }
-    // Absent when any use is allowed.
-    const uses: readonly string[] = leaf.keyUsage ?? [CLIENT_AUTH];
-    if (error === "INVALID_PURPOSE" || !uses.includes(CLIENT_AUTH)) {
+    if (error === "INVALID_PURPOSE" || !isForUse(leaf, CLIENT_AUTH)) {
       return { code: "DB_PEER_CERT_USE", reason: "its certificate is not for TLS clients (clientAuth)" };
     }
     return { code: "DB_PEER_CERT_UNTRUSTED", reason: `its certificate is not trusted: ${error}` };
@@ -82,15 +80,15 @@ export class PeerTrust {
     if (authorities.some((each) => each.fingerprint256 === last.fingerprint256 || isSignedBy(last, each))) {
       return undefined;
     }
-    const issuer = shownName(last.issuer);
+    const issuer = quotedName(last.issuer);
     const namesakes = authorities.filter(({ subject }) => subject === last.issuer);
     if (namesakes.some(({ publicKey }) => last.verify(publicKey))) {
-      return `its certificate names another key of its issuer (authority key identifier) than the CA "${issuer}" has`;
+      return `its certificate names another key of its issuer (authority key identifier) than the CA ${issuer} has`;
     }
     if (namesakes.length > 0) {
-      return `its certificate was signed by another key than that of the CA "${issuer}" in this listener's CA file`;
+      return `its certificate was signed by another key than that of the CA ${issuer} in this listener's CA file`;
     }
-    return `its certificate was issued by "${issuer}", and this listener trusts ${this.#trusted()}`;
+    return `its certificate was issued by ${issuer}, and this listener trusts ${this.#trusted()}`;
   }
 
   get #anchors(): readonly X509Certificate[] {
@@ -99,8 +97,7 @@ export class PeerTrust {
   }
 
   #trusted(): string {
-    const names = this.#anchors.slice(0, MOST_NAMED).map(({ subject }) => `"${shownName(subject)}"`);
-    return names.join(", ") + (this.#anchors.length > MOST_NAMED ? " and others" : "");
+    return listed(this.#anchors.map(({ subject }) => quotedName(subject)));
   }
 
   /** Why the peer has to connect again, where it is judged by what is in force then; undefined when it need not. */
@@ -116,9 +113,6 @@ export class PeerTrust {
     return { code: "DB_PEER_CERT_EXPIRED", reason, certificate: shownCertificate(leaf) };
   }
 }
-
-/** Authorities that a sentence lists. */
-const MOST_NAMED = 3;
 
 /** From the leaf to the last certificate that is known; a root, which is its own issuer, ends it. */
 function chainOf(leaf: X509Certificate): X509Certificate[] {

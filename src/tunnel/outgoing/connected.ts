@@ -60,7 +60,7 @@ export async function connected<T extends Socket>(
 
 /**
  * Waits until the other side has sent something, or has ended, or `patienceMs` are over, and leaves the bytes where they
- * are. A server that turns a peer away says so first; whoever writes before that may lose its words to a reset.
+ * are. A server that refuses a peer says so first; whoever writes before that may lose its words to a reset.
  */
 export function firstBytes(stream: Duplex, patienceMs: number): Promise<void> {
   return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 /**
  * Why a connection to a server failed: whose certificate or which port, resolver or clock it is, in one sentence with the
- * facts, under the code whose remedy mends it. Nothing here decides whether a peer is trusted; that is done in secure.ts.
+ * facts, under the code whose remedy fixes it. Nothing here decides whether a peer is trusted; that is done in secure.ts.
  */
 import type { X509Certificate } from "node:crypto";
 import { getServers } from "node:dns";
@@ -10,8 +10,9 @@ import { plainText } from "../../base/text.js";
 import { NOT_HTTP2 } from "../link/open.js";
 import { isFor, isSignedBy } from "../pki/pem.js";
 import { CLIENT_AUTH, SERVER_AUTH } from "../pki/request.js";
+import { isForUse, listed, quotedName } from "../pki/shown.js";
 import { LookupError } from "../resolver/resolver.js";
-import { type DialFacts, isForUse, listed, namesOf, quotedName, timeProblem } from "./facts.js";
+import { type DialFacts, namesOf, timeProblem } from "./facts.js";
 
 /** The codes of connections that did not come about: nothing was asked of the server. */
 export const DIAL_FAILURES = [
@@ -229,7 +230,7 @@ function serverCertificate({ peer: [leaf], where }: DialFacts): string {
   return `the certificate of the server at ${where} (subject ${quotedName(leaf.subject)}, issuer ${quotedName(leaf.issuer)})`;
 }
 
-/** Every problem that it has, the one to mend first in front. */
+/** Every problem that it has, the one to fix first in front. */
 function peerProblems(facts: DialFacts): Problem[] {
   const { peer, name, now } = facts;
   const [leaf] = peer;

@@ -4,7 +4,7 @@ import { plainText } from "../../base/text.js";
 import type { CertificateSet } from "../pki/certificate-set.js";
 import { lifeProblem } from "../pki/manifest.js";
 import { readableCertificates } from "../pki/pem.js";
-import { shownName } from "../pki/shown.js";
+import { listed } from "../pki/shown.js";
 
 /** What this process shows and trusts, and where that comes from. */
 export interface Credentials {
@@ -53,20 +53,6 @@ export function dialFacts(
 
 const LONGEST_NAME = 200;
 
-/** A subject or an issuer, quoted: whoever made the certificate chose it. */
-export function quotedName(name: string): string {
-  return JSON.stringify(shownName(name));
-}
-
-const MOST_NAMES = 4;
-
-/** `"a", "b" and 3 others`. */
-export function listed(texts: readonly string[]): string {
-  const shown = [...new Set(texts)];
-  const rest = shown.length - MOST_NAMES;
-  return rest > 0 ? `${shown.slice(0, MOST_NAMES).join(", ")} and ${rest} others` : shown.join(", ");
-}
-
 /** The names and addresses that a certificate is for. */
 export function namesOf({ subjectAltName = "" }: X509Certificate): string {
   const names = subjectAltName.split(", ").filter((name) => name !== "");
@@ -80,11 +66,3 @@ export function timeProblem({ validFrom, validTo }: X509Certificate, now: Date) 
   const problem = lifeProblem({ notBefore: new Date(validFrom), notAfter: new Date(validTo) }, now);
   return problem?.id === "expires-soon" ? undefined : problem;
 }
-
-/** Whether it may be used so; one that does not say what it is for may be used for everything. */
-export function isForUse({ keyUsage }: X509Certificate, oid: string): boolean {
-  const uses = keyUsage as readonly string[] | undefined;
-  return uses === undefined || uses.length === 0 || uses.includes(oid) || uses.includes(ANY_USE);
-}
-
-const ANY_USE = "2.5.29.37.0";

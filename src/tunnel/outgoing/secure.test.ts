@@ -5,8 +5,8 @@ import { createSecureContext, createServer, type TlsOptions } from "node:tls";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { type Authority, createAuthority, issueCertificate, type PemPair } from "../pki/issue.js";
 import { DAY_MS } from "../pki/request.js";
+import { quotedName } from "../pki/shown.js";
 import { alertIn, DialFailure, explainHangUp, explainRefused } from "./explain.js";
-import { quotedName } from "./facts.js";
 import { secure } from "./secure.js";
 
 let ours: Authority;

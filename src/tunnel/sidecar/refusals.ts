@@ -2,7 +2,7 @@
 
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { causeFields, messageOf } from "../../base/errors/error.js";
 import { linger } from "../../base/linger.js";
 import { answerHead } from "../wire/http-proxy.js";
 import { SOCKS5_REPLY, type Socks5Reply } from "../wire/socks5.js";
@@ -44,7 +44,7 @@ export interface ClientRefusal extends ProxyRefusal {
 /** Describes whatever a router rejected with; anything unforeseen is our own trouble, not the target's. */
 export function dialFailureOf(reason: unknown): ClientRefusal {
   const outcome = reason instanceof RouteError ? reason.kind : "path";
-  const { code, remedy } = reason instanceof DrawbridgeError ? reason : {};
+  const { code, remedy } = causeFields(reason);
   const sentence = code === undefined ? messageOf(reason) : `${messageOf(reason)} (${code}: ${remedy})`;
   // The far end's words may be part of it; they end up in bodies and in logs.
   return { outcome, code, text: sentence.replace(/[\r\n]+/g, " "), ...IN_PROTOCOLS[outcome] };

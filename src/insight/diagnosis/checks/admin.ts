@@ -97,7 +97,7 @@ export const strategies = defineCheck({
 const unreadyReason = ({ unreadyReason: reason }: Overview["process"]): string[] =>
   reason === undefined ? [] : [reason];
 
-/** What keeps a process from its servers, when its own reason has a code: that code's remedy mends it. */
+/** What keeps a process from its servers, when its own reason has a code: that code's remedy fixes it. */
 function ownCause(what: string, { unreadyReason: reason = "" }: Overview["process"]): Judgement | undefined {
   const named: readonly string[] = reason.match(/\bDB_[A-Z_]+\b/g) ?? [];
   const code = named.find((each): each is ErrorCode => each in remedies);

@@ -4,11 +4,10 @@ import { isIP } from "node:net";
 import { remedies } from "../../../base/errors/catalogue.js";
 import { DrawbridgeError, reasonOf } from "../../../base/errors/error.js";
 import { coded, failed, failureOf, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
-import { isForUse } from "../../../tunnel/outgoing/facts.js";
 import { type Life, lifeProblem } from "../../../tunnel/pki/manifest.js";
 import { certificatesIn, chainOf, isFor } from "../../../tunnel/pki/pem.js";
 import { SERVER_AUTH } from "../../../tunnel/pki/request.js";
-import { shownName } from "../../../tunnel/pki/shown.js";
+import { isForUse, shownName } from "../../../tunnel/pki/shown.js";
 import type { Overview } from "../../observe/admin/contract.js";
 import { defineCheck } from "../check.js";
 import type { Facts } from "../facts.js";
@@ -91,22 +90,22 @@ export const serverReachable = defineCheck({
   ...{ id: "server-reachable", about: "Agents reach the server, and each trusts the other" },
   ...{ needs: ["agentPorts", "role", "now"], uses: ["overview", "health"] },
   judge({ agentPorts, role, now, overview, health }) {
-    const lonely = role === "agent" ? lonelyAgent(overview, health) : undefined;
-    const isLonelyServer = role !== "agent" && overview?.agents?.length === 0;
+    const unconnected = role === "agent" ? whyUnconnected(overview, health) : undefined;
+    const hasNoAgents = role !== "agent" && overview?.agents?.length === 0;
     return agentPorts.flatMap((port) => {
       const found =
         "ownCertificate" in port
           ? judgeOwn(port, now)
           : "handshake" in port
             ? judgeUnknown(port, role, now)
-            : [judgeDial(port, lonely)];
-      return isLonelyServer ? found.map(unproven) : found;
+            : [judgeDial(port, unconnected)];
+      return hasNoAgents ? found.map(unproven) : found;
     });
   },
 });
 
 /** Why the running agent has no server, as it says itself; undefined when it has one, or does not say. */
-function lonelyAgent(overview: Overview | undefined, health: Facts["health"] | undefined): string | undefined {
+function whyUnconnected(overview: Overview | undefined, health: Facts["health"] | undefined): string | undefined {
   if (overview !== undefined) {
     if (overview.servers === undefined || overview.servers.length > 0) return undefined;
     return overview.process.unreadyReason ?? NOT_CONNECTED;
@@ -151,13 +150,13 @@ function judgeOwn({ failure, file, name, ownCertificate, where }: OwnPort, now: 
 }
 
 /** The server was dialled with an agent's own certificate and authorities. */
-function judgeDial({ certificate, failure, where }: AgentDial, lonely: string | undefined): Judgement {
+function judgeDial({ certificate, failure, where }: AgentDial, unconnected: string | undefined): Judgement {
   const evidence = certificate === undefined ? [] : [shownBy(where, certificate)];
   if (failure instanceof DrawbridgeError) return { ...failureOf(failure), evidence };
   if (failure !== undefined) return failed(reasonOf(failure), CHECK_WAY, ...evidence);
-  if (lonely !== undefined) {
-    const message = `TLS with the server at ${where} works, but the agent is not connected: ${lonely.replace(/\.$/, "")}`;
-    return failed(message, lonelyRemedy(lonely), ...evidence);
+  if (unconnected !== undefined) {
+    const message = `TLS with the server at ${where} works, but the agent is not connected: ${unconnected.replace(/\.$/, "")}`;
+    return failed(message, unconnectedRemedy(unconnected), ...evidence);
   }
   return ok(`the server at ${where} takes the agent's connection, and the agent trusts it`, ...evidence);
 }
@@ -166,7 +165,7 @@ const CHECK_WAY =
   "Check --proxy-server-host, and HTTPS_PROXY and NO_PROXY in the agent's environment: whatever is in between has to lead to the server.";
 
 /** The agent's own reason has a remedy where it knows one. */
-function lonelyRemedy(reason: string): string {
+function unconnectedRemedy(reason: string): string {
   if (/\(DB_[A-Z_]+\)/.test(reason)) return "Do what the agent's reason says; it tries again by itself.";
   if (/token/i.test(reason))
     return "The server refuses the agent's token, or cannot have it reviewed: its log has a line for each refused agent with cause and remedy, and so has drawbridge doctor beside the server (check refused-peers).";
