@@ -72,7 +72,7 @@ const sidecar = ({ frontend, ...rest }: SidecarRow): Mistake => ({
 
 const sidecarTells = (cause: RegExp, remedy: RegExp) => ({
   "sidecar log": { cause, remedy },
-  "sidecar readyz": { remedy },
+  "sidecar readyz": { cause, remedy },
   doctor: { cause, remedy },
 });
 

@@ -125,4 +125,7 @@ test("an agent whose certificate has expired says so in its findings, with the r
   });
   const { process } = await admin.get<Overview>("");
   expect(process.unreadyReason).toMatch(/CN=ended.*expired/);
+  expect(process.unreadyCauses).toEqual([
+    expect.objectContaining({ code: "DB_TLS_OWN_EXPIRED", sentence: expect.stringMatching(/CN=ended.*expired/) }),
+  ]);
 });

@@ -1,3 +1,4 @@
+import { plainText } from "../text.js";
 import { type ErrorCode, remedies } from "./catalogue.js";
 
 /** The one error family: a stable code, a sentence with the particulars, the cause kept. */
@@ -44,6 +45,27 @@ export function messageOf(reason: unknown): string {
 export function causeFields(reason: unknown): { readonly code?: ErrorCode; readonly remedy?: string } {
   return reason instanceof DrawbridgeError ? { code: reason.code, remedy: reason.remedy } : {};
 }
+
+/** Why something failed: what a person reads, and what a script matches on. */
+export interface Cause {
+  /** Without its full stop. */
+  readonly sentence: string;
+  /** Absent where the cause is not one that is known here. */
+  readonly code?: ErrorCode;
+  readonly remedy?: string;
+}
+
+/** Of anything caught. */
+export const causeOf = (reason: unknown): Cause => ({
+  sentence: plainText(messageOf(reason), LONGEST_SENTENCE).replace(/\.$/, ""),
+  ...causeFields(reason),
+});
+
+const LONGEST_SENTENCE = 2_000;
+
+/** `its certificate expired (DB_TLS_OWN_EXPIRED). Renew it.` */
+export const causeText = ({ code, sentence, remedy }: Cause): string =>
+  code === undefined ? sentence : `${sentence} (${code}). ${remedy}`;
 
 /** The same without its full stop, for the middle of a sentence. */
 export function reasonOf(reason: unknown): string {

@@ -1,6 +1,7 @@
 /** A proxy-agent: connections to its servers, and what they ask it to open. */
 
 import { type Clock, systemClock } from "../../base/clock.js";
+import type { Cause } from "../../base/errors/error.js";
 import { Budget } from "../connection/budget.js";
 import { untilDate } from "../connection/until-date.js";
 import { agentDraining, agentServerDisconnected, noteChannel, streamError } from "../events/channels.js";
@@ -80,6 +81,11 @@ export class ProxyAgent {
   /** Why it is not ready, where there is more to say than that no server is connected. */
   get unreadyReason(): string | undefined {
     return this.#servers.failure;
+  }
+
+  /** The same, for scripts. */
+  get unreadyCauses(): readonly Cause[] {
+    return this.#servers.causes;
   }
 
   /** Could end now without a byte lost. */

@@ -4,7 +4,8 @@
  */
 import { joinHostPort } from "../../base/address.js";
 import type { Clock } from "../../base/clock.js";
-import { causeFields, messageOf, reasonOf } from "../../base/errors/error.js";
+import { remedies } from "../../base/errors/catalogue.js";
+import { type Cause, causeFields, causeOf, causeText, messageOf } from "../../base/errors/error.js";
 import {
   agentDuplicateServer,
   agentServerConnected,
@@ -44,6 +45,9 @@ export interface ServerSetOptions {
 /** How soon a new certificate is noticed. */
 const PAUSED_MS = 5_000;
 
+/** The only thing that an agent waits for instead of asking. */
+const OWN_EXPIRED = { code: "DB_TLS_OWN_EXPIRED", remedy: remedies.DB_TLS_OWN_EXPIRED } as const;
+
 export class ServerSet {
   readonly #options: ServerSetOptions;
   readonly #connected = new Set<ConnectedServer>();
@@ -57,7 +61,7 @@ export class ServerSet {
   /** Why no server is asked at present. */
   pausedBecause: string | undefined;
   /** Why the last attempt at each address failed; none of those where one has succeeded since. */
-  readonly #failures = new Map<string, string>();
+  readonly #failures = new Map<string, Cause>();
   /** Ends the present wait after the given time instead. */
   #waitFor: (ms: number) => void = () => {};
   #stop: () => void = () => {};
@@ -75,9 +79,15 @@ export class ServerSet {
     return this.#connected.size;
   }
 
-  /** Why there is no server, by the newest attempts; undefined before the first one has ended. */
+  /** Why there is no server, by the newest attempts; none before the first one has ended. */
+  get causes(): readonly Cause[] {
+    const paused = this.pausedBecause;
+    return paused === undefined ? [...this.#failures.values()] : [{ sentence: paused, ...OWN_EXPIRED }];
+  }
+
+  /** The same as text. */
   get failure(): string | undefined {
-    return this.pausedBecause ?? ([...new Set(this.#failures.values())].join("; ") || undefined);
+    return this.pausedBecause ?? ([...new Set(this.causes.map(causeText))].join("; ") || undefined);
   }
 
   /** Several addresses are several servers at least. */
@@ -131,10 +141,9 @@ export class ServerSet {
       const wait = this.#duplicates > 5 * this.wanted ? this.#backoff.next() : this.#backoff.reset();
       return duplicate ? this.#backoff.scattered(wait) : wait;
     } catch (reason) {
-      const cause = causeFields(reason);
-      const { code, remedy } = cause;
-      this.#failures.set(address, code === undefined ? messageOf(reason) : `${reasonOf(reason)} (${code}). ${remedy}`);
-      agentServerConnectFailed.publish({ source: this.#options.source, address, error: messageOf(reason), ...cause });
+      this.#failures.set(address, causeOf(reason));
+      const { source } = this.#options;
+      agentServerConnectFailed.publish({ source, address, error: messageOf(reason), ...causeFields(reason) });
       return this.#backoff.next();
     }
   }

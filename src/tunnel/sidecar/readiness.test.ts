@@ -21,18 +21,20 @@ describe("readiness", () => {
     expect(readiness.ready).toBe(true);
     for (let i = 0; i < 100; i++) expect(readiness.ready).toBe(true);
     expect(probe).toHaveBeenCalledTimes(1);
-    failure = new RouteError("path", "DB_NO_AGENT", "no agent; /etc/secret/path");
+    failure = new RouteError("path", "DB_NO_AGENT", "no agent is\n connected.");
     await vi.advanceTimersByTimeAsync(PACE.intervalMs);
     expect(probe).toHaveBeenCalledTimes(2);
-    expect([readiness.ready, readiness.why]).toEqual([
+    const remedy = remedies.DB_NO_AGENT;
+    expect([readiness.ready, readiness.why, readiness.causes]).toEqual([
       false,
-      `the last probe through the tunnel failed: DB_NO_AGENT: ${remedies.DB_NO_AGENT}`,
+      `the last probe through the tunnel failed: no agent is connected (DB_NO_AGENT). ${remedy}`,
+      [{ code: "DB_NO_AGENT", sentence: "no agent is connected", remedy }],
     ]);
     failure = undefined;
     await vi.advanceTimersByTimeAsync(PACE.intervalMs);
     expect(readiness.ready).toBe(true);
     readiness.stop("draining");
-    expect([readiness.ready, readiness.why]).toEqual([false, "draining"]);
+    expect([readiness.ready, readiness.why, readiness.causes]).toEqual([false, "draining", []]);
     await vi.advanceTimersByTimeAsync(10 * PACE.intervalMs);
     expect(probe).toHaveBeenCalledTimes(3);
   });

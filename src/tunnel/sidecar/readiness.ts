@@ -1,12 +1,8 @@
 /** Whether the tunnel works, found out by dialling through it at intervals. */
-import { type ErrorCode, remedies } from "../../base/errors/catalogue.js";
-import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { type Cause, causeFields, causeOf, causeText, DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { probeEnded } from "./channels.js";
 import type { SidecarConfig } from "./config.js";
 import type { Router } from "./routing/router.js";
-
-/** `DB_NO_AGENT: Look ...`. */
-const named = (code: ErrorCode): string => `${code}: ${remedies[code]}`;
 
 type ProbedRouters = readonly (readonly [listener: string, router: Pick<Router, "probe">])[];
 
@@ -14,8 +10,9 @@ export class TunnelReadiness {
   readonly #source: object;
   readonly #routers: ProbedRouters;
   readonly #times: SidecarConfig["probe"];
-  /** Empty: ready. Shown to anybody who asks the health port: codes with what to do, no addresses and no files. */
+  /** Empty: ready. Shown to anybody who asks the health port. */
   #why = "no probe through the tunnel has ended yet";
+  #causes: readonly Cause[] = [];
   #timer: NodeJS.Timeout | undefined;
   readonly #stopped = new AbortController();
 
@@ -33,6 +30,11 @@ export class TunnelReadiness {
     return this.#why;
   }
 
+  /** Why the last probes failed. */
+  get causes(): readonly Cause[] {
+    return this.#causes;
+  }
+
   start(): void {
     void this.#round();
   }
@@ -40,35 +42,41 @@ export class TunnelReadiness {
   stop(why: string): void {
     clearTimeout(this.#timer);
     this.#why = why;
+    this.#causes = [];
     this.#stopped.abort(new Error(why));
   }
 
   /** One probe per listener, one after the other, and a pause: a tunnel that hangs has one probe at a time. */
   async #round(): Promise<void> {
-    const failures: string[] = [];
+    const causes: Cause[] = [];
     for (const [listener, router] of this.#routers) {
       const failure = await this.#probe(listener, router);
-      if (failure !== "") failures.push(failure);
+      if (failure !== undefined) causes.push(failure);
     }
     if (this.#stopped.signal.aborted) return;
-    this.#why =
-      failures.length === 0 ? "" : `the last probe through the tunnel failed: ${[...new Set(failures)].join(" ")}`;
+    this.#causes = causes;
+    const words = [...new Set(causes.map(causeText))].join(" ");
+    this.#why = words === "" ? "" : `the last probe through the tunnel failed: ${words}`;
     this.#timer = setTimeout(() => void this.#round(), this.#times.intervalMs);
   }
 
-  async #probe(listener: string, router: Pick<Router, "probe">): Promise<string> {
+  async #probe(listener: string, router: Pick<Router, "probe">): Promise<Cause | undefined> {
     const { timeoutMs } = this.#times;
     const late = AbortSignal.timeout(timeoutMs);
     try {
       await router.probe(AbortSignal.any([late, this.#stopped.signal]));
       probeEnded.publish({ source: this.#source, listener, error: "" });
-      return "";
+      return undefined;
     } catch (reason) {
-      if (this.#stopped.signal.aborted) return "stopped";
-      const code = reason instanceof DrawbridgeError ? reason.code : undefined;
-      const error = late.aborted && code === undefined ? `no answer within ${timeoutMs} ms` : messageOf(reason);
-      probeEnded.publish({ source: this.#source, listener, error, ...(code === undefined ? {} : { code }) });
-      return named(code ?? "DB_DIAL_TIMEOUT");
+      if (this.#stopped.signal.aborted) return undefined;
+      const failure =
+        reason instanceof DrawbridgeError || !late.aborted
+          ? reason
+          : new DrawbridgeError("DB_DIAL_TIMEOUT", `no answer within ${timeoutMs} ms`);
+      const { code } = causeFields(failure);
+      const known = code === undefined ? {} : { code };
+      probeEnded.publish({ source: this.#source, listener, error: messageOf(failure), ...known });
+      return causeOf(failure);
     }
   }
 }

@@ -39,6 +39,7 @@ export const processShape: Shape<ProcessInfo> = {
   ...{ apiVersion: number, role: text, version: text, id: text, instance: text, startedAt: number, now: number },
   ...{ ready: yesNo, unreadyReason: maybe(text), draining: yesNo },
   ...{ serverCount: maybe(number), strategies: maybe([text]), identifiers: maybe(text) },
+  unreadyCauses: maybe([{ sentence: text, code: maybe(text), remedy: maybe(text) }]),
   strategyCounts: maybe([{ name: text, agents: number }]),
 };
 

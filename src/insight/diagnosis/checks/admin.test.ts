@@ -59,10 +59,19 @@ test("servers-connected compares an agent's servers with how many it should know
   const asAgent = (found: typeof servers, text = metrics) =>
     context({ role: "agent", ...admin({ process: { ...processInfo, role: "agent" }, servers: found }, text) });
   expect(await messagesOf(serversConnected, asAgent([]))).toEqual(["failed: the agent has no server"]);
-  const unreadyReason = "its certificate expired (DB_TLS_OWN_EXPIRED). Renew it.";
-  const alone = { process: { ...processInfo, role: "agent", unreadyReason }, servers: [] } as const;
-  expect(await messagesOf(serversConnected, context({ role: "agent", ...admin(alone) }))).toEqual([
-    "failed: the agent has no server: its certificate expired",
+  const code = "DB_TLS_OWN_EXPIRED" as const;
+  const unreadyCauses = [{ sentence: "unknown" }, { code, sentence: "its certificate expired", remedy: "Renew it." }];
+  const alone = {
+    process: { ...processInfo, role: "agent", unreadyReason: "why", unreadyCauses },
+    servers: [],
+  } as const;
+  expect(await findingsOf(serversConnected, context({ role: "agent", ...admin(alone) }))).toMatchObject([
+    { state: "failed", code, message: "the agent has no server: its certificate expired", remedy: "Renew it." },
+  ]);
+  // A code that only stands in the text is nobody's judgement.
+  const older = { process: { ...processInfo, role: "agent", unreadyReason: `why (${code}).` }, servers: [] } as const;
+  expect(await findingsOf(serversConnected, context({ role: "agent", ...admin(older) }))).toMatchObject([
+    { state: "failed", message: "the agent has no server", evidence: [`why (${code}).`] },
   ]);
   expect(await messagesOf(serversConnected, asAgent(servers))).toEqual([
     "warning: the agent has 1 of the 3 servers it should know",

@@ -1,7 +1,7 @@
 /** The admin port: whether the process can be asked, and its agents, its path, its certificates, its listeners. */
 import { splitHostPort } from "../../../base/address.js";
-import { type ErrorCode, remedies } from "../../../base/errors/catalogue.js";
-import { coded, type Finding, failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
+import { causeText } from "../../../base/errors/error.js";
+import { type Finding, failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
 import { roughDuration } from "../../../base/text.js";
 import type { ShownCertificate } from "../../../tunnel/events/facts.js";
 import type { CertificateInfo, Overview, PathHealth, RefusedPeerRow } from "../../observe/admin/contract.js";
@@ -97,14 +97,13 @@ export const strategies = defineCheck({
 const unreadyReason = ({ unreadyReason: reason }: Overview["process"]): string[] =>
   reason === undefined ? [] : [reason];
 
-/** What keeps a process from its servers, when its own reason has a code: that code's remedy fixes it. */
-function ownCause(what: string, { unreadyReason: reason = "" }: Overview["process"]): Judgement | undefined {
-  const named: readonly string[] = reason.match(/\bDB_[A-Z_]+\b/g) ?? [];
-  const code = named.find((each): each is ErrorCode => each in remedies);
-  if (code === undefined) return undefined;
-  // Its remedy stands behind the first code in the reason of an agent.
-  const [sentence = ""] = reason.split(` (${code}).`);
-  return coded(code, `${what}: ${sentence}`, ...(sentence === reason ? [] : [reason]));
+/** What keeps a process from its servers, where it knows that itself. */
+function ownCause(what: string, { unreadyCauses = [] }: Overview["process"]): Judgement | undefined {
+  const known = unreadyCauses.find(({ code }) => code !== undefined);
+  if (known === undefined) return undefined;
+  const { code, remedy = "", sentence } = known;
+  const others = unreadyCauses.filter((each) => each !== known).map(causeText);
+  return { ...failed(`${what}: ${sentence}`, remedy, ...others), code };
 }
 
 const KNOWN_SERVERS = /^konnectivity_network_proxy_agent_known_server_count(?:\{[^}]*\})? (\d+)/m;

@@ -2,7 +2,7 @@
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { remedies } from "../../../base/errors/catalogue.js";
-import { DrawbridgeError, reasonOf } from "../../../base/errors/error.js";
+import { type Cause, DrawbridgeError, reasonOf } from "../../../base/errors/error.js";
 import { coded, failed, failureOf, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
 import { type Life, lifeProblem } from "../../../tunnel/pki/manifest.js";
 import { certificatesIn, chainOf, isFor } from "../../../tunnel/pki/pem.js";
@@ -105,20 +105,16 @@ export const serverReachable = defineCheck({
 });
 
 /** Why the running agent has no server, as it says itself; undefined when it has one, or does not say. */
-function whyUnconnected(overview: Overview | undefined, health: Facts["health"] | undefined): string | undefined {
+function whyUnconnected(overview: Overview | undefined, health: Facts["health"] | undefined): Cause | undefined {
   if (overview !== undefined) {
     if (overview.servers === undefined || overview.servers.length > 0) return undefined;
-    return overview.process.unreadyReason ?? NOT_CONNECTED;
+    const { unreadyCauses = [], unreadyReason = NOT_CONNECTED } = overview.process;
+    return unreadyCauses[0] ?? { sentence: unreadyReason };
   }
   const answer = health?.answer;
   if (answer === undefined || typeof answer === "string" || answer.status === 200) return undefined;
-  return (
-    answer.body
-      .trim()
-      .split("\n")
-      .at(-1)
-      ?.replace(/^\[-\]server-connected failed: /, "") || NOT_CONNECTED
-  );
+  const said = answer.body.trim().split("\n").at(-1) ?? "";
+  return { sentence: said.replace(/^\[-\]server-connected failed: /, "") || NOT_CONNECTED };
 }
 
 const NOT_CONNECTED = "it is not connected to a server";
@@ -150,13 +146,14 @@ function judgeOwn({ failure, file, name, ownCertificate, where }: OwnPort, now: 
 }
 
 /** The server was dialled with an agent's own certificate and authorities. */
-function judgeDial({ certificate, failure, where }: AgentDial, unconnected: string | undefined): Judgement {
+function judgeDial({ certificate, failure, where }: AgentDial, unconnected: Cause | undefined): Judgement {
   const evidence = certificate === undefined ? [] : [shownBy(where, certificate)];
   if (failure instanceof DrawbridgeError) return { ...failureOf(failure), evidence };
   if (failure !== undefined) return failed(reasonOf(failure), CHECK_WAY, ...evidence);
   if (unconnected !== undefined) {
-    const message = `TLS with the server at ${where} works, but the agent is not connected: ${unconnected.replace(/\.$/, "")}`;
-    return failed(message, unconnectedRemedy(unconnected), ...evidence);
+    const { code, remedy = unconnectedRemedy(unconnected.sentence), sentence } = unconnected;
+    const message = `TLS with the server at ${where} works, but the agent is not connected: ${sentence.replace(/\.$/, "")}`;
+    return { ...failed(message, remedy, ...evidence), code };
   }
   return ok(`the server at ${where} takes the agent's connection, and the agent trusts it`, ...evidence);
 }
@@ -164,9 +161,8 @@ function judgeDial({ certificate, failure, where }: AgentDial, unconnected: stri
 const CHECK_WAY =
   "Check --proxy-server-host, and HTTPS_PROXY and NO_PROXY in the agent's environment: whatever is in between has to lead to the server.";
 
-/** The agent's own reason has a remedy where it knows one. */
+/** For words without a remedy: those of another program, or of a server that hides its reason. */
 function unconnectedRemedy(reason: string): string {
-  if (/\(DB_[A-Z_]+\)/.test(reason)) return "Do what the agent's reason says; it tries again by itself.";
   if (/token/i.test(reason))
     return "The server refuses the agent's token, or cannot have it reviewed: its log has a line for each refused agent with cause and remedy, and so has drawbridge doctor beside the server (check refused-peers).";
   return "Read the agent's log, and the server's, which has a line for each refused agent (drawbridge doctor beside the server: check refused-peers).";

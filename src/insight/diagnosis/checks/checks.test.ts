@@ -453,6 +453,17 @@ describe("check server-reachable", () => {
     expect(await messagesOf(serverReachable, alone)).toEqual([
       `failed: TLS with the server at 10.0.0.1:8091 works, but the agent is not connected: ${unreadyReason}`,
     ]);
+    const unreadyCauses = [{ code: "DB_TOKEN_FILE" as const, sentence: "/t holds no token", remedy: "Mount one." }];
+    const named = admin({ ...overview, process: { ...overview.process, unreadyCauses } });
+    const judged = context({ role: "agent", ...named, facts: { ...named.facts, ...facts } });
+    expect(await findingsOf(serverReachable, judged)).toMatchObject([
+      {
+        state: "failed",
+        code: "DB_TOKEN_FILE",
+        message: expect.stringMatching(/: \/t holds no token$/),
+        remedy: "Mount one.",
+      },
+    ]);
     const health = () => ({ url: "u", answer: { status: 503, body: "[-]server-connected failed: no servers" } });
     expect(await messagesOf(serverReachable, context({ role: "agent", facts: { ...facts, health } }))).toEqual([
       expect.stringMatching(/but the agent is not connected: no servers$/),

@@ -10,6 +10,7 @@
  * Within version 1 fields may be added; none is removed and none changes its meaning. docs/admin-api.md has the routes.
  */
 
+import type { Cause } from "../../../base/errors/error.js";
 import type { ChoiceExplanation, PathHealth, RefusedPeer, StrategyCount } from "../../../tunnel/events/facts.js";
 
 export type * from "../../../tunnel/events/facts.js";
@@ -36,6 +37,8 @@ export interface ProcessInfo {
   readonly ready: boolean;
   /** Absent when ready. */
   readonly unreadyReason?: string | undefined;
+  /** The same, one by one; roles `agent` and `sidecar`, where it is known. Older versions: absent. */
+  readonly unreadyCauses?: readonly Cause[] | undefined;
   /** A server that shuts down, or an agent that asked its servers to prefer others. */
   readonly draining: boolean;
   /** Role `server`: how many servers agents should look for; role `agent`: how many it looks for. */

@@ -50,13 +50,13 @@ export class ObservedAgent implements ObservedRole {
   }
 
   process() {
-    const { config, ready, unreadyReason, draining } = this.#agent;
+    const { config, ready, unreadyReason: why, unreadyCauses, draining } = this.#agent;
     return {
       role: "agent" as const,
       id: config.agentId,
       ready,
       draining,
-      unreadyReason: ready ? undefined : (unreadyReason ?? "no server is connected"),
+      ...(ready ? {} : { unreadyReason: why ?? "no server is connected", unreadyCauses }),
       identifiers: config.identifiers,
       serverCount: this.#agent.readings().knownServerCount(),
     };

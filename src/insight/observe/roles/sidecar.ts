@@ -49,7 +49,7 @@ export class ObservedSidecar implements ObservedRole {
       id: hostname(),
       ready: readiness.ready,
       draining,
-      unreadyReason: readiness.ready ? undefined : readiness.why,
+      ...(readiness.ready ? {} : { unreadyReason: readiness.why, unreadyCauses: readiness.causes }),
     };
   }
 
