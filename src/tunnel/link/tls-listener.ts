@@ -9,6 +9,7 @@ import { connectionOf } from "../../base/connections.js";
 import { linger } from "../../base/linger.js";
 import type { RefusedPeer } from "../events/facts.js";
 import { forbidden } from "../wire/connect.js";
+import { onFirstRecord } from "./first-record.js";
 import { refusalFrames } from "./h2/frames.js";
 import { PeerTrust, type Refusal } from "./peer-trust.js";
 import { transportFailure } from "./transport-failure.js";
@@ -78,6 +79,10 @@ export function createTlsListener({
       tell(socket, refusal.reason);
     },
   );
+  // Node's own listener makes the TLS session of a connection.
+  const [startTls] = server.listeners("connection");
+  server.removeAllListeners("connection");
+  server.on("connection", (socket: Socket) => onFirstRecord(socket, () => startTls?.call(server, socket)));
   server.on("tlsClientError", (error: NodeJS.ErrnoException, socket: TLSSocket) => {
     // A port scan or a load balancer's probe that hangs up at once is no error.
     if (error.code !== "ECONNRESET") onRefused({ remote: remoteOf(socket), ...failedHandshake(error, protocol) });
