@@ -90,6 +90,13 @@ describe.skipIf(!ready)("a hosted control plane with three servers", () => {
       const ids = [...log.matchAll(/server_?id["=: ]*([0-9a-f-]{36})/gi)].map(([, id]) => id);
       expect(new Set(ids).size).toBe(3);
     }
+    // Two nodes' agents and the control plane's own, at each of the three servers.
+    const { stdout } = await hosted.run("status", hosted.both, "--output=json");
+    const { findings } = JSON.parse(stdout) as { findings: { check: string; state: string; message: string }[] };
+    const strategies = findings.filter(({ check }) => check === "strategies");
+    expect(strategies.map(({ state, message }) => `${state}: ${message}`)).toEqual(
+      Array(3).fill(expect.stringMatching(/^ok: agents by strategy: destHost \d+, (destCIDR \d+, )?defaultRoute 2$/)),
+    );
   });
 
   test("17: the checkers' pods stamp that they reach the kube-apiserver; their stamp and the nodes decide about the other direction", async () => {

@@ -1,7 +1,9 @@
 /** What each value of --readiness makes of agents that only some strategies can use. */
 import { afterEach, expect, test } from "vitest";
+import { serverMetrics } from "../../src/insight/observe/metrics/server-metrics.js";
 import { ObservedServer } from "../../src/insight/observe/roles/server.js";
 import type { ReadinessRule } from "../../src/tunnel/server/config.js";
+import { strategyCountsIn } from "../../src/tunnel/server/strategy-counts.js";
 import { waitUntil } from "../support/processes/deadline.js";
 import { type Fixture, openFixture } from "./fixture/fixture.js";
 import { rawAgent } from "./fixture/grpc.js";
@@ -32,9 +34,11 @@ test.each<[rule: ReadinessRule, identifiers: string, reason: string | undefined]
   });
   await waitUntil("the agent to be in", () => server.board.registry.size === 1);
   expect([server.ready, server.unreadyReason]).toEqual([reason === undefined, reason]);
-  expect(new ObservedServer(server).process().strategyCounts).toEqual([
+  const counts = [
     { name: "destHost", agents: agentidentifiers.includes(ONE_HOST) ? 1 : 0 },
     { name: "defaultRoute", agents: agentidentifiers.includes(ANY_HOST) ? 1 : 0 },
-  ]);
+  ];
+  expect(new ObservedServer(server).process().strategyCounts).toEqual(counts);
+  expect(strategyCountsIn(serverMetrics(server, server.readings()).registry.text())).toEqual(counts);
   agent.close();
 });

@@ -26,7 +26,7 @@ import type { readSocketFile } from "./host/this-host.js";
 import type { DoctorRole, ProgramKind } from "./programs.js";
 import type { DeclaredWebhook, listApiServices } from "./rehearsal/calls.js";
 import type { askFrontend, connectedAgents } from "./sources/bridge.js";
-import type { HostedCondition, HostedWorkload } from "./sources/hosted.js";
+import type { HostedCondition, HostedWorkload, ServerStrategies } from "./sources/hosted.js";
 import type { ignitionAnswers, NetworkCertificate, PoolState, WaitingRequest } from "./sources/pool.js";
 import type { BridgeRemains } from "./sources/remains.js";
 
@@ -124,6 +124,8 @@ export interface Facts {
   /** The certificates as apply would leave them; `issued` are those that it would issue. */
   readonly issuedCertificates: Awaited<ReturnType<typeof currentCertificates>>;
   readonly apiServerDeployment: HostedWorkload;
+  /** One entry for each running pod with a server: its agents by strategy, or why they are not known. */
+  readonly serverStrategies: readonly ServerStrategies[];
   readonly controlPlaneAgents: { readonly workload: HostedWorkload | undefined };
   readonly agents: { readonly workload: HostedWorkload | undefined };
   readonly webhooks: readonly DeclaredWebhook[];

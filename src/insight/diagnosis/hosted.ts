@@ -10,6 +10,7 @@ const reading = [
   checks.infrastructure,
   checks.hostedCertificates,
   checks.servers,
+  checks.hostedStrategies,
   checks.controlPlaneAgents,
   checks.agents,
   checks.dataPlane,

@@ -266,6 +266,7 @@ export class ProxyServer {
       pendingDials: () => board.pendingDials,
       establishedTunnels: () => board.establishedTunnels,
       readyBackends: () => board.registry.readyBackends(),
+      strategyCounts: () => board.registry.strategyCounts(),
       readyBackendConnections: () => board.registry.lastReadyBackends,
       /** Streams that are paused because what they sent has not been handled yet. */
       fullReceiveChannels: () => ({ Connect: links().filter(({ tunnels }) => tunnels.readingPaused).length }),

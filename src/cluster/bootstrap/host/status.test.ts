@@ -35,6 +35,20 @@ test("status shows every part of a bridge that is up, and changes nothing", asyn
   expect(bridge.cluster.stub.calls.slice(calls).filter((call) => !call.startsWith("GET "))).toEqual([]);
 });
 
+test("status shows how many agents each strategy of the server has, and nothing where the server does not say", async () => {
+  await bringUp();
+  const strategies = [{ name: "defaultRoute", agents: 2 }];
+  const status = await bridge.status();
+  expect(status.strategies).toEqual(strategies);
+  expect(status.lines.find(({ name }) => name === "ready")?.detail).toBe("ok; agents by strategy: defaultRoute 2");
+  const { host } = bridge;
+  const ask = host.ask.bind(host);
+  host.ask = async (url) => (url.endsWith("/metrics") ? { status: 200, body: "go_goroutines 7\n" } : ask(url));
+  const upstream = await bridge.status();
+  expect(upstream).not.toHaveProperty("strategies");
+  expect(upstream.lines.find(({ name }) => name === "ready")?.detail).toBe("ok");
+});
+
 test("status names each part that is lost", async () => {
   await bringUp();
   await bridge.host.files.remove("/etc/kubernetes/manifests/konnectivity-server-pod.yaml");
@@ -98,7 +112,7 @@ test("status accepts a server without an agent while no kube-apiserver uses it",
   const { lines } = await bridge.status();
   expect(lines.find(({ name }) => name === "ready")).toMatchObject({
     ok: true,
-    detail: "no connection to any proxy agent",
+    detail: "no connection to any proxy agent; agents by strategy: defaultRoute 0",
   });
 });
 

@@ -1,5 +1,7 @@
 /** The present state of a bridge. Changes nothing. */
 import { DrawbridgeError, reasonOf } from "../../../base/errors/error.js";
+import type { StrategyCount } from "../../../tunnel/events/facts.js";
+import { strategyCountsIn, strategyCountsText } from "../../../tunnel/server/strategy-counts.js";
 import { type CleanupState, cleanupEffort, readCleanupState } from "../model/cleanup.js";
 import { CLEANUP_UNIT, openshiftHost } from "../model/names.js";
 import { runningApiServers } from "./api-server.js";
@@ -43,10 +45,11 @@ export async function bridgeStatus(host: Host, options: StatusOptions, openApi: 
     const site: Site = { host, keeper, model, api, timeoutMs: 0 };
     const choose = () => addressNow(host, { address: undefined, env: options.env }, record);
     const lines: StatusLine[] = [];
+    const strategies = strategyCountsIn((await host.ask(healthUrl(model, "/metrics")))?.body ?? "");
     for (const { name, title, check } of stepsOf(site, { apply: false, isApiReady: true, choose })) {
       const { state, detail } = await check().catch(wrongBecause);
       lines.push({ name, title, ok: state === "done", detail });
-      if (name === "server") lines.push(...(await listeners(site)));
+      if (name === "server") lines.push(...(await listeners(site, strategies)));
     }
     return {
       ok: lines.every(({ ok }) => ok),
@@ -57,6 +60,8 @@ export async function bridgeStatus(host: Host, options: StatusOptions, openApi: 
       /** ISO 8601; undefined before the certificates are made. */
       until: await certificatesEnd(site),
       lines,
+      /** How many agents each strategy of the server has; absent when it does not say. */
+      ...(strategies && { strategies }),
       /** Undefined when the API did not say. */
       nodes: await api
         .cluster()
@@ -93,12 +98,17 @@ function portDetail(port: number, isOpen: boolean, hasServer: boolean): string {
 }
 
 /** Where kube-apiserver and agents come in. */
-async function listeners({ host, model }: Site): Promise<StatusLine[]> {
+async function listeners(
+  { host, model }: Site,
+  strategies: readonly StrategyCount[] | undefined,
+): Promise<StatusLine[]> {
   const { paths, ports } = model;
   const socket = await host.files.status(paths.socket.host);
   const isOpen = await host.listens(ports.agent);
   const ready = await host.ask(healthUrl(model, "/readyz"));
   const { using } = await runningApiServers(host, model);
+  const reason = ready?.body.trim() || "it gives no reason";
+  const counts = strategies === undefined ? [] : [strategyCountsText(strategies)];
   const isSocket = socket?.kind === "socket";
   const there = isSocket ? `mode ${octal(socket.mode)}` : "there is something else in its place";
   return [
@@ -119,7 +129,7 @@ async function listeners({ host, model }: Site): Promise<StatusLine[]> {
       title: "Server has an agent",
       // Without a caller nobody misses them.
       ok: ready?.status === 200 || (ready !== undefined && using.length === 0),
-      detail: ready === undefined ? "its health port does not answer" : ready.body.trim() || "it gives no reason",
+      detail: ready === undefined ? "its health port does not answer" : [reason, ...counts].join("; "),
     },
   ];
 }

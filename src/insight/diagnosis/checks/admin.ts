@@ -3,7 +3,8 @@ import { splitHostPort } from "../../../base/address.js";
 import { causeText } from "../../../base/errors/error.js";
 import { type Finding, failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
 import { roughDuration } from "../../../base/text.js";
-import type { ShownCertificate } from "../../../tunnel/events/facts.js";
+import type { ShownCertificate, StrategyCount } from "../../../tunnel/events/facts.js";
+import { strategyCountsText } from "../../../tunnel/server/strategy-counts.js";
 import type { CertificateInfo, Overview, PathHealth, RefusedPeerRow } from "../../observe/admin/contract.js";
 import { type Check, defineCheck } from "../check.js";
 import type { TcpListener } from "../facts.js";
@@ -77,22 +78,25 @@ export const strategies = defineCheck({
   judge({ overview: { agents = [], process } }) {
     const { strategyCounts: counts = [] } = process;
     if (agents.length === 0 || counts.length === 0) return undefined;
-    const listed = counts.map(({ name, agents: count }) => `${name} ${count}`).join(", ");
-    const claim =
-      "Give agents --agent-identifiers (host=, ipv4=, cidr= or default-route=true), or list default last in the server's --proxy-strategies.";
     if (counts.every(({ agents: count }) => count === 0)) {
       const message = `${agents.length} agents are connected, but none claims what a strategy looks for, so every dial is refused`;
-      return failed(message, claim, `agents by strategy: ${listed}`);
+      return failed(message, CLAIM, strategyCountsText(counts));
     }
-    const all = counts.filter(({ name }) => CATCH_ALL.includes(name));
-    if (all.length > 0 && all.every(({ agents: count }) => count === 0)) {
-      const message =
-        "only destinations that an agent claims can be reached, whatever /readyz says: no agent takes the others";
-      return warning(message, claim, `agents by strategy: ${listed}`);
-    }
-    return ok(`agents by strategy: ${listed}`);
+    return judgeStrategies(counts);
   },
 });
+
+const CLAIM =
+  "Give agents --agent-identifiers (host=, ipv4=, cidr= or default-route=true), or list default last in the server's --proxy-strategies.";
+
+/** Of a server that has agents at all. */
+export function judgeStrategies(counts: readonly StrategyCount[]): Judgement {
+  const all = counts.filter(({ name }) => CATCH_ALL.includes(name));
+  if (all.length === 0 || all.some(({ agents }) => agents > 0)) return ok(strategyCountsText(counts));
+  const message =
+    "only destinations that an agent claims can be reached, whatever /readyz says: no agent takes the others";
+  return warning(message, CLAIM, strategyCountsText(counts));
+}
 
 const unreadyReason = ({ unreadyReason: reason }: Overview["process"]): string[] =>
   reason === undefined ? [] : [reason];

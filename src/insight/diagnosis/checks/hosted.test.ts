@@ -3,8 +3,16 @@ import { checkConfig } from "../../../cluster/hosted/config/config.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
 import type { Check, FactSource } from "../check.js";
 import { runChecks } from "../run.js";
-import type { HostedWorkload } from "../sources/hosted.js";
-import { agents, apiServiceCalls, controlPlaneAgents, dataPlane, servers, webhookCalls } from "./hosted.js";
+import { type HostedControlPlane, type HostedWorkload, hostedSource } from "../sources/hosted.js";
+import {
+  agents,
+  apiServiceCalls,
+  controlPlaneAgents,
+  dataPlane,
+  hostedStrategies,
+  servers,
+  webhookCalls,
+} from "./hosted.js";
 
 const publishing = { type: "NodePort", address: "192.0.2.7", port: 30_091 };
 const config = checkConfig({ name: "demo", replicas: 3, publishing }, "the test");
@@ -21,6 +29,46 @@ test("servers fails without the container, with other replicas than agents look 
   expect(await of(3, 0)).toEqual(["failed: 0 of 3 pods are ready"]);
   expect(await of(2, 2)).toEqual(["failed: 2 of 2 pods are ready, but agents look for 3 servers"]);
   expect(await of(3, 3, "other")).toEqual([expect.stringMatching(/^failed: .* has no container konnectivity-server$/)]);
+});
+
+test("strategies has the agents of each strategy in every server's pod, and says which pod does not tell", async () => {
+  const metrics: Readonly<Record<string, string>> = {
+    one: 'drawbridge_server_strategy_agents{proxy_strategy="destHost"} 1\ndrawbridge_server_strategy_agents{proxy_strategy="defaultRoute"} 3\n',
+    two: 'drawbridge_server_strategy_agents{proxy_strategy="destHost"} 1\ndrawbridge_server_strategy_agents{proxy_strategy="defaultRoute"} 0\n',
+    three: "go_goroutines 7\n",
+  };
+  const pod = (name: string, container = "konnectivity-server") => ({
+    metadata: { name },
+    spec: { containers: [{ name: container }] },
+    status: { phase: "Running" },
+  });
+  const names = ["one", "two", "three", "four"];
+  const management = {
+    list: async () => ({ items: [...names.map((name) => pod(name)), pod("five", "other")] }),
+    text: async (path: string) => {
+      const [, name = ""] = /\/namespaces\/clusters-demo\/pods\/(\w+)%3A2041\/proxy\/metrics$/.exec(path) ?? [];
+      return metrics[name] ?? Promise.reject(new Error("pods is forbidden"));
+    },
+  } as unknown as KubeApi;
+  const subject = {
+    clusters: { management, hosted: undefined, close: async () => {} },
+    config: checkConfig({ name: "demo", replicas: 3, publishing, controlPlaneNamespace: "clusters-demo" }, "the test"),
+    version: "0",
+  } as unknown as HostedControlPlane;
+  const { serverStrategies } = hostedSource(subject);
+  const findings = await runChecks([hostedStrategies], { serverStrategies: serverStrategies! });
+  expect(findings.map(({ state, subject: name, message }) => `${state} ${name}: ${message}`)).toEqual([
+    "ok one: agents by strategy: destHost 1, defaultRoute 3",
+    expect.stringMatching(/^warning two: only destinations that an agent claims can be reached/),
+    "skipped three: the server does not say how many agents each strategy has: it is not drawbridge's",
+    "skipped four: its metrics cannot be read: pods is forbidden",
+  ]);
+  expect(findings[0]?.details).toEqual({
+    strategies: [
+      { name: "destHost", agents: 1 },
+      { name: "defaultRoute", agents: 3 },
+    ],
+  });
 });
 
 test("agents fails without its DaemonSet or a connected agent, and is skipped without nodes", async () => {

@@ -1,11 +1,14 @@
 /** A hosted control plane: its servers, agents and certificates, and every call through its tunnel. */
 
 import { reasonOf } from "../../../base/errors/error.js";
-import { failed, failureOf, type Judgement, ok, skipped } from "../../../base/finding.js";
+import { failed, failureOf, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
 import { names } from "../../../cluster/hosted/model/names.js";
+import type { StrategyCount } from "../../../tunnel/events/facts.js";
+import { strategyCountsText } from "../../../tunnel/server/strategy-counts.js";
 import { defineCheck } from "../check.js";
 import { isHarmless } from "../rehearsal/calls.js";
 import { probeWebhook } from "../rehearsal/webhook-probe.js";
+import { judgeStrategies } from "./admin.js";
 
 /** A check of a condition that HyperShift would write. */
 const conditionCheck = (
@@ -75,6 +78,27 @@ export const servers = defineCheck({
     return judgeReady(ready, wanted, message, "See the pods' events and the server's log.");
   },
 });
+
+export const hostedStrategies = defineCheck({
+  ...{ id: "strategies", about: "Every strategy of the servers has agents", needs: ["serverStrategies"] },
+  judge({ serverStrategies }) {
+    return serverStrategies.map(({ pod, counts, failure }) => ({ ...judgePod(counts, failure), subject: pod }));
+  },
+});
+
+function judgePod(counts: readonly StrategyCount[] | undefined, failure: string | undefined): Judgement {
+  if (failure !== undefined) {
+    return skipped(`its metrics cannot be read: ${failure}`, "It needs the right to get pods/proxy in that namespace.");
+  }
+  if (counts === undefined) {
+    return skipped("the server does not say how many agents each strategy has: it is not drawbridge's");
+  }
+  const isEmpty = counts.every(({ agents: count }) => count === 0);
+  const judgement = isEmpty
+    ? warning(strategyCountsText(counts), "See why no agent is connected: the agents' finding and logs.")
+    : judgeStrategies(counts);
+  return { ...judgement, details: { strategies: counts } };
+}
 
 function judgeReady(ready: number, wanted: number, message: string, remedy: string): Judgement {
   return ready === 0 ? failed(message, remedy) : { ...ok(message), details: { ready, wanted } };

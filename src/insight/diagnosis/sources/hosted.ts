@@ -1,16 +1,18 @@
 /** The facts of a hosted control plane, from the management cluster and the hosted cluster. */
 
-import { messageOf } from "../../../base/errors/error.js";
+import { messageOf, reasonOf } from "../../../base/errors/error.js";
 import { currentCertificates, publishedAddress } from "../../../cluster/hosted/apply/apply.js";
 import type { HostedClusters } from "../../../cluster/hosted/apply/clusters.js";
 import type { HostedConfig } from "../../../cluster/hosted/config/config.js";
 import { hostedModel } from "../../../cluster/hosted/model/model.js";
-import { AGENT_NAMESPACE, names } from "../../../cluster/hosted/model/names.js";
+import { AGENT_NAMESPACE, hostedPorts, names } from "../../../cluster/hosted/model/names.js";
 import { find } from "../../../cluster/kube/objects.js";
 import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
 import { isReady, type Pod } from "../../../cluster/kube/pods.js";
 import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
 import type { ConfigMap, Node } from "../../../cluster/nodes/objects.js";
+import type { StrategyCount } from "../../../tunnel/events/facts.js";
+import { strategyCountsIn } from "../../../tunnel/server/strategy-counts.js";
 import { type FactSource, unavailable } from "../check.js";
 import { listApiServices, listWebhooks } from "../rehearsal/calls.js";
 import { PROBE_LABEL, removeForgotten } from "../rehearsal/webhook-probe.js";
@@ -53,6 +55,8 @@ export function hostedSource({ clusters: { hosted, management }, config, version
       return found ?? unavailable(`there is no Deployment ${namespace}/${names.apiServer}`);
     },
 
+    serverStrategies: () => serverStrategies(management, namespace),
+
     controlPlaneAgents: () =>
       aggregatedApis.length === 0
         ? unavailable("the control plane serves no aggregated API")
@@ -69,6 +73,33 @@ export function hostedSource({ clusters: { hosted, management }, config, version
 
     apiServices: async (facts) => listApiServices(await facts.get("hostedApi"), facts.signal),
   };
+}
+
+export interface ServerStrategies {
+  readonly pod: string;
+  readonly counts?: readonly StrategyCount[] | undefined;
+  /** Why its metrics were not read. */
+  readonly failure?: string;
+}
+
+/** The health port is on every interface of the pod, and the management cluster's API server reaches it. */
+async function serverStrategies(management: KubeApi, namespace: string): Promise<readonly ServerStrategies[]> {
+  const options = { labelSelector: `app=${names.apiServer}` };
+  const { items } = await management.list<Pod>(collectionPath("Pod", namespace), options);
+  const running = items.filter(
+    ({ spec, status }) => status?.phase === "Running" && spec?.containers?.some(({ name }) => name === names.server),
+  );
+  return Promise.all(
+    running.map(async ({ metadata }) => {
+      const pod = metadata?.name ?? "";
+      const path = namedPath("Pod", { namespace, name: `${pod}:${hostedPorts.health}` });
+      try {
+        return { pod, counts: strategyCountsIn(await management.text(`${path}/proxy/metrics`, { timeoutMs: 15_000 })) };
+      } catch (reason) {
+        return { pod, failure: reasonOf(reason) };
+      }
+    }),
+  );
 }
 
 /** A condition that HyperShift writes about a hosted cluster, found out by reading its objects. */

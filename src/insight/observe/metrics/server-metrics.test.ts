@@ -5,6 +5,7 @@ import type { Tunnel } from "../../../tunnel/connection/tunnel.js";
 import * as channels from "../../../tunnel/events/channels.js";
 import { SegmentCounters } from "../../../tunnel/link/packet-meter.js";
 import type { AgentLink } from "../../../tunnel/server/agents/agent-link.js";
+import { strategyCountsIn } from "../../../tunnel/server/strategy-counts.js";
 import { LATENCY_BUCKETS } from "../../../tunnel/server/switchboard.js";
 import { PACKET_NAMES, type PacketName } from "../../../tunnel/wire/packet.js";
 import { type ServerReadings, serverMetrics } from "./server-metrics.js";
@@ -26,6 +27,10 @@ const readings: ServerReadings = {
     ["default", 2],
   ],
   readyBackendConnections: () => 2,
+  strategyCounts: () => [
+    { name: "destHost", agents: 1 },
+    { name: "default", agents: 2 },
+  ],
   fullReceiveChannels: () => ({ Connect: 0 }),
   segments: () => [
     ["to_agent", toAgent],
@@ -55,6 +60,11 @@ beforeEach(() => {
 afterEach(() => metrics.end());
 
 describe("serverMetrics", () => {
+  test("has the number of agents of each strategy, and whoever reads the page finds them again", async () => {
+    expect(strategyCountsIn(metrics.registry.text())).toEqual(readings.strategyCounts());
+    expect(strategyCountsIn(`${K}ready_backends{proxy_strategy="destHost"} 5\n`)).toBeUndefined();
+  });
+
   test("reads gauges when it is scraped", async () => {
     expect(await samples(K)).toEqual([
       `${K}culled_leases_count 0`,
@@ -177,6 +187,8 @@ describe("serverMetrics", () => {
       "drawbridge_server_refusals_total 1",
       'drawbridge_server_segment_bytes_total{segment="to_agent"} 0',
       'drawbridge_server_segment_bytes_total{segment="from_agent"} 0',
+      'drawbridge_server_strategy_agents{proxy_strategy="destHost"} 1',
+      'drawbridge_server_strategy_agents{proxy_strategy="default"} 2',
       "drawbridge_server_tunnels_cut_total 1",
     ]);
   });

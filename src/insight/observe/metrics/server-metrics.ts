@@ -4,6 +4,7 @@ import { EventMetrics } from "../../../base/metrics/process-metrics.js";
 import { histogramSamples, type Sample } from "../../../base/metrics/registry.js";
 import * as channels from "../../../tunnel/events/channels.js";
 import type { ProxyServer } from "../../../tunnel/server/server.js";
+import { STRATEGY_AGENTS_METRIC, strategySamples } from "../../../tunnel/server/strategy-counts.js";
 import { LATENCY_BUCKETS } from "../../../tunnel/server/switchboard.js";
 import { countLeaseRequests, countReloads, segmentMetrics } from "./common-metrics.js";
 
@@ -50,6 +51,11 @@ function readingMetrics({ registry }: EventMetrics, readings: ServerReadings): v
   );
   gauge("ready_backends", "Number of konnectivity agent connected to the proxy server", () =>
     Array.from(readings.readyBackends(), ([strategy, count]): Sample => [{ proxy_strategy: strategy }, count]),
+  );
+  registry.gauge(
+    STRATEGY_AGENTS_METRIC,
+    "Agents that each strategy can choose from; ready_backends counts what they claim.",
+    () => strategySamples(readings.strategyCounts()),
   );
   gauge("pending_backend_dials", "Current number of pending backend dial requests", readings.pendingDials);
   gauge(

@@ -37,7 +37,7 @@ export async function serverProcesses(host: Host, { paths }: BridgeModel): Promi
   return (await host.processes()).filter((process) => hasFlag(process, "uds-name", paths.socket.server));
 }
 
-export function healthUrl({ ports }: BridgeModel, path: "/healthz" | "/readyz"): string {
+export function healthUrl({ ports }: BridgeModel, path: "/healthz" | "/readyz" | "/metrics"): string {
   return `http://127.0.0.1:${ports.serverHealth}${path}`;
 }
 

@@ -89,6 +89,10 @@ export class FakeHost implements Host {
     const { port, pathname } = new URL(url);
     const server = (await this.#servers()).find(({ argv }) => argv.includes(`--health-port=${port}`));
     if (server === undefined) return undefined;
+    if (pathname === "/metrics") {
+      const agents = this.hasAgents() ? 2 : 0;
+      return { status: 200, body: `drawbridge_server_strategy_agents{proxy_strategy="defaultRoute"} ${agents}\n` };
+    }
     if (pathname === "/readyz" && !this.hasAgents()) return { status: 500, body: "no connection to any proxy agent" };
     return { status: 200, body: "ok" };
   }
