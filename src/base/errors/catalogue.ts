@@ -204,8 +204,7 @@ export const remedies = {
     "Correct the field that the message names and apply the object again; its conditions say when it is taken.",
   DB_NODEPOOL_CONFIG:
     "Correct the document that the message names in its ConfigMap; machines keep what they have, and no new Secret is made until then.",
-  DB_NODEPOOL_DIRECTORY:
-    "Fix or remove the file that the message names; nothing is changed on the strength of half a directory.",
+  DB_NODEPOOL_DIRECTORY: "Correct what the message names; nothing is changed on the strength of half a directory.",
   DB_NODEPOOL_HYPERSHIFT:
     "Use its token and user-data Secrets as they are; two controllers on one pool would undo each other's work.",
   DB_NODEPOOL_INSTALL: "Run drawbridge nodepool install with an administrator's kubeconfig.",

@@ -1,6 +1,6 @@
 /** An Ignition server as a process: the Secrets it follows, the port machines come to, and its end. */
 
-import { messageOf } from "../../base/errors/error.js";
+import { causeFields, messageOf } from "../../base/errors/error.js";
 import { metricsRoute } from "../../base/health.js";
 import { startHttp } from "../../base/http.js";
 import { Logger } from "../../base/log/log.js";
@@ -49,9 +49,9 @@ export async function runServing({ flags, listen, metricsAt, adminAt, claimsConf
   const { certFile, certSecret, keyFile, namespace } = flags;
   const api = await openObjects(flags);
   const logger = new Logger({ format: "text", verbosity: 0 });
-  const onError = (sentence: string) => {
+  const onError = (sentence: string, reason?: unknown) => {
     metrics.failed();
-    logger.warn(sentence);
+    logger.warn(sentence, causeFields(reason));
   };
   const tokens = new TokenStore();
   const metrics = servingMetrics(() => tokens.size);
@@ -87,7 +87,7 @@ export async function runServing({ flags, listen, metricsAt, adminAt, claimsConf
   });
   const certificate =
     certSecret === ""
-      ? certificateInFiles({ certFile, keyFile }, { onProblem: (error) => onError(error.message) })
+      ? certificateInFiles({ certFile, keyFile }, { onProblem: (error) => onError(error.message, error) })
       : new CertificateSecret(pathOf({ namespace, name: certSecret }), onError);
   const secrets = new ListWatch<Secret>({
     api,
@@ -97,7 +97,7 @@ export async function runServing({ flags, listen, metricsAt, adminAt, claimsConf
       controller.changed(items);
       workers.changed(items);
     },
-    onError: (reason) => onError(messageOf(reason)),
+    onError: (reason) => onError(messageOf(reason), reason),
   });
   const inForce = async (): Promise<CertificateSource> => {
     if (!(certificate instanceof CertificateSecret)) return certificate;
@@ -136,10 +136,10 @@ export async function runServing({ flags, listen, metricsAt, adminAt, claimsConf
 }
 
 /** A list that stays broken is looked at every few seconds. */
-function once(tell: (sentence: string) => void): (sentence: string) => void {
+function once(tell: (sentence: string, reason?: unknown) => void): typeof tell {
   let last = "";
-  return (sentence) => {
-    if (sentence !== last) tell(sentence);
+  return (sentence, reason) => {
+    if (sentence !== last) tell(sentence, reason);
     last = sentence;
   };
 }

@@ -17,7 +17,7 @@ export interface LeaderOptions {
   readonly clock?: Clock;
   readonly onChange?: (leading: boolean) => void;
   /** Called with one sentence per failure; the loop continues by itself. */
-  readonly onError?: (sentence: string) => void;
+  readonly onError?: (sentence: string, reason?: unknown) => void;
 }
 
 // The defaults of client-go.
@@ -68,7 +68,7 @@ export class LeaderElection {
     try {
       await change(api, this.#path, 1, released, REQUEST);
     } catch (reason) {
-      onError?.(`the lease ${name} was not given back: ${messageOf(reason)}`);
+      onError?.(`the lease ${name} was not given back: ${messageOf(reason)}`, reason);
     }
   }
 
@@ -80,7 +80,7 @@ export class LeaderElection {
       } catch (reason) {
         // Another replica wrote first.
         if (!isConflict(reason)) {
-          this.#options.onError?.(`the lease ${this.#options.name} cannot be held: ${messageOf(reason)}`);
+          this.#options.onError?.(`the lease ${this.#options.name} cannot be held: ${messageOf(reason)}`, reason);
         }
       }
       this.#report();

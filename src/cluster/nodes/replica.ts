@@ -1,6 +1,7 @@
 /** One replica of a controller as a process: its log, its election, the port for health and metrics, and an orderly end. */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
+import { causeFields } from "../../base/errors/error.js";
 import { startServerHealth } from "../../base/health.js";
 import type { Endpoint } from "../../base/http.js";
 import { Logger } from "../../base/log/log.js";
@@ -43,9 +44,9 @@ export class Replica {
     this.election = new LeaderElection({ api, namespace, name, identity, onError: this.onError, onChange });
   }
 
-  readonly onError = (sentence: string): void => {
+  readonly onError = (sentence: string, reason?: unknown): void => {
     this.#options.onFailure();
-    this.logger.warn(sentence);
+    this.logger.warn(sentence, causeFields(reason));
   };
 
   /** Resolves to the exit code after a signal, when everything has stopped. */

@@ -38,11 +38,11 @@ export interface PoolControllerOptions {
   readonly silenceMs?: number;
   /** Whether the Ignition server's certificate is issued here. */
   readonly issuesCertificate?: boolean;
-  readonly onIssued?: (sentence: string) => void;
+  readonly onIssued?: (sentence: string, reason?: unknown) => void;
   readonly onPass?: (key: string, outcome: WorkOutcome) => void;
   /** A pass over a pool failed and is repeated; the same sentence is reported once. */
   readonly onFailure?: (pool: NodePool, sentence: string) => void;
-  readonly onError?: (sentence: string) => void;
+  readonly onError?: (sentence: string, reason?: unknown) => void;
 }
 
 const DEFAULT_RESYNC_MS = 10 * 60_000;
@@ -129,7 +129,7 @@ export class PoolController {
     try {
       await requireOurs?.();
     } catch (reason) {
-      onError?.(messageOf(reason));
+      onError?.(messageOf(reason), reason);
       return this.#clock.date() + ASK_AGAIN_MS;
     }
     this.#isOurs = true;
@@ -157,7 +157,11 @@ export class PoolController {
     if (key === OWNERSHIP_KEY) return this.#askOwnership();
     if (!this.synced || !this.leads) return "wait";
     const complaints: string[] = [];
-    const onError = (sentence: string) => complaints.push(sentence);
+    let cause: unknown;
+    const onError = (sentence: string, reason?: unknown) => {
+      complaints.push(sentence);
+      cause ??= reason;
+    };
     const given = { view: this.view, writer: this.#writer, now: () => this.#clock.date(), onError };
     const outcome = await attempted(onError, async () => {
       if (key !== CERTIFICATE_KEY) return pass(key, { ...given, newToken });
@@ -166,17 +170,17 @@ export class PoolController {
     });
     // A pass that only came too late, and is repeated, says nothing about earlier complaints.
     const isRepeat = outcome === "retry";
-    if (!isRepeat || complaints.length > 0) this.#complain(key, complaints.join("; "), isRepeat);
+    if (!isRepeat || complaints.length > 0) this.#complain(key, complaints.join("; "), isRepeat, cause);
     onPass?.(key, outcome);
     return outcome;
   }
 
   /** An empty sentence means that all is well again. */
-  #complain(key: string, sentence: string, isFailure: boolean): void {
+  #complain(key: string, sentence: string, isFailure: boolean, cause: unknown): void {
     if ((this.#complaints.get(key) ?? "") === sentence) return;
     if (sentence === "") return void this.#complaints.delete(key);
     this.#complaints.set(key, sentence);
-    this.#options.onError?.(key === CERTIFICATE_KEY ? sentence : `pool ${key}: ${sentence}`);
+    this.#options.onError?.(key === CERTIFICATE_KEY ? sentence : `pool ${key}: ${sentence}`, cause);
     const pool = this.#pools.items.get(key);
     if (isFailure && pool !== undefined) this.#options.onFailure?.(pool, sentence);
   }
@@ -189,7 +193,7 @@ export class PoolController {
       path: collectionPath(kind, namespace),
       ...(silenceMs === undefined ? {} : { silenceMs }),
       onChange: () => this.#gather(),
-      onError: (reason) => onError?.(messageOf(reason)),
+      onError: (reason) => onError?.(messageOf(reason), reason),
     });
   }
 
@@ -218,7 +222,7 @@ interface PassOptions {
   readonly writer: Writer;
   readonly now: () => number;
   readonly newToken: (() => string) | undefined;
-  readonly onError: (sentence: string) => void;
+  readonly onError: (sentence: string, reason?: unknown) => void;
 }
 
 /** One pass over one pool: decide, write, report the status, and clean up Secrets that nothing refers to any more. */
@@ -231,7 +235,7 @@ export async function pass(key: string, options: PassOptions): Promise<WorkOutco
   return "wait";
 }
 
-type Report = (sentence: string) => void;
+type Report = (sentence: string, reason?: unknown) => void;
 
 /** A failure is reported and retried. A conflict is only retried: the next pass sees what somebody else wrote. */
 export async function attempted(onError: Report, run: () => Promise<WorkOutcome>): Promise<WorkOutcome> {
@@ -239,7 +243,7 @@ export async function attempted(onError: Report, run: () => Promise<WorkOutcome>
     return await run();
   } catch (reason) {
     if (reason instanceof LeadershipLost) return "wait";
-    if (!isConflict(reason)) onError(messageOf(reason));
+    if (!isConflict(reason)) onError(messageOf(reason), reason);
     return "retry";
   }
 }

@@ -173,6 +173,16 @@ describe("a directory of objects", () => {
     });
   });
 
+  test("says that the directory does not exist", async () => {
+    const absent = createDirectoryApi({ directory: join(directory, "absent") });
+    const refusal = {
+      code: "DB_NODEPOOL_DIRECTORY",
+      message: expect.stringMatching(/absent cannot be used: it does not exist/),
+    };
+    await expect(absent.list(maps)).rejects.toMatchObject(refusal);
+    await expect(absent.create(maps, map("a"))).rejects.toMatchObject(refusal);
+  });
+
   test.each(["../x", "A", "a/b", ".x"])("takes no name that could leave the directory: %s", async (name) => {
     await expect(api.create(maps, map(name))).rejects.toMatchObject({
       status: expect.toSatisfy((s) => s === 404 || s === 422),

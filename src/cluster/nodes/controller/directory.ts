@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { Document, parseAllDocuments } from "yaml";
 import { pause, systemClock } from "../../../base/clock.js";
-import { DrawbridgeError, wrapErrors } from "../../../base/errors/error.js";
+import { DrawbridgeError, messageOf, wrapErrors } from "../../../base/errors/error.js";
 import { LockError, withLock } from "../../../base/file-lock.js";
 import { makeDirectory, replaceFile } from "../../../base/files.js";
 import { KubeApiError } from "../../kube/errors.js";
@@ -268,8 +268,10 @@ class ObjectFiles {
 
   /** One writer at a time in the directory, of all processes. */
   alone<T>(run: () => Promise<T>): Promise<T> {
-    return withLock(join(this.#directory, ".lock"), run, LOCK_WAIT_MS).catch((reason: unknown) => {
-      throw reason instanceof LockError ? new DrawbridgeError("DB_NODEPOOL_DIRECTORY", reason.message) : reason;
+    return withLock(join(this.#directory, ".lock"), run, LOCK_WAIT_MS).catch(async (reason: unknown) => {
+      if (!(reason instanceof LockError)) throw reason;
+      await entriesOf(this.#directory);
+      throw new DrawbridgeError("DB_NODEPOOL_DIRECTORY", reason.message);
     });
   }
 
@@ -294,7 +296,7 @@ class ObjectFiles {
   }
 
   async #files(directory: string, depth: number): Promise<string[]> {
-    const entries = await readdir(directory, { withFileTypes: true });
+    const entries = await entriesOf(directory);
     const files: string[] = [];
     for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = join(directory, entry.name);
@@ -318,7 +320,7 @@ class ObjectFiles {
     } catch (reason) {
       // Deleted since the directory was read.
       if ((reason as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-      throw reason;
+      throw reason instanceof DrawbridgeError ? reason : unusable(file, messageOf(reason));
     }
     return { stamp, filed: readObjects(file, text) };
   }
@@ -327,6 +329,15 @@ class ObjectFiles {
     await makeDirectory(dirname(file), 0o700);
     // Tokens are among them; a file that the user made keeps the mode it has.
     await replaceFile(file, text, 0o600, { keep: true });
+  }
+}
+
+async function entriesOf(directory: string) {
+  try {
+    return await readdir(directory, { withFileTypes: true });
+  } catch (reason) {
+    const isAbsent = (reason as NodeJS.ErrnoException).code === "ENOENT";
+    throw unusable(directory, isAbsent ? "it does not exist; create it, or correct --directory" : messageOf(reason));
   }
 }
 

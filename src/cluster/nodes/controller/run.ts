@@ -80,7 +80,7 @@ export function controllerMetrics(controller: () => PoolController) {
 export function failureEvents(
   api: KubeApi,
   namespace: string,
-  onError: (sentence: string) => void,
+  onError: (sentence: string, reason?: unknown) => void,
   now: () => number = Date.now,
 ) {
   return (pool: NodePool, sentence: string): void => {
@@ -88,6 +88,6 @@ export function failureEvents(
     const event = eventAbout(typed("NodePool", pool), failure, CONTROLLER_NAME, now());
     api
       .create(collectionPath("Event", namespace), event)
-      .catch((reason: unknown) => onError(`an event was not written: ${messageOf(reason)}`));
+      .catch((reason: unknown) => onError(`an event was not written: ${messageOf(reason)}`, reason));
   };
 }

@@ -59,7 +59,7 @@ export interface ApproverOptions {
   readonly clock?: Clock;
   /** Every decision that is new: the first about a request, and one that differs from the last. */
   readonly onDecision?: (decision: Decision) => void;
-  readonly onError?: (sentence: string) => void;
+  readonly onError?: (sentence: string, reason?: unknown) => void;
 }
 
 type PlannedApproval = Readonly<{ request: SigningRequest; decision: Decision; state: ClusterState }>;
@@ -98,7 +98,7 @@ export class Approver {
       api,
       clock: this.#clock,
       onChange: () => this.wake(),
-      onError: (reason: unknown) => onError?.(messageOf(reason)),
+      onError: (reason: unknown) => onError?.(messageOf(reason), reason),
     };
     this.#queue = new WorkQueue({ clock: this.#clock, work: () => this.#decideAll() });
     this.#requests = new ListWatch<SigningRequest>({ ...shared, path: REQUESTS_PATH });
@@ -126,7 +126,7 @@ export class Approver {
       await this.#pass();
     } catch (reason) {
       this.problem = messageOf(reason);
-      this.#options.onError?.(this.problem);
+      this.#options.onError?.(this.problem, reason);
       this.#wasLeading = false;
     }
     return this.#clock.date() + this.#options.intervalMs;

@@ -33,7 +33,7 @@ export interface RecorderOptions {
   readonly makesEvents: boolean;
   readonly secret: (name: string) => Secret | undefined;
   readonly onServed?: (fetch: ServedFetch) => void;
-  readonly onError: (sentence: string) => void;
+  readonly onError: (sentence: string, reason?: unknown) => void;
   readonly clock?: Clock;
 }
 
@@ -54,7 +54,7 @@ export class Recorder implements FetchRecorder {
   constructor(options: RecorderOptions) {
     this.#options = options;
     const { claims, clock = systemClock } = options;
-    const report = (what: string) => (reason: unknown) => options.onError(`${what}: ${messageOf(reason)}`);
+    const report = (what: string) => (reason: unknown) => options.onError(`${what}: ${messageOf(reason)}`, reason);
     this.#claims = claims.map(
       (store) => new Batch((items) => store(items, clock.date()), report("claims wait to be recorded"), clock),
     );
@@ -102,7 +102,7 @@ export class Recorder implements FetchRecorder {
     try {
       this.#options.audit(line);
     } catch (reason) {
-      this.#options.onError(messageOf(reason));
+      this.#options.onError(messageOf(reason), reason);
     }
   }
 
@@ -123,7 +123,7 @@ export class Recorder implements FetchRecorder {
     const secret = { apiVersion: "v1", kind: "Secret", metadata: { namespace, name, uid: metadata?.uid ?? "" } };
     const sent = api
       .create(collectionPath("Event", namespace), eventAbout(secret, content, "ignition-server", at))
-      .catch((reason: unknown) => onError(`an event was not written: ${messageOf(reason)}`))
+      .catch((reason: unknown) => onError(`an event was not written: ${messageOf(reason)}`, reason))
       .finally(() => this.#sending.delete(sent));
     this.#sending.add(sent);
   }

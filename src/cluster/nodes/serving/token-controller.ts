@@ -37,7 +37,7 @@ export interface TokenControllerOptions {
   readonly onMiss?: () => void;
   /** Something new can be served to the workers of the pools. */
   readonly onMade?: () => void;
-  readonly onError?: (sentence: string) => void;
+  readonly onError?: (sentence: string, reason?: unknown) => void;
 }
 
 /** A payload is made again after this long: its parts, such as a credential, may change without its Secret. */
@@ -74,7 +74,7 @@ export class TokenController {
         try {
           return await this.#look(name);
         } catch (reason) {
-          options.onError?.(`the token Secret ${name}: ${messageOf(reason)}`);
+          options.onError?.(`the token Secret ${name}: ${messageOf(reason)}`, reason);
           return "retry";
         }
       },
@@ -197,7 +197,7 @@ export class TokenController {
         await this.#write(withFailure(secret, reason));
         throw reason;
       }
-      onError?.(`the payload of ${name} stays as it was: ${messageOf(reason)}`);
+      onError?.(`the payload of ${name} stays as it was: ${messageOf(reason)}`, reason);
       return before;
     }
   }

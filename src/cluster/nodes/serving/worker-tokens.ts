@@ -14,7 +14,7 @@ interface WorkersOptions {
   readonly pools: Pick<TokenController, "currentOf">;
   /** Empty: none. */
   readonly file: string;
-  readonly onError: (sentence: string) => void;
+  readonly onError: (sentence: string, reason?: unknown) => void;
 }
 
 export class WorkerTokens {
@@ -74,7 +74,7 @@ export class WorkerTokens {
     try {
       this.#lists.set(key, read());
     } catch (reason) {
-      this.#options.onError(messageOf(reason));
+      this.#options.onError(messageOf(reason), reason);
     }
   }
 }
