@@ -14,8 +14,8 @@ test.each([
   ["csr", "approver"],
 ])("%s %s logs a failure with its code and remedy", async (...command) => {
   // A relative path: redaction takes some random names for secrets.
-  const options = { cwd: scope.tempDir(), stdio: ["ignore", "ignore", "pipe"] } as const;
-  const child = spawn(ours("drawbridge"), [...command, "--directory", "absent"], options);
+  const args = [...command, "--directory", "absent"];
+  const child = spawn(ours("drawbridge"), args, { cwd: scope.tempDir(), stdio: ["ignore", "ignore", "pipe"] });
   scope.defer(() => void child.kill("SIGKILL"));
   let log = "";
   while (!log.includes("cannot be held")) log += String((await once(child.stderr, "data"))[0]);

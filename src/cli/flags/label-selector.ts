@@ -14,11 +14,9 @@ export function isLabelSelector(selector: string): boolean {
   return SELECTOR.test(selector.replace(/[ \t\r\n]*([=!<>(),])[ \t\r\n]*/g, "$1").trim());
 }
 
-const leaseSelector = text("Which leases count, as a label selector. If empty, all.", "k8s-app=konnectivity-server");
-
 /** Which leases count. */
 export const labelSelector: Flag<string> = restricted(
-  { ...leaseSelector, kind: { ...leaseSelector.kind, typeName: "selector", showDefault: (value) => value } },
+  text("Which leases count, as a label selector. If empty, all.", "k8s-app=konnectivity-server"),
   (given) =>
     isLabelSelector(given)
       ? undefined

@@ -1,27 +1,8 @@
 /** `--help` of the Go originals and ours, flag by flag: name, shorthand, type, default. */
 import { describe, expect, test } from "vitest";
+import { behindUpstream, readHelp, unwrapped } from "./compare.js";
 import { deviations } from "./deviations.js";
 import { ours, programs, theirs } from "./programs.js";
-
-interface Row {
-  readonly shorthand: string;
-  readonly type: string;
-  readonly default: string;
-}
-
-/** A sentence that is wrapped is one line again. */
-const unwrapped = (help: string): string => help.replace(/\n {10,}(?=\S)/g, "   ");
-
-function readHelp(help: string): Map<string, Row> {
-  const rows = new Map<string, Row>();
-  for (const line of unwrapped(help.slice(help.indexOf("\nFlags:\n"))).split("\n")) {
-    const match = /^ {2}(?:-(\w), | {4})--([\w-]+)(?: (\S+))? {3,}.*?(?: \(default +(.*)\))?$/.exec(line);
-    if (!match) continue;
-    const [, shorthand = "", name = "", type = "", value = ""] = match;
-    rows.set(name, { shorthand, type, default: value });
-  }
-  return rows;
-}
 
 test("a help page is read as it is meant", () => {
   const help =
@@ -31,6 +12,21 @@ test("a help page is read as it is meant", () => {
     v: { shorthand: "v", type: "Level", default: "" },
     yes: { shorthand: "", type: "", default: "" },
   });
+});
+
+test("a newer upstream is ahead by the flags that ours lacks or has otherwise", () => {
+  const row = { shorthand: "", type: "int", default: "10" };
+  const known = { added: ["ours"], newer: ["newer"], hidden: ["old"], defaults: { longer: "15" } };
+  const same = { same: row, newer: row };
+  const newest = new Map(Object.entries({ ...same, missing: row, ours: row, old: row, longer: row, other: row }));
+  const actual = new Map(
+    Object.entries({ ...same, ours: row, longer: { ...row, default: "15" }, other: { ...row, type: "string" } }),
+  );
+  expect(behindUpstream(newest, actual, known)).toEqual([
+    "--missing is upstream's and is not accepted",
+    "--ours is ours and upstream's now: compare what it does",
+    expect.stringMatching(/^--other is .*"string".* here and .*"int".* upstream$/),
+  ]);
 });
 
 describe.each(programs)("%s --help", (program) => {

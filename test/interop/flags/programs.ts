@@ -32,7 +32,7 @@ export function ours(program: Program): Run {
     : (...argv) => run(process.execPath, ["--import", "tsx", source, ...argv]);
 }
 
-function run(command: string, argv: readonly string[]): Outcome {
+export function run(command: string, argv: readonly string[]): Outcome {
   const { status, stdout, stderr, error } = spawnSync(command, argv, { encoding: "utf8", env, timeout: 20_000 });
   if (error) throw error;
   return { status, stdout, stderr };
