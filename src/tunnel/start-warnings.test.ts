@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createAuthority } from "./pki/issue.js";
+import { createAuthority, issueCertificate } from "./pki/issue.js";
 import { startWarnings } from "./start-warnings.js";
 
 const NOTHING = { certFiles: [], keyFiles: [], adminTokenFile: "" };
@@ -29,6 +29,28 @@ test("a certificate is named when it has expired, is not valid yet or ends soon,
   expect(said(25)).toMatchObject([{ code: "DB_CERT_FILE", message: expect.stringMatching(/"CN=ca" .* expires in /) }]);
   expect(said(31)[0]?.message).toMatch(/expired 1 h ago|expired 59 min/);
   expect(said(-1)[0]?.message).toContain("is not valid yet, only in");
+});
+
+test("certificates of a bundle that are damaged are counted, since they are left out", async () => {
+  const { certificatePem } = await createAuthority({ commonName: "whole" });
+  const { certificatePem: other } = await createAuthority({ commonName: "damaged" });
+  const file = put("bundle.crt", certificatePem + other.replace("\nMII", "\nMI!"), 0o644);
+  expect(startWarnings({ ...NOTHING, certFiles: [file] }).map(({ message }) => message)).toEqual([
+    `1 of the 2 certificates in ${file} cannot be read and are left out`,
+  ]);
+});
+
+test("a file of authorities is named when it holds none, so that nobody could be accepted", async () => {
+  const authority = await createAuthority({ commonName: "the ca" });
+  const leaf = await issueCertificate(authority, { use: "server", commonName: "server", dnsNames: ["s.example"] });
+  const said = (pem: string) => startWarnings({ ...NOTHING, caFiles: [put("authorities.crt", pem, 0o644)] });
+  expect(said(leaf.certificatePem)).toMatchObject([
+    {
+      message: expect.stringMatching(/authorities\.crt is to hold .* holds none: "CN=server"/),
+      remedy: expect.stringContaining('"CN=the ca"'),
+    },
+  ]);
+  expect(said(authority.certificatePem + leaf.certificatePem)).toEqual([]);
 });
 
 test.each([

@@ -11,6 +11,8 @@ import { parseAddress, parsePrefix } from "./wire/prefix.js";
 export interface StartFacts {
   /** Empty names are left out. */
   readonly certFiles: readonly string[];
+  /** Those of them that are to hold authorities. */
+  readonly caFiles?: readonly string[];
   readonly keyFiles: readonly string[];
   readonly adminTokenFile: string;
   /** Of a server. */
@@ -31,10 +33,19 @@ export interface StartWarning {
 const SHORTEST_TOKEN = 16;
 
 export function startWarnings(facts: StartFacts, now = new Date()): StartWarning[] {
-  const { certFiles, keyFiles, adminTokenFile, serverCount, identifiers = "", agentTokenFile = "" } = facts;
+  const {
+    certFiles,
+    caFiles = [],
+    keyFiles,
+    adminTokenFile,
+    serverCount,
+    identifiers = "",
+    agentTokenFile = "",
+  } = facts;
   const named = (files: readonly string[]): string[] => [...new Set(files)].filter((file) => file !== "");
   return [
     ...named(certFiles).flatMap((file) => certificateWarnings(file, now)),
+    ...named(caFiles).flatMap(authorityWarnings),
     ...named(keyFiles).flatMap((file) => exposed(file, "DB_CERT_FILE", "private key")),
     ...named([adminTokenFile]).flatMap(tokenWarnings),
     ...named([agentTokenFile]).flatMap((file) => agentTokenWarnings(file, now)),
@@ -58,7 +69,14 @@ export function warnAtStart(logger: Logger, facts: StartFacts): void {
 function certificateWarnings(file: string, now: Date): StartWarning[] {
   const text = readOrNothing(file);
   if (text === undefined) return [];
-  return certificatesIn(text).flatMap(({ certificate: { subject, validFrom, validTo } }) => {
+  const found = certificatesIn(text);
+  const damaged = text.split(/^-----BEGIN CERTIFICATE-----/m).length - 1 - found.length;
+  const leftOut: StartWarning = {
+    code: "DB_CERT_FILE",
+    message: `${damaged} of the ${damaged + found.length} certificates in ${file} cannot be read and are left out`,
+    remedy: "Put them into the file again, each between its BEGIN and its END line.",
+  };
+  const ending = found.flatMap(({ certificate: { subject, validFrom, validTo } }): StartWarning[] => {
     const problem = lifeProblem({ notBefore: validFrom, notAfter: validTo }, now);
     if (problem === undefined) return [];
     const message = `the certificate ${quotedName(subject)} in ${file} ${problem.words}`;
@@ -68,6 +86,16 @@ function certificateWarnings(file: string, now: Date): StartWarning[] {
         : "Renew it, for example with drawbridge pki renew; the file is read again by itself.";
     return [{ code: "DB_CERT_FILE", message, remedy }];
   });
+  return damaged > 0 ? [leftOut, ...ending] : ending;
+}
+
+/** Nothing that was issued by it is accepted, and it is not accepted itself, unless it is its own issuer. */
+function authorityWarnings(file: string): StartWarning[] {
+  const all = certificatesIn(readOrNothing(file) ?? "").map(({ certificate }) => certificate);
+  if (all.length === 0 || all.some((each) => each.ca || each.checkIssued(each))) return [];
+  const { subject, issuer } = all[0]!;
+  const message = `${file} is to hold certificate authorities and holds none: ${quotedName(subject)} is the certificate of a server or client`;
+  return [{ code: "DB_CERT_FILE", message, remedy: `Give the file of its issuer, ${quotedName(issuer)}.` }];
 }
 
 function tokenWarnings(file: string): StartWarning[] {

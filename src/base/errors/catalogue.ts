@@ -35,9 +35,9 @@ export const remedies = {
   DB_UDS_NOT_SOCKET: "Move it away or choose another path; only old sockets are removed.",
 
   // Certificates
-  DB_CERT_FILE: "Replace the file the message names; certificates in service stay in service until then.",
+  DB_CERT_FILE: "Correct or replace the file that the message names; a process that runs reads it again by itself.",
   DB_CERT_MISSING: "Create the file, mount its Secret, or correct the flag that names it.",
-  DB_CERT_NOT_PEM: "Convert it, for example with openssl x509 -inform der -outform pem.",
+  DB_CERT_NOT_PEM: "Put the same in PEM in its place; the first line then begins with -----BEGIN.",
   DB_CERT_KEY_MISMATCH: "Install certificate and key from the same issue; replace both files together.",
   DB_CA_BUNDLE_EMPTY: "Put at least one CA certificate in PEM into the file.",
   DB_CERT_ISSUE: "Correct the name, lifetime or key kind that the message names.",

@@ -61,6 +61,7 @@ export async function runAgent(config: AgentProcessConfig, logging: LoggerOption
 function startFactsOf({ tls, admin, tokenFile, identifiers }: AgentProcessConfig): StartFacts {
   return {
     certFiles: [tls.certFile, tls.caFile, admin.tls?.certFile ?? ""],
+    caFiles: [tls.caFile],
     keyFiles: [tls.keyFile, admin.tls?.keyFile ?? ""],
     adminTokenFile: admin.tokenFile,
     agentTokenFile: tokenFile,

@@ -64,6 +64,7 @@ function startFactsOf({ agents, listeners, admin, serverCount, leases }: ServerP
   const sets = [agents.tls, ...listeners.flatMap((each) => (each.transport === "tcp" ? [each.tls] : []))];
   return {
     certFiles: [...sets.flatMap((each) => [each.certFile, each.clientCaFile]), admin.tls?.certFile ?? ""],
+    caFiles: sets.map(({ clientCaFile }) => clientCaFile),
     keyFiles: [...sets.map(({ keyFile }) => keyFile), admin.tls?.keyFile ?? ""],
     adminTokenFile: admin.tokenFile,
     // Leases count the servers themselves.

@@ -58,6 +58,7 @@ function startFactsOf({ listeners, admin }: SidecarProcessConfig): StartFacts {
   const sets = frontends.flatMap((each) => ("tls" in each ? [each.tls] : []));
   return {
     certFiles: [...sets.flatMap(({ certFile = "", caFile = "" }) => [certFile, caFile]), admin?.tls?.certFile ?? ""],
+    caFiles: sets.map(({ caFile = "" }) => caFile),
     keyFiles: [...sets.map(({ keyFile = "" }) => keyFile), admin?.tls?.keyFile ?? ""],
     adminTokenFile: admin?.tokenFile ?? "",
   };

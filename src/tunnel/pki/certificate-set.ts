@@ -3,6 +3,7 @@ import { createSecureContext } from "node:tls";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { FollowedFiles, type FollowOptions } from "./followed-files.js";
+import { heldInstead, whatItIs } from "./not-pem.js";
 import { certificatesIn, holdsEncryptedKey, joinedPem, type PemCertificate, type PemKey, privateKeyIn } from "./pem.js";
 
 /** Which files belong together; an empty or missing path means that part is not used. */
@@ -35,7 +36,7 @@ export function readCertificateSet(paths: CertificatePaths): CertificateSet {
     // OpenSSL may refuse more, for example keys that are too short for its security level.
     createSecureContext(set);
   } catch (reason) {
-    throw fileError("DB_CERT_FILE", certFile || caFile, `OpenSSL refuses it: ${messageOf(reason)}`, reason);
+    throw fileError("DB_CERT_FILE", certFile || caFile, refusalOf(messageOf(reason)), reason);
   }
   return set;
 }
@@ -43,27 +44,43 @@ export function readCertificateSet(paths: CertificatePaths): CertificateSet {
 function readPair(certFile: string, keyFile: string): { cert: string; key: string } {
   const chain = readCertificates(certFile, "DB_CERT_FILE");
   const { pem, key } = readKey(keyFile);
-  if (!chain[0]!.certificate.checkPrivateKey(key)) {
+  const own = chain.findIndex(({ certificate }) => certificate.checkPrivateKey(key));
+  if (own > 0) {
+    const what = `its certificates are in the wrong order: the key in ${keyFile} belongs to number ${own + 1}, which has to be the first, each issuer behind what it issued`;
+    throw fileError("DB_CERT_FILE", certFile, what);
+  }
+  if (own < 0) {
     const what = `this private key does not belong to the certificate in ${certFile}`;
     throw fileError("DB_CERT_KEY_MISMATCH", keyFile, what);
   }
   return { cert: joinedPem(chain), key: pem };
 }
 
+/** OpenSSL's own words say neither what is weak nor what would do. */
+function refusalOf(message: string): string {
+  if (message.includes("md too weak")) {
+    return "it is signed with a hash that is not safe, such as SHA-1; have it issued again with SHA-256";
+  }
+  if (message.includes("key too small"))
+    return "its key is too short; make an ECDSA key, or RSA with 2048 bits or more";
+  return `OpenSSL refuses it: ${message}`;
+}
+
 function readCertificates(file: string, ifNone: ErrorCode): PemCertificate[] {
-  const text = readText(file);
+  const { text, bytes } = readText(file);
   let found: PemCertificate[];
   try {
     found = certificatesIn(text);
   } catch (reason) {
     throw fileError("DB_CERT_FILE", file, `a CERTIFICATE block in it cannot be parsed (${messageOf(reason)})`, reason);
   }
-  if (found.length === 0) throw noneFound(file, text, "it holds no certificate", ifNone);
-  return found;
+  if (found.length > 0) return found;
+  if (!isPem(text)) throw notPem(file, bytes);
+  throw fileError(ifNone, file, `it holds no certificate${heldInstead(text)}`);
 }
 
 function readKey(file: string): PemKey {
-  const text = readText(file);
+  const { text, bytes } = readText(file);
   if (holdsEncryptedKey(text))
     throw fileError("DB_CERT_FILE", file, "the private key is encrypted; store it without a passphrase");
   let found: PemKey | undefined;
@@ -73,25 +90,30 @@ function readKey(file: string): PemKey {
     // OpenSSL's message would not help.
     throw fileError("DB_CERT_FILE", file, "the private key in it cannot be parsed", reason);
   }
-  if (found === undefined) throw noneFound(file, text, "it holds no private key", "DB_CERT_FILE");
-  return found;
+  if (found !== undefined) return found;
+  if (!isPem(text)) throw notPem(file, bytes);
+  throw fileError("DB_CERT_FILE", file, `it holds no private key${heldInstead(text)}`);
 }
 
-function readText(file: string): string {
+function readText(file: string): { readonly text: string; readonly bytes: Buffer } {
   try {
-    return readFileSync(file, "utf8");
+    const bytes = readFileSync(file);
+    // Without the byte order mark that editors of other systems put first.
+    return { text: new TextDecoder().decode(bytes), bytes };
   } catch (reason) {
     const code = (reason as NodeJS.ErrnoException).code;
     if (code === "ENOENT") throw fileError("DB_CERT_MISSING", file, "it does not exist", reason);
-    const why = code === "EACCES" ? `user ${process.getuid?.() ?? ""} may not read it` : messageOf(reason);
+    const why =
+      code === "EACCES"
+        ? `user ${process.getuid?.() ?? ""} may not read it; give it to that user with chown`
+        : messageOf(reason);
     throw fileError("DB_CERT_FILE", file, code === "EISDIR" ? "it is a directory" : why, reason);
   }
 }
 
-function noneFound(file: string, text: string, what: string, code: ErrorCode): DrawbridgeError {
-  if (!text.includes("-----BEGIN ")) return fileError("DB_CERT_NOT_PEM", file, "it is not PEM");
-  return fileError(code, file, what);
-}
+const isPem = (text: string): boolean => text.includes("-----BEGIN ");
+const notPem = (file: string, bytes: Buffer): DrawbridgeError =>
+  fileError("DB_CERT_NOT_PEM", file, `it is not PEM ${whatItIs(bytes)}`);
 
 function fileError(code: ErrorCode, file: string, what: string, cause?: unknown): DrawbridgeError {
   return new DrawbridgeError(code, `${file} cannot be used: ${what}.`, { cause });

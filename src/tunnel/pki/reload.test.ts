@@ -1,3 +1,4 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -35,7 +36,7 @@ function place(pair: PemPair, bundle = ca): void {
   put("ca.crt", bundle);
 }
 
-function put(name: string, text: string): void {
+function put(name: string, text: string | Uint8Array): void {
   writeFileSync(at(`${name}.new`), text);
   renameSync(at(`${name}.new`), at(name));
 }
@@ -87,7 +88,45 @@ describe("first load", () => {
       "something else than PEM",
       () => put("tls.crt", "hello"),
       "DB_CERT_NOT_PEM",
-      /tls\.crt cannot be used: it is not PEM\.$/,
+      /tls\.crt cannot be used: it is not PEM and nothing else that is known here\.$/,
+    ],
+    ["an empty file", () => put("tls.key", ""), "DB_CERT_NOT_PEM", /tls\.key .* it is not PEM but empty/],
+    [
+      "a certificate in DER",
+      () => put("tls.crt", new X509Certificate(first.certificatePem).raw),
+      "DB_CERT_NOT_PEM",
+      /a certificate in DER; openssl x509 -inform der -outform pem /,
+    ],
+    [
+      "a key in DER",
+      () => put("tls.key", createPrivateKey(first.privateKeyPem).export({ type: "pkcs8", format: "der" })),
+      "DB_CERT_NOT_PEM",
+      /a private key in DER; openssl pkey -inform der -outform pem /,
+    ],
+    [
+      "PKCS #12",
+      // As openssl pkcs12 -export begins its files.
+      () => put("tls.crt", Buffer.from("308204a9020103308204", "hex")),
+      "DB_CERT_NOT_PEM",
+      /PKCS #12; openssl pkcs12 /,
+    ],
+    [
+      "UTF-16",
+      () => put("tls.crt", Buffer.from(`\ufeff${first.certificatePem}`, "utf16le")),
+      "DB_CERT_NOT_PEM",
+      /text in UTF-16/,
+    ],
+    [
+      "base64 out of a Secret",
+      () => put("tls.crt", Buffer.from(first.certificatePem).toString("base64")),
+      "DB_CERT_NOT_PEM",
+      /base64 -d decodes it/,
+    ],
+    [
+      "a chain in the wrong order",
+      () => put("tls.crt", ca + first.certificatePem),
+      "DB_CERT_FILE",
+      /tls\.crt cannot be used: its certificates are in the wrong order: the key in .*tls\.key belongs to number 2/,
     ],
     [
       "a foreign key",
@@ -99,19 +138,37 @@ describe("first load", () => {
       "a key in place of the certificate",
       () => put("tls.crt", first.privateKeyPem),
       "DB_CERT_FILE",
-      /holds no certificate/,
+      /tls\.crt cannot be used: it holds no certificate but a PRIVATE KEY: were the files of certificate and key swapped/,
     ],
     [
       "a certificate in place of the key",
       () => put("tls.key", first.certificatePem),
       "DB_CERT_FILE",
-      /holds no private key/,
+      /tls\.key cannot be used: it holds no private key but a CERTIFICATE: were the files of certificate and key swapped/,
     ],
     [
       "a bundle of keys",
       () => put("ca.crt", first.privateKeyPem),
       "DB_CA_BUNDLE_EMPTY",
-      /ca\.crt cannot be used: it holds no certificate\.$/,
+      /ca\.crt cannot be used: it holds no certificate but a PRIVATE KEY/,
+    ],
+    [
+      "a certificate request",
+      () => put("tls.crt", first.certificatePem.replaceAll("CERTIFICATE", "CERTIFICATE REQUEST")),
+      "DB_CERT_FILE",
+      /it holds no certificate but a CERTIFICATE REQUEST\.$/,
+    ],
+    [
+      "a key that is cut off",
+      () => put("tls.key", first.privateKeyPem.slice(0, 100)),
+      "DB_CERT_FILE",
+      /holds no private key: its PRIVATE KEY block has no end, so the file is cut off/,
+    ],
+    [
+      "line ends that are written out",
+      () => put("tls.crt", first.certificatePem.replaceAll("\n", "\\n")),
+      "DB_CERT_FILE",
+      /holds no certificate: its line ends are written out as \\n/,
     ],
     ["a directory", () => replaceByDirectory("ca.crt"), "DB_CERT_FILE", /ca\.crt .* is a directory/],
     [
@@ -157,6 +214,12 @@ describe("first load", () => {
     const torn = "-----BEGIN CERTIFICATE-----\nMIIB\n";
     put("ca.crt", `a comment\n${first.privateKeyPem}${broken}${ca}${torn}${otherCa}\r\n`);
     expect(watch().files.current.ca).toBe(ca + otherCa);
+  });
+
+  test("reads a file with a byte order mark and Windows line ends", () => {
+    place(first);
+    put("tls.crt", `\ufeff${first.certificatePem.replaceAll("\n", "\r\n")}`);
+    expect(watch().files.current.cert).toBe(first.certificatePem);
   });
 
   test("finds an EC key behind its parameters", () => {

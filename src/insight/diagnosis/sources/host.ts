@@ -153,11 +153,12 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
             ...["cluster-cert", "cluster-ca-cert", "server-cert", "server-ca-cert", "agent-cert", "ca-cert"],
             ...["tls-cert-path", "ca-cert-path", "admin-cert-file"],
           );
-      readableHere(pid, [...certFiles, ...keyFiles, adminTokenFile, agentTokenFile]);
+      const caFiles = files("cluster-ca-cert", "server-ca-cert", "ca-cert", "ca-cert-path");
+      readableHere(pid, [...certFiles, ...caFiles, ...keyFiles, adminTokenFile, agentTokenFile]);
       const isCounting = flags.get("enable-lease-controller") === "true" || !flags.has("server-count");
       return startWarnings(
         {
-          ...{ certFiles, keyFiles, adminTokenFile, agentTokenFile },
+          ...{ certFiles, caFiles, keyFiles, adminTokenFile, agentTokenFile },
           identifiers: flags.get("agent-identifiers") ?? "",
           ...(isCounting ? {} : { serverCount: Number(flags.get("server-count")) }),
         },

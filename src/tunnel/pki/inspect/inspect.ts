@@ -7,6 +7,7 @@ import { basename, dirname, join } from "node:path";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { type Finding, failed, warning } from "../../../base/finding.js";
 import { filesOf, type PkiManifest, readPkiManifest } from "../manifest.js";
+import { whatItIs } from "../not-pem.js";
 import { certificatesIn, chainOf, holdsEncryptedKey, pemBlocks, privateKeyIn } from "../pem.js";
 import { type CertificateFacts, factsOf } from "./facts.js";
 import { certificateFinding, findingsOf, type InspectionSubject, isServers, type Surroundings } from "./rules.js";
@@ -175,7 +176,10 @@ function filesAt(path: string): { asked: InspectedFile[]; beside: InspectedFile[
     return { asked, beside: [] };
   }
   const file = readIfPem(path)[0];
-  if (file === undefined) throw new DrawbridgeError("DB_CERT_NOT_PEM", `${path} cannot be inspected: it is not PEM.`);
+  if (file === undefined) {
+    const what = `${path} cannot be inspected: it is not PEM ${whatItIs(readFileSync(path))}.`;
+    throw new DrawbridgeError("DB_CERT_NOT_PEM", what);
+  }
   const dir = dirname(path);
   const beside = readdirSync(dir)
     .filter((name) => name !== basename(path) && (stemOf(name) === file.stem || name === "ca.crt"))
@@ -202,17 +206,18 @@ function readIfPem(path: string): InspectedFile[] {
   const unread = { path, stem, mode: 0, certificates: [], key: undefined };
   // Of files whose name is no PEM file's nothing is expected.
   const troubled = (trouble: string, mode = 0) => (stem === basename(path) ? [] : [{ ...unread, mode, trouble }]);
-  let text: string;
+  let bytes: Buffer;
   let mode: number;
   try {
     const status = statSync(path);
     if (!status.isFile() || status.size > LARGEST) return [];
     mode = status.mode & 0o777;
-    text = readFileSync(path, "utf8");
+    bytes = readFileSync(path);
   } catch (reason) {
     return troubled(`it cannot be read (${messageOf(reason)})`);
   }
-  if (!text.includes("-----BEGIN ")) return troubled("it is not PEM", mode);
+  const text = new TextDecoder().decode(bytes);
+  if (!text.includes("-----BEGIN ")) return troubled(`it is not PEM ${whatItIs(bytes)}`, mode);
   if (holdsEncryptedKey(text)) {
     return [{ ...unread, mode, trouble: "its key is encrypted; store it without a passphrase" }];
   }
