@@ -74,6 +74,8 @@ export const remedies = {
   DB_PEER_CERT_UNTRUSTED:
     "Give the peer a certificate of this listener's CA, or add its issuer to the file of --cluster-ca-cert (agents) or --server-ca-cert (callers).",
   DB_PEER_CERT_USE: "Issue the peer a certificate whose extended key usage has clientAuth.",
+  DB_PEER_CERT_CHAIN:
+    "Issue the peer a certificate by an authority that is valid and may issue it; drawbridge pki renew --new-signers makes a new one.",
   DB_PEER_PLAIN_TEXT: "Make the peer speak TLS to this port, or send it to a listener without TLS.",
   DB_PEER_TLS:
     "Compare the TLS versions, ciphers and certificates of both sides; the peer's own log says what it objected to.",
@@ -112,6 +114,8 @@ export const remedies = {
   DB_TLS_CA_EXPIRED:
     "Make a new authority and certificates of it, and hand its file out before the certificates; drawbridge pki renew --new-signers keeps that order.",
   DB_TLS_SERVER_USE: "Issue the server a certificate whose extended key usage has serverAuth.",
+  DB_TLS_SERVER_CHAIN:
+    "Issue the server a certificate by an authority that may issue it, as the message says; drawbridge pki init makes such a set.",
   DB_TLS_CLOCK:
     "Set the clocks of this host, of the server's and of the one that issued the certificate (chronyc makestep).",
   DB_TLS_OWN_EXPIRED:
@@ -121,7 +125,7 @@ export const remedies = {
   DB_TLS_OWN_MISSING:
     "Give a certificate and its key: --agent-cert and --agent-key of an agent, cert= and key= of a --frontend.",
   DB_TLS_OWN_REFUSED:
-    "Let the server's CA file contain the issuer that the message names (--cluster-ca-cert for agents, --server-ca-cert for callers), or give this process a certificate of an authority in it; where an intermediate authority issued it, append that one to the file with the certificate.",
+    "Do what the message says; where it says no more, let the server's CA file contain the issuer that it names (--cluster-ca-cert for agents, --server-ca-cert for callers), or give this process a certificate of an authority in it; where an intermediate authority issued it, append that one to the file with the certificate.",
   DB_WRONG_PORT:
     "Dial the port for this kind of peer: agents --agent-port of the server with their --proxy-server-port, callers the frontend of their protocol with theirs; the server's log has a line listening for each.",
 

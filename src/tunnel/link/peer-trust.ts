@@ -3,6 +3,7 @@ import type { X509Certificate } from "node:crypto";
 import type { SecureContextOptions, TLSSocket } from "node:tls";
 import { connectionOf } from "../../base/connections.js";
 import type { RefusedPeer } from "../events/facts.js";
+import { issuerProblem } from "../pki/issuer-problem.js";
 import { lifeProblem } from "../pki/manifest.js";
 import { certificatesIn, isSignedBy } from "../pki/pem.js";
 import { CLIENT_AUTH } from "../pki/request.js";
@@ -57,29 +58,38 @@ export class PeerTrust {
 
   /** OpenSSL names the last of its objections; a person needs the one that has to be fixed first. */
   #objection(leaf: X509Certificate, error: string): Refusal {
-    const chain = chainOf(leaf);
-    const distrust = this.#distrust(chain.at(-1)!);
-    if (distrust !== undefined) return { code: "DB_PEER_CERT_UNTRUSTED", reason: distrust };
+    const shown = chainOf(leaf);
+    const anchor = this.#anchorOf(shown.at(-1)!);
+    if (anchor === undefined) return { code: "DB_PEER_CERT_UNTRUSTED", reason: this.#distrust(shown.at(-1)!) };
+    const chain = shown.includes(anchor) ? shown : [...shown, anchor];
     for (const each of chain) {
       const problem = lifeProblem({ notBefore: each.validFrom, notAfter: each.validTo }, new Date(this.#now()));
       const whose = each === leaf ? "its certificate" : `the certificate of its issuer ${quotedName(each.subject)}`;
-      if (problem?.id === "expired") return { code: "DB_PEER_CERT_EXPIRED", reason: `${whose} ${problem.words}` };
+      if (problem?.id === "expired") {
+        const code = each === leaf ? "DB_PEER_CERT_EXPIRED" : "DB_PEER_CERT_CHAIN";
+        return { code, reason: `${whose} ${problem.words}` };
+      }
       if (problem?.id === "not-yet-valid") {
         return { code: "DB_PEER_CERT_NOT_YET_VALID", reason: `${whose} ${problem.words}` };
       }
     }
+    const issuers = issuerProblem(chain, error);
+    if (issuers !== undefined) return { code: "DB_PEER_CERT_CHAIN", reason: `its certificate ${issuers}` };
     if (error === "INVALID_PURPOSE" || !isForUse(leaf, CLIENT_AUTH)) {
       return { code: "DB_PEER_CERT_USE", reason: "its certificate is not for TLS clients (clientAuth)" };
     }
-    return { code: "DB_PEER_CERT_UNTRUSTED", reason: `its certificate is not trusted: ${error}` };
+    return { code: "DB_PEER_CERT_CHAIN", reason: `its certificate is not accepted: OpenSSL says ${error}` };
   }
 
-  /** What keeps the last certificate of a chain from being one of our authorities' own. */
-  #distrust(last: X509Certificate): string | undefined {
+  /** The authority that a chain with this last certificate ends at: itself, or the one that signed it. */
+  #anchorOf(last: X509Certificate): X509Certificate | undefined {
+    if (this.#anchors.some(({ fingerprint256 }) => fingerprint256 === last.fingerprint256)) return last;
+    return this.#anchors.find((each) => isSignedBy(last, each));
+  }
+
+  /** Why the last certificate of a chain is none of our authorities' own. */
+  #distrust(last: X509Certificate): string {
     const authorities = this.#anchors;
-    if (authorities.some((each) => each.fingerprint256 === last.fingerprint256 || isSignedBy(last, each))) {
-      return undefined;
-    }
     const issuer = quotedName(last.issuer);
     const namesakes = authorities.filter(({ subject }) => subject === last.issuer);
     if (namesakes.some(({ publicKey }) => last.verify(publicKey))) {

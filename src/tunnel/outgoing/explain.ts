@@ -8,6 +8,7 @@ import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError, messageOf, reasonOf } from "../../base/errors/error.js";
 import { plainText } from "../../base/text.js";
 import { NOT_HTTP2 } from "../link/open.js";
+import { issuerProblem } from "../pki/issuer-problem.js";
 import { isFor, isSignedBy } from "../pki/pem.js";
 import { CLIENT_AUTH, SERVER_AUTH } from "../pki/request.js";
 import { isForUse, listed, quotedName } from "../pki/shown.js";
@@ -20,7 +21,13 @@ export const DIAL_FAILURES = [
   ...(["DB_CONNECT_REFUSED", "DB_CONNECT_TIMEOUT", "DB_CONNECT_UNREACHABLE"] as const),
   ...(["DB_TLS_NOT_SPOKEN", "DB_TLS_FAILED", "DB_TLS_CLOCK"] as const),
   ...(["DB_TLS_UNKNOWN_CA", "DB_TLS_CA_EXPIRED", "DB_TLS_SERVER_NAME", "DB_TLS_SERVER_EXPIRED"] as const),
-  ...(["DB_TLS_SERVER_USE", "DB_TLS_OWN_EXPIRED", "DB_TLS_OWN_USE", "DB_TLS_OWN_MISSING"] as const),
+  ...([
+    "DB_TLS_SERVER_USE",
+    "DB_TLS_SERVER_CHAIN",
+    "DB_TLS_OWN_EXPIRED",
+    "DB_TLS_OWN_USE",
+    "DB_TLS_OWN_MISSING",
+  ] as const),
   ...(["DB_TLS_OWN_REFUSED", "DB_WRONG_PORT", "DB_SERVER_HUNG_UP"] as const),
 ] satisfies readonly ErrorCode[];
 
@@ -162,8 +169,11 @@ function refusal(how: string, facts: DialFacts): Problem {
     const until = `is valid until ${new Date(own[0]!.validTo).toISOString()}, and ${clock(now)}`;
     return ["DB_TLS_CLOCK", `${refused}: ${name} ${until}, so the server's clock is ahead, or this one behind`];
   }
-  const needs = `the server's ${admittedBy} has to contain that issuer`;
-  return ["DB_TLS_OWN_REFUSED", `${refused}: ${name} is valid, so ${needs}`];
+  // A server that says why knows better.
+  const guess = how.startsWith(IT_SAYS)
+    ? "is valid by itself"
+    : `is valid, so the server's ${admittedBy} has to contain that issuer`;
+  return ["DB_TLS_OWN_REFUSED", `${refused}: ${name} ${guess}`];
 }
 
 /** The server ended the connection after the handshake, without a word. */
@@ -200,11 +210,13 @@ export function explainSession({ goawayText, transportError, failure }: EndedSes
 
 /** Our servers say why before they hang up: in a GOAWAY, or in the body of a 403. */
 export function explainWords(words: string, facts: DialFacts): DialFailure {
-  const said = `it says ${JSON.stringify(words)}`;
+  const said = `${IT_SAYS} ${JSON.stringify(words)}`;
   if (isAboutCertificates(words)) return explainRefused(said, facts);
   const sentence = `the server at ${facts.where} refused ${facts.self}: ${said}`;
   return new DialFailure("DB_SERVER_HUNG_UP", sentence, undefined, facts.peer);
 }
+
+const IT_SAYS = "it says";
 
 export const isAboutCertificates = (words: string): boolean => /certificate|CA bundle/.test(words);
 
@@ -218,8 +230,8 @@ export function explainEnd(error: unknown, facts: DialFacts): DialFailure {
 
 /** Why the server's certificate was not accepted; `verdict` is OpenSSL's name for it. */
 export function explainPeer(verdict: string, facts: DialFacts): DialFailure {
-  const problems = peerProblems(facts);
-  const [first = ["DB_TLS_FAILED", `is not accepted: ${verdict}`] as const] = problems;
+  const problems = peerProblems(facts, verdict);
+  const [first = ["DB_TLS_SERVER_CHAIN", "is not accepted"] as const] = problems;
   const words = problems.length === 0 ? first[1] : problems.map((problem) => problem[1]).join(", and ");
   const sentence = `${serverCertificate(facts)} ${words} (${verdict})`;
   return new DialFailure(first[0], sentence, new Error(verdict), facts.peer);
@@ -231,7 +243,7 @@ function serverCertificate({ peer: [leaf], where }: DialFacts): string {
 }
 
 /** Every problem that it has, the one to fix first in front. */
-function peerProblems(facts: DialFacts): Problem[] {
+function peerProblems(facts: DialFacts, verdict: string): Problem[] {
   const { peer, name, now } = facts;
   const [leaf] = peer;
   if (leaf === undefined) return [["DB_TLS_FAILED", "showed no certificate"]];
@@ -247,6 +259,8 @@ function peerProblems(facts: DialFacts): Problem[] {
     const code = problem.id === "expired" ? "DB_TLS_CA_EXPIRED" : "DB_TLS_CLOCK";
     found.push([code, `has an issuer, ${quotedName(authority.subject)}, which ${problem.words}; ${clock(now)}`]);
   }
+  const issuers = untrusted === undefined ? issuerProblem(chain, verdict) : undefined;
+  if (issuers !== undefined) found.push(["DB_TLS_SERVER_CHAIN", issuers]);
   if (!isForUse(leaf, SERVER_AUTH)) {
     found.push(["DB_TLS_SERVER_USE", "is not for TLS servers: its extended key usage has no serverAuth"]);
   }
