@@ -1,7 +1,7 @@
 /** Small HTTP servers for health and admin: exact paths, Go's answers for everything else, a prompt end. */
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { SecureContextOptions } from "node:tls";
+import type { SecureContextOptions, TLSSocket } from "node:tls";
 import { joinHostPort } from "./address.js";
 import { answerBody } from "./http-get.js";
 import { listenOn } from "./listen.js";
@@ -35,6 +35,9 @@ export type HttpTls = (events: {
   readonly onProblem: (error: Error) => void;
 }) => { readonly current: CertificateAndKey; close(): void };
 
+/** Told of connections whose handshake failed. */
+export type BrokenTls = (error: NodeJS.ErrnoException, socket: TLSSocket) => void;
+
 /** PEM texts. */
 export type CertificateAndKey = Pick<SecureContextOptions, "cert" | "key">;
 
@@ -56,7 +59,13 @@ const MAX_CONNECTIONS = 256;
 const KEEP_ALIVE_MS = 75_000;
 const CLOSE_GRACE_MS = 500;
 
-export async function startHttp(what: string, endpoint: Endpoint, routes: Routes, tls?: HttpTls): Promise<RunningHttp> {
+export async function startHttp(
+  what: string,
+  endpoint: Endpoint,
+  routes: Routes,
+  tls?: HttpTls,
+  onBrokenTls?: BrokenTls,
+): Promise<RunningHttp> {
   const limits = {
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: HEADER_TIMEOUT_MS,
@@ -65,7 +74,8 @@ export async function startHttp(what: string, endpoint: Endpoint, routes: Routes
   const onRequest = (message: IncomingMessage, response: ServerResponse): void => {
     void answer(routes, message, response);
   };
-  const server = tls === undefined ? createServer(limits, onRequest) : await secure(tls, limits, onRequest);
+  const server =
+    tls === undefined ? createServer(limits, onRequest) : await secure(tls, limits, onRequest, onBrokenTls);
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   await listenOn(server, what, endpoint, { isEssential: true, maxConnections: MAX_CONNECTIONS });
   const { address, port } = server.address() as AddressInfo;
@@ -76,7 +86,13 @@ export async function startHttp(what: string, endpoint: Endpoint, routes: Routes
   };
 }
 
-async function secure(tls: HttpTls, limits: object, onRequest: RequestListener): Promise<Server> {
+async function secure(
+  tls: HttpTls,
+  limits: object,
+  onRequest: RequestListener,
+  // A peer that does not speak TLS is no error of this server.
+  onBrokenTls: BrokenTls = () => {},
+): Promise<Server> {
   const https = await import("node:https");
   const least = { minVersion: "TLSv1.2" } as const;
   const followed = tls({
@@ -85,8 +101,7 @@ async function secure(tls: HttpTls, limits: object, onRequest: RequestListener):
     onProblem: () => {},
   });
   const server = https.createServer({ ...limits, ...least, ...followed.current }, onRequest);
-  // A peer that does not speak TLS is no error of this server.
-  server.on("tlsClientError", () => {});
+  server.on("tlsClientError", onBrokenTls);
   server.once("close", () => followed.close());
   return server as unknown as Server;
 }

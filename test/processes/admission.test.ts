@@ -7,8 +7,8 @@ import { systemClock } from "../../src/base/clock.js";
 import {
   claimRulesRefused,
   claimRulesReloaded,
+  peerRefused,
   serverAgentDisconnected,
-  serverPeerRefused,
 } from "../../src/tunnel/events/channels.js";
 import { ClaimRulesFile } from "../../src/tunnel/server/agents/claims.js";
 import { createTokenAuthenticator } from "../../src/tunnel/server/agents/token-auth.js";
@@ -34,7 +34,7 @@ test("a token whose stream is reset is reviewed no longer, and a stranger is tol
   );
   fixture = await openFixture({ agents: 0, parts: { tokens } });
   const rejected: string[] = [];
-  const unsubscribe = serverPeerRefused.subscribe(({ reason }) => rejected.push(reason), fixture.server);
+  const unsubscribe = peerRefused.subscribe(({ reason }) => rejected.push(reason), fixture.server);
   try {
     const slow = rawAgent(fixture, { agentid: "a", authorization: "Bearer slow" });
     await waitUntil("the review to begin", () => signals.length === 1);

@@ -10,7 +10,7 @@ import {
   agentServerConnectFailed,
   agentServerDisconnected,
   noteChannel,
-  serverPeerRefused,
+  peerRefused,
 } from "../../src/tunnel/events/channels.js";
 import { waitUntil } from "../support/processes/deadline.js";
 import { connectCallerTls } from "./fixture/connect.js";
@@ -82,8 +82,8 @@ test.each([
 ] as const)("with %s both sides say what is wrong", async (_what, filesFor, agentSays, serverSays) => {
   const fixture = await open();
   const heardByAgent = texts(agentServerConnectFailed, ({ error }) => error);
-  const heardByServer = texts(serverPeerRefused, ({ reason }) => reason);
-  const remotes = texts(serverPeerRefused, ({ remote }) => remote);
+  const heardByServer = texts(peerRefused, ({ reason }) => reason);
+  const remotes = texts(peerRefused, ({ remote }) => remote);
   fixture.launchAgent({ tls: { caFile: fixture.pki.caFile, ...(await filesFor(fixture)), alpn: [] } });
   await waitUntil("both to complain", () => heardByAgent.length > 0 && heardByServer.length > 0);
   expect(heardByAgent[0]).toMatch(agentSays);
@@ -184,7 +184,7 @@ test("a CONNECT on a connection from before a change of the CA is not served", a
 });
 
 async function refusesNewCalls(fixture: Fixture, peer: RawPeer, reason: RegExp): Promise<void> {
-  const heard = texts(serverPeerRefused, ({ reason }) => reason);
+  const heard = texts(peerRefused, ({ reason }) => reason);
   const again = peer.session.request({ ":method": "POST", ":path": "/AgentService/Connect", agentid: "again" });
   again.on("error", () => {});
   await new Promise((resolve) => again.once("close", resolve));

@@ -3,7 +3,7 @@ import http2 from "node:http2";
 import { connect } from "node:net";
 import tls from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { serverPeerRefused } from "../../src/tunnel/events/channels.js";
+import { peerRefused } from "../../src/tunnel/events/channels.js";
 import type { RefusedPeer } from "../../src/tunnel/events/facts.js";
 import { waitUntil } from "../support/processes/deadline.js";
 import { type Fixture, openFixture } from "./fixture/fixture.js";
@@ -73,7 +73,7 @@ const visits: readonly [what: string, visit: () => { destroy(): unknown }, liste
 
 test.each(visits)("%s is named, with where it belongs", async (_what, visit, listener, reason) => {
   const refused: RefusedPeer[] = [];
-  const end = serverPeerRefused.subscribe((peer) => refused.push(peer));
+  const end = peerRefused.subscribe((peer) => refused.push(peer));
   const peer = visit();
   try {
     await waitUntil("the peer to be refused", () => refused.length > 0);

@@ -3,6 +3,7 @@
  * the live page. Without one it is indistinguishable from upstream's.
  */
 import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { joinHostPort, splitHostPort } from "../../base/address.js";
 import { metricsRoute } from "../../base/health.js";
 import {
@@ -16,7 +17,8 @@ import {
   startHttp,
 } from "../../base/http.js";
 import type { MetricsRegistry } from "../../base/metrics/registry.js";
-import { certificatesRefused, certificatesReloaded } from "../../tunnel/events/channels.js";
+import { certificatesRefused, certificatesReloaded, peerRefused } from "../../tunnel/events/channels.js";
+import { failedHandshake, type PeerRefusal, remoteOf } from "../../tunnel/link/tls-listener.js";
 import { AdminApi, orFailure } from "./admin/api.js";
 import { API_PREFIX } from "./admin/contract.js";
 import { Guard } from "./admin/guard.js";
@@ -44,7 +46,9 @@ export async function startAdmin(
   options: AdminOptions,
 ): Promise<RunningHttp> {
   const model = new AdminModel(options);
-  const guard = new Guard({ ...options, host: endpoint.host, instance: model.instance });
+  const onRefused = (socket: Socket, refusal: Pick<PeerRefusal, "code" | "reason">): void =>
+    peerRefused.publish({ source: options.source, listener: "admin", remote: remoteOf(socket), ...refusal });
+  const guard = new Guard({ ...options, host: endpoint.host, instance: model.instance, onRefused });
   const readers = new Readers(model);
   const exact = new Map<string, Route>([
     [
@@ -64,6 +68,10 @@ export async function startAdmin(
     endpoint,
     { exact, prefixes },
     options.tls && published(options.tls, options, model),
+    (error, socket) => {
+      const refusal = failedHandshake(error, "HTTP/1.1 (ALPN http/1.1)");
+      if (refusal !== undefined) onRefused(socket, refusal);
+    },
   );
   return {
     ...http,

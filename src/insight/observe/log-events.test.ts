@@ -181,11 +181,12 @@ describe("logEvents", () => {
   test.each([
     ["agents", "agent was rejected"],
     ["grpc frontend", "caller was rejected"],
+    ["admin", "admin client was rejected"],
   ])("writes who was refused at %s, by which certificate, why, and what to do", (listener, message) => {
     listen(0);
     const certificate = { subject: "CN=a", issuer: "CN=b", serial: "0a", notBeforeAt: 0, notAfterAt: Number.NaN };
     const peer = { remote: "10.0.3.7:1", code: "DB_PEER_CERT_EXPIRED", reason: "its certificate expired" } as const;
-    channels.serverPeerRefused.publish({ source, listener, ...peer, certificate });
+    channels.peerRefused.publish({ source, listener, ...peer, certificate });
     expect(lines).toEqual([
       expect.objectContaining({
         ...{ message, listener, ...peer, subject: "CN=a", issuer: "CN=b", serial: "0a" },
@@ -198,7 +199,7 @@ describe("logEvents", () => {
   test("a refused peer that comes a thousand times is one line in ten seconds, and hides no other", () => {
     listen(0);
     const peer = { source, listener: "agents", code: "DB_PEER_NO_CERT", reason: "it showed no certificate" } as const;
-    const come = (remote: string) => channels.serverPeerRefused.publish({ ...peer, remote });
+    const come = (remote: string) => channels.peerRefused.publish({ ...peer, remote });
     for (let port = 1; port <= 1000; port++) come(`10.0.0.1:${port}`);
     come("10.0.3.7:1");
     expect(lines.map(({ remote }) => remote)).toEqual(["10.0.0.1:1", "10.0.3.7:1"]);
@@ -210,7 +211,7 @@ describe("logEvents", () => {
   test("refused peers from a thousand addresses are as many lines as any other flood", () => {
     listen(0);
     const peer = { source, listener: "agents", code: "DB_PEER_NO_CERT", reason: "it showed no certificate" } as const;
-    for (let host = 0; host < 1000; host++) channels.serverPeerRefused.publish({ ...peer, remote: `host${host}:1` });
+    for (let host = 0; host < 1000; host++) channels.peerRefused.publish({ ...peer, remote: `host${host}:1` });
     expect(lines).toHaveLength(100);
   });
 

@@ -113,15 +113,18 @@ function attemptLines(events: Subscriptions, logger: Logger, clock: Clock): void
   events.on(channels.agentServerConnected, ({ address }) => repeats.forget(address));
 }
 
+/** Everywhere else callers connect. */
+const PEERS_OF: Readonly<Record<string, string>> = { agents: "agent", admin: "admin client" };
+
 /** A peer that comes again and again with the same problem leaves room for the lines about others. */
 function refusedPeerLines(events: Subscriptions, paced: PacedLog, clock: Clock): void {
   const repeats = new Repeats(clock, REFUSALS_MS);
-  events.on(channels.serverPeerRefused, (peer) => {
+  events.on(channels.peerRefused, (peer) => {
     const { listener, remote, code, certificate } = peer;
     const host = remote.replace(/:\d+$/, "");
     const more = repeats.due([host, listener, code, certificate?.serial].join(" "));
     if (more === undefined) return;
-    paced.warn(listener === "agents" ? "agent was rejected" : "caller was rejected", {
+    paced.warn(`${PEERS_OF[listener] ?? "caller"} was rejected`, {
       ...fieldsOf(peer),
       ...(certificate === undefined ? {} : certificateFields(certificate)),
       remedy: remedies[code],

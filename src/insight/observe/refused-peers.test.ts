@@ -53,6 +53,19 @@ test("a stranger with thousands of certificates displaces only its own rows", ()
   expect(peers.total).toBe(5_020);
 });
 
+test("peers of thousands of addresses at one listener leave the rows of the others", () => {
+  const peers = new RefusedPeers();
+  for (let host = 1; host <= 20; host++) peers.add(peer({ remote: `10.0.3.${host}:1` }), host);
+  for (let host = 0; host < 5_000; host++) {
+    peers.add(
+      peer({ listener: "admin", code: "DB_ADMIN_REFUSED", remote: `[fd00::${host.toString(16)}]:1` }),
+      100 + host,
+    );
+  }
+  expect(peers.list().filter(({ listener }) => listener === "agents")).toHaveLength(20);
+  expect(peers.list()[0]?.address).toBe("fd00::1387");
+});
+
 test("a stranger's texts are cut before they are shown", () => {
   const peers = new RefusedPeers();
   const endless = "x".repeat(100_000);

@@ -3,7 +3,7 @@
 import { splitHostPort } from "../../base/address.js";
 import { remedies } from "../../base/errors/catalogue.js";
 import { shown } from "../../base/redact/redact.js";
-import { serverPeerRefused } from "../../tunnel/events/channels.js";
+import { peerRefused } from "../../tunnel/events/channels.js";
 import type { RefusedPeer, RefusedPeerRow } from "./admin/contract.js";
 
 const MAX_ROWS = 64;
@@ -26,7 +26,7 @@ export class RefusedPeers {
 
   /** Keeps what is refused at the listeners of `source`; the answer ends it. */
   keep(source: object): () => void {
-    return serverPeerRefused.subscribe(({ source: _source, ...peer }) => this.add(peer, Date.now()), source);
+    return peerRefused.subscribe(({ source: _source, ...peer }) => this.add(peer, Date.now()), source);
   }
 
   /** A thousand may come in a second: nothing is made of them before somebody asks. */
@@ -43,19 +43,29 @@ export class RefusedPeers {
     if (this.#rows.size > MAX_ROWS) this.#rows.delete(this.#mostCrowded());
   }
 
-  /** The oldest row of the address that has the most of them: a stranger with many certificates displaces nobody else. */
+  /**
+   * The oldest row of the address that has the most of them, and of addresses with equally many one at the most crowded
+   * listener: a stranger with many certificates displaces nobody else, and one with many addresses nobody at other listeners.
+   */
   #mostCrowded(): string {
-    const counts = new Map<string, number>();
-    for (const { host } of this.#rows.values()) counts.set(host, (counts.get(host) ?? 0) + 1);
-    const most = Math.max(...counts.values());
-    for (const [key, { host }] of this.#rows) if (counts.get(host) === most) return key;
-    throw new Error("unreachable: no row has the most");
+    const rows = [...this.#rows];
+    const worst = mostOf(rows, ([, { host }]) => host);
+    const [oldest] = mostOf(worst, ([, { peer }]) => peer.listener, rows);
+    return oldest![0];
   }
 
   /** Newest first. */
   list(): RefusedPeerRow[] {
     return [...this.#rows.values()].reverse().map(describe);
   }
+}
+
+/** The items whose name is the most frequent one among `all`, in their order. */
+function mostOf<Item>(items: readonly Item[], nameOf: (item: Item) => string, all = items): readonly Item[] {
+  const counts = new Map<string, number>();
+  for (const item of all) counts.set(nameOf(item), (counts.get(nameOf(item)) ?? 0) + 1);
+  const most = Math.max(...items.map((item) => counts.get(nameOf(item)) ?? 0));
+  return items.filter((item) => counts.get(nameOf(item)) === most);
 }
 
 function describe({ id, host, firstAt, at, count, peer }: Row): RefusedPeerRow {

@@ -74,8 +74,6 @@ export const serverAgentDisconnected = ofServer<{ agentId: string; stream: numbe
   "agent-disconnected",
 );
 export const serverAgentDraining = ofServer<{ agentId: string; stream: number }>("agent-draining");
-/** A listener for agents or callers refused a peer; published every time, however often it comes. */
-export const serverPeerRefused = ofServer<RefusedPeer>("peer-refused");
 
 /** The watchdog probed an agent's path. */
 export const serverPathChecked = ofServer<{
@@ -172,6 +170,8 @@ export const certificatesRefused = ofBoth<{ files: readonly string[]; error: str
   "certificates-refused",
 );
 
+/** A listener refused a peer; published every time, however often it comes. */
+export const peerRefused = ofBoth<RefusedPeer>("peer-refused");
 /** `what`: which listener, e.g. `agents`, `health`, `http-connect frontend`. */
 export const listening = ofBoth<{ what: string; address: string }>("listening");
 

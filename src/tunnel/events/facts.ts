@@ -39,7 +39,7 @@ export interface StrategyCount {
 
 /** A peer that a listener refused. Whatever it said of itself is cut and has no control characters. */
 export interface RefusedPeer {
-  /** The name people know: `agents`, `http-connect frontend` or `grpc frontend`. */
+  /** The name people know: `agents`, `http-connect frontend`, `grpc frontend` or `admin`. */
   readonly listener: string;
   /** `host:port`, or `unix`. */
   readonly remote: string;

@@ -84,8 +84,8 @@ export function createTlsListener({
   server.removeAllListeners("connection");
   server.on("connection", (socket: Socket) => onFirstRecord(socket, () => startTls?.call(server, socket)));
   server.on("tlsClientError", (error: NodeJS.ErrnoException, socket: TLSSocket) => {
-    // A port scan or a load balancer's probe that hangs up at once is no error.
-    if (error.code !== "ECONNRESET") onRefused({ remote: remoteOf(socket), ...failedHandshake(error, protocol) });
+    const refusal = failedHandshake(error, SPOKEN[protocol]);
+    if (refusal !== undefined) onRefused({ remote: remoteOf(socket), ...refusal });
   });
   return {
     server,
@@ -114,18 +114,21 @@ function unexpected({ alpnProtocol }: TLSSocket, protocol: TlsListenerOptions["p
   };
 }
 
-function failedHandshake(error: NodeJS.ErrnoException, protocol: TlsListenerOptions["protocol"]): Refusal {
+const SPOKEN = { h2: "HTTP/2 (ALPN h2)", "http/1.1": "HTTP CONNECT (ALPN http/1.1)" } as const;
+
+/** `spoken`: what a listener speaks over TLS. Undefined for a port scan or a load balancer's probe that hangs up at once. */
+export function failedHandshake(error: NodeJS.ErrnoException, spoken: string): Refusal | undefined {
   switch (error.code) {
+    case "ECONNRESET":
+      return undefined;
     case "ERR_SSL_HTTP_REQUEST":
       return { code: "DB_PEER_PLAIN_TEXT", reason: "it sent an HTTP request without TLS" };
     case "ERR_SSL_HTTPS_PROXY_REQUEST":
       return { code: "DB_PEER_PLAIN_TEXT", reason: "it sent an HTTP CONNECT request without TLS" };
     case "ERR_SSL_WRONG_VERSION_NUMBER":
       return { code: "DB_PEER_PLAIN_TEXT", reason: "its first bytes are not TLS" };
-    case "ERR_SSL_NO_APPLICATION_PROTOCOL": {
-      const spoken = protocol === "h2" ? "HTTP/2 (ALPN h2)" : "HTTP CONNECT (ALPN http/1.1)";
+    case "ERR_SSL_NO_APPLICATION_PROTOCOL":
       return { code: "DB_PEER_WRONG_PORT", reason: `it asked by ALPN for another protocol than ${spoken}` };
-    }
     default:
       return distrust(error) ?? { code: "DB_PEER_TLS", reason: transportFailure(error) };
   }

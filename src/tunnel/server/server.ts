@@ -6,7 +6,7 @@ import { type Connections, processConnections } from "../../base/connections.js"
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { listenOn } from "../../base/listen.js";
 import { Budget } from "../connection/budget.js";
-import { claimRulesRefused, claimRulesReloaded, listening, serverPeerRefused } from "../events/channels.js";
+import { claimRulesRefused, claimRulesReloaded, listening, peerRefused } from "../events/channels.js";
 import { FlightHistory } from "../link/flight-recorder.js";
 import { GrpcStatus } from "../link/grpc-status.js";
 import { createGrpcListener, type GrpcListener } from "../link/listener.js";
@@ -185,7 +185,7 @@ export class ProxyServer {
 
   /** Every peer that a listener refuses is published by this, and by nothing else. */
   #reporter(listener: string): (peer: PeerRefusal) => void {
-    return (peer) => serverPeerRefused.publish({ source: this, listener, ...peer });
+    return (peer) => peerRefused.publish({ source: this, listener, ...peer });
   }
 
   #watch(use: string, files: TlsFiles): WatchedCertificates {

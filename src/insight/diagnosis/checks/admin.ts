@@ -154,7 +154,7 @@ export const refusals = defineCheck({
   },
 });
 
-/** Agents and callers that were refused before they could ask for anything. */
+/** Agents, callers and admin clients that were refused before they could ask for anything. */
 export const refusedPeers = defineCheck({
   ...{ id: "refused-peers", about: "Whoever connects to a listener is accepted", needs: ["overview"] },
   judge({ overview: { refusedPeers: all, process } }) {
@@ -170,7 +170,7 @@ const MOST_PEERS = 10;
 
 function judgePeer(peer: RefusedPeerRow, now: number): Judgement {
   const { address, agentId, at, certificate, code, count, firstAt, listener, reason, remedy } = peer;
-  const who = listener === "agents" ? "an agent" : "a caller";
+  const who = { agents: "an agent", admin: "an admin client" }[listener] ?? "a caller";
   const last = `${roughDuration(now - at)} ago`;
   const times = count === 1 ? last : `${count} times since ${roughDuration(now - firstAt)} ago, the last time ${last}`;
   const evidence = [
@@ -251,7 +251,7 @@ export const adminChecks: readonly (readonly [Check, readonly DoctorRole[]])[] =
   [certificatesInUse, all],
   [ownListeners, all],
   [refusals, all],
-  [refusedPeers, ["server", "bootstrap"]],
+  [refusedPeers, all],
 ];
 
 /** The findings that a process can make of itself, for its own admin API and page. */

@@ -1,9 +1,10 @@
 /** Who may use the admin API: whoever knows the token or has a session, under a name that is really ours, and no other site. */
 import { X509Certificate } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { systemClock } from "../../../base/clock.js";
-import { remedies } from "../../../base/errors/catalogue.js";
+import { type ErrorCode, remedies } from "../../../base/errors/catalogue.js";
 import { messageOf } from "../../../base/errors/error.js";
 import { RateLimit } from "../../../base/rate-limit.js";
 import { TokenFile } from "../../../base/token-file.js";
@@ -22,6 +23,8 @@ export interface GuardOptions {
   readonly host: string;
   /** Of this start of the process. */
   readonly instance: string;
+  /** Told of whoever shows a wrong token. Nobody is counted who shows none: so does everybody who opens the page. */
+  readonly onRefused?: (socket: Socket, refusal: { readonly code: ErrorCode; readonly reason: string }) => void;
 }
 
 /** Guesses at the token through the login; a script has the header, where a guess costs as much. */
@@ -49,6 +52,7 @@ export class Guard {
     const { authorization, cookie } = message.headers;
     if (authorization !== undefined) {
       if (await this.#reading(tokens.accepts(authorization))) return undefined;
+      this.#noteWrongToken(message);
       throw unauthenticated();
     }
     const session = cookie && this.#sessions.find(cookie, await this.#reading(tokens.digest()));
@@ -84,10 +88,16 @@ export class Guard {
     this.admitLogin(message);
     const tokens = this.#openTokens();
     if (!(await this.#reading(tokens.accepts(`Bearer ${token}`)))) {
+      this.#noteWrongToken(message);
       if (this.#guesses.take()) throw unauthenticated();
       throw new ApiFailure(429, "too-many", "too many wrong tokens; wait a second");
     }
     return this.#sessions.open(await this.#reading(tokens.digest()), isEncrypted(message));
+  }
+
+  #noteWrongToken({ socket }: IncomingMessage): void {
+    const reason = "it showed another token than that of --admin-token-file";
+    this.#options.onRefused?.(socket, { code: "DB_ADMIN_REFUSED", reason });
   }
 
   logOut(message: IncomingMessage): string {

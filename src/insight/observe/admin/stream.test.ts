@@ -184,10 +184,8 @@ describe("a reader", () => {
     const second = await read();
     for (let id = 1; id <= 900; id += 7) role.list.delete(id);
     for (const tunnel of role.list.values()) tunnel.bytesFromTarget += tunnel.id;
-    await poll(() => second.tunnels.get(900)?.bytesFromTarget).toBe(900);
-    await poll(() => first.tunnels.get(900)?.bytesFromTarget).toBe(900);
     for (const reader of [first, second]) {
-      expect(new Map([...reader.tunnels].sort(([one], [two]) => one - two))).toEqual(role.list);
+      await poll(() => new Map([...reader.tunnels].sort(([one], [two]) => one - two))).toEqual(role.list);
     }
   });
 

@@ -1,17 +1,21 @@
 /** Beyond loopback the API is spoken over TLS, or not at all. */
+
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
+import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { connect } from "node:tls";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { RunningHttp } from "../../../base/http.js";
 import { MetricsRegistry } from "../../../base/metrics/registry.js";
-import { certificatesReloaded } from "../../../tunnel/events/channels.js";
+import { certificatesReloaded, peerRefused } from "../../../tunnel/events/channels.js";
 import { CertificateFiles } from "../../../tunnel/pki/certificate-set.js";
 import { type Authority, createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
 import { startAdmin } from "../admin.js";
-import type { CertificateInfo, Page } from "./contract.js";
+import type { CertificateInfo, Page, RefusedPeerRow } from "./contract.js";
 import type { ApiFailure } from "./failure.js";
 import { Guard } from "./guard.js";
 import { ask as askInTheClear } from "./testing/asker.js";
@@ -150,4 +154,60 @@ test("an agent's admin port redirects scrapers to the health port, which has no 
   });
   await agents.close();
   expect(location).toBe("http://agent.example:8093/metrics");
+});
+
+describe("whoever is refused at the port is listed", () => {
+  const rows = async () => {
+    const { body } = await ask("refused-peers", { authorization });
+    return (JSON.parse(body) as Page<RefusedPeerRow>).items;
+  };
+  const listed = async (count = 1) => {
+    await expect.poll(async () => (await rows()).length).toBe(count);
+    return rows();
+  };
+
+  test("with HTTP in the clear, once for all its connections", async () => {
+    for (let time = 0; time < 3; time++) await expect(askInTheClear(http.port, "process", {})).rejects.toThrow();
+    await expect.poll(async () => (await rows())[0]?.count).toBe(3);
+    expect(await rows()).toEqual([
+      expect.objectContaining({
+        ...{ listener: "admin", address: "127.0.0.1", code: "DB_PEER_PLAIN_TEXT", count: 3 },
+        reason: "it sent an HTTP request without TLS",
+      }),
+    ]);
+  });
+
+  test("with another protocol", async () => {
+    const only = connect({ host: "127.0.0.1", port: http.port, ca: authority.certificatePem, ALPNProtocols: ["h2"] });
+    await expect(once(only, "secureConnect")).rejects.toThrow();
+    expect(await listed()).toMatchObject([
+      { code: "DB_PEER_WRONG_PORT", reason: "it asked by ALPN for another protocol than HTTP/1.1 (ALPN http/1.1)" },
+    ]);
+  });
+
+  test("with another token, in a header or at the login, and no token is in the list or the event", async () => {
+    const seen: unknown[] = [];
+    const end = peerRefused.subscribe((event) => seen.push(event), role.source);
+    const wrong = "a-token-of-somebody-else";
+    expect((await ask("process", { authorization: `Bearer ${wrong}` })).status).toBe(401);
+    const body = JSON.stringify({ token: wrong });
+    const headers = { "content-type": "application/json", host: "admin.example" };
+    expect((await ask("login", headers, { method: "POST", body })).status).toBe(401);
+    end();
+    const [row, ...more] = await listed();
+    expect(more).toEqual([]);
+    expect(row).toMatchObject({ listener: "admin", code: "DB_ADMIN_REFUSED", count: 2 });
+    expect(row?.reason).toBe("it showed another token than that of --admin-token-file");
+    expect(seen).toHaveLength(2);
+    expect(JSON.stringify([await rows(), seen])).not.toContain("somebody");
+  });
+
+  test("but not who opens the page before the login, or has hung up", async () => {
+    expect((await ask("session", {})).status).toBe(401);
+    expect((await ask("session", { cookie: "drawbridge-session=old" })).status).toBe(401);
+    const quick = createConnection(http.port, "127.0.0.1");
+    await once(quick, "connect");
+    quick.resetAndDestroy();
+    expect(await rows()).toEqual([]);
+  });
 });

@@ -166,8 +166,8 @@ describe("serverMetrics", () => {
       code: "DB_PEER_NO_CERT",
       reason: "it showed no certificate",
     } as const;
-    channels.serverPeerRefused.publish({ ...peer, listener: "agents" });
-    channels.serverPeerRefused.publish({ ...peer, listener: "grpc frontend" });
+    channels.peerRefused.publish({ ...peer, listener: "agents" });
+    channels.peerRefused.publish({ ...peer, listener: "grpc frontend" });
     channels.certificatesReloaded.publish({ source, files: ["a.pem"] });
     channels.certificatesRefused.publish({ source, files: ["a.pem"], error: "not PEM" });
     channels.claimRulesReloaded.publish({ source, file: "rules.yaml", dismissed: 0 });

@@ -142,7 +142,7 @@ function refusalMetrics(metrics: EventMetrics): void {
     "Connections refused at TLS or for what the peer said of itself, by listener and error code.",
     ["listener", "code"],
   );
-  metrics.on(channels.serverPeerRefused, ({ listener, code }) => {
+  metrics.on(channels.peerRefused, ({ listener, code }) => {
     peers.inc({ listener, code });
     if (listener === "agents") rejected.inc();
   });
