@@ -117,7 +117,7 @@ export const remedies = {
   DB_TLS_SERVER_CHAIN:
     "Issue the server a certificate by an authority that may issue it, as the message says; drawbridge pki init makes such a set.",
   DB_TLS_CLOCK:
-    "Set the clocks of this host, of the server's and of the one that issued the certificate (chronyc makestep).",
+    "Set the clocks of this host, of the server's and of the one that issued the certificate (chronyc makestep); where they are right, wait until its time, or issue one that is valid now.",
   DB_TLS_OWN_EXPIRED:
     "Renew the certificate in the file that the message names, for example with drawbridge pki renew; it is read again by itself.",
   DB_TLS_OWN_USE:

@@ -200,8 +200,6 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
   DB_TLS_NOT_SPOKEN:
     "Begin --admin with http:// where the process has no --admin-cert-file, or give --admin the address that it logs for its admin port.",
   DB_TLS_UNKNOWN_CA: GIVE_CA,
-  // Without --ca-file OpenSSL alone knows which authorities there are.
-  DB_TLS_FAILED: `${GIVE_CA} Otherwise: ${remedies.DB_TLS_FAILED}`,
   DB_TLS_SERVER_NAME:
     "Give --admin one of the names or addresses that the certificate has, or issue one for this name for the process' --admin-cert-file.",
   DB_TLS_SERVER_EXPIRED:

@@ -13,7 +13,7 @@ import { isFor, isSignedBy } from "../pki/pem.js";
 import { CLIENT_AUTH, SERVER_AUTH } from "../pki/request.js";
 import { isForUse, listed, quotedName } from "../pki/shown.js";
 import { LookupError } from "../resolver/resolver.js";
-import { type DialFacts, namesOf, timeProblem } from "./facts.js";
+import { certificateProblem, type DialFacts, namesOf, timeProblem } from "./facts.js";
 
 /** The codes of connections that did not come about: nothing was asked of the server. */
 export const DIAL_FAILURES = [
@@ -143,12 +143,16 @@ export function ownProblem(facts: DialFacts): Problem | undefined {
   const time = timeProblem(leaf, now);
   const name = ownCertificate(facts);
   if (time?.id === "expired") return ["DB_TLS_OWN_EXPIRED", `${name} ${time.words}`];
-  if (time !== undefined) return ["DB_TLS_CLOCK", `${name} ${time.words}; ${clock(now)}`];
+  if (time !== undefined) return ["DB_TLS_CLOCK", `${name} ${tooEarly(time.words, now)}`];
   if (isForUse(leaf, CLIENT_AUTH)) return undefined;
   return ["DB_TLS_OWN_USE", `${name} is not for TLS clients: its extended key usage has no clientAuth`];
 }
 
 const clock = (now: Date): string => `this host's clock says ${now.toISOString()}`;
+
+/** A certificate does not tell which of the three it is. */
+const tooEarly = (words: string, now: Date): string =>
+  `${words}; ${clock(now)}, so this clock is behind, the issuer's was ahead, or it was made for later`;
 
 /** The server turned our certificate down; `how` is what it said or did. */
 export function explainRefused(how: string, facts: DialFacts, reason?: unknown): DialFailure {
@@ -167,7 +171,10 @@ function refusal(how: string, facts: DialFacts): Problem {
   const name = ownCertificate(facts);
   if (/expired/.test(how)) {
     const until = `is valid until ${new Date(own[0]!.validTo).toISOString()}, and ${clock(now)}`;
-    return ["DB_TLS_CLOCK", `${refused}: ${name} ${until}, so the server's clock is ahead, or this one behind`];
+    return [
+      "DB_TLS_CLOCK",
+      `${refused}: ${name} ${until}, so the server's clock is ahead, this one is behind, or an authority in the server's ${admittedBy} has expired`,
+    ];
   }
   // A server that says why knows better.
   const guess = how.startsWith(IT_SAYS)
@@ -248,11 +255,11 @@ function peerProblems(facts: DialFacts, verdict: string): Problem[] {
   const [leaf] = peer;
   if (leaf === undefined) return [["DB_TLS_FAILED", "showed no certificate"]];
   const found: Problem[] = [];
-  const { untrusted, chain } = anchored(facts);
+  const { untrusted, chain } = anchored(facts, verdict);
   if (untrusted !== undefined) found.push(["DB_TLS_UNKNOWN_CA", untrusted]);
   const time = timeProblem(leaf, now);
   if (time?.id === "expired") found.push(["DB_TLS_SERVER_EXPIRED", `${time.words}; ${clock(now)}`]);
-  else if (time !== undefined) found.push(["DB_TLS_CLOCK", `${time.words}; ${clock(now)}`]);
+  else if (time !== undefined) found.push(["DB_TLS_CLOCK", tooEarly(time.words, now)]);
   for (const authority of chain.slice(1)) {
     const problem = timeProblem(authority, now);
     if (problem === undefined) continue;
@@ -272,10 +279,11 @@ function peerProblems(facts: DialFacts, verdict: string): Problem[] {
 const LONGEST_CHAIN = 8;
 
 /** The chain as far as it can be followed, and why it does not end at an authority that is trusted. */
-function anchored({ peer, authorities, caFile = "" }: DialFacts): { chain: X509Certificate[]; untrusted?: string } {
-  const chain = [peer[0]!];
+function anchored(facts: DialFacts, verdict: string): { chain: X509Certificate[]; untrusted?: string } {
+  const { peer, caFile = "" } = facts;
   // Which of the system's authorities would do is OpenSSL's business.
-  if (authorities === undefined) return { chain };
+  const { authorities = [] } = facts;
+  const chain = [peer[0]!];
   const trust = `${caFile === "" ? "the given authorities" : caFile} (${listed(authorities.map(({ subject }) => quotedName(subject)))})`;
   while (chain.length < LONGEST_CHAIN) {
     const last = chain.at(-1)!;
@@ -288,6 +296,13 @@ function anchored({ peer, authorities, caFile = "" }: DialFacts): { chain: X509C
   }
   const last = chain.at(-1)!;
   const issuer = quotedName(last.issuer);
+  if (facts.authorities === undefined) {
+    if (certificateProblem(verdict) !== "untrusted") return { chain };
+    return {
+      chain,
+      untrusted: `comes from ${issuer}, and no CA file was given, so only the system's authorities count`,
+    };
+  }
   if (last.subject === last.issuer) {
     const what = chain.length === 1 ? "signed itself" : `comes from ${issuer}`;
     return { chain, untrusted: `${what} and is not vouched for by ${trust}` };

@@ -66,3 +66,16 @@ export function timeProblem({ validFrom, validTo }: X509Certificate, now: Date) 
   const problem = lifeProblem({ notBefore: new Date(validFrom), notAfter: new Date(validTo) }, now);
   return problem?.id === "expires-soon" ? undefined : problem;
 }
+
+export type CertificateProblem = "name" | "expired" | "not-yet-valid" | "untrusted";
+
+/** What is wrong with a peer's certificate, by the code of Node or OpenSSL; undefined when another thing failed. */
+export function certificateProblem(code: string): CertificateProblem | undefined {
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return "name";
+  if (code === "CERT_HAS_EXPIRED") return "expired";
+  if (code === "CERT_NOT_YET_VALID") return "not-yet-valid";
+  return UNTRUSTED.test(code) ? "untrusted" : undefined;
+}
+
+const UNTRUSTED =
+  /^(UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?|SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|CERT_SIGNATURE_FAILURE|CERT_UNTRUSTED|INVALID_CA)$/;

@@ -3,8 +3,8 @@ import { messageOf } from "../../../base/errors/error.js";
 import { coded, type Judgement, ok, skipped } from "../../../base/finding.js";
 import { label, type Node, pathOf } from "../../../cluster/nodes/objects.js";
 import { whyNotReady } from "../../../cluster/nodes/workers/node.js";
+import { type CertificateProblem, certificateProblem } from "../../../tunnel/outgoing/facts.js";
 import { defineCheck } from "../check.js";
-import { type CertificateProblem, certificateProblem } from "../host/handshake.js";
 import type { IgnitionAnswer, PoolState, WaitingRequest } from "../sources/pool.js";
 import { approveRequest, copyCertificate } from "../workers/fixes.js";
 

@@ -10,8 +10,8 @@ import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
 import { dialThrough, type Frontend, type TunnelSocket } from "../../../tunnel/client/index.js";
 import { connected } from "../../../tunnel/outgoing/connected.js";
+import { certificateProblem } from "../../../tunnel/outgoing/facts.js";
 import { certificateBlocks } from "../../../tunnel/pki/pem.js";
-import { certificateProblem } from "../host/handshake.js";
 
 /** How the kube-apiserver reaches services of its cluster. */
 export interface ServiceRoute {
