@@ -21,7 +21,7 @@ import type { ServiceRecord } from "./bundle/resources.js";
 import type { BootstrapIgn } from "./checks/bootstrap-ign.js";
 import type { findNetworks } from "./find-networks.js";
 import type { AgentPort, AgentSettings } from "./host/as-agent.js";
-import type { Dialled } from "./host/handshake.js";
+import type { certificateAt } from "./host/as-client.js";
 import type { readSocketFile } from "./host/this-host.js";
 import type { DoctorRole, ProgramKind } from "./programs.js";
 import type { DeclaredWebhook, listApiServices } from "./rehearsal/calls.js";
@@ -29,6 +29,17 @@ import type { askFrontend, connectedAgents } from "./sources/bridge.js";
 import type { HostedCondition, HostedWorkload, ServerStrategies } from "./sources/hosted.js";
 import type { ignitionAnswers, NetworkCertificate, PoolState, WaitingRequest } from "./sources/pool.js";
 import type { BridgeRemains } from "./sources/remains.js";
+
+/** A clock on another host, and this host's at the same time. */
+export interface OtherClock {
+  /** `the API server's` */
+  readonly whose: string;
+  readonly where: string;
+  readonly here: Date;
+  readonly there: Date;
+  /** How long the answer took, and so how far off this may be. */
+  readonly tookMs: number;
+}
 
 export interface Facts {
   /** The time by the clock of the host that is diagnosed. */
@@ -85,11 +96,18 @@ export interface Facts {
   readonly frontends: readonly { readonly frontend: Frontend; readonly where: string; readonly failure?: unknown }[];
   readonly sidecar: SidecarSettings;
   readonly nameResolution: readonly NameResolution[];
-  readonly ignitionPort: Dialled;
+  readonly ignitionPort: Awaited<ReturnType<typeof certificateAt>>;
   /** The addresses of the Ignition server that machines are given; a sentence when none is known. */
   readonly ignitionNames: readonly string[] | string;
   /** What the process answers on its admin port; `metrics` is empty when they could not be read. */
-  readonly adminPort: { readonly address: string; readonly overview: Overview; readonly metrics: string };
+  readonly adminPort: {
+    readonly address: string;
+    readonly overview: Overview;
+    readonly metrics: string;
+    readonly clock?: OtherClock;
+  };
+  /** The API server's, or that of a process that was named with --admin. */
+  readonly otherClock: OtherClock;
   /** The same, silently unavailable when the admin port does not answer: the check admin-api reports that. */
   readonly overview: Overview;
   /** Sockets among the listeners of the overview that accept no connection. */
@@ -102,7 +120,6 @@ export interface Facts {
   readonly apiVersion: { readonly server: string; readonly version: string };
   /** Permissions that a bridge needs and the user lacks. */
   readonly missingPermissions: readonly string[];
-  readonly apiTime: { readonly server: string; readonly here: Date; readonly there: Date; readonly tookMs: number };
   readonly lease: { readonly path: string; readonly namespace: string; readonly lease: Lease | undefined };
   readonly pools: { readonly namespace: string; readonly items: readonly NodePool[] };
   readonly tokenSecrets: { readonly namespace: string; readonly items: readonly Secret[] };

@@ -1,5 +1,5 @@
 /** The settings of the proxy-server and of the kube-apiserver of this host: of the process itself, or of what starts it. */
-import { readdir, readFile, readlink } from "node:fs/promises";
+import { readdir, readFile, readlink, stat } from "node:fs/promises";
 import { basename, posix } from "node:path";
 import { parse } from "yaml";
 import { at, listOf } from "../../../base/at.js";
@@ -19,16 +19,28 @@ export interface NetworkProcess {
 
 /** The processes that share this process' network; none where /proc cannot be read. */
 export async function networkProcesses(): Promise<NetworkProcess[]> {
-  const own = await readlink("/proc/self/ns/net").catch(() => undefined);
+  const [own, ownTable] = await Promise.all([networkOf("self"), networkTableOf("self")]);
   const pids = own === undefined ? [] : await hostPids();
   const processes = await Promise.all(
     pids.map(async (pid) => {
-      const network = await readlink(`/proc/${pid}/ns/net`).catch(() => undefined);
-      return { pid, words: network === own ? await wordsOf(pid) : [] };
+      const network = await networkOf(pid);
+      const isOurs = network === undefined ? (await networkTableOf(pid)) === ownTable : network === own;
+      return { pid, words: isOurs ? await wordsOf(pid) : [] };
     }),
   );
   return processes.filter(({ words }) => words.length > 0);
 }
+
+/** Undefined of another user's process. */
+const networkOf = (pid: number | "self"): Promise<string | undefined> =>
+  readlink(`/proc/${pid}/ns/net`).catch(() => undefined);
+
+/** Each network has tables of its own, whose numbers everybody may see. */
+const networkTableOf = (pid: number | "self"): Promise<number> =>
+  stat(`/proc/${pid}/net/dev`).then(
+    ({ ino }) => ino,
+    () => -1,
+  );
 
 export async function hostPids(): Promise<number[]> {
   const names = await readdir("/proc").catch(() => []);

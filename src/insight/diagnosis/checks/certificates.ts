@@ -1,19 +1,16 @@
 /** Certificates: the files of this side, and what servers show in their handshakes, judged as their clients do. */
-import { X509Certificate } from "node:crypto";
-import { isIP } from "node:net";
+import type { X509Certificate } from "node:crypto";
 import { remedies } from "../../../base/errors/catalogue.js";
 import { type Cause, DrawbridgeError, reasonOf } from "../../../base/errors/error.js";
 import { coded, failed, failureOf, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
 import { type Life, lifeProblem } from "../../../tunnel/pki/manifest.js";
-import { certificatesIn, chainOf, isFor } from "../../../tunnel/pki/pem.js";
+import { isFor } from "../../../tunnel/pki/pem.js";
 import { SERVER_AUTH } from "../../../tunnel/pki/request.js";
 import { isForUse, shownName } from "../../../tunnel/pki/shown.js";
 import type { Overview } from "../../observe/admin/contract.js";
 import { defineCheck } from "../check.js";
 import type { Facts } from "../facts.js";
-import type { AgentDial, OwnPort } from "../host/as-agent.js";
-import type { Dialled, Unanswered } from "../host/handshake.js";
-import type { DoctorRole } from "../programs.js";
+import type { AgentDial, SeenPort } from "../host/as-agent.js";
 
 export const certificates = defineCheck({
   ...{ id: "certificates", about: "The certificates fit together and are valid", needs: ["certificates"] },
@@ -41,51 +38,6 @@ export function judgeLife(which: string, life: Life, now: Date, remedy: string, 
   return [failed(message, problem.id === "expired" ? remedy : clocks, evidence)];
 }
 
-/** A kind of TLS port, for messages: whose it is, who dials it, and what to do about each failure. */
-interface TlsPort {
-  /** "the server's", of its certificate. */
-  readonly owner: string;
-  /** "so agents refuse it" */
-  readonly consequence: string;
-  readonly unanswered: (state: Unanswered) => readonly [string, string];
-  readonly forAnotherName: string;
-  readonly makeAgain: string;
-  readonly sameIssue: string;
-}
-
-/** `found` is empty when nothing is wrong; `isTrusted`: whether there were authorities to compare with. */
-function judgePort(
-  { ca, handshake, names, where }: Dialled,
-  now: Date,
-  { consequence, forAnotherName, makeAgain, owner, sameIssue, unanswered }: TlsPort,
-) {
-  if (handshake.state !== "connected") {
-    const [message, remedy] = unanswered(handshake.state);
-    return { found: [failed(message, remedy, handshake.detail)], evidence: "", isTrusted: false };
-  }
-  const certificate = new X509Certificate(handshake.certificate);
-  const its = `${owner} certificate`;
-  const evidence = shownBy(where, certificate);
-  const authorities = ca?.text === undefined ? [] : certificatesIn(ca.text).map((one) => one.certificate);
-  const found: Judgement[] = names
-    .filter((name) => !isFor(certificate, name))
-    .map((name) => failed(`${its} is not for ${name}, ${consequence}`, forAnotherName, evidence));
-  // That it ends soon is said of the files.
-  const life = { notBefore: certificate.validFrom, notAfter: certificate.validTo };
-  found.push(...judgeLife(its, life, now, makeAgain, evidence).filter(({ state }) => state === "failed"));
-  if (authorities.length > 0 && chainOf(certificate, authorities).state !== "verified")
-    found.push(failed(`the authority in ${ca?.file} did not sign ${its}`, sameIssue, evidence));
-  return { found, evidence, isTrusted: authorities.length > 0 };
-}
-
-const unansweredMessages = (where: string, port: number, kind: string) => ({
-  timeout: `${where} does not answer: something in between drops TCP ${port}`,
-  refused: `nothing accepts connections on ${where}`,
-  "no-tls": `${where} does not speak TLS as a proxy-server's ${kind} does`,
-  unreachable: `${where} cannot be reached`,
-  unresolved: `the name in ${where} cannot be resolved here`,
-});
-
 export const serverReachable = defineCheck({
   ...{ id: "server-reachable", about: "Agents reach the server, and each trusts the other" },
   ...{ needs: ["agentPorts", "role", "now"], uses: ["overview", "health"] },
@@ -93,12 +45,7 @@ export const serverReachable = defineCheck({
     const unconnected = role === "agent" ? whyUnconnected(overview, health) : undefined;
     const hasNoAgents = role !== "agent" && overview?.agents?.length === 0;
     return agentPorts.flatMap((port) => {
-      const found =
-        "ownCertificate" in port
-          ? judgeOwn(port, now)
-          : "handshake" in port
-            ? judgeUnknown(port, role, now)
-            : [judgeDial(port, unconnected)];
+      const found = "serverCertificate" in port ? judgeSeen(port, now) : [judgeDial(port, unconnected)];
       return hasNoAgents ? found.map(unproven) : found;
     });
   },
@@ -125,28 +72,40 @@ function unproven(judged: Judgement): Judgement {
   return { ...skipped(`${judged.message}; no agent is connected, so whether agents reach it is not known here`) };
 }
 
-/** The server here, by its certificate's file and a TCP connection. */
-function judgeOwn({ failure, file, name, ownCertificate, where }: OwnPort, now: Date): Judgement[] {
-  const its = `the server's certificate (${file})`;
-  const { subject, subjectAltName, validFrom, validTo } = ownCertificate;
+/** A server by its certificate alone, and a TCP connection. */
+function judgeSeen({ failure, file, name, serverCertificate, where }: SeenPort, now: Date): Judgement[] {
+  if (serverCertificate === undefined) return [failure === undefined ? unread(where, file) : failureOf(failure)];
+  const its = `the server's certificate${file === undefined ? "" : ` (${file})`}`;
+  const { subject, subjectAltName, validFrom, validTo } = serverCertificate;
   const evidence = `${shownName(subject)} for ${subjectAltName ?? "no address"}`;
   const found: Judgement[] = failure === undefined ? [] : [failureOf(failure)];
-  if (name !== undefined && !isFor(ownCertificate, name))
+  if (name !== undefined && !isFor(serverCertificate, name))
     found.push(coded("DB_TLS_SERVER_NAME", `${its} is not for ${name}, so agents refuse it`, evidence));
-  if (!isForUse(ownCertificate, SERVER_AUTH))
+  if (!isForUse(serverCertificate, SERVER_AUTH))
     found.push(coded("DB_TLS_SERVER_USE", `${its} is not for TLS servers (serverAuth), so agents refuse it`, evidence));
   const life = { notBefore: validFrom, notAfter: validTo };
   const remedy = remedies.DB_TLS_SERVER_EXPIRED;
   found.push(...judgeLife(its, life, now, remedy, evidence).filter(({ state }) => state === "failed"));
   if (found.length > 0) return found;
-  const unnamed = name === undefined ? "; not compared with the address that agents dial, give --address" : "";
-  return [
-    ok(`the server takes connections at ${where}, and its certificate is valid for a server${unnamed}`, evidence),
-  ];
+  const untold = [
+    ...(name === undefined ? ["not compared with the address that agents dial, give --address"] : []),
+    ...(file === undefined ? ["which authorities agents trust is not known here"] : []),
+  ].map((each) => `; ${each}`);
+  const message = `the server takes connections at ${where}, and its certificate is valid for a server${untold.join("")}`;
+  return [ok(message, evidence)];
 }
 
-/** The server was dialled with an agent's own certificate and authorities. */
-function judgeDial({ certificate, failure, where }: AgentDial, unconnected: Cause | undefined): Judgement {
+function unread(where: string, file = ""): Judgement {
+  const why = file === "" ? "is not known here" : `(${file}) cannot be read here`;
+  const message = `the server takes connections at ${where}; its certificate ${why}, and it is not dialled without an agent's own`;
+  return skipped(
+    message,
+    "Give the address that agents dial with --address and the certificates with --pki, or run this as root beside the server.",
+  );
+}
+
+/** The server was dialled with an agent's own authorities, and its certificate where that is at hand. */
+function judgeDial({ certificate, failure, isAnonymous, where }: AgentDial, unconnected: Cause | undefined): Judgement {
   const evidence = certificate === undefined ? [] : [shownBy(where, certificate)];
   if (failure instanceof DrawbridgeError) return { ...failureOf(failure), evidence };
   if (failure !== undefined) return failed(reasonOf(failure), CHECK_WAY, ...evidence);
@@ -155,6 +114,7 @@ function judgeDial({ certificate, failure, where }: AgentDial, unconnected: Caus
     const message = `TLS with the server at ${where} works, but the agent is not connected: ${sentence.replace(/\.$/, "")}`;
     return { ...failed(message, remedy, ...evidence), code };
   }
+  if (isAnonymous) return ok(`agents here reach the server at ${where} and can trust it`, ...evidence);
   return ok(`the server at ${where} takes the agent's connection, and the agent trusts it`, ...evidence);
 }
 
@@ -170,33 +130,6 @@ function unconnectedRemedy(reason: string): string {
 
 const shownBy = (where: string, { subject, subjectAltName }: X509Certificate): string =>
   `${where} shows ${subject.replaceAll("\n", ", ")} for ${subjectAltName ?? "no address"}`;
-
-/** The server was dialled without an agent's certificate: whether it accepts one is not known. */
-function judgeUnknown(agentPort: Dialled, role: DoctorRole, now: Date): readonly Judgement[] {
-  const { port, where, names } = agentPort;
-  const [name] = names;
-  const remedies = {
-    timeout: `Let TCP ${port} through from nodes to the server's host: drawbridge firewall plan --platform PLATFORM says how.`,
-    refused: `Start the server with --agent-port=${port}, or correct --proxy-server-host of the agents; a firewall that rejects looks the same.`,
-    "no-tls": "Check --proxy-server-port; is another program or a proxy there?",
-    unreachable: `Check the route: ip route get ${where.replace(/:\d+$/, "")}.`,
-    unresolved: `Correct the name in --proxy-server-host, or the resolver: getent hosts ${name ?? "NAME"}; /etc/resolv.conf names the servers.`,
-  };
-  const { found, evidence, isTrusted } = judgePort(agentPort, now, {
-    owner: "the server's",
-    consequence: "so agents refuse it",
-    unanswered: (state) => [unansweredMessages(where, port, "agent port")[state], remedies[state]],
-    forAnotherName: `Make it again with that address (drawbridge pki init --replace --dir DIR ${isIP(name ?? "") === 0 ? "--dns" : "--ip"} ${name}), or let agents dial one that it has (--proxy-server-host).`,
-    makeAgain:
-      "Make the certificates again and hand them to server and agents together: drawbridge pki renew --all --dir DIR.",
-    sameIssue: "Give server and agents certificates of the same issue.",
-  });
-  if (found.length > 0) return found;
-  const who = role === "agent" ? "agents here reach" : "this host reaches";
-  const trust = isTrusted ? " and can trust it" : "; which authorities agents trust is not known here";
-  const unnamed = name === undefined ? "; not compared with the address that agents dial, give --address" : "";
-  return [ok(`${who} the server at ${where}${trust}${unnamed}`, evidence)];
-}
 
 export const frontend = defineCheck({
   ...{ id: "frontend", about: "The sidecar reaches a frontend of the server", needs: ["frontends"] },
@@ -218,23 +151,28 @@ const RENEW = "drawbridge nodepool controller --issue-certificate keeps one for 
 export const ignitionCertificate = defineCheck({
   ...{ id: "ignition-certificate", about: "The Ignition server's certificate is for the address machines are given" },
   needs: ["ignitionPort", "ignitionNames", "now"],
-  judge({ ignitionPort, ignitionNames, now }) {
+  judge({ ignitionPort: { certificate, failure, where }, ignitionNames, now }) {
+    if (certificate === undefined) {
+      const remedy =
+        "Read its log: it waits for its certificate (--cert-file, --cert-secret) before it opens the port.";
+      return failed(`the Ignition server runs but does not serve machines on ${where}`, remedy, reasonOf(failure));
+    }
+    const its = "the Ignition server's certificate";
+    const evidence = shownBy(where, certificate);
     const names = typeof ignitionNames === "string" ? [] : ignitionNames;
-    const { found, evidence } = judgePort({ ...ignitionPort, names }, now, {
-      owner: "the Ignition server's",
-      consequence: "so machines that are given that address retry for ever",
-      unanswered: () => [
-        `the Ignition server runs but does not serve machines on ${ignitionPort.where}`,
-        "Read its log: it waits for its certificate (--cert-file, --cert-secret) before it opens the port.",
-      ],
-      forAnotherName: `Issue it again with that address, or correct ignitionEndpoint of the cluster. ${RENEW}`,
-      makeAgain: RENEW,
-      sameIssue: "",
-    });
-    if (typeof ignitionNames === "string" && ignitionPort.handshake.state === "connected")
+    const again = `Issue it again with that address, or correct ignitionEndpoint of the cluster. ${RENEW}`;
+    const retrying = "so machines that are given that address retry for ever";
+    // That it ends soon is said of the files.
+    const life = { notBefore: certificate.validFrom, notAfter: certificate.validTo };
+    const found = [
+      ...names
+        .filter((name) => !isFor(certificate, name))
+        .map((name) => failed(`${its} is not for ${name}, ${retrying}`, again, evidence)),
+      ...judgeLife(its, life, now, RENEW, evidence).filter(({ state }) => state === "failed"),
+    ];
+    if (typeof ignitionNames === "string")
       return [...found, skipped(ignitionNames, "Give the address that machines are given with --address.")];
-    return found.length > 0
-      ? found
-      : [ok(`the certificate is for the addresses that machines are given: ${names.join(", ")}`, evidence)];
+    if (found.length > 0) return found;
+    return ok(`the certificate is for the addresses that machines are given: ${names.join(", ")}`, evidence);
   },
 });

@@ -132,13 +132,13 @@ const SERIOUS_MS = 5 * 60_000;
 
 /** Certificates live a day: clocks that disagree end them early or start them late. */
 export const clock = defineCheck({
-  ...{ id: "clock", about: "The clocks of this host and the API server agree", needs: ["apiTime"] },
-  judge({ apiTime: { here, there, tookMs, server } }) {
+  ...{ id: "clock", about: "This host's clock agrees with another one", needs: ["otherClock"] },
+  judge({ otherClock: { here, there, tookMs, where, whose } }) {
     const off = here.getTime() - there.getTime();
     const size = Math.max(0, Math.abs(off) - tookMs);
-    const evidence = [`here ${here.toISOString()}`, `${server} ${there.toISOString()}`];
-    if (size <= TOLERABLE_MS) return ok("this host's clock agrees with the API server's", ...evidence);
-    const message = `this host's clock is ${roughDuration(Math.abs(off))} ${off > 0 ? "ahead of" : "behind"} the API server's`;
+    const evidence = [`here ${here.toISOString()}`, `${where} ${there.toISOString()}`];
+    if (size <= TOLERABLE_MS) return ok(`this host's clock agrees with ${whose}`, ...evidence);
+    const message = `this host's clock is ${roughDuration(Math.abs(off))} ${off > 0 ? "ahead of" : "behind"} ${whose}`;
     const remedy = "Set the clock: chronyc makestep; chronyc tracking shows which of the two is right.";
     return (size > SERIOUS_MS ? failed : warning)(message, remedy, ...evidence);
   },

@@ -14,7 +14,6 @@ import { connectTimeout, DialFailure, explainConnect, explainSession } from "../
 import type { Secured } from "../../../tunnel/outgoing/secure.js";
 import { readableCertificates } from "../../../tunnel/pki/pem.js";
 import { Resolver, type ResolverOptions } from "../../../tunnel/resolver/resolver.js";
-import { type Dialled, dialTls } from "./handshake.js";
 
 /** What an agent needs to dial its servers, with files as they are to be read from here. */
 export interface AgentSettings extends Pick<AgentConfig, "servers" | "tls" | "tokenFile"> {
@@ -23,27 +22,27 @@ export interface AgentSettings extends Pick<AgentConfig, "servers" | "tls" | "to
   readonly names: ResolverOptions;
 }
 
-/** A server's agent port as an agent gets it, or, where no agent's certificate is at hand, as anybody gets it. */
-export type AgentPort = AgentDial | Dialled | OwnPort;
+/** A server's agent port as an agent gets it, or what is known of it without an agent's certificate. */
+export type AgentPort = AgentDial | SeenPort;
 
-/** The agents' port of the server here: it is not dialled by TLS, which the server would take for a refused agent. */
-export interface OwnPort {
+/** A port of which no agent's view is known: by a TCP connection, and the server's certificate. */
+export interface SeenPort {
   readonly where: string;
   /** What agents call the server, where it is known. */
   readonly name: string | undefined;
-  /** Where the server reads its certificate. */
-  readonly file: string;
-  readonly ownCertificate: X509Certificate;
+  /** Where the server here reads its certificate; empty: that is not known; undefined: the server showed it. */
+  readonly file?: string;
+  /** Undefined: it cannot be read here. */
+  readonly serverCertificate: X509Certificate | undefined;
   /** Why no TCP connection comes about. */
   readonly failure?: unknown;
 }
 
-/** Undefined where the server's certificate cannot be read from here. */
-async function lookAtOwnPort({ ownFile: file, host, port, isName }: Directory): Promise<OwnPort | undefined> {
+/** Beside the server: no TLS is begun, which the server would take for a refused agent. */
+async function lookAtOwnPort({ host, port, isName, ownFile: file = "" }: Directory): Promise<SeenPort> {
   const [leaf] = readableCertificates((file && (await textAt(file))) ?? "");
-  if (file === undefined || leaf === undefined) return undefined;
   const where = joinHostPort(host, port);
-  const known = { where, file, name: isName ? host : undefined, ownCertificate: leaf.certificate };
+  const known = { where, file, name: isName ? host : undefined, serverCertificate: leaf?.certificate };
   const deadline = AbortSignal.timeout(ANSWER_MS);
   const socket = connect({ host, port });
   try {
@@ -58,7 +57,7 @@ async function lookAtOwnPort({ ownFile: file, host, port, isName }: Directory): 
 
 interface Directory {
   readonly directory: string;
-  /** The certificate of the server that runs here. */
+  /** The certificate of the server that runs here; empty: not known; undefined: none runs here. */
   readonly ownFile?: string | undefined;
   readonly host: string;
   readonly port: number;
@@ -68,33 +67,35 @@ interface Directory {
 
 /** By the certificates of a directory, as the bridge names them. */
 export async function dialByDirectory(given: Directory): Promise<readonly AgentPort[]> {
-  const { directory, host, port, isName } = given;
-  const [caFile, certFile, keyFile] = (["ca", "agentCert", "agentKey"] as const).map((name) =>
+  const { directory, host, port, isName, ownFile } = given;
+  const [caFile = "", certFile = "", keyFile = ""] = (["ca", "agentCert", "agentKey"] as const).map((name) =>
     pkiFile(directory, name),
   );
-  if (isName && [caFile, certFile, keyFile].every((file) => existsSync(file!))) {
-    const tls = { caFile: caFile!, certFile: certFile!, keyFile: keyFile!, alpn: [] };
-    return dialAsAgent({ servers: [{ host, port }], tls, env: process.env, names: {} });
-  }
-  const own = await lookAtOwnPort(given);
-  if (own !== undefined) return [own];
-  return [await dialTls(host, port, "h2", isName ? [host] : [], { file: caFile!, text: await textAt(caFile!) })];
+  const settings = { servers: [{ host, port }], env: process.env, names: {} };
+  if (isName && [caFile, certFile, keyFile].every((file) => existsSync(file)))
+    return dialAsAgent({ ...settings, tls: { caFile, certFile, keyFile, alpn: [] } });
+  if (ownFile !== undefined || !isName) return [await lookAtOwnPort(given)];
+  const tls = { caFile: existsSync(caFile) ? caFile : "", certFile: "", keyFile: "", alpn: [] };
+  const [dial] = await dialAsAgent({ ...settings, tls }, true);
+  const { certificate: serverCertificate, failure, where } = dial!;
+  const isUntold = tls.caFile === "" && failure instanceof DialFailure && failure.code === "DB_TLS_UNKNOWN_CA";
+  return [isUntold && serverCertificate !== undefined ? { where, name: host, serverCertificate } : dial!];
 }
 
 /** Without a failure, the server has accepted the connection and the agent's certificate. */
 export interface AgentDial {
   readonly where: string;
+  readonly isAnonymous?: boolean;
   /** The server's, as far as the dial got. */
   readonly certificate?: X509Certificate | undefined;
   readonly failure?: unknown;
 }
 
-export function dialAsAgent({
-  env,
-  names,
-  servers,
-  tls,
-}: Omit<AgentSettings, "tokenFile">): Promise<readonly AgentDial[]> {
+/** `isAnonymous`: there is no agent's certificate at hand, so that the server is asked nothing after the handshake. */
+export function dialAsAgent(
+  { env, names, servers, tls }: Omit<AgentSettings, "tokenFile">,
+  isAnonymous = false,
+): Promise<readonly AgentDial[]> {
   const resolver = new Resolver(names);
   return Promise.all(
     servers.map(async (server): Promise<AgentDial> => {
@@ -103,9 +104,14 @@ export function dialAsAgent({
       try {
         secured = await connectToServer(server, tls, env, resolver);
         const certificate = secured.socket.getPeerX509Certificate();
-        return { where, certificate, failure: await refusalOf(secured, where) };
+        return { where, isAnonymous, certificate, failure: isAnonymous ? undefined : await refusalOf(secured, where) };
       } catch (failure) {
-        return { where, failure, certificate: failure instanceof DialFailure ? failure.peer[0] : undefined };
+        return {
+          where,
+          isAnonymous,
+          failure,
+          certificate: failure instanceof DialFailure ? failure.peer[0] : undefined,
+        };
       } finally {
         secured?.socket.destroy();
       }

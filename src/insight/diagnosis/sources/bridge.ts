@@ -6,7 +6,7 @@ import { CheckFailure } from "../../../base/finding.js";
 import { httpGet } from "../../../base/http-get.js";
 import { samplesOf } from "../../../base/metrics/samples.js";
 import { type BridgeModel, bridgeModel } from "../../../cluster/bootstrap/model/model.js";
-import { AGENT_NAME, type Topology } from "../../../cluster/bootstrap/model/names.js";
+import { AGENT_NAME, pkiFile, type Topology } from "../../../cluster/bootstrap/model/names.js";
 import { type EgressReading, readEgress } from "../../../cluster/bootstrap/settings/egress-config.js";
 import {
   type ApiServerSettings,
@@ -128,7 +128,10 @@ export function bridgeSource(bridge: Bridge, access: BridgeApi): FactSource {
     frontendAnswer: ({ signal }) => askFrontend(frontend, signal),
     agentPorts: () => {
       const host = address ?? dialableHost(server?.flags.get("agent-bind-address") ?? "");
-      return dialByDirectory({ directory: pki.directory, host, port: agentPort, isName: address !== undefined });
+      const file = pkiFile(pki.directory, "serverCert");
+      const ownFile = existsSync(file) ? file : undefined;
+      const dialled = { host, port: agentPort, isName: address !== undefined };
+      return dialByDirectory({ directory: pki.directory, ownFile, ...dialled });
     },
     certificates: () => inspectDirectory(pki, address, new Date()),
     connectedAgents: ({ signal }) => readMetrics(health, "is no proxy-server's", connectedAgents, signal),

@@ -21,6 +21,7 @@ import type { ConfigMap, Secret } from "../../../cluster/nodes/objects.js";
 import { APPROVER_NAME, CONTROLLER_NAME } from "../../../cluster/nodes/permissions.js";
 import type { NodePool } from "../../../cluster/nodes/pool/node-pool.js";
 import { isTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
+import type { Frontend } from "../../../tunnel/client/frontend.js";
 import { startWarnings } from "../../../tunnel/start-warnings.js";
 import type { Overview } from "../../observe/admin/contract.js";
 import { AdminPort } from "../../watch/admin-port.js";
@@ -28,8 +29,7 @@ import { notedCleanup } from "../bundle/collect.js";
 import { type FactSource, type Gatherer, unavailable } from "../check.js";
 import { findNetworks } from "../find-networks.js";
 import { dialAsAgent, dialByDirectory } from "../host/as-agent.js";
-import { dialAsClient } from "../host/as-client.js";
-import { dialTls } from "../host/handshake.js";
+import { certificateAt, dialAsClient } from "../host/as-client.js";
 import { isListening, processFile, readableHere, readSocketFile } from "../host/this-host.js";
 import { type DoctorPlace, worksOnObjects } from "../place.js";
 import { adminPortOf, dialableHost, healthFlagOf, healthPortOf, PROGRAMS, programOf } from "../programs.js";
@@ -186,7 +186,8 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
       if (role !== "agent" && running === undefined) return unavailable("no proxy-server runs here");
       const own = dialableHost(running?.flags.get("agent-bind-address") ?? "");
       const file = running?.flags.get("cluster-cert");
-      const ownFile = file && running ? processFile(running.pid, file) : undefined;
+      const ownFile = running && (file ? processFile(running.pid, file) : "");
+      if (running && ownFile) readableHere(running.pid, [ownFile]);
       const dialled = { host: address || own, port: agentPort, isName: address !== "" };
       return dialByDirectory({ directory: pki, ownFile, ...dialled });
     },
@@ -205,7 +206,12 @@ function sidecarFacts({ env, host, programSettings }: DoctorPlace): FactSource {
       if (running === undefined) return unavailable("no sidecar runs in this network, so its settings are not known");
       return programSettings.sidecar(running);
     },
-    frontends: async (facts) => Promise.all((await facts.get("sidecar")).frontends.map(dialAsClient)),
+    async frontends(facts) {
+      const { frontends } = await facts.get("sidecar");
+      const running = await host.running("sidecar");
+      if (running !== undefined) readableHere(running.pid, frontends.flatMap(filesOf));
+      return Promise.all(frontends.map(dialAsClient));
+    },
     async nameResolution(facts) {
       const { listeners } = await facts.get("sidecar");
       const isPod = env.KUBERNETES_SERVICE_HOST !== undefined;
@@ -217,8 +223,13 @@ function sidecarFacts({ env, host, programSettings }: DoctorPlace): FactSource {
   };
 }
 
+const filesOf = (frontend: Frontend): string[] =>
+  "uds" in frontend
+    ? [frontend.uds]
+    : [frontend.tls.caFile ?? "", frontend.tls.certFile ?? "", frontend.tls.keyFile ?? ""];
+
 /** The answers of an admin port: the one of --admin, else that of the program that runs here. */
-function adminFacts({ admin, caFile, host, tokenFile }: DoctorPlace): FactSource {
+function adminFacts({ admin, caFile, host, now, tokenFile }: DoctorPlace): FactSource {
   return {
     async adminPort(facts) {
       const { kind, running } = await facts.get("program");
@@ -245,9 +256,12 @@ function adminFacts({ admin, caFile, host, tokenFile }: DoctorPlace): FactSource
         caFile,
       });
       try {
+        const began = performance.now();
         // Only an agent's metrics say how many servers it looks for.
         const [overview, metrics] = await Promise.all([port.get<Overview>(""), port.text("/metrics").catch(() => "")]);
-        return { address: port.address, overview, metrics };
+        const { id, now: told, role } = overview.process;
+        const clock = { whose: `that of the ${role} ${id}`, where: port.address, here: now(), there: new Date(told) };
+        return { address: port.address, overview, metrics, clock: { ...clock, tookMs: performance.now() - began } };
       } catch (reason) {
         const remedy = reason instanceof DrawbridgeError ? reason.remedy : "Check --admin and --token-file.";
         throw new CheckFailure(reasonOf(reason), remedy);
@@ -325,10 +339,11 @@ function clusterFacts(place: DoctorPlace, opened: KubeApi[]): FactSource {
       }
       return missing;
     },
-    async apiTime(facts) {
+    async otherClock(facts) {
       const { endpoint } = await facts.get("cluster").catch(() => ({ endpoint: undefined }));
-      if (endpoint === undefined)
-        return unavailable("there is no API server to compare clocks with", "Give --kubeconfig.");
+      // A process of this host has this host's clock; one that was named may be on another.
+      const asked = place.admin === "" ? undefined : await facts.get("adminPort").catch(() => undefined);
+      if (endpoint === undefined) return asked?.clock ?? unavailable("");
       const { kubeConnection } = await import("../../../cluster/kube/connection.js");
       const connection = kubeConnection(endpoint, systemClock);
       try {
@@ -338,7 +353,8 @@ function clusterFacts(place: DoctorPlace, opened: KubeApi[]): FactSource {
         response.resume();
         const there = new Date(response.headers.date ?? "");
         if (Number.isNaN(there.getTime())) throw new Error("its answer has no date");
-        return { server: endpoint.server, here: now(), there, tookMs: performance.now() - began };
+        const whose = { whose: "the API server's", where: endpoint.server };
+        return { ...whose, here: now(), there, tookMs: performance.now() - began };
       } catch (reason) {
         return unavailable(`the API server's clock cannot be read: ${reasonOf(reason)}`);
       } finally {
@@ -388,7 +404,7 @@ function objectFacts({ address, host, kubeconfig, namespace, role }: DoctorPlace
       if (running === undefined) return unavailable("no Ignition server runs in this network");
       const split = splitHostPort(running.flags.get("addr") ?? "0.0.0.0:9090");
       if ("error" in split) return unavailable(`its --addr cannot be read: ${split.error}`);
-      return dialTls(dialableHost(split.host), Number(split.port), "http/1.1");
+      return certificateAt(dialableHost(split.host), Number(split.port));
     },
     async ignitionNames(facts) {
       if (address !== "") return [address];
