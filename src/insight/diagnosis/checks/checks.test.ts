@@ -383,8 +383,11 @@ describe("check server-reachable", () => {
 
   test("server-reachable fails on a certificate for another address or of another authority", async () => {
     const { port, ca } = await serve("127.0.0.1");
-    expect(await messagesOf(serverReachable, dialler(port, ca))).toEqual([
-      `ok: agents here reach the server at 127.0.0.1:${port} and can trust it`,
+    expect(await findingsOf(serverReachable, dialler(port, ca))).toMatchObject([
+      {
+        message: `agents here reach the server at 127.0.0.1:${port} and can trust it`,
+        evidence: [expect.stringContaining("IP Address:127.0.0.1")],
+      },
     ]);
     const wrongName = await serve("192.0.2.9");
     const [finding] = await findingsOf(serverReachable, dialler(wrongName.port, wrongName.ca));

@@ -103,7 +103,7 @@ export function dialAsAgent(
       let secured: Secured | undefined;
       try {
         secured = await connectToServer(server, tls, env, resolver);
-        const certificate = secured.socket.getPeerX509Certificate();
+        const [certificate] = secured.facts().peer;
         return { where, isAnonymous, certificate, failure: isAnonymous ? undefined : await refusalOf(secured, where) };
       } catch (failure) {
         return {

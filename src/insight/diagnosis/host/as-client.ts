@@ -34,7 +34,7 @@ export async function certificateAt(host: string, port: number): Promise<ShownCe
   try {
     const socket = await connected(connect({ host, port }), "connect", deadline, (why) => explainConnect(where, why));
     const secured = await secure({ ...dial, socket, credentials }, deadline);
-    const certificate = secured.socket.getPeerX509Certificate();
+    const [certificate] = secured.facts().peer;
     secured.socket.destroy();
     return { where, certificate };
   } catch (failure) {
