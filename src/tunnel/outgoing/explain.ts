@@ -13,7 +13,7 @@ import { isFor, isSignedBy } from "../pki/pem.js";
 import { CLIENT_AUTH, SERVER_AUTH } from "../pki/request.js";
 import { isForUse, listed, quotedName } from "../pki/shown.js";
 import { LookupError } from "../resolver/resolver.js";
-import { certificateProblem, type DialFacts, namesOf, timeProblem } from "./facts.js";
+import { certificateProblem, type DialFacts, otherNames, timeProblem } from "./facts.js";
 
 /** The codes of connections that did not come about: nothing was asked of the server. */
 export const DIAL_FAILURES = [
@@ -272,7 +272,7 @@ function peerProblems(facts: DialFacts, verdict: string): Problem[] {
     found.push(["DB_TLS_SERVER_USE", "is not for TLS servers: its extended key usage has no serverAuth"]);
   }
   if (!isFor(leaf, name))
-    found.push(["DB_TLS_SERVER_NAME", `is not for ${name}, which was dialled, but for ${namesOf(leaf)}`]);
+    found.push(["DB_TLS_SERVER_NAME", `is not for ${name}, which was dialled${otherNames(leaf, name)}`]);
   return found;
 }
 
@@ -303,13 +303,13 @@ function anchored(facts: DialFacts, verdict: string): { chain: X509Certificate[]
       untrusted: `comes from ${issuer}, and no CA file was given, so only the system's authorities count`,
     };
   }
-  if (last.subject === last.issuer) {
-    const what = chain.length === 1 ? "signed itself" : `comes from ${issuer}`;
-    return { chain, untrusted: `${what} and is not vouched for by ${trust}` };
-  }
   if (authorities.some(({ subject }) => subject === last.issuer)) {
     const words = `was not signed by ${trust}: the authority there has its issuer's name and another key, so the files come from different issues`;
     return { chain, untrusted: words };
+  }
+  if (last.subject === last.issuer) {
+    const what = chain.length === 1 ? "signed itself" : `comes from ${issuer}`;
+    return { chain, untrusted: `${what} and is not vouched for by ${trust}` };
   }
   const missing = `the server does not send that of ${issuer}, which may be an intermediate one`;
   return { chain, untrusted: `was not signed by any of ${trust}, and ${missing}` };

@@ -53,10 +53,12 @@ export function dialFacts(
 
 const LONGEST_NAME = 200;
 
-/** The names and addresses that a certificate is for. */
-export function namesOf({ subjectAltName = "" }: X509Certificate): string {
-  const names = subjectAltName.split(", ").filter((name) => name !== "");
-  return names.length === 0 ? "no name and no address" : plainText(listed(names.map(withoutKind)), LONGEST_NAME);
+/** Whom a certificate is for that is not for this name, in words that go on from it. */
+export function otherNames({ subjectAltName = "" }: Pick<X509Certificate, "subjectAltName">, name: string): string {
+  const names = subjectAltName.split(", ").filter((each) => each !== "");
+  if (names.length === 0) return ": it has no subject alternative name, and its common name does not count";
+  if (names.includes(`DNS:${name}`)) return ": it has this address as a DNS name, and an address has to be an IP one";
+  return `, but for ${plainText(listed(names.map(withoutKind)), LONGEST_NAME)}`;
 }
 
 const withoutKind = (name: string): string => name.replace(/^(?:DNS|IP Address):/, "");

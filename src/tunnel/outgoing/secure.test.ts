@@ -7,6 +7,7 @@ import { type Authority, createAuthority, issueCertificate, type PemPair } from 
 import { DAY_MS } from "../pki/request.js";
 import { quotedName } from "../pki/shown.js";
 import { alertIn, DialFailure, explainHangUp, explainRefused } from "./explain.js";
+import { otherNames } from "./facts.js";
 import { secure } from "./secure.js";
 
 let ours: Authority;
@@ -129,6 +130,10 @@ test("an authority of the same name and another key: the files come from differe
     "DB_TLS_UNKNOWN_CA",
     expect.stringContaining("its issuer's name and another key"),
   ]);
+  // The same with the authority sent along.
+  const pair = await issueCertificate(namesake, loopback);
+  const chain = { ...pair, certificatePem: pair.certificatePem + namesake.certificatePem };
+  expect((await failureOf(await serve(chain))).message).toContain("its issuer's name and another key");
 });
 
 test("a certificate that signed itself is told so", async () => {
@@ -175,6 +180,14 @@ test("a certificate for another name: the names that it has are listed", async (
   const failure = await failureOf(await serve(pair), { name: "c.example" });
   expect(failure.code).toBe("DB_TLS_SERVER_NAME");
   expect(failure.message).toContain("is not for c.example, which was dialled, but for a.example, b.example, 127.0.0.1");
+});
+
+test.each([
+  ["DNS:127.0.0.1, DNS:a.example", ": it has this address as a DNS name, and an address has to be an IP one"],
+  [undefined, ": it has no subject alternative name, and its common name does not count"],
+  ["DNS:a.example, IP Address:10.0.0.1", ", but for a.example, 10.0.0.1"],
+])("whom a certificate with the names %j is for instead", (subjectAltName, words) => {
+  expect(otherNames({ subjectAltName }, "127.0.0.1")).toBe(words);
 });
 
 test.each([
