@@ -1,6 +1,6 @@
 /** Judges the certificates of peers: after the handshake, and again with every request on a connection from before. */
-import type { X509Certificate } from "node:crypto";
-import type { SecureContextOptions, TLSSocket } from "node:tls";
+import { X509Certificate } from "node:crypto";
+import type { DetailedPeerCertificate, SecureContextOptions, TLSSocket } from "node:tls";
 import { connectionOf } from "../../base/connections.js";
 import type { RefusedPeer } from "../events/facts.js";
 import { issuerProblem } from "../pki/issuer-problem.js";
@@ -14,12 +14,16 @@ export type Refusal = Pick<RefusedPeer, "code" | "reason" | "certificate">;
 
 /** OpenSSL's own bound. */
 const LONGEST_CHAIN = 100;
+/** Of a whole handshake. Parsing more certificates than fit in here, to name one to blame, costs more than refusing. */
+const MOST_EXPLAINED_BYTES = 8 * 1024;
 
 export class PeerTrust {
   #ca: string;
   #authorities: readonly X509Certificate[] | undefined;
   /** When the authorities last changed, by performance.now(). */
   #changedAt = Number.NEGATIVE_INFINITY;
+  /** Of admitted peers, the certificate that ends first of those that they are trusted for. */
+  readonly #firstToEnd = new WeakMap<TLSSocket, X509Certificate>();
   readonly #now: () => number;
 
   /** `now` is the wall clock, in milliseconds. */
@@ -41,64 +45,91 @@ export class PeerTrust {
    * all of them succeed, so that the certificate can be named: nothing but this keeps them out.
    */
   verdict(socket: TLSSocket): Refusal | undefined {
-    const certificate = socket.getPeerX509Certificate();
+    const isVerified = socket.authorized === true;
+    const [leaf, ...others] = isVerified ? verifiedChain(socket) : shownBy(socket);
     // Asked first: Node takes a resumed session without a certificate for an authorized one.
-    if (certificate === undefined) {
+    if (leaf === undefined) {
       const reason = `it showed no certificate: it has none, or keeps back one that is not of ${this.#trusted()}, as Go programs do`;
       return { code: "DB_PEER_NO_CERT", reason };
     }
-    const shown = shownCertificate(certificate);
     if (socket.isSessionReused()) {
       const reason = "it resumed a TLS session, which would not be verified again";
-      return { code: "DB_PEER_TLS", reason, certificate: shown };
+      return { code: "DB_PEER_TLS", reason, certificate: shownCertificate(leaf) };
     }
-    if (socket.authorized === true) return undefined;
-    return { ...this.#objection(certificate, String(socket.authorizationError)), certificate: shown };
+    if (isVerified) {
+      // OpenSSL has checked the signatures.
+      const chain = this.#chainOf(leaf, others, (each, issuer) => each.checkIssued(issuer));
+      this.#firstToEnd.set(socket, chain.sort((one, other) => endOf(one) - endOf(other))[0]!);
+      return undefined;
+    }
+    const chain = this.#chainOf(leaf, others, isSignedBy);
+    return { ...this.#objection(leaf, chain, String(socket.authorizationError)), certificate: shownCertificate(leaf) };
+  }
+
+  /** From the leaf to one of our authorities, or as far as the certificates lead that the peer sent; it may send others. */
+  #chainOf(
+    leaf: X509Certificate,
+    others: readonly X509Certificate[],
+    isIssuedBy: typeof isSignedBy,
+  ): X509Certificate[] {
+    const chain = [leaf];
+    while (chain.length < LONGEST_CHAIN) {
+      const last = chain.at(-1)!;
+      if (this.#isAnchor(last)) break;
+      // An authority that was renewed with its key is there twice.
+      const anchors = this.#anchors.filter((each) => isIssuedBy(last, each)).sort((a, b) => endOf(b) - endOf(a));
+      const next = anchors[0] ?? others.find((each) => !chain.includes(each) && isIssuedBy(last, each));
+      if (next === undefined) break;
+      chain.push(next);
+    }
+    return chain;
+  }
+
+  #isAnchor({ fingerprint256 }: X509Certificate): boolean {
+    return this.#anchors.some((each) => each.fingerprint256 === fingerprint256);
   }
 
   /** OpenSSL names the last of its objections; a person needs the one that has to be fixed first. */
-  #objection(leaf: X509Certificate, error: string): Refusal {
-    const shown = chainOf(leaf);
-    const anchor = this.#anchorOf(shown.at(-1)!);
-    if (anchor === undefined) return { code: "DB_PEER_CERT_UNTRUSTED", reason: this.#distrust(shown.at(-1)!) };
-    const chain = shown.includes(anchor) ? shown : [...shown, anchor];
+  #objection(leaf: X509Certificate, chain: readonly X509Certificate[], error: string): Refusal {
+    const distrust = this.#distrust(chain);
+    if (distrust !== undefined) return { code: "DB_PEER_CERT_UNTRUSTED", reason: distrust };
     for (const each of chain) {
       const problem = lifeProblem({ notBefore: each.validFrom, notAfter: each.validTo }, new Date(this.#now()));
-      const whose = each === leaf ? "its certificate" : `the certificate of its issuer ${quotedName(each.subject)}`;
       if (problem?.id === "expired") {
         const code = each === leaf ? "DB_PEER_CERT_EXPIRED" : "DB_PEER_CERT_CHAIN";
-        return { code, reason: `${whose} ${problem.words}` };
+        return { code, reason: `${whose(each, leaf)} ${problem.words}` };
       }
       if (problem?.id === "not-yet-valid") {
-        return { code: "DB_PEER_CERT_NOT_YET_VALID", reason: `${whose} ${problem.words}` };
+        return { code: "DB_PEER_CERT_NOT_YET_VALID", reason: `${whose(each, leaf)} ${problem.words}` };
       }
     }
     const issuers = issuerProblem(chain, error);
     if (issuers !== undefined) return { code: "DB_PEER_CERT_CHAIN", reason: `its certificate ${issuers}` };
-    if (error === "INVALID_PURPOSE" || !isForUse(leaf, CLIENT_AUTH)) {
-      return { code: "DB_PEER_CERT_USE", reason: "its certificate is not for TLS clients (clientAuth)" };
+    const other = chain.find((each) => !isForUse(each, CLIENT_AUTH));
+    if (other !== undefined) {
+      const code = other === leaf ? "DB_PEER_CERT_USE" : "DB_PEER_CERT_CHAIN";
+      return { code, reason: `${whose(other, leaf)} is not for TLS clients (clientAuth)` };
+    }
+    if (error === "INVALID_PURPOSE") {
+      return { code: "DB_PEER_CERT_USE", reason: "its certificate is not for TLS clients, by its key usage" };
     }
     return { code: "DB_PEER_CERT_CHAIN", reason: `its certificate is not accepted: OpenSSL says ${error}` };
   }
 
-  /** The authority that a chain with this last certificate ends at: itself, or the one that signed it. */
-  #anchorOf(last: X509Certificate): X509Certificate | undefined {
-    if (this.#anchors.some(({ fingerprint256 }) => fingerprint256 === last.fingerprint256)) return last;
-    return this.#anchors.find((each) => isSignedBy(last, each));
-  }
-
-  /** Why the last certificate of a chain is none of our authorities' own. */
-  #distrust(last: X509Certificate): string {
-    const authorities = this.#anchors;
+  /** What keeps a chain from ending at one of our authorities. */
+  #distrust(chain: readonly X509Certificate[]): string | undefined {
+    const last = chain.at(-1)!;
+    if (this.#isAnchor(last)) return undefined;
     const issuer = quotedName(last.issuer);
-    const namesakes = authorities.filter(({ subject }) => subject === last.issuer);
+    const its = whose(last, chain[0]!);
+    const namesakes = this.#anchors.filter(({ subject }) => subject === last.issuer);
     if (namesakes.some(({ publicKey }) => last.verify(publicKey))) {
-      return `its certificate names another key of its issuer (authority key identifier) than the CA ${issuer} has`;
+      return `${its} is of the CA ${issuer}, but has malformed extensions or names another key of it (authority key identifier)`;
     }
     if (namesakes.length > 0) {
-      return `its certificate was signed by another key than that of the CA ${issuer} in this listener's CA file`;
+      return `${its} was signed by another key than that of the CA ${issuer} in this listener's CA file`;
     }
-    return `its certificate was issued by ${issuer}, and this listener trusts ${this.#trusted()}`;
+    return `${its} was issued by ${issuer}, and this listener trusts ${this.#trusted()}`;
   }
 
   get #anchors(): readonly X509Certificate[] {
@@ -116,22 +147,45 @@ export class PeerTrust {
       const reason = "the CA bundle was replaced after this connection was opened";
       return { code: "DB_PEER_CERT_UNTRUSTED", reason };
     }
+    const first = this.#firstToEnd.get(socket);
+    if (first === undefined || endOf(first) >= this.#now()) return undefined;
     const leaf = socket.getPeerX509Certificate();
-    const ended = leaf && chainOf(leaf).find(({ validTo }) => Date.parse(validTo) < this.#now());
-    if (leaf === undefined || ended === undefined) return undefined;
-    const reason = `its certificate ended on ${ended.validTo}`;
-    return { code: "DB_PEER_CERT_EXPIRED", reason, certificate: shownCertificate(leaf) };
+    const reason = `${whose(first, leaf)} ended on ${first.validTo}`;
+    return { code: "DB_PEER_CERT_EXPIRED", reason, ...(leaf && { certificate: shownCertificate(leaf) }) };
   }
 }
 
-/** From the leaf to the last certificate that is known; a root, which is its own issuer, ends it. */
-function chainOf(leaf: X509Certificate): X509Certificate[] {
-  const chain = [leaf];
-  for (let each = leaf; each.subject !== each.issuer && chain.length < LONGEST_CHAIN; ) {
-    const issuer = each.issuerCertificate;
-    if (issuer === undefined) break;
-    chain.push(issuer);
-    each = issuer;
+function whose(certificate: X509Certificate, leaf: X509Certificate | undefined): string {
+  if (certificate.fingerprint256 === leaf?.fingerprint256) return "its certificate";
+  return `the certificate of its issuer ${quotedName(certificate.subject)}`;
+}
+
+const endOf = ({ validTo }: X509Certificate): number => Date.parse(validTo);
+
+/** The certificates of a peer that OpenSSL trusts, its own first. Node has them only for the first who asks. */
+function verifiedChain(socket: TLSSocket): X509Certificate[] {
+  const chain: X509Certificate[] = [];
+  let each = socket.getPeerX509Certificate();
+  while (each !== undefined && chain.length < LONGEST_CHAIN) {
+    chain.push(each);
+    each = each.issuerCertificate;
   }
   return chain;
+}
+
+/**
+ * The same of any peer, and not as above: the memory of those objects comes back one link of the chain at a time, with
+ * every full garbage collection, so that strangers who send long chains would fill it.
+ */
+function shownBy(socket: TLSSocket): X509Certificate[] {
+  const isShort = (connectionOf(socket)?.socket.bytesRead ?? 0) <= MOST_EXPLAINED_BYTES;
+  // Without a certificate it is an empty object.
+  let each: Partial<DetailedPeerCertificate> = isShort ? socket.getPeerCertificate(true) : socket.getPeerCertificate();
+  const shown: X509Certificate[] = [];
+  while (each.raw !== undefined && shown.length < LONGEST_CHAIN) {
+    shown.push(new X509Certificate(each.raw));
+    // A root is its own issuer.
+    each = each.issuerCertificate === each ? {} : (each.issuerCertificate ?? {});
+  }
+  return shown;
 }
