@@ -136,7 +136,7 @@ export const remedies = {
   DB_API_UNREACHABLE:
     "Check the server's address in the kubeconfig, and the path to it from here: kubectl --kubeconfig FILE version.",
   DB_API_CERTIFICATE:
-    "Take the kubeconfig of this cluster: its certificate-authority-data has to be the CA of the API server's certificate, and its server a name in that certificate.",
+    "Take the kubeconfig of this cluster: its certificate-authority-data has to be the CA of the API server's certificate, and its server a name in that certificate; one that has expired is renewed on the API server's host.",
   DB_API_UNAUTHENTICATED:
     "Take a kubeconfig of this cluster whose token or client certificate has not expired; kubectl --kubeconfig FILE auth whoami shows whom it stands for.",
   DB_API_FORBIDDEN:

@@ -114,7 +114,32 @@ describe("createKubeApi", () => {
     const credentials = async () => ({ headers: {}, tls: { ca: other.certificatePem } });
     const api = createKubeApi({ server: stub.url, credentials }, { clock: new ManualClock(), qps: -1 });
     open.push(stub, api);
-    await expect(api.get("/x")).rejects.toMatchObject({ code: "DB_API_CERTIFICATE", status: 0 });
+    const cause =
+      /did not answer GET \/x: the certificate of the server at .*issuer "CN=a".*not signed by any of .*"CN=b"/;
+    await expect(api.get("/x")).rejects.toMatchObject({
+      ...{ code: "DB_API_CERTIFICATE", status: 0, message: expect.stringMatching(cause) },
+    });
+  });
+
+  test("says of an API server's certificate that it has expired, and takes it where the kubeconfig skips verification", async () => {
+    const life = { validForMs: 60_000, now: new Date(Date.now() - 3_600_000) };
+    const authority = await createAuthority({ commonName: "a" });
+    const names = { commonName: "s", ipAddresses: ["127.0.0.1"], ...life };
+    const server = await issueCertificate(authority, { use: "server", ...names });
+    const tls = { cert: server.certificatePem, key: server.privateKeyPem };
+    const stub = await ApiStub.start((_, response) => reply(response, 200, {}), tls);
+    const ask = (trust: KubeCredentials["tls"]) => {
+      const credentials = async () => ({ headers: {}, tls: trust });
+      const api = createKubeApi({ server: stub.url, credentials }, { clock: new ManualClock(), qps: -1 });
+      open.push(api);
+      return api.get("/x");
+    };
+    open.push(stub);
+    await expect(ask({ ca: authority.certificatePem })).rejects.toMatchObject({
+      code: "DB_API_CERTIFICATE",
+      message: expect.stringMatching(/expired .* ago, .*this host's clock says/),
+    });
+    await expect(ask({ rejectUnauthorized: false })).resolves.toEqual({});
   });
 
   test("reports answers that are not the API's as failures", async () => {

@@ -1,11 +1,16 @@
 import { once } from "node:events";
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import net, { type NetConnectOpts, type Socket } from "node:net";
+import { createSecureContext } from "node:tls";
+import { joinHostPort } from "../../base/address.js";
 import { at } from "../../base/at.js";
 import type { Clock } from "../../base/clock.js";
 import { messageOf, reasonOf } from "../../base/errors/error.js";
-import { DialFailure, explainConnect } from "../../tunnel/outgoing/explain.js";
-import type { KubeCredentials, KubeEndpoint } from "./endpoint.js";
+import { connected } from "../../tunnel/outgoing/connected.js";
+import { connectTimeout, DialFailure, explainConnect, handshakeTimeout } from "../../tunnel/outgoing/explain.js";
+import { secure } from "../../tunnel/outgoing/secure.js";
+import type { KubeCredentials, KubeEndpoint, KubeTls } from "./endpoint.js";
 import { unreachableError } from "./errors.js";
 
 export interface ApiCall {
@@ -23,6 +28,7 @@ export interface ApiCall {
 const CREDENTIALS_MS = 10_000;
 /** Below the idle time after which API servers and balancers close connections, so that a request seldom meets a closed one. */
 const IDLE_MS = 30_000;
+const KEEP_ALIVE_MS = 15_000;
 
 /** Kept-alive connections to one API server, with whatever credentials are current. */
 export function kubeConnection(endpoint: KubeEndpoint, clock: Clock) {
@@ -74,16 +80,23 @@ export function kubeConnection(endpoint: KubeEndpoint, clock: Clock) {
     const wanted = JSON.stringify([endpoint.server, proxy, tls]);
     if (agent !== undefined && wanted === agentFits) return agent;
     const options = {
-      ...{ keepAlive: true, keepAliveMsecs: 15_000, maxSockets: 32, timeout: IDLE_MS },
-      // Node does not verify a server's certificate again when it resumes a session.
-      maxCachedSessions: 0,
+      ...{ keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MS, maxSockets: 32, timeout: IDLE_MS },
     };
-    agent =
-      proxy !== undefined
-        ? (await import("./proxy.js")).proxiedAgent(proxy, isSecure(), { ...options, ...tls })
-        : isSecure()
-          ? new HttpsAgent({ ...options, ...tls })
-          : new HttpAgent(options);
+    const dial = proxy === undefined ? dialDirectly : (await import("./proxy.js")).throughProxy(proxy);
+    const reach = async (target: Target): Promise<Socket> => {
+      const socket = await dial(target);
+      // Watches are silent for long, and whoever is between may forget them.
+      socket.setKeepAlive(true, KEEP_ALIVE_MS).setNoDelay(true);
+      return isSecure() ? await securedFor(target, socket, tls) : socket;
+    };
+    agent = Object.assign(isSecure() ? new HttpsAgent(options) : new HttpAgent(options), {
+      createConnection(
+        { host, port }: NetConnectOpts & Partial<Target>,
+        done: (reason: Error | null, socket?: Socket) => void,
+      ) {
+        reach({ host: String(host), port: Number(port) }).then((socket) => done(null, socket), done);
+      },
+    });
     agentFits = wanted;
     return agent;
   }
@@ -107,8 +120,38 @@ export function kubeConnection(endpoint: KubeEndpoint, clock: Clock) {
   };
 }
 
+interface Target {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Calls have limits of their own, and most are shorter. */
+const CONNECT_MS = 30_000;
+
+async function dialDirectly(target: Target): Promise<Socket> {
+  const where = joinHostPort(target.host, target.port);
+  const late = AbortSignal.timeout(CONNECT_MS);
+  return await connected(net.connect(target), "connect", late, (why) => explainConnect(where, why)).catch((reason) => {
+    throw late.aborted ? connectTimeout(where, CONNECT_MS) : reason;
+  });
+}
+
+async function securedFor({ host, port }: Target, socket: Socket, tls: KubeTls): Promise<Socket> {
+  const { ca, cert, key, rejectUnauthorized = true, servername: name = host } = tls;
+  const context = createSecureContext({ ca, cert, key, minVersion: "TLSv1.2" });
+  const set = { ...(ca === undefined ? {} : { ca }), ...(cert === undefined ? {} : { cert }) };
+  const credentials = () => ({ self: "this client", set, admittedBy: "--client-ca-file" });
+  const dial = { socket, where: joinHostPort(host, port), name, context, alpn: ["http/1.1"], credentials };
+  const late = AbortSignal.timeout(CONNECT_MS);
+  const secured = secure({ ...dial, isUnverified: !rejectUnauthorized }, late).catch((reason: unknown) => {
+    throw late.aborted ? handshakeTimeout(dial.where) : reason;
+  });
+  return (await secured).socket;
+}
+
 /** The system's codes are explained; anything else has words of its own. */
 function connectFailure(url: string, reason: unknown): string {
+  if (reason instanceof DialFailure) return reasonOf(reason);
   const explained = URL.canParse(url) ? explainConnect(new URL(url).host, reason) : undefined;
   return explained instanceof DialFailure ? reasonOf(explained) : messageOf(reason);
 }

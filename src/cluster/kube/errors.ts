@@ -23,7 +23,7 @@ export class KubeApiError extends DrawbridgeError {
   }
 }
 
-const CERTIFICATE = /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|ERR_TLS_CERT_)/;
+const CERTIFICATE = /^DB_TLS_(UNKNOWN_CA|CA_EXPIRED|CLOCK|SERVER_)/;
 
 /** By what has to be fixed: the address, the cluster's certificate, this identity, or its permissions. */
 function codeOf({ status, cause }: { status: number; cause?: unknown }): ErrorCode {

@@ -1,10 +1,7 @@
 /** Connections to an API server through the proxy that a kubeconfig names (proxy-url): HTTP CONNECT or SOCKS5. */
 import { once } from "node:events";
-import { Agent as HttpAgent } from "node:http";
-import { type AgentOptions, Agent as HttpsAgent } from "node:https";
-import net, { isIP, type Socket } from "node:net";
-import type { Duplex } from "node:stream";
-import tls from "node:tls";
+import net, { type Socket } from "node:net";
+import { messageOf } from "../../base/errors/error.js";
 import { connectThrough } from "../../base/http-connect.js";
 import { configError } from "./endpoint.js";
 
@@ -17,27 +14,17 @@ interface Target {
 
 type Dial = (proxy: URL, target: Target) => Promise<Socket>;
 
-/** Throws DB_KUBECONFIG when the text is not the address of a proxy that can be used. */
-export function proxiedAgent(text: string, secure: boolean, options: AgentOptions): HttpAgent {
+/** Connects to targets through the proxy. Throws DB_KUBECONFIG when the text is not the address of one that can be used. */
+export function throughProxy(text: string): (target: Target) => Promise<Socket> {
   const proxy = URL.canParse(text) ? new URL(text) : undefined;
   const dial = proxy && dials[proxy.protocol];
   if (proxy === undefined || dial === undefined) {
     throw configError("The proxy-url of the kubeconfig is not the address of an http, https or socks5 proxy.");
   }
-  const connect = (wanted: tls.ConnectionOptions, done: (reason: Error | null, socket?: Duplex) => void): undefined => {
-    const target = { host: String(wanted.host), port: Number(wanted.port) };
-    dial(proxy, target).then(
-      (socket) =>
-        done(null, secure ? tls.connect({ ...wanted, socket, servername: nameFor(wanted, target.host) }) : socket),
-      (reason: Error) => done(new Error(`through the proxy ${proxy.host}: ${reason.message}`, { cause: reason })),
-    );
-  };
-  const agent = secure ? new HttpsAgent(options) : new HttpAgent(options);
-  return Object.assign(agent, { createConnection: connect });
-}
-
-function nameFor({ servername }: tls.ConnectionOptions, host: string): string {
-  return servername || (isIP(host) === 0 ? host : "");
+  return (target) =>
+    dial(proxy, target).catch((reason: unknown) => {
+      throw new Error(`through the proxy ${proxy.host}: ${messageOf(reason)}`, { cause: reason });
+    });
 }
 
 const dials: Readonly<Record<string, Dial>> = {

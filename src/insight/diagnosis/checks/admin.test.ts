@@ -189,6 +189,9 @@ test("refused-peers names who was refused with what, how often and why, and pass
     "ok: nobody was refused at a listener in the last 10 min",
   ]);
   expect(await messagesOf(refusedPeers, context(admin()))).toEqual([expect.stringMatching(/^skipped/)]);
+  // Whom the server refused, an agent does not know.
+  const ofAgent = admin({ process: { ...processInfo, role: "agent" }, refusedPeers: [] });
+  expect(await messagesOf(refusedPeers, context(ofAgent))).toEqual([]);
 });
 
 test.each<[number, number, string]>([
