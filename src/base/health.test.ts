@@ -52,7 +52,7 @@ describe("the server's health port", () => {
 
   test("is ready but says so when there is no room for new connections", async () => {
     ready = true;
-    const full = { ...readiness, full: () => "the agent listener is full" };
+    const full = { ...readiness, but: () => "the agent listener is full" };
     const get = await started(startServerHealth(anywhere, full, registry()));
     expect(await get("/readyz")).toBe(`200 ${TEXT} ok, but the agent listener is full\n`);
     expect(await get("/healthz")).toBe(`200 ${TEXT} ok`);

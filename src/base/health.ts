@@ -7,8 +7,8 @@ export interface Readiness {
   ready(): boolean;
   /** The reason when it is not ready, instead of upstream's words. */
   why?(): string | undefined;
-  /** What there is too much of, although it is ready. */
-  full?(): string | undefined;
+  /** What is wrong although it is ready. */
+  but?(): string | undefined;
 }
 
 export function startServerHealth(
@@ -17,8 +17,8 @@ export function startServerHealth(
   registry: MetricsRegistry,
 ): Promise<RunningHttp> {
   return startHealth(endpoint, registry, (_request, response) => {
-    const full = readiness.full?.();
-    if (readiness.ready()) sendText(response, 200, full === undefined ? "ok" : `ok, but ${full}\n`);
+    const but = readiness.but?.();
+    if (readiness.ready()) sendText(response, 200, but === undefined ? "ok" : `ok, but ${but}\n`);
     else sendText(response, 500, readiness.why?.() ?? "no connection to any proxy agent");
   });
 }

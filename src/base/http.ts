@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import type { AddressInfo } from "node:net";
 import type { SecureContextOptions, TLSSocket } from "node:tls";
 import { joinHostPort } from "./address.js";
+import type { DrawbridgeError } from "./errors/error.js";
 import { answerBody } from "./http-get.js";
 import { listenOn } from "./listen.js";
 
@@ -32,7 +33,7 @@ export interface Routes {
 /** A certificate with its key that may be replaced while the server runs; begins to follow it. */
 export type HttpTls = (events: {
   readonly onChange: (next: CertificateAndKey) => void;
-  readonly onProblem: (error: Error) => void;
+  readonly onProblem: (error: DrawbridgeError) => void;
 }) => { readonly current: CertificateAndKey; close(): void };
 
 /** Told of connections whose handshake failed. */

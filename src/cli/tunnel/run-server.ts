@@ -37,7 +37,7 @@ export async function runServer(config: ServerProcessConfig, logging: LoggerOpti
   }
   const health = await startServerHealth(
     config.health,
-    { ready: () => server.ready, why: () => server.unreadyReason, full: () => server.connections.full },
+    { ready: () => server.ready, why: () => server.unreadyReason, but: () => server.readyBut },
     metrics.registry,
   );
   const admin = await openAdmin(config.admin, metrics.registry, server, new ObservedServer(server));

@@ -19,6 +19,8 @@ import {
 import type { MetricsRegistry } from "../../base/metrics/registry.js";
 import { certificatesRefused, certificatesReloaded, peerRefused } from "../../tunnel/events/channels.js";
 import { failedHandshake, type PeerRefusal, remoteOf } from "../../tunnel/link/tls-listener.js";
+import type { FileProblem } from "../../tunnel/pki/followed-files.js";
+import { unusedFilesOf } from "../../tunnel/pki/unused-files.js";
 import { AdminApi, orFailure } from "./admin/api.js";
 import { API_PREFIX } from "./admin/contract.js";
 import { Guard } from "./admin/guard.js";
@@ -27,12 +29,17 @@ import { type LivePage, readLivePage } from "./admin/page-file.js";
 import { Readers } from "./admin/readers.js";
 import { profilingRoutes } from "./profiling.js";
 
+/** Also says what is wrong with what is on disk now. */
+type FollowedTls = (
+  ...events: Parameters<HttpTls>
+) => ReturnType<HttpTls> & { readonly problem?: FileProblem | undefined };
+
 export interface AdminOptions extends AdminModelOptions {
   /** Empty: the API is closed. */
   readonly tokenFile: string;
   readonly profiling: boolean;
   /** Undefined: in the clear, and the API on loopback only. */
-  readonly tls?: { readonly certFile: string; readonly follow: HttpTls } | undefined;
+  readonly tls?: { readonly certFile: string; readonly follow: FollowedTls } | undefined;
   /** Asked for once, when somebody wants the page. */
   readonly page?: () => LivePage | undefined;
 }
@@ -96,9 +103,10 @@ function published(
         onChange(next);
         certificatesReloaded.publish({ source, files });
       },
-      onProblem: (error) => certificatesRefused.publish({ source, files, error: error.message }),
+      onProblem: (error) => certificatesRefused.publish({ source, files, error: error.message, code: error.code }),
     });
     model.ownCertificate = () => ({ use: "admin", certFile, cert: String(followed.current.cert) });
+    model.ownUnusedFiles = () => unusedFilesOf("admin", files, followed.problem);
     return followed;
   };
 }

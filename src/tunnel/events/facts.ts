@@ -37,6 +37,18 @@ export interface StrategyCount {
   readonly agents: number;
 }
 
+/** Files that were replaced on disk by something that cannot be used. */
+export interface UnusedFiles {
+  /** What for, e.g. `agents`, `http-connect frontend`, `servers`, `claim rules`. */
+  readonly use: string;
+  readonly files: readonly string[];
+  readonly code: ErrorCode;
+  /** Names the file at fault; without a full stop. */
+  readonly reason: string;
+  /** When it was noticed. */
+  readonly sinceAt: number;
+}
+
 /** A peer that a listener refused. Whatever it said of itself is cut and has no control characters. */
 export interface RefusedPeer {
   /** The name people know: `agents`, `http-connect frontend`, `grpc frontend` or `admin`. */

@@ -13,6 +13,12 @@ export interface FollowOptions<Content> {
   readonly every?: (intervalMs: number, tick: () => void) => () => void;
 }
 
+export interface FileProblem {
+  readonly error: DrawbridgeError;
+  /** When it was noticed, in milliseconds since 1970. */
+  readonly at: number;
+}
+
 const CHECK_INTERVAL_MS = 5000;
 
 /**
@@ -24,6 +30,7 @@ const CHECK_INTERVAL_MS = 5000;
 export class FollowedFiles<Content> {
   #content: Content;
   #seen: string;
+  #problem: FileProblem | undefined;
   readonly #paths: readonly string[];
   readonly #read: () => Content;
   readonly #options: FollowOptions<Content>;
@@ -46,6 +53,11 @@ export class FollowedFiles<Content> {
     return this.#content;
   }
 
+  /** Why what is on disk now is not in force; undefined when it is. */
+  get problem(): FileProblem | undefined {
+    return this.#problem;
+  }
+
   /** Checks the files now; true when new content came into force. */
   check(): boolean {
     const { quietMs = 0, onChange, onProblem } = this.#options;
@@ -62,6 +74,7 @@ export class FollowedFiles<Content> {
     // Files that changed while they were read may be a mixture of old and new: read them at the next check.
     if (fingerprint(this.#paths) !== before) return false;
     this.#seen = before;
+    this.#problem = problem && { error: problem, at: Date.now() };
     if (problem !== undefined) {
       onProblem?.(problem);
       return false;

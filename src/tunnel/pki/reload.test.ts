@@ -301,3 +301,27 @@ describe("later changes", () => {
     expect(stopped()).toBe(1);
   });
 });
+
+describe("the problem of what is on disk", () => {
+  test("lasts until the files fit again, whether they are new or those of before", () => {
+    place(first);
+    const { files, tick } = watch();
+    expect(files.problem).toBeUndefined();
+    put("tls.key", second.privateKeyPem);
+    tick();
+    const { problem } = files;
+    expect(problem?.error.code).toBe("DB_CERT_KEY_MISMATCH");
+    expect(Math.abs(Date.now() - problem!.at)).toBeLessThan(60_000);
+    tick();
+    expect(files.problem).toBe(problem);
+    put("tls.key", first.privateKeyPem);
+    tick();
+    expect(files.problem).toBeUndefined();
+    put("tls.crt", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+    tick();
+    expect(files.problem?.error.code).toBe("DB_CERT_FILE");
+    place(second, otherCa);
+    tick();
+    expect(files.problem).toBeUndefined();
+  });
+});

@@ -1,7 +1,9 @@
 /** Certificates of one listener, put into service again whenever their files change; open streams keep theirs. */
 import { DEFAULT_CIPHERS, type SecureContextOptions } from "node:tls";
 import { certificatesRefused, certificatesReloaded } from "../events/channels.js";
+import type { UnusedFiles } from "../events/facts.js";
 import { CertificateFiles } from "../pki/certificate-set.js";
+import { unusedFilesOf } from "../pki/unused-files.js";
 import type { TlsFiles, TlsPolicy } from "./config.js";
 
 /** Node's own list with AES-128 first, as Go's server prefers it: no weaker here, and cheaper. */
@@ -30,6 +32,11 @@ export class WatchedCertificates extends CertificateFiles {
     this.use = use;
     this.files = files;
     this.#policy = policy;
+  }
+
+  get unused(): readonly UnusedFiles[] {
+    const { certFile, keyFile, clientCaFile } = this.files;
+    return unusedFilesOf(this.use, [certFile, keyFile, clientCaFile], this.problem);
   }
 
   get context(): SecureContextOptions {

@@ -7,6 +7,7 @@ import { DrawbridgeError } from "../../base/errors/error.js";
 import { listenOn } from "../../base/listen.js";
 import { Budget } from "../connection/budget.js";
 import { claimRulesRefused, claimRulesReloaded, listening, peerRefused } from "../events/channels.js";
+import type { UnusedFiles } from "../events/facts.js";
 import { FlightHistory } from "../link/flight-recorder.js";
 import { GrpcStatus } from "../link/grpc-status.js";
 import { createGrpcListener, type GrpcListener } from "../link/listener.js";
@@ -14,6 +15,7 @@ import { SegmentCounters } from "../link/packet-meter.js";
 import type { PeerRefusal } from "../link/tls-listener.js";
 import { LINK_WINDOW_BYTES, MAX_AGENT_STREAMS } from "../link/tuning.js";
 import type { FollowOptions } from "../pki/followed-files.js";
+import { unusedFilesOf } from "../pki/unused-files.js";
 import { AgentListener } from "./agents/agent-listener.js";
 import type { ClaimRules, ClaimRulesFile } from "./agents/claims.js";
 import { AgentRegistry } from "./agents/registry.js";
@@ -29,7 +31,7 @@ export interface ServerParts {
   readonly tokens?: TokenAuthenticator | undefined;
   /** Makes the claim rules, which follow their file: new rules hold for open streams too, except `countAsOne`. */
   readonly claims?:
-    | ((events: FollowOptions<ClaimRules>) => Pick<ClaimRulesFile, "current" | "check" | "close">)
+    | ((events: FollowOptions<ClaimRules>) => Pick<ClaimRulesFile, "current" | "problem" | "check" | "close">)
     | undefined;
   readonly clock?: Clock;
   /** The connections that its listeners count with. Default: those of the process. */
@@ -128,6 +130,19 @@ export class ProxyServer {
     const one = registry.agents === 1;
     const who = one ? "1 agent is connected, but it lacks" : `${registry.agents} agents are connected, but they lack`;
     return `${who} the identifiers that the strategy ${missing} looks for (--readiness=${readiness})`;
+  }
+
+  /** Files that have changed since they were read, into something that cannot be used. */
+  get unusedFiles(): readonly UnusedFiles[] {
+    const rules = unusedFilesOf("claim rules", [this.config.agents.claimsFile], this.#claims?.problem);
+    return [...this.certificates.flatMap(({ unused }) => unused), ...rules];
+  }
+
+  /** What is wrong although it is ready, for readers who are not authenticated: it names no file. */
+  get readyBut(): string | undefined {
+    const codes = new Set(this.unusedFiles.map(({ code }) => code));
+    const files = `changed files on disk cannot be used (${[...codes].join(", ")}), the log says which`;
+    return this.connections.full ?? (codes.size === 0 ? undefined : files);
   }
 
   /** Opens every listener, or none. */

@@ -111,6 +111,7 @@ export const overviewShape: Shape<Omit<Overview, keyof GatheredFacts>> = {
   ...{ servers: maybe([serverShape]), agents: maybe([agentShape]), listeners: [listenerShape] },
   ...{ certificates: [certificateShape], refusals: [refusalShape] },
   refusedPeers: maybe([refusedPeerShape]),
+  unusedFiles: maybe([{ use: text, files: [text], code: text, reason: text, sinceAt: number }]),
 };
 
 const pageOf = <const Item>(item: Item) => ({ items: [item] as const, total: number, next: maybe(number) });

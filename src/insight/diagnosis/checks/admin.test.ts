@@ -3,12 +3,14 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { remedies } from "../../../base/errors/catalogue.js";
 import { context, findingsOf, messagesOf } from "../testing/context.js";
 import { admin, agent, certificate, now, processInfo } from "../testing/overview.js";
 import {
   adminApi,
   agentsConnected,
   certificatesInUse,
+  filesOnDisk,
   ownListeners,
   path,
   refusals,
@@ -209,4 +211,26 @@ test.each<[number, number, string]>([
   ];
   const given = context(admin({ process: { ...processInfo, strategyCounts } }));
   expect(await messagesOf(strategies, given)).toEqual([expected]);
+});
+
+test("files-on-disk names files that were not taken, and what that means for the process", async () => {
+  const unused = {
+    ...{ use: "agents", files: ["/pki/tls.crt", "/pki/tls.key"], code: "DB_CERT_KEY_MISMATCH" as const },
+    ...{ reason: "/pki/tls.key cannot be used: it is another's", sinceAt: now - 3 * 60_000 },
+  };
+  const [finding] = await findingsOf(filesOnDisk, context(admin({ unusedFiles: [unused] })));
+  expect(finding).toMatchObject({
+    ...{ state: "warning", code: "DB_CERT_KEY_MISMATCH", subject: "agents", remedy: remedies.DB_CERT_KEY_MISMATCH },
+    message:
+      "the files on disk for agents, changed 3 min ago, were not taken: /pki/tls.key cannot be used: it is another's; those of before stay in use, and a restart would fail",
+  });
+  const agent = { ...processInfo, role: "agent" as const };
+  expect(await messagesOf(filesOnDisk, context(admin({ process: agent, unusedFiles: [unused] })))).toEqual([
+    expect.stringMatching(/; open connections go on, and new ones fail$/),
+  ]);
+  expect(await messagesOf(filesOnDisk, context(admin({ unusedFiles: [] })))).toEqual([
+    "ok: the certificates and rules on disk are those in use",
+  ]);
+  // Older versions do not say.
+  expect(await messagesOf(filesOnDisk, context(admin()))).toEqual([]);
 });

@@ -1,5 +1,6 @@
 /** The admin port: whether the process can be asked, and its agents, its path, its certificates, its listeners. */
 import { splitHostPort } from "../../../base/address.js";
+import { remedies } from "../../../base/errors/catalogue.js";
 import { causeText } from "../../../base/errors/error.js";
 import { type Finding, failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
 import { roughDuration } from "../../../base/text.js";
@@ -211,6 +212,25 @@ function judgeUsed({ file, use, kind, subject, notBeforeAt, notAfterAt }: Certif
   return judgeLife(which, life, now, remedy, `${subject}, until ${life.notAfter.toISOString()}`);
 }
 
+/** What is on disk counts after the next start, or from the next connection on. */
+export const filesOnDisk = defineCheck({
+  ...{ id: "files-on-disk", about: "The process uses the files that are on disk", needs: ["overview"] },
+  judge({ overview: { unusedFiles, process } }) {
+    if (unusedFiles === undefined) return undefined;
+    if (unusedFiles.length === 0) return ok("the certificates and rules on disk are those in use");
+    const readsEachTime = process.role === "agent" || process.role === "sidecar";
+    return unusedFiles.map(({ use, files, code, reason, sinceAt }) => {
+      const effect =
+        readsEachTime && use !== "admin"
+          ? "open connections go on, and new ones fail"
+          : "those of before stay in use, and a restart would fail";
+      const changed = `changed ${roughDuration(process.now - sinceAt)} ago`;
+      const message = `the files on disk for ${use}, ${changed}, were not taken: ${reason}; ${effect}`;
+      return { ...warning(message, remedies[code], ...files), code, subject: use };
+    });
+  },
+});
+
 /** A listener that the process reports as open may be unreachable, and no client can tell the process. */
 export const ownListeners = defineCheck({
   ...{ id: "listeners", about: "Whatever the process listens on can be reached" },
@@ -250,6 +270,7 @@ export const adminChecks: readonly (readonly [Check, readonly DoctorRole[]])[] =
   [serversConnected, ["agent"]],
   [path, ["server", "bootstrap", "sidecar"]],
   [certificatesInUse, all],
+  [filesOnDisk, all],
   [ownListeners, all],
   [refusals, all],
   [refusedPeers, all],

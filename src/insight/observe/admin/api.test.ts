@@ -63,7 +63,7 @@ describe("the overview", () => {
 test("findings are the doctor's own judgement of what this process shows", async () => {
   const judged = async () =>
     Object.fromEntries((await page<Finding>("findings")).items.map(({ check, state }) => [check, state]));
-  const ownChecks = ["agents-connected", "path", "certificates-in-use", "refusals", "refused-peers"];
+  const ownChecks = ["agents-connected", "path", "certificates-in-use", "files-on-disk", "refusals", "refused-peers"];
   expect(Object.keys(await judged())).toEqual(ownChecks);
   expect(await judged()).toMatchObject({ "agents-connected": "failed", refusals: "ok" });
   role.addAgent(1, "node-1");

@@ -1,8 +1,12 @@
 /** Certificates in use, as the API shows them. */
 import type { X509Certificate } from "node:crypto";
+import { DrawbridgeError } from "../../../base/errors/error.js";
 import { shown } from "../../../base/redact/redact.js";
+import { type CertificatePaths, type CertificateSet, readCertificateSet } from "../../../tunnel/pki/certificate-set.js";
+import type { FileProblem } from "../../../tunnel/pki/followed-files.js";
 import { certificatesIn } from "../../../tunnel/pki/pem.js";
-import type { CertificateInfo } from "./contract.js";
+import { unusedFilesOf } from "../../../tunnel/pki/unused-files.js";
+import type { CertificateInfo, UnusedFiles } from "./contract.js";
 
 /** PEM texts in use, and where they come from: the own certificate, and the authorities that peers are checked against. */
 export interface CertificatesInUse {
@@ -36,21 +40,48 @@ export class CertificateReader {
 const REREAD_MS = 5_000;
 
 /**
- * For files that are read only when they are needed: every few seconds is often enough for people. A file that cannot be
- * read now is reported by the next connection; here the last certificates stay.
+ * For files that are read only when they are needed: every few seconds is often enough for people. When they cannot be
+ * read now, the last certificates stay, and `unused` says why.
  */
-export function reread(read: () => readonly CertificatesInUse[]): () => readonly CertificatesInUse[] {
-  let last: readonly CertificatesInUse[] = [];
-  let readAt = Number.NEGATIVE_INFINITY;
-  return () => {
+export class RereadCertificates {
+  #last: CertificateSet = {};
+  #readAt = Number.NEGATIVE_INFINITY;
+  #problem: FileProblem | undefined;
+  readonly #use: string;
+  readonly #paths: CertificatePaths;
+  readonly #read: () => CertificateSet;
+
+  constructor(use: string, paths: CertificatePaths, read = () => readCertificateSet(paths)) {
+    this.#use = use;
+    this.#paths = paths;
+    this.#read = read;
+  }
+
+  get inUse(): CertificatesInUse {
+    this.#look();
+    const { certFile, caFile } = this.#paths;
+    const { cert, ca } = this.#last;
+    return { use: this.#use, cert, certFile, ca, caFile };
+  }
+
+  get unused(): readonly UnusedFiles[] {
+    this.#look();
+    const { certFile, keyFile, caFile } = this.#paths;
+    return unusedFilesOf(this.#use, [certFile, keyFile, caFile], this.#problem);
+  }
+
+  #look(): void {
     const now = performance.now();
-    if (now - readAt < REREAD_MS) return last;
-    readAt = now;
+    if (now - this.#readAt < REREAD_MS) return;
+    this.#readAt = now;
     try {
-      last = read();
-    } catch {}
-    return last;
-  };
+      this.#last = this.#read();
+      this.#problem = undefined;
+    } catch (reason) {
+      if (!(reason instanceof DrawbridgeError)) throw reason;
+      this.#problem = { error: reason, at: this.#problem?.at ?? Date.now() };
+    }
+  }
 }
 
 function factsOf(certificate: X509Certificate): Omit<CertificateInfo, "file" | "use" | "kind"> {

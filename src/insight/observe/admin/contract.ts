@@ -11,7 +11,13 @@
  */
 
 import type { Cause } from "../../../base/errors/error.js";
-import type { ChoiceExplanation, PathHealth, RefusedPeer, StrategyCount } from "../../../tunnel/events/facts.js";
+import type {
+  ChoiceExplanation,
+  PathHealth,
+  RefusedPeer,
+  StrategyCount,
+  UnusedFiles,
+} from "../../../tunnel/events/facts.js";
 
 export type * from "../../../tunnel/events/facts.js";
 
@@ -314,6 +320,8 @@ export interface Overview extends GatheredFacts {
   readonly agents?: readonly AgentPeer[] | undefined;
   readonly listeners: readonly ListenerInfo[];
   readonly certificates: readonly CertificateInfo[];
+  /** Empty while all files on disk are in use. Absent in answers of older versions. */
+  readonly unusedFiles?: readonly UnusedFiles[] | undefined;
   /** Newest first. */
   readonly refusals: readonly Refusal[];
   /** Newest first; 64 at most. Absent in answers of older versions. */
@@ -477,6 +485,7 @@ export interface ChangeEvent extends GatheredFacts {
   readonly refusedPeers?: readonly RefusedPeerRow[] | undefined;
   readonly listeners?: readonly ListenerInfo[];
   readonly certificates?: readonly CertificateInfo[];
+  readonly unusedFiles?: readonly UnusedFiles[] | undefined;
 }
 
 export interface Changes<Item> {

@@ -1,5 +1,6 @@
 /** All that can be known about one process: what its role reports, and what is remembered of the past. */
 import { randomBytes } from "node:crypto";
+import { shown } from "../../../base/redact/redact.js";
 import { listening } from "../../../tunnel/events/channels.js";
 import type { Recent } from "../recent.js";
 import { RefusalLog } from "../refusals.js";
@@ -13,6 +14,7 @@ import {
   type ProcessInfo,
   type Totals,
   type TunnelRow,
+  type UnusedFiles,
 } from "./contract.js";
 import type { ObservedRole } from "./observed-role.js";
 import { endedTunnels } from "./tunnel-row.js";
@@ -35,6 +37,7 @@ export class AdminModel {
   readonly listeners: ListenerInfo[] = [];
   /** Of the admin port itself. */
   ownCertificate: (() => CertificatesInUse) | undefined;
+  ownUnusedFiles: () => readonly UnusedFiles[] = () => [];
   readonly #certificates = new CertificateReader();
   readonly #version: string;
   readonly #endings: readonly (() => void)[];
@@ -74,6 +77,11 @@ export class AdminModel {
     return [...(this.subject.certificates?.() ?? []), ...own].flatMap((used) => this.#certificates.describe(used));
   }
 
+  unusedFiles(): readonly UnusedFiles[] {
+    const all = [...(this.subject.unusedFiles?.() ?? []), ...this.ownUnusedFiles()];
+    return all.map((each) => ({ ...each, reason: shown(each.reason) }));
+  }
+
   overview(): Overview {
     const { subject } = this;
     return {
@@ -84,6 +92,7 @@ export class AdminModel {
       agents: subject.agents && [...subject.agents()],
       listeners: [...this.listeners],
       certificates: this.certificates(),
+      unusedFiles: this.unusedFiles(),
       refusals: this.refusals.since(0),
       refusedPeers: this.refusedPeers.list(),
       ...subject.gathered?.(),

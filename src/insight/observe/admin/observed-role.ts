@@ -12,6 +12,7 @@ import type {
   ServerPeer,
   Totals,
   TunnelRow,
+  UnusedFiles,
 } from "./contract.js";
 
 type OfEveryRole = "apiVersion" | "version" | "instance" | "startedAt" | "now";
@@ -20,6 +21,7 @@ export interface ObservedRole {
   process(): Omit<ProcessInfo, OfEveryRole>;
   totals(): Omit<Totals, "at">;
   certificates?(): readonly CertificatesInUse[];
+  unusedFiles?(): readonly UnusedFiles[];
   readonly refusals?: RefusalLog;
   path?(): PathHealth | undefined;
   /** The last packets of its links. */

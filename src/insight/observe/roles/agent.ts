@@ -5,9 +5,8 @@ import type { ProxyAgent } from "../../../tunnel/agent/agent.js";
 import type { ServerLink } from "../../../tunnel/agent/server-link.js";
 import { agentDialEnded, agentTunnelClosed } from "../../../tunnel/events/channels.js";
 import type { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
-import { readCertificateSet } from "../../../tunnel/pki/certificate-set.js";
 import { parseDestination } from "../../../tunnel/wire/destination.js";
-import { reread } from "../admin/certificates.js";
+import { RereadCertificates } from "../admin/certificates.js";
 import type { Forecast, ServerPeer, Totals } from "../admin/contract.js";
 import type { LiveTunnel, ObservedRole } from "../admin/observed-role.js";
 import { endedTunnels, type LinkPeer, TunnelRows } from "../admin/tunnel-row.js";
@@ -25,12 +24,14 @@ export class ObservedAgent implements ObservedRole {
   readonly #rows: TunnelRows;
   readonly #epoch: number;
   readonly #dials = new DialCounts();
+  readonly #files: RereadCertificates;
   readonly #peerOf = onceEach(
     (link: ServerLink): LinkPeer => ({ server: { key: link.number, id: shown(link.serverId) } }),
   );
 
   constructor(agent: ProxyAgent) {
     this.#agent = agent;
+    this.#files = new RereadCertificates("servers", agent.config.tls);
     this.#epoch = Date.now() - agent.clock.now();
     this.#rows = new TunnelRows("agent", this.#epoch);
   }
@@ -81,11 +82,13 @@ export class ObservedAgent implements ObservedRole {
     };
   }
 
-  readonly certificates = reread(() => {
-    const { tls } = this.#agent.config;
-    const { cert, ca } = readCertificateSet(tls);
-    return [{ use: "servers", cert, certFile: tls.certFile, ca, caFile: tls.caFile }];
-  });
+  certificates() {
+    return [this.#files.inUse];
+  }
+
+  unusedFiles() {
+    return this.#files.unused;
+  }
 
   *servers(): Iterable<ServerPeer> {
     for (const link of this.#agent.links()) {

@@ -94,6 +94,10 @@ export class ObservedServer implements ObservedRole {
     });
   }
 
+  unusedFiles() {
+    return this.#server.unusedFiles;
+  }
+
   *agents(): Iterable<AgentPeer> {
     const now = this.#server.board.clock.now();
     for (const link of this.#server.board.registry.links()) {

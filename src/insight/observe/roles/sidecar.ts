@@ -4,7 +4,7 @@ import { certificatesOf, describeFrontend, type Frontend } from "../../../tunnel
 import { connectionClosed, requestDecided } from "../../../tunnel/sidecar/channels.js";
 import type { RelayedConnection } from "../../../tunnel/sidecar/connection-handler.js";
 import type { Sidecar } from "../../../tunnel/sidecar/sidecar.js";
-import { reread } from "../admin/certificates.js";
+import { RereadCertificates } from "../admin/certificates.js";
 import type { PathHealth, ServerPeer, Totals } from "../admin/contract.js";
 import type { LiveTunnel, ObservedRole } from "../admin/observed-role.js";
 import { endedTunnels, type TunnelFacts, TunnelRows } from "../admin/tunnel-row.js";
@@ -16,6 +16,7 @@ export class ObservedSidecar implements ObservedRole {
   readonly refusals = new RefusalLog();
   readonly #sidecar: Sidecar;
   readonly #frontends: readonly Frontend[];
+  readonly #files: readonly RereadCertificates[];
   readonly #rows = new TunnelRows("server", performance.timeOrigin);
   readonly #dials = new DialCounts();
 
@@ -23,6 +24,11 @@ export class ObservedSidecar implements ObservedRole {
     this.#sidecar = sidecar;
     const all = sidecar.config.listeners.flatMap(({ routing }) => routing.frontends);
     this.#frontends = [...new Map(all.map((frontend) => [describeFrontend(frontend), frontend])).values()];
+    this.#files = this.#frontends.flatMap((frontend) => {
+      if (!("tls" in frontend)) return [];
+      const { tls } = frontend;
+      return new RereadCertificates(`frontend ${describeFrontend(frontend)}`, tls, () => certificatesOf(tls));
+    });
   }
 
   /** Keeps ended connections, failed dials and refusals from here on. */
@@ -70,14 +76,13 @@ export class ObservedSidecar implements ObservedRole {
     return totals;
   }
 
-  readonly certificates = reread(() =>
-    this.#frontends.flatMap((frontend) => {
-      if (!("tls" in frontend)) return [];
-      const { certFile, caFile } = frontend.tls;
-      const { cert, ca } = certificatesOf(frontend.tls);
-      return { use: `frontend ${describeFrontend(frontend)}`, cert, certFile, ca, caFile };
-    }),
-  );
+  certificates() {
+    return this.#files.map(({ inUse }) => inUse);
+  }
+
+  unusedFiles() {
+    return this.#files.flatMap(({ unused }) => unused);
+  }
 
   servers(): readonly ServerPeer[] {
     return this.#frontends.map((frontend, at) => ({ key: at + 1, address: describeFrontend(frontend) }));

@@ -17,7 +17,7 @@ export interface BridgeCircumstances {
 
 const MAX_NODES = 200;
 const MAX_DETAIL = 500;
-const MENDS = "drawbridge bootstrap up mends what it can, and goes on where it stopped";
+const MENDS = "drawbridge bootstrap up fixes what it can, and goes on where it stopped";
 
 export function bridgeInfo(status: BridgeStatus, circumstances: BridgeCircumstances): BridgeInfo {
   const { for: topology, address, madeAt, until, lines, nodes } = status;
