@@ -115,6 +115,8 @@ function verdict({ clean, nothingToDo, items, exitCode }: Receipt): string {
     return `Nothing to do: ${going.join(", ")} was ordered to go before and is terminating. Nothing was changed.`;
   }
   const left = items.filter(({ state }) => state === "left").length;
+  if (exitCode === 1 && left === 0)
+    return "**Stopped.** The kube-apiserver may still use the bridge, so nothing was removed; the warnings say what to do.";
   if (exitCode === 1) return "**Stopped.** The kube-apiserver still uses the bridge, so what it needs was not removed.";
   if (clean) return "**Clean.** Everything of the bridge is gone or being removed.";
   if (left === 0) return "**Not clean.** What is left is not known; the warnings say why.";

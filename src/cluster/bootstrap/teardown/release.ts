@@ -116,9 +116,7 @@ export const bootkubeMarks = {
 /** The kube-apiserver that uses an OpenShift bridge is itself a part of bootstrap, and ends with cluster-bootstrap. */
 export function releaseFromBootkube(isHost: boolean, isDone: boolean): ApiServerRelease {
   if (!isHost || isDone) return { state: "absent", detail: "the bootstrap kube-apiserver is gone" };
-  return {
-    state: "left",
-    detail: "cluster-bootstrap has not finished, so the bootstrap kube-apiserver still uses the bridge",
-    warnings: ["Wait until bootstrap is complete, or give --force to break its webhooks."],
-  };
+  const detail = "cluster-bootstrap has not finished, so the bootstrap kube-apiserver may still use the bridge";
+  const step = "Wait until bootstrap is complete, or give --force to break its webhooks.";
+  return { state: "left", detail, warnings: [`On the bootstrap host ${detail}. ${step}`] };
 }

@@ -589,7 +589,9 @@ describe("teardown on an OpenShift bootstrap host", () => {
   test("stops before cluster-bootstrap has finished, unless forced", async () => {
     const receipt = await bridge.teardown({ kubeconfig: "/admin.conf" });
     expect(receipt.exitCode).toBe(1);
-    expect(receipt.warnings.join()).toContain("Wait until bootstrap is complete");
+    expect(receipt.warnings.join()).toMatch(/cluster-bootstrap has not finished.* Wait until bootstrap is complete/);
+    expect(receipt.nothingToDo).toBe(false);
+    expect(receiptMarkdown(receipt)).toContain("**Stopped.** The kube-apiserver may still use the bridge");
     expect(present()).toHaveLength(5);
     await bridge.teardown({ kubeconfig: "/admin.conf", force: true });
     expect(present()).toEqual([script]);

@@ -89,7 +89,7 @@ export async function takeDown(
       },
       startedAt,
       finishedAt: new Date(host.now()).toISOString(),
-      nothingToDo: keeper === undefined && log.isIdle && !isUnknown,
+      nothingToDo: keeper === undefined && log.isIdle && !isUnknown && !isStopped,
       clean: exitCode === 0,
       exitCode,
       apiAnswered,
