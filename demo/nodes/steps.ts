@@ -97,7 +97,7 @@ export async function bootMachines(fixture: NodesFixture, show: Show): Promise<v
     const { files, units } = result;
     show.note(`${machine}: ${files.length} files and ${units} units below its root, client and serving certificate`);
   }
-  // Who was turned away, as a machine that came too early may be, is on record without a worker.
+  // Who was refused, as a machine that came too early may be, is on record without a worker.
   const fetched = new Set(fixture.fetches().flatMap(({ worker }) => worker ?? []));
   const approved = fixture.decisions().filter(({ action }) => action === "approve");
   if (!MACHINES.every((machine) => fetched.has(machine)) || approved.length !== 4) {

@@ -17,7 +17,6 @@ export async function callDirectly(place: Place, show: Show): Promise<void> {
   const isOpen = socket.readyState === "open";
   socket.destroy();
   if (isOpen) throw new Error(`${host}:${port} can be reached without the tunnel`);
-  const manner =
-    place.refusedSourcePort === undefined ? "fails as it must" : "is turned away by the stand-in (simulated)";
+  const manner = place.refusedSourcePort === undefined ? "fails as it must" : "is refused by the stand-in (simulated)";
   show.result(`${manner}: ${how.split(" - ")[0]}`);
 }

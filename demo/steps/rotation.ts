@@ -38,7 +38,7 @@ export async function rotateCertificates(
   show.note(`serial of the TCP frontend: ${short(before[0])} before, ${short(wanted[0])} now, without a restart`);
 
   await tunnel.join(absent);
-  show.note(`${absent} is back and was let in with its new certificate`);
+  show.note(`${absent} is back and was accepted with its new certificate`);
   const count = ticks.count;
   await waitUntil("the stream to go on", () => ticks.count > count + 2);
   ticks.check();

@@ -29,7 +29,7 @@ export const SERVER_UNIT = "drawbridge-bootstrap-server.service";
 /** On an OpenShift bootstrap host: goes on with a clean-up that bootkube.sh could not finish. */
 export const CLEANUP_UNIT = "konnectivity-cleanup.service";
 
-/** What OpenShift (from 4.11 on) lets host-network agents in by. */
+/** What OpenShift (from 4.11 on) admits host-network agents by. */
 export const HOST_NETWORK_SCC = "system:openshift:scc:hostnetwork-v2";
 
 export const ports = {
