@@ -36,7 +36,7 @@ export async function bridgeStatus(host: Host, options: StatusOptions, openApi: 
   const keeper = await RecordKeeper.find(host, options.stateDirectory);
   if (keeper === undefined) {
     const cleanup = await unfinishedCleanup(host);
-    const left = cleanup === undefined ? "" : `, and ${cleanupSentence(cleanup)}; ${CLEANUP_REMEDY}`;
+    const left = cleanup === undefined ? "" : `, and ${cleanupSentence(cleanup)}; ${cleanupRemedy(cleanup)}`;
     throw new DrawbridgeError("DB_BRIDGE_ABSENT", `No bridge is recorded in ${options.stateDirectory}${left}.`);
   }
   const { record, model } = keeper;
@@ -81,10 +81,15 @@ export async function unfinishedCleanup({ files }: Pick<Host, "files">): Promise
 
 export function cleanupSentence(cleanup: CleanupState): string {
   const how = `${CLEANUP_UNIT} ${cleanupEffort(cleanup)} (last error: ${cleanup.lastError})`;
-  return `the objects of an injected bridge are still in the cluster's namespace ${cleanup.namespace}: ${how}`;
+  return cleanup.left === "files"
+    ? `files of an injected bridge are still on this host: ${how}`
+    : `the objects of an injected bridge are still in the cluster's namespace ${cleanup.namespace}: ${how}`;
 }
 
-export const CLEANUP_REMEDY = "drawbridge bootstrap teardown --kubeconfig FILE removes them from anywhere";
+export const cleanupRemedy = ({ left }: CleanupState): string =>
+  left === "files"
+    ? "make their file system writable, or remove them by hand"
+    : "drawbridge bootstrap teardown --kubeconfig FILE removes them from anywhere";
 
 const wrongBecause = (reason: unknown): StepState => ({
   state: "wrong",

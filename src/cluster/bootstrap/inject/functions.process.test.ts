@@ -270,6 +270,20 @@ describe.skipIf(!equipped)("the injected functions", { timeout: 60_000 }, () => 
       expect((Date.parse(until) - Date.parse(since)) / 3_600_000).toBeCloseTo(24, 0);
     });
 
+    test("files that cannot be removed are not taken for objects that are left, nor the other way round", () => {
+      run("konnectivity_setup; konnectivity_manifests");
+      writeFileSync(at("bin/rm"), "#!/bin/sh\necho 'rm: Read-only file system' >&2\nexit 1\n", { mode: 0o755 });
+      run("konnectivity_cleanup");
+      expect(state()).toMatchObject({
+        state: "pending",
+        left: "files",
+        lastError: expect.stringContaining("files could not be removed"),
+      });
+      writeFileSync(at("api-down"), "dial tcp: lookup api-int: no such host\n");
+      unit();
+      expect(state()).toMatchObject({ left: "objects", lastError: expect.stringContaining("no such host") });
+    });
+
     test("a clean-up that no unit can take over fails the stage, so that bootkube.sh tries again until it succeeds", () => {
       writeFileSync(at("no-systemd"), "");
       const { status, stderr } = failToClean();

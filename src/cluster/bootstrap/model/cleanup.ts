@@ -4,6 +4,8 @@ import { at, jsonOf } from "../../../base/at.js";
 export interface CleanupState {
   /** The unit is at work; the objects are gone; it gave up after the certificates' end, and they stay. */
   readonly state: "pending" | "removed" | "given-up";
+  /** Objects in the cluster, perhaps files as well, or files of this host alone. */
+  readonly left: "objects" | "files";
   readonly namespace: string;
   /** ISO 8601, as all times here. */
   readonly since: string;
@@ -31,6 +33,7 @@ export function readCleanupState(text: string): CleanupState | undefined {
   if (state !== "pending" && state !== "removed" && state !== "given-up") return undefined;
   return {
     state,
+    left: word("left") === "files" ? "files" : "objects",
     namespace: word("namespace"),
     since: word("since"),
     until: word("until"),

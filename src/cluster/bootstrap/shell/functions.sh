@@ -324,18 +324,21 @@ konnectivity_hex() {
 # --- cleanup ---------------------------------------------------------------------------------------------------------
 
 # konnectivity_take_down SECONDS PAUSE: objects and files. The files go also while the objects cannot: they hold keys.
-# Leaves in konnectivity_error why it failed, and in konnectivity_attempts how often it asked.
+# Leaves in konnectivity_error why it failed, in konnectivity_left what is still there (objects, perhaps files as well, or
+# files alone), and in konnectivity_attempts how often it asked.
 konnectivity_take_down() {
   local result=0 until
   # The certificates say how long there is something to remove, and they go with the files.
   until=$(konnectivity_certificates_end) || until=
   if [[ -n $until ]]; then konnectivity_until=$until; fi
-  konnectivity_delete_objects "$@" || result=1
+  konnectivity_left=objects
+  if konnectivity_delete_objects "$@"; then konnectivity_left=; else result=1; fi
   konnectivity_remove_files || result=1
   return "$result"
 }
 
 konnectivity_error=
+konnectivity_left=
 konnectivity_attempts=0
 konnectivity_until=
 
@@ -358,6 +361,7 @@ konnectivity_delete_objects() {
     if [[ $konnectivity_is_unit == true ]]; then konnectivity_write_state pending 1; fi
     sleep "$pause"
   done
+  konnectivity_attempts=$((konnectivity_attempts + 1))
   if [[ -n $answer ]]; then konnectivity_say "$answer"; fi
 }
 
@@ -376,8 +380,12 @@ konnectivity_remove_files() {
     "$KONNECTIVITY_ASSETS/manifests/konnectivity-agent-certs.yaml" \
     "$KONNECTIVITY_ASSETS/manifests/.konnectivity-agent-certs.yaml" \
     "$KONNECTIVITY_TLS_DIR" && return 0
-  konnectivity_error="some of the bridge's files could not be removed; $KONNECTIVITY_TLS_DIR holds keys"
-  konnectivity_say "warning: $konnectivity_error"
+  local error="some of the bridge's files could not be removed; $KONNECTIVITY_TLS_DIR holds keys"
+  konnectivity_say "warning: $error"
+  if [[ -z $konnectivity_left ]]; then
+    konnectivity_left=files
+    konnectivity_error=$error
+  fi
   return 1
 }
 
@@ -444,7 +452,8 @@ konnectivity_write_state() {
   now=$(date --utc +%Y-%m-%dT%H:%M:%SZ)
   if text=$(jq -n --argjson old "$old" --arg state "$1" --argjson attempts "$2" --arg now "$now" \
     --arg namespace "$KONNECTIVITY_NAMESPACE" --arg until "$konnectivity_until" --arg error "$konnectivity_error" \
-    '{version: 1, $state, $namespace, since: ($old.since // $now),
+    --arg left "$konnectivity_left" \
+    '{version: 1, $state, $left, $namespace, since: ($old.since // $now),
       until: (if $until != "" then $until else ($old.until // ($now | fromdateiso8601 + 86400 | todateiso8601)) end),
       attempts: (($old.attempts // 0) + $attempts), lastAttemptAt: $now,
       lastError: (if $error != "" then $error else ($old.lastError // "") end)}') &&

@@ -100,6 +100,11 @@ export const cleanedUp = defineCheck({
     if (noted === undefined && inStage === undefined) return undefined;
     const error = noted?.lastError || (later?.failed?.error ?? "") || (inStage?.error ?? "");
     const why = error === "" ? "" : `: ${lastLine(error)}`;
+    if (noted?.left === "files") {
+      const message = `files of the bridge are still on the bootstrap host: the clean-up ${cleanupEffort(noted)}${why}`;
+      const remedy = "Make their file system writable, or remove them by hand; they hold keys.";
+      return cause("certain", message, remedy, [noted.seen]);
+    }
     const left = "the bridge's namespace, DaemonSet and Secret are still in the cluster";
     const proof = [noted?.seen, inStage?.seen, later?.failed?.seen].flatMap((seen) => seen ?? []);
     if (noted?.state === "pending") {

@@ -34,13 +34,14 @@ export function bridgeInfo(status: BridgeStatus, circumstances: BridgeCircumstan
 
 /** Where `up` recorded none: what an injected bridge left in the cluster. */
 export async function injectedInfo(host: Pick<Host, "files">): Promise<BridgeInfo> {
-  const { unfinishedCleanup, cleanupSentence, CLEANUP_REMEDY } = await import(
+  const { unfinishedCleanup, cleanupSentence, cleanupRemedy } = await import(
     "../../../cluster/bootstrap/host/status.js"
   );
   const cleanup = await unfinishedCleanup(host);
   if (cleanup === undefined) return { steps: [] };
   const detail = cleanupSentence(cleanup).slice(0, MAX_DETAIL);
-  const step = { name: "cleanup", title: "Objects removed from the cluster", detail, remedy: CLEANUP_REMEDY };
+  const title = cleanup.left === "files" ? "Files removed from this host" : "Objects removed from the cluster";
+  const step = { name: "cleanup", title, detail, remedy: cleanupRemedy(cleanup) };
   return { steps: [{ ...step, state: cleanup.state === "pending" ? "running" : "failed" }] };
 }
 
