@@ -36,6 +36,8 @@ export interface TlsListener {
 
 /** How long a peer has to read why it was refused. */
 const TELL_MS = 1_000;
+/** After it gRPC clients of Go dial again at once, a hundred times a second if they are told at once. */
+const PAUSE_MS = 250;
 /** So many at once; further ones are not told. */
 const MOST_TOLD = 64;
 
@@ -55,8 +57,14 @@ export function createTlsListener({
     }
     told++;
     socket.once("close", () => told--);
-    socket.end(socket.alpnProtocol === "h2" ? refusalFrames(reason) : forbidden(reason));
-    linger(socket, TELL_MS);
+    if (socket.alpnProtocol !== "h2") {
+      socket.end(forbidden(reason));
+      linger(socket, TELL_MS);
+      return;
+    }
+    const pause = setTimeout(() => socket.end(refusalFrames(reason)), PAUSE_MS).unref();
+    socket.once("close", () => clearTimeout(pause));
+    linger(socket, PAUSE_MS + TELL_MS);
   };
   const server = tls.createServer(
     {
