@@ -72,7 +72,7 @@ export const remedies = {
     "Renew the peer's certificate, for example with drawbridge pki renew; it is read again by itself.",
   DB_PEER_CERT_NOT_YET_VALID: "Compare the clocks of both hosts and of the one that issued the certificate.",
   DB_PEER_CERT_UNTRUSTED:
-    "Give the peer a certificate of this listener's CA, or add its issuer to the file of --cluster-ca-cert (agents) or --server-ca-cert (callers).",
+    "Give the peer a certificate of this listener's CA, with the intermediate authorities behind it in its file, or add its issuer to the file of --cluster-ca-cert (agents) or --server-ca-cert (callers).",
   DB_PEER_CERT_USE: "Issue the peer a certificate whose extended key usage has clientAuth.",
   DB_PEER_CERT_CHAIN:
     "Issue the peer a certificate by an authority that is valid and may issue it; drawbridge pki renew --new-signers makes a new one.",
@@ -80,7 +80,7 @@ export const remedies = {
   DB_PEER_TLS:
     "Compare the TLS versions, ciphers and certificates of both sides; the peer's own log says what it objected to.",
   DB_PEER_DISTRUSTS:
-    "Give the peer the CA that issued this server's certificate (--ca-cert of an agent), or issue the server a certificate that is valid and has the name that the peer dials.",
+    "Give the peer the CA that issued this server's certificate (--cluster-cert for agents, which take the CA as --ca-cert; --server-cert for callers), or issue the server a certificate that is valid and has the name that the peer dials.",
   DB_PEER_WRONG_PORT:
     "Send agents to --agent-port, and callers to a frontend of their own protocol (gRPC or HTTP CONNECT).",
   DB_AGENT_CLAIM: "Change the agent's --agent-identifiers, or add a rule to the file of --agent-claims-file.",
