@@ -1,6 +1,7 @@
 /** An agent whose TLS to its server fails: named by the agent, by doctor beside it, and by the server that refused it. */
 import { playAll } from "./framework/play.js";
 import type { Mistake } from "./framework/row.js";
+import { serverPlaces } from "./framework/scenes.js";
 import { type AgentStart, PORT, type ServerStart, type Stage } from "./framework/stage.js";
 
 interface Wrong {
@@ -169,6 +170,37 @@ const rows: readonly Mistake[] = [
     wrong: () => ({ agent: { port: PORT.serverHealth } }),
     tells: agentTells(/plain|not TLS|no TLS/i, /--proxy-server-port/),
   }),
+  row({
+    id: "tls-server-not-yet-valid",
+    title: "server's certificate is not valid yet",
+    wrong: async ({ pki }) => ({
+      server: {
+        cert: await pki.make.issue(pki.ca, "server-early", { use: "server", ips: ["127.0.0.1"], fromMin: 120 }),
+      },
+    }),
+    tells: {
+      ...agentTells(/not valid (?:yet|before)/, /clock/),
+      "server log": { cause: /not valid (?:yet|before)/ },
+      "server doctor": { cause: /not valid (?:yet|before)/, remedy: /clock/ },
+    },
+  }),
+  {
+    id: "tls-agents-port-plain",
+    group: "tls",
+    title: "a balancer's health check speaks plain HTTP to the agents' port",
+    isHarmless: true,
+    tells: {
+      "server log": { cause: /plain|not TLS|no TLS/i, remedy: /TLS/ },
+      "server findings": { cause: /plain|not TLS|no TLS/i, remedy: /TLS/ },
+      "server doctor": { cause: /plain|not TLS|no TLS/i, remedy: /TLS/ },
+    },
+    async play(stage, isWrong) {
+      const server = await stage.server();
+      await stage.agent();
+      if (isWrong) await stage.get(PORT.agents, "/healthz");
+      return { places: serverPlaces(stage, server), works: async () => (await stage.isAgentConnected()) === true };
+    },
+  },
 ];
 
 playAll(rows);

@@ -1,9 +1,9 @@
-/** Callers, sidecars and admin clients whose TLS fails: named by whoever knows. */
+/** Callers whose TLS to a frontend fails: named by the server, the only one of ours that sees it. */
 import type { Files } from "./framework/certificates.js";
 import { playAll } from "./framework/play.js";
 import type { Mistake } from "./framework/row.js";
 import { command, serverPlaces } from "./framework/scenes.js";
-import { PORT, type Stage } from "./framework/stage.js";
+import { PORT, type ServerStart, type Stage } from "./framework/stage.js";
 
 const FRONTEND = `https://127.0.0.1:${PORT.frontend}`;
 
@@ -15,6 +15,16 @@ const curlFlags = ({ pki }: Stage, cert: Files | undefined, proxy = FRONTEND): s
 type CallerRow = Omit<Mistake, "group" | "play"> & {
   call(stage: Stage): Promise<readonly string[]> | readonly string[];
 };
+
+/** What `frontend` of a row changes. */
+interface Wrong {
+  readonly ca?: string;
+  readonly name?: string;
+  readonly mode?: string;
+  readonly server?: ServerStart;
+}
+
+type TraceRow = Omit<Mistake, "group" | "play"> & { wrong(stage: Stage): Promise<Wrong> | Wrong };
 
 /** curl in the kube-apiserver's place, at a TCP frontend with TLS. */
 const caller = ({ call, ...rest }: CallerRow): Mistake => ({
@@ -30,66 +40,30 @@ const caller = ({ call, ...rest }: CallerRow): Mistake => ({
   },
 });
 
+/** `drawbridge trace` in the kube-apiserver's place: a caller that says what it finds wrong with the frontend. */
+const traced = ({ wrong, ...rest }: TraceRow): Mistake => ({
+  ...rest,
+  group: "tls",
+  async play(stage, isWrong) {
+    const { ca, caller } = stage.pki;
+    const { server: options, name, mode = "http-connect", ca: caFile = ca.cert } = isWrong ? await wrong(stage) : {};
+    const server = await stage.server({ frontend: "tcp", ...options });
+    await stage.agent();
+    const target = await stage.target();
+    const place = `${mode}+tcp:127.0.0.1:${PORT.frontend}${name === undefined ? "" : `,servername=${name}`}`;
+    const frontend = `${place},ca=${caFile},cert=${caller.cert},key=${caller.key}`;
+    const admin = ["--admin", `http://127.0.0.1:${PORT.serverAdmin}`, "--token-file", stage.adminToken];
+    return command(
+      () => stage.drawbridge("trace", target, "--frontend", frontend, ...admin),
+      serverPlaces(stage, server),
+    );
+  },
+});
+
 const serverTells = (cause: RegExp, remedy: RegExp) => ({
   "server log": { cause },
   "server findings": { cause, remedy },
   "server doctor": { cause, remedy },
-});
-
-const frontendOf = (
-  { pki }: Stage,
-  files: { ca?: string; cert?: Files | undefined; name?: string; port?: number; mode?: string } = {},
-): string => {
-  const { ca = pki.ca.cert, name, port = PORT.frontend, mode = "http-connect" } = files;
-  const cert = "cert" in files ? files.cert : pki.caller;
-  const servername = name === undefined ? "" : `,servername=${name}`;
-  const own = cert === undefined ? "" : `,cert=${cert.cert},key=${cert.key}`;
-  return `${mode}+tcp:127.0.0.1:${port}${servername},ca=${ca}${own}`;
-};
-
-type SidecarRow = Omit<Mistake, "group" | "play"> & { frontend(stage: Stage): Promise<string> | string };
-
-const sidecar = ({ frontend, ...rest }: SidecarRow): Mistake => ({
-  ...rest,
-  group: "tls",
-  async play(stage, isWrong) {
-    await stage.server({ frontend: "tcp" });
-    await stage.agent();
-    await stage.target();
-    const process = await stage.sidecar(isWrong ? await frontend(stage) : frontendOf(stage));
-    return {
-      places: {
-        "sidecar log": () => process.log.text,
-        "sidecar readyz": () => stage.get(PORT.sidecarHealth, "/readyz?verbose"),
-        doctor: () => stage.doctor("--role", "sidecar"),
-      },
-      works: async () =>
-        (await stage.get(PORT.sidecarHealth, "/readyz")).startsWith("200") &&
-        (await stage.reachesTarget(["-x", `http://127.0.0.1:${PORT.sidecarHttp}`])),
-    };
-  },
-});
-
-const sidecarTells = (cause: RegExp, remedy: RegExp) => ({
-  "sidecar log": { cause, remedy },
-  "sidecar readyz": { cause, remedy },
-  doctor: { cause, remedy },
-});
-
-type AdminRow = Omit<Mistake, "group" | "play"> & {
-  readonly hasTls: boolean;
-  ask(stage: Stage, isWrong: boolean): readonly string[];
-};
-
-/** `drawbridge top` at a server's admin port. */
-const admin = ({ ask, hasTls, ...rest }: AdminRow): Mistake => ({
-  ...rest,
-  group: "tls",
-  async play(stage, isWrong) {
-    const { cert, key } = stage.pki.server;
-    await stage.server({ flags: hasTls ? [`--admin-cert-file=${cert}`, `--admin-key-file=${key}`] : [] });
-    return command(() => stage.drawbridge("top", "--once", "--token-file", stage.adminToken, ...ask(stage, isWrong)));
-  },
 });
 
 const rows: readonly Mistake[] = [
@@ -127,75 +101,66 @@ const rows: readonly Mistake[] = [
     call: () => ["-x", `http://127.0.0.1:${PORT.frontend}`],
     tells: serverTells(/plain|not TLS|no TLS/i, /TLS|https/),
   }),
-  sidecar({
-    id: "tls-sidecar-wrong-ca",
-    title: "sidecar's CA is not the authority of the frontend's certificate",
-    frontend: (stage) => frontendOf(stage, { ca: stage.pki.foreignCa.cert }),
-    tells: sidecarTells(/cluster-ca/, /\bca=|--ca-cert-path|--server-cert/),
+  caller({
+    id: "tls-caller-not-yet-valid",
+    title: "caller's certificate is not valid yet",
+    call: async (stage) => curlFlags(stage, await stage.pki.make.issue(stage.pki.ca, "caller-early", { fromMin: 120 })),
+    tells: serverTells(/CN=caller-early[\s\S]*not valid (?:yet|before)|not valid (?:yet|before)/, /clock/),
   }),
-  sidecar({
-    id: "tls-sidecar-expired",
-    title: "sidecar's certificate has expired",
-    frontend: async (stage) =>
-      frontendOf(stage, {
-        cert: await stage.pki.make.issue(stage.pki.ca, "sidecar-old", { fromMin: -600, untilMin: -37 }),
-      }),
-    tells: sidecarTells(/expired 3\d min/, /[Rr]enew|new certificate/),
+  caller({
+    id: "tls-caller-missing-intermediate",
+    title: "caller's file has its certificate without the intermediate authority",
+    call: async (stage) => {
+      const middle = await stage.pki.make.authority("middle-ca", stage.pki.ca);
+      return curlFlags(stage, await stage.pki.make.issue(middle, "caller-of-middle"));
+    },
+    tells: serverTells(/middle-ca/, /intermediate/),
   }),
-  sidecar({
-    id: "tls-sidecar-foreign-certificate",
-    title: "sidecar's certificate is of another authority than the frontend asks for",
-    frontend: async (stage) =>
-      frontendOf(stage, { cert: await stage.pki.make.issue(stage.pki.foreignCa, "sidecar-of-others") }),
-    tells: sidecarTells(/foreign-ca/, /--server-ca-cert|--tls-cert-path|\bcert=/),
-  }),
-  sidecar({
-    id: "tls-sidecar-other-protocol",
-    title: "sidecar speaks gRPC to a frontend for HTTP CONNECT",
-    frontend: (stage) => frontendOf(stage, { mode: "grpc" }),
-    tells: sidecarTells(/a frontend of another protocol/, /frontend of their protocol/),
-  }),
-  sidecar({
-    id: "tls-sidecar-wrong-name",
-    title: "sidecar expects another name than the frontend's certificate has",
-    frontend: (stage) => frontendOf(stage, { name: "bridge.example.com" }),
-    tells: sidecarTells(/bridge\.example\.com/, /servername|certificate/),
-  }),
-  sidecar({
-    id: "tls-sidecar-dials-plain",
-    title: "sidecar dials a port that speaks plain HTTP",
-    frontend: (stage) => frontendOf(stage, { port: PORT.serverHealth }),
-    tells: sidecarTells(/plain|not TLS|no TLS|does not speak TLS/i, /--frontend|port/),
-  }),
-  admin({
-    id: "tls-admin-wrong-ca",
-    title: "admin client trusts another authority than the admin port's",
-    hasTls: true,
-    ask: ({ pki }, isWrong) => [
-      ...["--admin", `https://127.0.0.1:${PORT.serverAdmin}`],
-      ...["--ca-file", isWrong ? pki.foreignCa.cert : pki.ca.cert],
+  caller({
+    id: "tls-caller-distrusts",
+    title: "caller does not trust the authority of the frontend's certificate",
+    call: (stage) => [
+      ...["-x", FRONTEND, "--proxy-cacert", stage.pki.foreignCa.cert],
+      ...["--proxy-cert", stage.pki.caller.cert, "--proxy-key", stage.pki.caller.key],
     ],
-    tells: { output: { cause: /cluster-ca|foreign-ca|authority/, remedy: /--ca-file/ } },
+    tells: serverTells(/does not trust|rejected (?:this|the) server's certificate|unknown ca/i, /--server-cert/),
   }),
-  admin({
-    id: "tls-admin-plain-to-tls",
-    title: "admin client speaks plain HTTP to an admin port with TLS",
-    hasTls: true,
-    ask: ({ pki }, isWrong) => [
-      ...["--admin", `${isWrong ? "http" : "https"}://127.0.0.1:${PORT.serverAdmin}`],
-      ...(isWrong ? [] : ["--ca-file", pki.ca.cert]),
-    ],
-    tells: { output: { cause: /TLS/, remedy: /https/ } },
+  traced({
+    id: "tls-caller-wrong-ca",
+    title: "trace's CA is not the authority of the frontend's certificate",
+    wrong: ({ pki }) => ({ ca: pki.foreignCa.cert }),
+    tells: { output: { cause: /cluster-ca/, remedy: /\bca=/ } },
   }),
-  admin({
-    id: "tls-admin-tls-to-plain",
-    title: "admin client speaks TLS to an admin port without",
-    hasTls: false,
-    ask: ({ pki }, isWrong) => [
-      ...["--admin", `${isWrong ? "https" : "http"}://127.0.0.1:${PORT.serverAdmin}`],
-      ...(isWrong ? ["--ca-file", pki.ca.cert] : []),
-    ],
-    tells: { output: { cause: /plain|without TLS|not speak TLS|no TLS/i, remedy: /http:\/\// } },
+  traced({
+    id: "tls-caller-wrong-name",
+    title: "trace expects another name than the frontend's certificate has",
+    wrong: () => ({ name: "bridge.example.com" }),
+    tells: { output: { cause: /not for bridge\.example\.com/, remedy: /servername/ } },
+  }),
+  traced({
+    id: "tls-caller-frontend-expired",
+    title: "frontend's certificate has expired",
+    wrong: async ({ pki }) => ({
+      server: {
+        frontendCert: await pki.make.issue(pki.ca, "frontend-old", {
+          ...{ use: "server", ips: ["127.0.0.1"], fromMin: -600, untilMin: -37 },
+        }),
+      },
+    }),
+    tells: {
+      output: { cause: /expired 3\d min/, remedy: /[Rr]enew/ },
+      "server log": { cause: /frontend-old\.crt expired/, remedy: /[Rr]enew/ },
+      "server doctor": { cause: /frontend-old\.crt\) expired/, remedy: /[Rr]enew/ },
+    },
+  }),
+  traced({
+    id: "tls-caller-other-protocol",
+    title: "caller speaks gRPC over TLS to a frontend for HTTP CONNECT",
+    wrong: () => ({ mode: "grpc" }),
+    tells: {
+      output: { cause: /a frontend of another protocol/, remedy: /frontend of their protocol/ },
+      ...serverTells(/asked by ALPN for another protocol than HTTP CONNECT/, /frontend of their own protocol/),
+    },
   }),
 ];
 

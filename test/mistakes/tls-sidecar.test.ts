@@ -1,0 +1,161 @@
+/** A sidecar whose TLS to its frontend fails: named by the sidecar, and by doctor beside it. */
+import type { Files } from "./framework/certificates.js";
+import { playAll } from "./framework/play.js";
+import type { Mistake } from "./framework/row.js";
+import { endsAtOnce } from "./framework/scenes.js";
+import { PORT, type ServerStart, type Stage } from "./framework/stage.js";
+
+const frontendOf = (
+  { pki }: Stage,
+  files: { ca?: string; cert?: Files | undefined; name?: string; port?: number; mode?: string } = {},
+): string => {
+  const { ca = pki.ca.cert, name, port = PORT.frontend, mode = "http-connect" } = files;
+  const cert = "cert" in files ? files.cert : pki.caller;
+  const servername = name === undefined ? "" : `,servername=${name}`;
+  const own = cert === undefined ? "" : `,cert=${cert.cert},key=${cert.key}`;
+  return `${mode}+tcp:127.0.0.1:${port}${servername},ca=${ca}${own}`;
+};
+
+type SidecarRow = Omit<Mistake, "group" | "play"> & {
+  frontend?(stage: Stage): Promise<string> | string;
+  server?(stage: Stage): Promise<ServerStart>;
+};
+
+const sidecar = ({ frontend = frontendOf, server, ...rest }: SidecarRow): Mistake => ({
+  ...rest,
+  group: "tls",
+  async play(stage, isWrong) {
+    await stage.server({ frontend: "tcp", ...(isWrong && (await server?.(stage))) });
+    await stage.agent();
+    await stage.target();
+    const process = await stage.sidecar(isWrong ? await frontend(stage) : frontendOf(stage));
+    return {
+      places: {
+        "sidecar log": () => process.log.text,
+        "sidecar readyz": () => stage.get(PORT.sidecarHealth, "/readyz?verbose"),
+        doctor: () => stage.doctor("--role", "sidecar"),
+      },
+      works: async () =>
+        (await stage.get(PORT.sidecarHealth, "/readyz")).startsWith("200") &&
+        (await stage.reachesTarget(["-x", `http://127.0.0.1:${PORT.sidecarHttp}`])),
+    };
+  },
+});
+
+const sidecarTells = (cause: RegExp, remedy: RegExp) => ({
+  "sidecar log": { cause, remedy },
+  "sidecar readyz": { cause, remedy },
+  doctor: { cause, remedy },
+});
+
+const rows: readonly Mistake[] = [
+  sidecar({
+    id: "tls-sidecar-wrong-ca",
+    title: "sidecar's CA is not the authority of the frontend's certificate",
+    frontend: (stage) => frontendOf(stage, { ca: stage.pki.foreignCa.cert }),
+    tells: sidecarTells(/cluster-ca/, /\bca=|--ca-cert-path|--server-cert/),
+  }),
+  sidecar({
+    id: "tls-sidecar-expired",
+    title: "sidecar's certificate has expired",
+    frontend: async (stage) =>
+      frontendOf(stage, {
+        cert: await stage.pki.make.issue(stage.pki.ca, "sidecar-old", { fromMin: -600, untilMin: -37 }),
+      }),
+    tells: sidecarTells(/expired 3\d min/, /[Rr]enew|new certificate/),
+  }),
+  sidecar({
+    id: "tls-sidecar-foreign-certificate",
+    title: "sidecar's certificate is of another authority than the frontend asks for",
+    frontend: async (stage) =>
+      frontendOf(stage, { cert: await stage.pki.make.issue(stage.pki.foreignCa, "sidecar-of-others") }),
+    tells: sidecarTells(/foreign-ca/, /--server-ca-cert|--tls-cert-path|\bcert=/),
+  }),
+  sidecar({
+    id: "tls-sidecar-other-protocol",
+    title: "sidecar speaks gRPC to a frontend for HTTP CONNECT",
+    frontend: (stage) => frontendOf(stage, { mode: "grpc" }),
+    tells: sidecarTells(/a frontend of another protocol/, /frontend of their protocol/),
+  }),
+  sidecar({
+    id: "tls-sidecar-wrong-name",
+    title: "sidecar expects another name than the frontend's certificate has",
+    frontend: (stage) => frontendOf(stage, { name: "bridge.example.com" }),
+    tells: sidecarTells(/bridge\.example\.com/, /servername|certificate/),
+  }),
+  sidecar({
+    id: "tls-sidecar-dials-plain",
+    title: "sidecar dials a port that speaks plain HTTP",
+    frontend: (stage) => frontendOf(stage, { port: PORT.serverHealth }),
+    tells: sidecarTells(/plain|not TLS|no TLS|does not speak TLS/i, /--frontend|port/),
+  }),
+  sidecar({
+    id: "tls-sidecar-not-yet-valid",
+    title: "sidecar's certificate is not valid yet",
+    frontend: async (stage) =>
+      frontendOf(stage, { cert: await stage.pki.make.issue(stage.pki.ca, "sidecar-early", { fromMin: 120 }) }),
+    tells: sidecarTells(/not valid (?:yet|before)/, /clock/),
+  }),
+  sidecar({
+    id: "tls-sidecar-server-use",
+    title: "sidecar shows a certificate for servers",
+    frontend: (stage) => frontendOf(stage, { cert: stage.pki.server }),
+    tells: sidecarTells(/not for TLS clients/, /clientAuth/),
+  }),
+  sidecar({
+    id: "tls-sidecar-missing-intermediate",
+    title: "sidecar's file has its certificate without the intermediate authority",
+    frontend: async (stage) => {
+      const middle = await stage.pki.make.authority("middle-ca", stage.pki.ca);
+      return frontendOf(stage, { cert: await stage.pki.make.issue(middle, "sidecar-of-middle") });
+    },
+    tells: sidecarTells(/middle-ca/, /intermediate/),
+  }),
+  {
+    id: "tls-sidecar-no-certificate",
+    group: "tls",
+    title: "sidecar is given no certificate for a frontend that asks for one",
+    tells: {
+      output: {
+        cause: /tls\.crt cannot be used: it does not exist/,
+        remedy: /mount its Secret.*the flag that names it/,
+      },
+    },
+    play: (stage, isWrong) =>
+      endsAtOnce(isWrong, (isDoomed) =>
+        stage.sidecar(isWrong ? frontendOf(stage, { cert: undefined }) : frontendOf(stage), { isDoomed }),
+      ),
+  },
+  sidecar({
+    id: "tls-sidecar-frontend-expired",
+    title: "certificate of the sidecar's frontend has expired",
+    server: async ({ pki }) => ({
+      frontendCert: await pki.make.issue(pki.ca, "frontend-old", {
+        ...{ use: "server", ips: ["127.0.0.1"], fromMin: -600, untilMin: -37 },
+      }),
+    }),
+    tells: sidecarTells(/expired 3\d min/, /[Rr]enew/),
+  }),
+  sidecar({
+    id: "tls-sidecar-frontend-client-use",
+    title: "sidecar's frontend shows a certificate for clients",
+    server: async ({ pki }) => ({
+      frontendCert: await pki.make.issue(pki.ca, "frontend-client", { ips: ["127.0.0.1"] }),
+    }),
+    tells: sidecarTells(/not for TLS servers/, /serverAuth/),
+  }),
+  {
+    id: "tls-sidecar-key-of-another",
+    group: "tls",
+    title: "sidecar's key is of another certificate",
+    tells: { output: { cause: /does not belong to the certificate/, remedy: /same issue/ } },
+    play: (stage, isWrong) =>
+      endsAtOnce(isWrong, (isDoomed) => {
+        const { caller, agent } = stage.pki;
+        const cert = isWrong ? { cert: caller.cert, key: agent.key } : caller;
+        return stage.sidecar(frontendOf(stage, { cert }), { isDoomed });
+      }),
+  },
+];
+
+playAll(rows);
