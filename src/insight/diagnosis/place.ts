@@ -70,6 +70,8 @@ export async function findPlace(settings: DoctorSettings): Promise<DoctorPlace> 
 
 function notFound(pid: number, program: ProgramKind | undefined): DrawbridgeError {
   const what = program === undefined ? "program that doctor knows" : PROGRAMS[program].title;
+  if (!existsSync(`/proc/${pid}`))
+    return new DrawbridgeError("DB_FLAG_VALUE", `--pid ${pid}: there is no such process here.`);
   const message = `--pid ${pid} is no ${what} in this network; for a process in another one run nsenter --target ${pid} --net drawbridge doctor --pid ${pid}.`;
   return new DrawbridgeError("DB_FLAG_VALUE", message);
 }

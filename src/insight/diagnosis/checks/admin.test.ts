@@ -51,7 +51,7 @@ test("agents-connected fails without agents and warns when all of them drain or 
   ]);
   // One agent may have several streams.
   expect(await messagesOf(agentsConnected, context(admin({ agents: [agent, { ...agent, key: 2 }], ...many })))).toEqual(
-    ["ok: 1 agents are connected; agents should know 3 servers"],
+    ["ok: 1 agent is connected; agents should know 3 servers"],
   );
 });
 

@@ -66,7 +66,7 @@ export const agentsConnected = defineCheck({
     const count = new Set(agents.map(({ id }) => id)).size;
     const servers = process.serverCount ?? 1;
     const others = servers > 1 ? `; agents should know ${servers} servers` : "";
-    return ok(`${count} agents are connected${others}`, ...lines);
+    return ok(`${count === 1 ? "1 agent is" : `${count} agents are`} connected${others}`, ...lines);
   },
 });
 

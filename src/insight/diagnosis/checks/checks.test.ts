@@ -333,6 +333,9 @@ describe("check health", () => {
     expect(await messagesOf(running, of(alone, "--proxy-strategies=destHost,defaultRoute"))).toEqual([
       expect.stringMatching(/^warning: the proxy-server is not ready: only agents of its first strategy/),
     ]);
+    expect(await messagesOf(running, of(await http(404, "404 page not found")))).toEqual([
+      expect.stringMatching(/^failed: \S+\/readyz is not the health port of the proxy-server/),
+    ]);
     expect(await messagesOf(running, context())).toEqual(["warning: no proxy-server runs in this network"]);
     expect(await messagesOf(running, context({ role: "agent" }))).toEqual([
       "warning: no proxy-agent runs in this network",
@@ -364,6 +367,12 @@ describe("check health", () => {
       expect.stringMatching(/^failed: the proxy-server runs but does not answer/),
     ]);
   });
+});
+
+test("certificates says nothing of a directory that a running agent does not use", async () => {
+  const place = { role: "agent" } as const;
+  expect(await messagesOf(certificates, context(place, { agent: ["proxy-agent"] }))).toEqual([]);
+  expect(await messagesOf(certificates, context(place))).toEqual([expect.stringMatching(/^skipped: \/nowhere\/pki/)]);
 });
 
 describe("check server-reachable", () => {

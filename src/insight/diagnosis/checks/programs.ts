@@ -44,6 +44,10 @@ function judgeHealth({
   }
   const line = `${url} answered ${answer.status} ${answer.body.trim().split("\n").at(-1)}`;
   if (answer.status === 200) return kind === "ignition" ? ok(`the ${title} is up`) : ok(`the ${title} is ready`, line);
+  if (answer.status === 404) {
+    const remedy = `Give the port of its --${healthFlagOf(kind)} with --health-port.`;
+    return failed(`${url} is not the health port of the ${title}: it does not know that path`, remedy, line);
+  }
   const strategies = serverFlags?.flags.get("proxy-strategies") ?? "";
   if (kind === "server" && strategies.startsWith("destHost,")) {
     const message =

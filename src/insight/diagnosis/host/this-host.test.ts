@@ -1,7 +1,8 @@
 import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 
-import { doctorHost, listeningInodes } from "./this-host.js";
+import { doctorHost, listeningInodes, processFile } from "./this-host.js";
 
 test("listeningInodes finds listening sockets of both families, and only those", () => {
   const tables = [
@@ -23,4 +24,9 @@ test("this very process is found by the port it listens on", async () => {
   const found = (await doctorHost().listeners()).find((listener) => listener.port === port);
   server.close();
   expect(found?.owner).toMatchObject({ pid: process.pid });
+});
+
+test("a relative file of a process is named by the path that the operator knows", () => {
+  expect(processFile(process.pid, "pki/agent.key")).toBe(join(process.cwd(), "pki/agent.key"));
+  expect(processFile(process.pid, "/pki/agent.key")).toBe("/pki/agent.key");
 });

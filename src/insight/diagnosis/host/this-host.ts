@@ -1,8 +1,8 @@
 /** The host doctor runs on, asked through /proc and `ip`. */
-import { accessSync, constants, readlinkSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, readlinkSync, statSync } from "node:fs";
 import { lstat, readdir, readFile, readlink } from "node:fs/promises";
 import { connect } from "node:net";
-import { dirname, isAbsolute } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 import { runCommand } from "../../../base/run-command.js";
 import { hostNetwork } from "../../../cluster/bootstrap/address/host-network.js";
 import {
@@ -22,8 +22,20 @@ import { isProgram, type ProgramKind } from "../programs.js";
  * another file can have the same path.
  */
 export function processFile(pid: number, path: string): string {
-  if (!isAbsolute(path)) return `/proc/${pid}/cwd/${path}`;
-  return seesOurFiles(pid) ? path : `/proc/${pid}/root${path}`;
+  const isOurs = seesOurFiles(pid);
+  if (isAbsolute(path)) return isOurs ? path : `/proc/${pid}/root${path}`;
+  const directory = isOurs ? linkAt(`/proc/${pid}/cwd`) : undefined;
+  return directory === undefined ? `/proc/${pid}/cwd/${path}` : join(directory, path);
+}
+
+/** Undefined where it cannot be seen: the process is another user's, or its directory is gone. */
+function linkAt(path: string): string | undefined {
+  try {
+    const target = readlinkSync(path);
+    return existsSync(target) ? target : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** True where it cannot be seen: the process is another user's. */

@@ -103,8 +103,12 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
     },
 
     // The server's certificate is not on an agent's host; the handshake shows it.
-    certificates: () =>
-      inspectDirectory({ directory: pki, given: false }, role === "agent" ? undefined : address, now()),
+    async certificates(facts) {
+      const { running } = await facts.get("program");
+      // A running agent has files of its own, which the handshake and the process itself judge.
+      if (role === "agent" && running !== undefined && !existsSync(pki)) return unavailable("");
+      return inspectDirectory({ directory: pki, given: false }, role === "agent" ? undefined : address, now());
+    },
 
     async egress() {
       const reading = await readEgress(egressConfig);
