@@ -1,7 +1,7 @@
 /** Opens a listener, or says in one sentence why it cannot be opened. */
 
 import { chmodSync, chownSync, linkSync, lstatSync, mkdtempSync, renameSync, rmSync, unlinkSync } from "node:fs";
-import type { Server } from "node:net";
+import { connect, type Server } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { type Connections, type ListenerLimits, processConnections } from "./connections.js";
 import { DrawbridgeError, messageOf } from "./errors/error.js";
@@ -21,7 +21,12 @@ export function listenOn(
   connections: Connections = processConnections,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const onError = (reason: Error): void => reject(listenError(what, nameOf(where), reason));
+    const port = "port" in where ? where.port : undefined;
+    const onError = (reason: Error): void => {
+      const holder = port === undefined ? undefined : ports.get(port);
+      const isOwn = holder !== undefined && (reason as NodeJS.ErrnoException).code === "EADDRINUSE";
+      reject(isOwn ? takenByUs(what, nameOf(where), holder) : listenError(what, nameOf(where), reason));
+    };
     server.once("error", onError);
     const place = "path" in where || where.host !== "" ? where : { port: where.port };
     server.listen({ ...place, backlog: BACKLOG }, () => {
@@ -29,9 +34,21 @@ export function listenOn(
       // Accept errors (no descriptors left, say) are that peer's loss, not the process's.
       server.on("error", () => {});
       connections.watch(server, what, "path" in where, limits);
+      if (port !== undefined && port !== 0) {
+        ports.set(port, what);
+        server.once("close", () => ports.delete(port));
+      }
       resolve();
     });
   });
+}
+
+/** What this process listens for on which port. */
+const ports = new Map<number, string>();
+
+function takenByUs(what: string, address: string, holder: string): DrawbridgeError {
+  const sentence = `The ${what} listener cannot open ${address}: the ${holder} listener of this process has that port.`;
+  return new DrawbridgeError("DB_LISTEN_TWICE", sentence);
 }
 
 function nameOf(where: Where): string {
@@ -46,6 +63,8 @@ const LISTEN_FAILURES: Readonly<Record<string, string>> = {
   EACCES: "this user may not use it",
   EADDRNOTAVAIL: "it is not an address of this host",
   ENOENT: "its directory does not exist",
+  ENOTFOUND: "its name cannot be looked up, and an address of this host is needed",
+  EAI_AGAIN: "its name cannot be looked up, and an address of this host is needed",
 };
 
 /** Why the listener cannot use `address`, for people. */
@@ -66,14 +85,32 @@ export interface SocketFile {
   readonly replace: boolean;
 }
 
+export interface OpenSocketFile {
+  /** Removes the socket unless another is in its place; it is to be called before the server is closed. */
+  remove(): void;
+  /** Another process served it until now: one that is about to end, or one that was given the same path by mistake. */
+  readonly wasServed: boolean;
+}
+
+/** Whether a process accepts connections there. The kernel answers at once; one that does not answer is not waited for. */
+function isServed(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ path, timeout: 250 });
+    const answer = (is: boolean) => () => {
+      socket.destroy();
+      resolve(is);
+    };
+    socket.once("connect", answer(true)).once("error", answer(false)).once("timeout", answer(false));
+  });
+}
+
 /** The kernel's sockaddr_un holds 108 bytes, the last of them zero. */
 const MAX_PATH_BYTES = 107;
 
 /**
  * Listens on a Unix socket. The socket is made in a folder that nobody else can enter, gets its mode and owner there, and
  * is then moved to its path: nobody can connect before both are right, nobody can place a link there when they are set, and
- * the path is never empty when one process follows another. Resolves, once the server accepts connections, to a function
- * that removes the socket unless another is in its place; it is to be called before the server is closed.
+ * the path is never empty when one process follows another. Resolves once the server accepts connections.
  */
 export async function listenOnSocketFile(
   server: Server,
@@ -81,9 +118,9 @@ export async function listenOnSocketFile(
   file: SocketFile,
   limits: ListenerLimits,
   connections?: Connections,
-): Promise<() => void> {
+): Promise<OpenSocketFile> {
   const { path } = file;
-  refuseOther(path, file.replace);
+  refuseOther(path);
   refuseTooLong(path, path);
   const folder = orListenError(what, path, () => mkdtempSync(`${dirname(path)}/.`));
   try {
@@ -95,15 +132,17 @@ export async function listenOnSocketFile(
     chmodSync(made, file.fileMode);
     if (file.owner !== undefined) chownSync(made, file.owner.uid, file.owner.gid);
     const { dev, ino } = lstatSync(made, { bigint: true });
+    const wasServed = file.replace && (await isServed(path));
     orListenError(what, path, () => (file.replace ? renameSync : linkSync)(made, path));
     let isThere = true;
-    return () => {
+    const remove = (): void => {
       // Once: when the socket is closed its number may go to another.
       if (!isThere) return;
       isThere = false;
       const now = lstatSync(path, { bigint: true, throwIfNoEntry: false });
       if (now?.dev === dev && now.ino === ino) unlinkSync(path);
     };
+    return { remove, wasServed };
   } catch (error) {
     server.close();
     throw error;
@@ -130,8 +169,8 @@ function refuseTooLong(path: string, made: string): void {
 }
 
 /** Upstream deletes whatever is there; a mistyped path must not cost anybody a file. */
-function refuseOther(path: string, replace: boolean): void {
+function refuseOther(path: string): void {
   const existing = lstatSync(path, { throwIfNoEntry: false });
-  if (!replace || existing === undefined || existing.isSocket()) return;
+  if (existing === undefined || existing.isSocket()) return;
   throw new DrawbridgeError("DB_UDS_NOT_SOCKET", `${path} exists and is not a socket; it is left alone.`);
 }

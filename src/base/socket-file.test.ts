@@ -13,7 +13,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { listenOnSocketFile } from "./listen.js";
+import { listenOnSocketFile, type OpenSocketFile } from "./listen.js";
 
 let dir: string;
 let path: string;
@@ -30,12 +30,13 @@ afterEach(() => {
 });
 
 function serverSaying(word: string): Server {
-  const server = createServer((socket) => socket.end(word));
+  // Whoever only asks whether it is served hangs up at once.
+  const server = createServer((socket) => socket.on("error", () => {}).end(word));
   servers.push(server);
   return server;
 }
 
-function open(server: Server, { replace = true, fileMode = 0o660 } = {}): Promise<() => void> {
+function open(server: Server, { replace = true, fileMode = 0o660 } = {}): Promise<OpenSocketFile> {
   return listenOnSocketFile(server, "test", { path, fileMode, replace }, {});
 }
 
@@ -59,8 +60,8 @@ describe("a Unix socket", () => {
 
   test("of a process that ends stays when it is that of the next process already", async () => {
     const old = serverSaying("old");
-    const removeOld = await open(old);
-    const removeNew = await open(serverSaying("new"));
+    const { remove: removeOld } = await open(old);
+    const { remove: removeNew } = await open(serverSaying("new"));
     removeOld();
     old.close();
     await once(old, "close");
@@ -70,6 +71,24 @@ describe("a Unix socket", () => {
     removeNew();
     expect(existsSync(path)).toBe(false);
   });
+
+  test("that another process serves is told from one that nobody serves any more", async () => {
+    const [first, second] = [serverSaying("first"), serverSaying("second")];
+    expect((await open(first)).wasServed).toBe(false);
+    expect((await open(second)).wasServed).toBe(true);
+    second.close();
+    await once(second, "close");
+    expect(lstatSync(path).isSocket()).toBe(true);
+    expect((await open(serverSaying("third"))).wasServed).toBe(false);
+  });
+
+  test.each([true, false])(
+    "never takes the place of a file, whether old sockets are removed or not: %s",
+    async (replace) => {
+      writeFileSync(path, "somebody's");
+      await expect(open(serverSaying("hello"), { replace })).rejects.toMatchObject({ code: "DB_UDS_NOT_SOCKET" });
+    },
+  );
 
   test("is opened without changing what a link in its place points to", async () => {
     const other = join(dir, "somebody's");

@@ -58,6 +58,12 @@ test.each([
   ["short", "secret\n", 0o600, [/has only 6 characters and can be guessed$/]],
   ["open", "0123456789abcdef0123456789abcdef", 0o644, [/can be read by every user of this host \(mode 0644\)$/]],
   ["short and open", "x", 0o604, [/has only 1 characters/, /\(mode 0604\)$/]],
+  [
+    "of two lines",
+    "0123456789abcdef\n0123456789abcdef\n",
+    0o600,
+    [/is not one line of printable ASCII .*no request can/],
+  ],
   ["good", "0123456789abcdef0123456789abcdef", 0o640, []],
 ])("a token file that is %s", (name, text, mode, expected) => {
   const said = startWarnings({ ...NOTHING, adminTokenFile: put(name, text, mode) });

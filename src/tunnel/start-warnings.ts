@@ -110,6 +110,10 @@ function tokenWarnings(file: string): StartWarning[] {
   if (token === "") {
     return [{ code, message: `the admin token file ${file} is empty, so the admin API refuses everybody`, remedy }];
   }
+  if (/[^\x21-\x7e]/.test(token)) {
+    const message = `the admin token in ${file} is not one line of printable ASCII without blanks, so no request can carry it`;
+    return [{ code, message, remedy }];
+  }
   const weak = `the admin token in ${file} has only ${token.length} characters and can be guessed`;
   return [
     ...(token.length < SHORTEST_TOKEN ? [{ code, message: weak, remedy } as const] : []),

@@ -29,6 +29,7 @@ export const remedies = {
     "Check the file with kubectl --kubeconfig, or leave the flag out inside a pod to use its service account.",
 
   // Listeners
+  DB_LISTEN_TWICE: "Give each listener of this process a port of its own.",
   DB_LISTEN_IN_USE: "Stop the other process or choose another port or socket path.",
   DB_LISTEN: "Check that the address belongs to this host and that the user may use the port or the directory.",
   DB_UDS_PATH_TOO_LONG: "Choose a path of at most 107 bytes, for example under /run.",

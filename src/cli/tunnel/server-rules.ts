@@ -45,6 +45,9 @@ export function checkUpstreamRules(flags: ServerFlags, { given, warn }: Input): 
     [isOnlyUds && serverCert !== "", "server cert should not be set for UDS"],
     [isOnlyUds && serverCaCert !== "", "server ca cert should not be set for UDS"],
     ...ports.map(([what, port]): FlagRule => {
+      return [port > 65535, `there is no port ${port} for the ${what} port: the last one is 65535`];
+    }),
+    ...ports.map(([what, port]): FlagRule => {
       return [port > 49151, `please do not try to use ephemeral port ${port} for the ${what} port`];
     }),
     ...ports.map(([what, port]): FlagRule => {

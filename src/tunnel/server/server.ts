@@ -6,7 +6,7 @@ import { type Connections, processConnections } from "../../base/connections.js"
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { listenOn } from "../../base/listen.js";
 import { Budget } from "../connection/budget.js";
-import { claimRulesRefused, claimRulesReloaded, listening, peerRefused } from "../events/channels.js";
+import { claimRulesRefused, claimRulesReloaded, listening, noteChannel, peerRefused } from "../events/channels.js";
 import type { UnusedFiles } from "../events/facts.js";
 import { FlightHistory } from "../link/flight-recorder.js";
 import { GrpcStatus } from "../link/grpc-status.js";
@@ -193,9 +193,14 @@ export class ProxyServer {
     });
     this.#frontends.push(frontend);
     if (certificates !== undefined) certificates.apply = (context) => frontend.setSecureContext(context);
-    const { address, removeSocket } = await openFrontend(frontend, this.config.pending ?? {}, this.connections);
-    if (removeSocket !== undefined) this.#socketRemovals.push(removeSocket);
+    const { address, socket } = await openFrontend(frontend, this.config.pending ?? {}, this.connections);
+    if (socket !== undefined) this.#socketRemovals.push(socket.remove);
     listening.publish({ source: this, what: `${config.mode} frontend`, address });
+    if (socket?.wasServed) {
+      const message = `another process was serving ${address}; new callers come to this one from now on`;
+      const remedy = "Unless that process is about to end, give each server a socket path of its own.";
+      noteChannel.publish({ source: this, level: "warn", message, fields: { remedy } });
+    }
   }
 
   /** Every peer that a listener refuses is published by this, and by nothing else. */

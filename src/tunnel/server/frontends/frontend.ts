@@ -2,7 +2,7 @@
 import net, { type Server, type Socket } from "node:net";
 import type { SecureContextOptions } from "node:tls";
 import type { Connections, ListenerLimits } from "../../../base/connections.js";
-import { listenOn, listenOnSocketFile } from "../../../base/listen.js";
+import { listenOn, listenOnSocketFile, type OpenSocketFile } from "../../../base/listen.js";
 import { ShortLivedSet } from "../../../base/short-lived.js";
 import { streamError } from "../../events/channels.js";
 import { goCodeName } from "../../link/grpc-status.js";
@@ -131,12 +131,12 @@ function connectFrontend({ board, config, tls: secure, onRefused }: FrontendList
   };
 }
 
-/** Starts listening; resolves to the address, and to what removes the Unix socket if it is still this listener's. */
+/** Starts listening; resolves to the address. */
 export async function openFrontend(
   { config, server }: FrontendListener,
   limits: ListenerLimits,
   connections: Connections,
-): Promise<{ readonly address: string; removeSocket?(): void }> {
+): Promise<{ readonly address: string; readonly socket?: OpenSocketFile }> {
   const what = `${config.mode} frontend`;
   if (config.transport === "tcp") {
     const { host, port } = config;
@@ -145,5 +145,5 @@ export async function openFrontend(
   }
   const { path, fileMode, owner, deleteExisting: replace } = config;
   const file = { path, fileMode, owner, replace };
-  return { address: path, removeSocket: await listenOnSocketFile(server, what, file, limits, connections) };
+  return { address: path, socket: await listenOnSocketFile(server, what, file, limits, connections) };
 }

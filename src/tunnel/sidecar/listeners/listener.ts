@@ -28,7 +28,8 @@ export class ProxyListener {
     // ConnectionLimit counts clients, and late ones are refused in their own protocol.
     const limits = { requestTimeoutMs: 0, maxPending: this.handler.limits.maxConnections };
     if ("path" in where) {
-      this.#removeSocket = await listenOnSocketFile(this.#server, what, { ...where, replace: true }, limits);
+      const { remove } = await listenOnSocketFile(this.#server, what, { ...where, replace: true }, limits);
+      this.#removeSocket = remove;
       return where.path;
     }
     await listenOn(this.#server, what, where, limits);
