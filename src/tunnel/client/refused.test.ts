@@ -37,7 +37,7 @@ const WANTED = {
   none: ["DB_TLS_OWN_MISSING", /refused this sidecar \(it says "[^)]*showed no certificate[^)]*"\): .*given none/],
   foreign: [
     "DB_TLS_OWN_REFUSED",
-    /refused this sidecar \(it says .*this sidecar's certificate \(subject "CN=stranger", issuer "CN=foreign-ca"\).*--server-ca-cert/,
+    /refused this sidecar \(it says .*this sidecar's certificate \(subject "CN=stranger", issuer "CN=foreign-ca"\).*is valid by itself/,
   ],
   expired: [
     "DB_TLS_OWN_EXPIRED",
