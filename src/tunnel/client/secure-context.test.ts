@@ -1,9 +1,11 @@
+import { once } from "node:events";
 import { copyFileSync, rmSync, utimesSync } from "node:fs";
+import net, { type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { makePki } from "../../../test/support/processes/certs.js";
 import { Scope } from "../../../test/support/processes/scope.js";
-import { secureContextOf } from "./transport.js";
+import { reachFrontend, secureContextOf } from "./transport.js";
 
 const scope = new Scope();
 afterEach(() => scope.close());
@@ -57,5 +59,19 @@ describe("the certificates for a frontend", () => {
     const { tls, put } = files();
     put("agent", "cert");
     expect(() => secureContextOf(tls)).toThrow(expect.objectContaining({ code: "DB_CERT_KEY_MISMATCH" }));
+  });
+
+  test("are those that a failed handshake is explained with, although their files are gone", async () => {
+    const { tls } = files();
+    const plain = net.createServer((socket) => socket.on("error", () => {}).end("HTTP/1.1 400 Bad Request\r\n\r\n"));
+    plain.listen(0, "127.0.0.1");
+    await once(plain, "listening");
+    scope.defer(() => void plain.close());
+    const { port } = plain.address() as AddressInfo;
+    const frontend = { mode: "http-connect", host: "127.0.0.1", port, tls } as const;
+    const reach = () => reachFrontend(frontend, { alpn: [], allowHalfOpen: false }, AbortSignal.timeout(10_000));
+    await expect(reach()).rejects.toMatchObject({ code: "DB_TLS_NOT_SPOKEN" });
+    rmSync(tls.certFile);
+    await expect(reach()).rejects.toMatchObject({ code: "DB_TLS_NOT_SPOKEN" });
   });
 });

@@ -96,7 +96,7 @@ export async function reachFrontend(
     return { socket: await connected(net.connect({ path: frontend.uds, allowHalfOpen }), "connect", stop, failed) };
   }
   const { host, port } = frontend;
-  const context = secureContextOf(frontend.tls);
+  const { context, set } = secureContextOf(frontend.tls);
   // A TLS socket is half-open only when the socket below it is.
   const socket = await connected(net.connect({ host, port, allowHalfOpen }), "connect", stop, (why) =>
     explainConnect(where, why),
@@ -104,7 +104,7 @@ export async function reachFrontend(
   socket.setNoDelay(true);
   socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
   const { servername: name = host } = frontend.tls;
-  const credentials = (): Credentials => credentialsOf(frontend);
+  const credentials = (): Credentials => credentialsOf(frontend, set);
   const { alpn } = options;
   const { socket: secured, facts } = await secure({ socket, where, name, context, alpn, credentials }, stop);
   if (alpn.length > 0 && !secured.alpnProtocol) {
@@ -116,9 +116,11 @@ export async function reachFrontend(
 
 const MISTAKEN_FOR = "a frontend of another protocol, the agents' port, or another program's";
 
-function credentialsOf({ tls, self = "this client" }: Exclude<Frontend, { uds: string }>): Credentials {
-  const { certFile, caFile } = tls;
-  const set = certificatesOf(tls);
+/** Of the files as they were: by the time that something fails they may be gone, or others. */
+function credentialsOf(
+  { tls: { certFile, caFile }, self = "this client" }: Exclude<Frontend, { uds: string }>,
+  set: Credentials["set"],
+): Credentials {
   return { self, set, certFile, caFile, admittedBy: "--server-ca-cert", mistakenFor: MISTAKEN_FOR };
 }
 
@@ -130,6 +132,8 @@ const REPLACEMENT_MS = 60_000;
 
 interface Ready {
   readonly context: SecureContext;
+  /** What is in it. */
+  readonly set: Credentials["set"];
   readonly stamp: string;
   /** Time since which the files cannot be used. */
   brokenSince: number | undefined;
@@ -139,20 +143,22 @@ interface Ready {
 const made = new WeakMap<FrontendTls, Ready>();
 
 /** Throws a DrawbridgeError that names the file at fault. */
-export function secureContextOf(tls: FrontendTls, now: () => number = Date.now): SecureContext {
+export function secureContextOf(tls: FrontendTls, now: () => number = Date.now): Ready {
   const known = made.get(tls);
   // Before the files are read: what is replaced meanwhile is noticed the next time.
   const stamp = stampOf(tls);
-  if (known?.stamp === stamp) return known.context;
+  if (known?.stamp === stamp) return known;
   try {
-    const context = createSecureContext({ ...certificatesOf(tls), minVersion: "TLSv1.2" });
-    made.set(tls, { context, stamp, brokenSince: undefined });
-    return context;
+    const set = certificatesOf(tls);
+    const context = createSecureContext({ ...set, minVersion: "TLSv1.2" });
+    const ready = { context, set, stamp, brokenSince: undefined };
+    made.set(tls, ready);
+    return ready;
   } catch (reason) {
     if (known === undefined) throw reason;
     known.brokenSince ??= now();
     if (now() - known.brokenSince >= REPLACEMENT_MS) throw reason;
-    return known.context;
+    return known;
   }
 }
 
