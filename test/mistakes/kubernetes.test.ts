@@ -145,7 +145,7 @@ const rows: readonly Mistake[] = [
   api({
     id: "kubernetes-other-cluster",
     title: "the kubeconfig's client certificate is of another cluster",
-    tells: both(/401|Unauthorized/, /kubeconfig|client certificate/),
+    tells: both(/\b401\b|Unauthorized/, /kubeconfig|client certificate/),
     async play(stage, isWrong) {
       const { make, foreignCa } = stage.pki;
       const pair = await make.issue(foreignCa, "system-konnectivity-server");
@@ -235,7 +235,7 @@ const rows: readonly Mistake[] = [
   api({
     id: "kubernetes-bad-token",
     title: "the kubeconfig's token is not valid at this cluster",
-    tells: { output: { cause: /401|Unauthorized/, remedy: /token|kubeconfig/ } },
+    tells: { output: { cause: /\b401\b|Unauthorized/, remedy: /token|kubeconfig/ } },
     play(stage, isWrong) {
       const tokenFile = stage.write("token", "not-a-token", 0o600);
       const wrong = writeKubeconfig(stage.file("kubeconfig"), plane.api, { tokenFile });
