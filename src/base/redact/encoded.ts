@@ -2,6 +2,7 @@
 import { gunzipSync, gzipSync } from "node:zlib";
 import { type Cut, type Span, withCuts } from "./cuts.js";
 import { looksRandom, REMOVED, SHORTEST_RANDOM } from "./names.js";
+import { pathSpans } from "./paths.js";
 import { publicSpans } from "./shapes.js";
 import { isPublicDer } from "./stand-ins.js";
 
@@ -26,18 +27,30 @@ export function withoutEncodedSecrets(text: string, inner: JudgeInner): string {
 /** Runs of base64 of any alphabet, and whatever else looks drawn at random. */
 function withoutRuns(whole: string, inner: JudgeInner): string {
   const { text, judged } = joinedLines(whole, inner);
-  const open = [...publicSpans(text), ...judged].sort((one, other) => one.from - other.from);
-  let next = 0;
+  const open = spanFinder([...publicSpans(text), ...judged]);
+  const paths = spanFinder(pathSpans(text));
   return text.replace(RUN, (run: string, at: number) => {
-    while (next < open.length && (open[next] as Span).to <= at) next++;
-    const span = open[next];
-    if (span !== undefined && span.from <= at) return run;
-    return judgedRun(run, () => text.slice(Math.max(0, at - 40), at), inner);
+    if (open(at) !== undefined) return run;
+    const judge = (part: string) => judgedRun(part, () => text.slice(Math.max(0, at - 40), at), inner);
+    const path = paths(at);
+    // Only together do the names of folders look random.
+    return path !== undefined && at + run.length <= path.to ? run.split("/").map(judge).join("/") : judge(run);
   });
 }
 
+/** The span that a place is in. Places are asked for in the order of the text. */
+function spanFinder(spans: readonly Span[]): (at: number) => Span | undefined {
+  const sorted = [...spans].sort((one, other) => one.from - other.from);
+  let next = 0;
+  return (at) => {
+    while (next < sorted.length && sorted[next]!.to <= at) next++;
+    const span = sorted[next];
+    return span !== undefined && span.from <= at ? span : undefined;
+  };
+}
+
 function judgedRun(run: string, before: () => string, inner: JudgeInner): string {
-  const decoded = decodedText(run);
+  const decoded = run.length < SHORTEST_ENCODED ? undefined : decodedText(run);
   if (decoded !== undefined) {
     const clean = inner(decoded.text);
     return clean === undefined ? REMOVED : clean === decoded.text ? run : decoded.encode(clean);

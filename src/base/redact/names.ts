@@ -1,5 +1,6 @@
 /** Whether a name says that its value is a secret: `DB_PASSWORD`, `client-key-data`, `bearerToken`. */
 import { remedies } from "../errors/catalogue.js";
+import { isFilePath } from "./paths.js";
 
 /** Last words of names whose value is only about a secret. */
 const ABOUT = new Set(
@@ -95,7 +96,12 @@ export function isPlainValue(value: string, ofPassword: boolean): boolean {
   const text = value.trim();
   if (NOTHING.test(text)) return true;
   if (ofPassword) return false;
-  return DIGEST.test(text) || SMALL_NUMBER.test(text) || (PATH.test(text) && !looksRandom(text));
+  return DIGEST.test(text) || SMALL_NUMBER.test(text) || isPlainPath(text);
+}
+
+function isPlainPath(text: string): boolean {
+  if (!PATH.test(text)) return false;
+  return isFilePath(text) ? !text.split("/").some(looksRandom) : !looksRandom(text);
 }
 
 /** The replacement of a secret. */
