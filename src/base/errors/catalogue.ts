@@ -60,7 +60,7 @@ export const remedies = {
   DB_DIAL_FAILED: "Try the same address from the agent's network; the text behind the code is the agent's own.",
   DB_HTTP_ANSWER: "Ask the same of the server from its own network; its log says why it hung up.",
   DB_FRONTEND:
-    "Compare the caller's frontend with what the server serves: --uds-name or --server-port, and --mode, for each of which its log has a line listening; then the client certificate and the server's log.",
+    "Compare the caller's frontend with what the server serves: --uds-name or --server-port, and --mode, for each of which its log has a line listening; then the client certificate and the server's log; a socket that this user may not open (EACCES) is given to it, or to a group of its, with the server's --uds-owner and --uds-mode.",
   DB_AGENT_LOST: "Retry; if it repeats, read that agent's log and the network between agent and server.",
   DB_SLOW_READER:
     "Find out why the reader stalls; with drawbridge on both ends a slow reader slows its sender instead.",
@@ -102,6 +102,8 @@ export const remedies = {
   DB_CONNECT_TIMEOUT:
     "Open the path: let firewalls, security groups and NetworkPolicies pass TCP to that address and port.",
   DB_CONNECT_UNREACHABLE: "Fix the route or the firewall rule of this host, or correct the address.",
+  DB_OPEN_FILES:
+    "Raise the limit of open files: LimitNOFILE=1048576 in the unit of this process, or ulimit -n 65536 before it starts; where the message says ENFILE, that of the whole host (sysctl fs.file-max).",
   DB_TLS_NOT_SPOKEN:
     "Dial the port that speaks TLS (an agent's --proxy-server-port is the server's --agent-port, a frontend's is --server-port), or look at what is between: a proxy, a load balancer without a server behind it.",
   DB_TLS_FAILED:
@@ -128,7 +130,7 @@ export const remedies = {
   DB_TLS_OWN_REFUSED:
     "Do what the message says; where it says no more, let the server's CA file contain the issuer that it names (--cluster-ca-cert for agents, --server-ca-cert for callers), or give this process a certificate of an authority in it; where an intermediate authority issued it, append that one to the file with the certificate.",
   DB_WRONG_PORT:
-    "Dial the port for this kind of peer: agents --agent-port of the server with their --proxy-server-port, callers the frontend of their protocol with theirs; the server's log has a line listening for each.",
+    "Dial the port for this kind of peer: agents --agent-port of the server with their --proxy-server-port, callers --server-port of the server, in the protocol of its --mode; the server's log has a line listening for each.",
 
   // Kubernetes API
   DB_API_REQUEST: "Fix what the API server's words name; kubectl with the same kubeconfig gets the same answer.",

@@ -2,7 +2,7 @@
 import { isIPv6, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { step } from "../outgoing/connected.js";
-import { explainWords, isAboutCertificates } from "../outgoing/explain.js";
+import { explainForbidden } from "../outgoing/explain.js";
 import { type ConnectAnswer, dialIdHeader, parseConnectAnswer } from "../wire/connect.js";
 import { badAnswer, type DialOptions, DialRefusedError, unanswered } from "./errors.js";
 import { describeFrontend, type Frontend, parseTarget } from "./frontend.js";
@@ -31,8 +31,8 @@ export async function dialConnect(frontend: Frontend, dial: ConnectDial, stop: A
     if (refusal === undefined) return socket;
     const { status, body } = refusal;
     // Before it looks at any request, the server has judged the connection.
-    if (status === 403 && tls !== undefined && isAboutCertificates(body)) throw explainWords(body, tls.facts());
-    throw new DialRefusedError(address, body, status);
+    const forbidden = status === 403 && tls !== undefined ? explainForbidden(body, tls.facts()) : undefined;
+    throw forbidden ?? new DialRefusedError(address, body, status);
   } catch (reason) {
     socket.destroy();
     throw reason;

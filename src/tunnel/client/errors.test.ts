@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { explainConnect } from "../outgoing/explain.js";
+import { directError } from "../sidecar/routing/errors.js";
 import { DialRefusedError, socketUnreachable } from "./errors.js";
 
 test.each([
@@ -27,4 +29,12 @@ test.each([
 ])("a socket that fails with %s is explained", (code, words) => {
   const { message } = socketUnreachable("/run/x.sock", Object.assign(new Error(`connect ${code}`), { code }));
   expect(message).toBe(`the proxy-server at /run/x.sock cannot be reached: ${words}.`);
+});
+
+test.each(["EMFILE", "ENFILE"])("a process that cannot open a socket (%s) says so, and blames no server", (code) => {
+  const reason = Object.assign(new Error(`connect ${code}`), { code });
+  const known = { code: "DB_OPEN_FILES", message: expect.stringContaining(`too many open files (${code})`) };
+  expect(socketUnreachable("/run/x.sock", reason)).toMatchObject(known);
+  expect(explainConnect("127.0.0.1:8090", reason)).toMatchObject(known);
+  expect(directError({ host: "10.0.0.7", port: 443 }, reason)).toMatchObject(known);
 });

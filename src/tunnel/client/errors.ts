@@ -1,7 +1,7 @@
 /** Why a dial failed: the proxy-server's and the agent's own words, under our codes. */
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
-import { alertIn, explainEnd, ownProblem } from "../outgoing/explain.js";
+import { alertIn, explainConnect, explainEnd, ownProblem } from "../outgoing/explain.js";
 import type { DialFacts } from "../outgoing/facts.js";
 import type { Secured } from "../outgoing/secure.js";
 
@@ -84,6 +84,10 @@ const SOCKET_PROBLEMS: Readonly<Record<string, string>> = {
 /** A Unix socket, for whose errors Node has only its codes. */
 export function socketUnreachable(path: string, cause: unknown): DrawbridgeError {
   const { code = "" } = (cause ?? {}) as { code?: string };
+  if (code === "EMFILE" || code === "ENFILE") {
+    const explained = explainConnect(path, cause);
+    if (explained instanceof DrawbridgeError) return explained;
+  }
   const why = SOCKET_PROBLEMS[code];
   const explained = Object.assign(new Error(`${why} (${code})`, { cause }), { code });
   return frontendUnreachable(path, why === undefined ? cause : explained);

@@ -6,7 +6,7 @@ import { type Headers, NOT_HTTP2, type OpenSession } from "../link/open.js";
 import { SegmentCounters } from "../link/packet-meter.js";
 import { PacketStream, type StreamEnd, type StreamOwner } from "../link/packet-stream.js";
 import { step } from "../outgoing/connected.js";
-import { explainWords, isAboutCertificates } from "../outgoing/explain.js";
+import { explainOtherGrpc, explainWords, isAboutCertificates } from "../outgoing/explain.js";
 import type { ConnectId, ControlPacket, DialId } from "../wire/packet.js";
 import { agentGaveUp, badAnswer, DialRefusedError, type FrontendTrust, frontendLost, refusalBehind } from "./errors.js";
 import { describeFrontend, type Frontend, parseTarget } from "./frontend.js";
@@ -81,6 +81,8 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
   #lateClose: NodeJS.Timeout | undefined;
   /** The server's status when it refused the call at once. */
   #status = "";
+  /** It speaks gRPC, but has no such call. */
+  #isOtherGrpc = false;
   /** The end of a write that waits for the stream. */
   #waiting: (() => void) | undefined;
   #idle: NodeJS.Timeout | undefined;
@@ -202,6 +204,7 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
     if (http !== 200) this.#status = `it answered with HTTP status ${http}`;
     const status = Number(headers["grpc-status"] ?? GrpcStatus.OK);
     if (status === GrpcStatus.OK) return;
+    this.#isOtherGrpc = status === GrpcStatus.UNIMPLEMENTED;
     this.#status = `${goCodeName(status)}: ${decodeGrpcMessage(String(headers["grpc-message"] ?? ""))}`;
   };
 
@@ -209,6 +212,7 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
     if (why === NOT_HTTP2)
       return badAnswer(this.#where, "it is not HTTP/2, as of gRPC, so this may be an http-connect frontend");
     const { session, tls } = this.#options.open;
+    if (tls !== undefined && this.#isOtherGrpc) return explainOtherGrpc(this.#status, tls.facts());
     const isAnswered = this.#connectId !== 0 || this.#status !== "";
     if (tls !== undefined && !isAnswered) {
       if (isAboutCertificates(session.goawayText)) return explainWords(session.goawayText, tls.facts());

@@ -69,3 +69,13 @@ test("a frontend of the other protocol is named as the wrong port", async () => 
   const wrong = { code: "DB_WRONG_PORT", message: expect.stringContaining("a frontend of another protocol") };
   await expect(dialThrough({ ...connect, mode: "grpc" }, "127.0.0.1:9")).rejects.toMatchObject(wrong);
 });
+
+test.each([
+  ["http-connect", /^127\.0\.0\.1:\d+ is not the port .*did not ask for HTTP\/2.*: it is the agents' port of a server/],
+  ["grpc", /^127\.0\.0\.1:\d+ is not the port .*Unimplemented: .*ProxyService.*: it is the agents' port of a server/],
+] as const)("the agents' port is named as the wrong port by a dial with %s", async (mode, message) => {
+  const { tls, host } = fixture.frontends["connect-tcp"] as Exclude<Frontend, { uds: string }>;
+  const frontend = { mode, host, port: fixture.agentPort, tls, self: "this sidecar" };
+  const wrong = { code: "DB_WRONG_PORT", message: expect.stringMatching(message) };
+  await expect(dialThrough(frontend, "127.0.0.1:9")).rejects.toMatchObject(wrong);
+});

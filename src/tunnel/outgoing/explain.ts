@@ -19,7 +19,7 @@ import { certificateProblem, type DialFacts, otherNames, timeProblem } from "./f
 export const DIAL_FAILURES = [
   ...(["DB_NAME_UNKNOWN", "DB_NAME_SERVER"] as const),
   ...(["DB_CONNECT_REFUSED", "DB_CONNECT_TIMEOUT", "DB_CONNECT_UNREACHABLE"] as const),
-  ...(["DB_TLS_NOT_SPOKEN", "DB_TLS_FAILED", "DB_TLS_CLOCK"] as const),
+  ...(["DB_OPEN_FILES", "DB_TLS_NOT_SPOKEN", "DB_TLS_FAILED", "DB_TLS_CLOCK"] as const),
   ...(["DB_TLS_UNKNOWN_CA", "DB_TLS_CA_EXPIRED", "DB_TLS_SERVER_NAME", "DB_TLS_SERVER_EXPIRED"] as const),
   ...([
     "DB_TLS_SERVER_USE",
@@ -58,6 +58,8 @@ const BY_ERRNO: Readonly<Record<string, Problem>> = {
   EACCES: ["DB_CONNECT_UNREACHABLE", "this host's own firewall forbids it (EACCES)"],
   EPERM: ["DB_CONNECT_UNREACHABLE", "this host's own firewall forbids it (EPERM)"],
   ETIMEDOUT: ["DB_CONNECT_TIMEOUT", "no answer in time (ETIMEDOUT)"],
+  EMFILE: ["DB_OPEN_FILES", "this process has too many open files (EMFILE), so it cannot open a socket"],
+  ENFILE: ["DB_OPEN_FILES", "this host has too many open files (ENFILE), so no process can open a socket"],
 };
 
 /** For a name that was not found and a connection that was not made; the sentence is without its full stop. */
@@ -201,6 +203,22 @@ export function explainWrongPort(how: string, facts: DialFacts, reason?: unknown
   const { where, self, mistakenFor = "another program's", peer } = facts;
   const words = `${where} is not the port that ${self} has to dial (${how}): it is ${mistakenFor}`;
   return new DialFailure("DB_WRONG_PORT", words, reason, peer);
+}
+
+/** A port that answers gRPC calls, but not a frontend's; `how` is what it said. */
+export function explainOtherGrpc(how: string, facts: DialFacts): DialFailure {
+  return explainWrongPort(how, { ...facts, mistakenFor: "the agents' port of a server, or another gRPC server's" });
+}
+
+/** What our listeners for gRPC say to who comes without HTTP/2. */
+const WANTS_HTTP2 = /did not ask for HTTP\/2/;
+
+/** A refusal of the connection itself, before any request was read; undefined: it is about something else. */
+export function explainForbidden(words: string, facts: DialFacts): DialFailure | undefined {
+  if (isAboutCertificates(words)) return explainWords(words, facts);
+  if (!WANTS_HTTP2.test(words)) return undefined;
+  const mistakenFor = "the agents' port of a server, or a frontend for gRPC (--mode=grpc)";
+  return explainWrongPort(`${IT_SAYS} ${JSON.stringify(words)}`, { ...facts, mistakenFor });
 }
 
 /** What is left of a session that a server ended before it answered anything. */

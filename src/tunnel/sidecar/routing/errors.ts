@@ -3,6 +3,7 @@ import { joinHostPort } from "../../../base/address.js";
 import type { ErrorCode } from "../../../base/errors/catalogue.js";
 import { DrawbridgeError, messageOf, reasonOf } from "../../../base/errors/error.js";
 import { DialRefusedError } from "../../client/errors.js";
+import { explainConnect } from "../../outgoing/explain.js";
 
 export interface Target {
   /** A name, or an address without brackets. */
@@ -76,6 +77,8 @@ const BY_ERRNO: Readonly<Record<string, FailureKind>> = {
 export function directError(target: Target, reason: unknown): RouteError {
   if (reason instanceof RouteError) return reason;
   const { code = "" } = reason as { code?: string };
+  const own = code === "EMFILE" || code === "ENFILE" ? explainConnect(addressOf(target), reason) : undefined;
+  if (own instanceof DrawbridgeError) return new RouteError("path", own.code, own.message, { cause: reason });
   const words = messageOf(reason) || code;
   const message = `the direct connection to ${addressOf(target)} failed: ${words}.`;
   return new RouteError(BY_ERRNO[code] ?? "host", "DB_SIDECAR_DIRECT", message, { cause: reason });
