@@ -138,6 +138,8 @@ export const remedies = {
     "Install the CustomResourceDefinition (drawbridge nodepool install brings that of NodePools), or name another cluster with --kubeconfig and --context.",
   DB_API_UNREACHABLE:
     "Check the server's address in the kubeconfig, and the path to it from here: kubectl --kubeconfig FILE version.",
+  DB_API_NOT_KUBERNETES:
+    "Correct server: in the kubeconfig so that it leads to the port of a kube-apiserver; if a load balancer or proxy in between answered, look there why it has no API server to ask.",
   DB_API_CERTIFICATE:
     "Take the kubeconfig of this cluster: its certificate-authority-data has to be the CA of the API server's certificate, and its server a name in that certificate; one that has expired is renewed on the API server's host.",
   DB_API_UNAUTHENTICATED:

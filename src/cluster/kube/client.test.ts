@@ -2,10 +2,11 @@ import type { TLSSocket } from "node:tls";
 import { afterEach, describe, expect, test } from "vitest";
 import { eventually } from "../../base/testing/eventually.js";
 import { ManualClock } from "../../base/testing/manual-clock.js";
+import { plainText } from "../../base/text.js";
 import { createAuthority, issueCertificate } from "../../tunnel/pki/issue.js";
 import { createKubeApi } from "./client.js";
 import type { KubeCredentials } from "./endpoint.js";
-import type { KubeApiError } from "./errors.js";
+import { isNotFound, type KubeApiError } from "./errors.js";
 import type { KubeApi } from "./port.js";
 import { ApiStub, reply, replyStatus, type StubHandler } from "./testing/api-stub.js";
 
@@ -142,12 +143,52 @@ describe("createKubeApi", () => {
     await expect(ask({ rejectUnauthorized: false })).resolves.toEqual({});
   });
 
-  test("reports answers that are not the API's as failures", async () => {
-    const { api } = await connect(({ path }, response) => {
-      response.writeHead(path === "/bad-gateway" ? 502 : 200).end("<html>");
+  describe.each([
+    [404, "text/plain; charset=utf-8", "404 page not found\n"],
+    [403, "text/plain", "the certificate does not allow this"],
+    [503, "text/html", "<html><h1>503 Service\u001b[31m Unavailable</h1>"],
+    [301, "text/html", "<a href=/login>Moved</a>"],
+    [200, "text/html", "<!doctype html>"],
+    [200, "application/json", '"ready"'],
+    [404, "application/json", '{"message":"no Route matched"}'],
+    [401, "text/plain", ""],
+  ])("something else that answers %s with %s", (status, type, body) => {
+    const pool = "/apis/hypershift.openshift.io/v1beta1/namespaces/ns/nodepools/demo";
+
+    test.each<[string, (api: KubeApi) => Promise<unknown>]>([
+      ["a get", (api) => api.get(pool)],
+      ["a list", (api) => api.list("/api/v1/nodes")],
+      ["a watch", (api) => api.watch("/x", { resourceVersion: "1", signal: new AbortController().signal }).next()],
+    ])("is not taken for the Kubernetes API by %s", async (_, ask) => {
+      const { api, stub } = await connect((_, response) => {
+        response.writeHead(status, { "content-type": type }).end(`${body}\n`);
+      });
+      const error: KubeApiError = await ask(api).then(
+        () => expect.fail("that is not the API"),
+        (reason) => reason,
+      );
+      expect(error).toMatchObject({
+        code: "DB_API_NOT_KUBERNETES",
+        status: 0,
+        remedy: expect.stringMatching(/server:/),
+      });
+      const said = `${new URL(stub.url).host} answered ${status} with ${type.split(";")[0]}, which is not the Kubernetes API`;
+      expect(error.message).toContain(said);
+      expect(error.message).toContain(body === "" ? "the answer is empty" : JSON.stringify(plainText(body)));
+      expect(isNotFound(error)).toBe(false);
     });
-    await expect(api.get("/bad-gateway")).rejects.toMatchObject({ status: 502, reason: "" });
-    await expect(api.get("/ok")).rejects.toThrow(/did not answer GET \/ok: what came back is not JSON/);
+  });
+
+  test("does not take another program's object for a list", async () => {
+    const { api } = await connect((_, response) => reply(response, 200, { status: "ok" }));
+    await expect(api.list("/api/v1/nodes")).rejects.toMatchObject({ code: "DB_API_NOT_KUBERNETES" });
+  });
+
+  test("knows an API server that does not serve a path by its own header", async () => {
+    const { api } = await connect((_, response) => {
+      response.writeHead(404, { "audit-id": "b8f8", "content-type": "text/plain" }).end("404 page not found\n");
+    });
+    await expect(api.list("/apis/x.io/v1/things")).rejects.toMatchObject({ code: "DB_API_KIND", status: 404 });
   });
 
   test("names the server that cannot be reached, and shows no secret", async () => {
@@ -198,7 +239,7 @@ describe("createKubeApi", () => {
     const { api, clock, stub } = await connect((_, response) => {
       if (stub.requests.length === 1) reply(response, 429, {}, { "retry-after": "5" });
       else if (stub.requests.length === 2) reply(response, 200, { kind: "Thing" });
-      else reply(response, 429, { message: "too many" }, { "retry-after": "60" });
+      else reply(response, 429, { kind: "Status", message: "too many" }, { "retry-after": "60" });
     });
     const answer = api.get("/x");
     await eventually(() => expect(clock.waiting).toEqual([5000, 30_000]));
@@ -317,11 +358,13 @@ describe("text", () => {
   test("returns an answer that is not JSON unchanged, and throws on failures", async () => {
     const { api, stub } = await connect(({ path }, response) => {
       if (path === "/readyz") response.end("ok");
-      else response.writeHead(500).end("[-]etcd failed");
+      else response.writeHead(500, { "audit-id": "b8f8" }).end("[-]etcd failed\n");
     });
     expect(await api.text("/readyz")).toBe("ok");
     expect(stub.requests[0]!.headers.accept).toMatch(/^text\/plain/);
-    await expect(api.text("/livez")).rejects.toMatchObject({ status: 500 });
+    await expect(api.text("/livez")).rejects.toMatchObject({
+      ...{ status: 500, message: "The Kubernetes API refused GET /livez with 500: [-]etcd failed" },
+    });
   });
 });
 

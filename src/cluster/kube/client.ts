@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { isRecord } from "../../base/at.js";
 import { type Clock, pause, systemClock } from "../../base/clock.js";
 import { messageOf } from "../../base/errors/error.js";
 import { answerBody } from "../../base/http-get.js";
@@ -8,7 +9,7 @@ import { leafIn } from "../../tunnel/pki/pem.js";
 import { shownName } from "../../tunnel/pki/shown.js";
 import { type ApiCall, describe, kubeConnection } from "./connection.js";
 import type { KubeEndpoint } from "./endpoint.js";
-import { KubeApiError, refusalError, unreachableError } from "./errors.js";
+import { type Answer, failedAnswer, KubeApiError, notTheApiError, unreachableError } from "./errors.js";
 import type { KubeApi, KubeList, KubeObject, KubeWatchOptions, ListOptions, RequestOptions } from "./port.js";
 import { watchEvents } from "./watch.js";
 
@@ -42,19 +43,19 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
     return connection.open(call, until.signal);
   }
 
-  async function answer<T>(call: ApiCall, options: RequestOptions): Promise<T> {
-    const body = await answerText(call, options);
+  /** `field`: what every object that may come has. */
+  async function answer<T>(call: ApiCall, options: RequestOptions, field?: string): Promise<T> {
+    const answer = await answerOf(call, options);
     try {
-      return JSON.parse(body) as T;
-    } catch (reason) {
-      throw unreachableError(describe(call), endpoint.server, "what came back is not JSON", reason);
+      const object: unknown = JSON.parse(answer.body);
+      if (isRecord(object) && (field === undefined || field in object)) return object as T;
+    } catch {
+      // Said below.
     }
+    throw notTheApiError(describe(call), endpoint.server, answer);
   }
 
-  async function answerText(
-    call: ApiCall,
-    { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: RequestOptions,
-  ): Promise<string> {
+  async function answerOf(call: ApiCall, { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: RequestOptions): Promise<Answer> {
     const until = deadline(clock, timeoutMs, signal);
     try {
       for (;;) {
@@ -70,11 +71,10 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
           await pause(clock, retryMs, until.signal);
           continue;
         }
-        if (status < 200 || status > 299) {
-          const known = status === 401 ? await ownCertificateProblem(endpoint) : undefined;
-          throw refusalError(describe(call), status, body.toString(), known);
-        }
-        return body.toString();
+        const answer = { status, headers: response.headers, body: body.toString() };
+        if (status >= 200 && status <= 299) return answer;
+        const known = status === 401 ? await ownCertificateProblem(endpoint) : undefined;
+        throw failedAnswer(describe(call), endpoint.server, answer, known);
       }
     } finally {
       until.clear();
@@ -90,6 +90,7 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
       page = await answer<KubeList<T>>(
         { method: "GET", path: withQuery(path, { ...query, limit: String(PAGE_SIZE), continue: next }) },
         options,
+        "items",
       );
       // Go marshals an empty list as null.
       items.push(...(page.items ?? []));
@@ -109,7 +110,8 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
 
   return {
     get: (path, options = {}) => answer({ method: "GET", path }, options),
-    text: (path, options = {}) => answerText({ method: "GET", path, accept: "text/plain, */*" }, options),
+    text: async (path, options = {}) =>
+      (await answerOf({ method: "GET", path, accept: "text/plain, */*" }, options)).body,
     list,
     watch,
     create: (path, object, options = {}) => answer({ method: "POST", path, body: JSON.stringify(object) }, options),

@@ -1,10 +1,12 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { at } from "../../base/at.js";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError } from "../../base/errors/error.js";
+import { plainText } from "../../base/text.js";
 
 /** A request to the Kubernetes API that did not succeed. */
 export class KubeApiError extends DrawbridgeError {
-  /** HTTP status; 0 when no answer came. */
+  /** HTTP status; 0 when no answer of the API came. */
   readonly status: number;
   /** The API's machine-readable reason (`NotFound`, `Conflict`, ...); empty when it gave none. */
   readonly reason: string;
@@ -37,10 +39,7 @@ function codeOf({ status, cause }: { status: number; cause?: unknown }): ErrorCo
 const NO_SUCH_PATH = /^404 page not found\s*$/;
 const KIND = /\/apis\/([^/ ]+\/[^/ ]+)\/(?:namespaces\/[^/ ]+\/)?([^/? ]+)/;
 
-/**
- * `body` is the answer: a `Status` object that explains the failure, unless a proxy in between gave it. `known`: what is
- * known here of its cause.
- */
+/** `body` is the API server's answer, mostly a `Status` object that explains the failure. `known`: what is known of its cause. */
 export function refusalError(what: string, status: number, body: string, known?: string): KubeApiError {
   const answer = parsed(body);
   const text = (name: string): string | undefined => {
@@ -53,8 +52,43 @@ export function refusalError(what: string, status: number, body: string, known?:
     return new KubeApiError(sentence, { status, reason: "NotFound" }, "DB_API_KIND");
   }
   const [reason, detail] = [text("reason"), text("message")];
-  const sentence = `The Kubernetes API refused ${what} with ${status}: ${detail ?? reason ?? "it gave no reason"}${known === undefined ? "" : `; ${known}`}`;
+  const words = detail ?? reason ?? (answer === undefined ? plainText(body, LONGEST_QUOTE) : "");
+  const sentence = `The Kubernetes API refused ${what} with ${status}: ${words || "it gave no reason"}${known === undefined ? "" : `; ${known}`}`;
   return new KubeApiError(sentence, { status, reason, detail });
+}
+
+/** Of an answer with its whole body. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** Enough to recognize a page by. */
+const LONGEST_QUOTE = 120;
+
+/**
+ * Whether an API server gave the refusal: a `Status`. Whatever else it says or passes on (`/readyz`, a path that it does
+ * not serve, the answer of a pod) has a header that only it sets.
+ */
+function isFromApi({ body, headers }: Answer): boolean {
+  const own = Object.keys(headers).some((name) => name === "audit-id" || name.startsWith("x-kubernetes-pf-"));
+  return own || at(parsed(body), "kind") === "Status";
+}
+
+/** Of an answer that is not a success. */
+export function failedAnswer(what: string, server: string, answer: Answer, known?: string): KubeApiError {
+  const { body, status } = answer;
+  return isFromApi(answer) ? refusalError(what, status, body, known) : notTheApiError(what, server, answer);
+}
+
+/** Something else than an API server answered. It says nothing about the object, so its status does not count as the API's. */
+export function notTheApiError(what: string, server: string, { body, headers, status }: Answer): KubeApiError {
+  const type = /^[^;]+/.exec(headers["content-type"] ?? "")?.[0] ?? "no content type";
+  const quote = plainText(body, LONGEST_QUOTE);
+  const begins = quote === "" ? "the answer is empty" : `the answer begins with ${JSON.stringify(quote)}`;
+  const sentence = `${new URL(server).host} answered ${status} with ${plainText(type, LONGEST_QUOTE)}, which is not the Kubernetes API (${what}): ${begins}`;
+  return new KubeApiError(sentence, { status: 0 }, "DB_API_NOT_KUBERNETES");
 }
 
 export function unreachableError(what: string, server: string, why: string, cause?: unknown): KubeApiError {

@@ -1,7 +1,9 @@
 import type { IncomingMessage } from "node:http";
+import { isRecord } from "../../base/at.js";
 import type { Clock } from "../../base/clock.js";
+import { messageOf } from "../../base/errors/error.js";
 import { answerBody } from "../../base/http-get.js";
-import { refusalError, unreachableError } from "./errors.js";
+import { failedAnswer, notTheApiError, refusalError, unreachableError } from "./errors.js";
 import type { KubeObject, KubeWatchOptions, WatchEvent } from "./port.js";
 
 const DEFAULT_SILENCE_MS = 150_000;
@@ -15,13 +17,15 @@ export async function* watchEvents<T extends KubeObject>(
   { what, server, clock }: { readonly what: string; readonly server: string; readonly clock: Clock },
 ): AsyncGenerator<WatchEvent<T>, void, void> {
   if (response.statusCode !== 200) {
-    // A connection that breaks here leaves the status, which is enough.
-    const body = await answerBody(response, LONGEST_REFUSAL).catch(() => "");
-    throw refusalError(what, response.statusCode ?? 0, body.toString());
+    const body = await answerBody(response, LONGEST_REFUSAL).catch((reason: unknown) => {
+      throw unreachableError(what, server, messageOf(reason), reason);
+    });
+    const answer = { status: response.statusCode ?? 0, headers: response.headers, body: body.toString() };
+    throw failedAnswer(what, server, answer);
   }
   response.setEncoding("utf8");
   options.onOpen?.();
-  for await (const line of lines(response, options, clock)) yield event<T>(what, server, line);
+  for await (const line of lines(response, options, clock)) yield event<T>(what, server, response, line);
 }
 
 /** Whole lines until the stream ends, for whatever reason: the next watch starts where this one stopped. */
@@ -49,13 +53,21 @@ async function* lines(response: IncomingMessage, options: KubeWatchOptions, cloc
   }
 }
 
-function event<T extends KubeObject>(what: string, server: string, line: string): WatchEvent<T> {
+function event<T extends KubeObject>(
+  what: string,
+  server: string,
+  { headers, statusCode: status = 0 }: IncomingMessage,
+  line: string,
+): WatchEvent<T> {
+  const other = () => notTheApiError(what, server, { status, headers, body: line });
   let parsed: { type: string; object: T & { code?: number } };
   try {
     parsed = JSON.parse(line) as typeof parsed;
   } catch (reason) {
+    if (!/json/.test(headers["content-type"] ?? "json")) throw other();
     throw unreachableError(what, server, "a line of the stream is not JSON", reason);
   }
+  if (!isRecord(parsed) || !isRecord(parsed.object)) throw other();
   if (parsed.type === "ERROR") throw refusalError(what, parsed.object.code ?? 500, JSON.stringify(parsed.object));
   return parsed as WatchEvent<T>;
 }

@@ -323,7 +323,7 @@ describe("up on a bare host", () => {
     await bridge.up(bare);
     bridge.cluster.objects.delete("/api/v1/namespaces/drawbridge-bootstrap/secrets/konnectivity-agent-certs");
     bridge.cluster.intercept = ({ method }, response) => {
-      if (method === "PATCH") response.writeHead(403).end('{"message":"secrets is forbidden"}');
+      if (method === "PATCH") response.writeHead(403).end('{"kind":"Status","message":"secrets is forbidden"}');
       return method === "PATCH";
     };
     await expect(bridge.up(bare)).rejects.toMatchObject({ code: "DB_OBJECT_REFUSED", message: /secrets is forbidden/ });

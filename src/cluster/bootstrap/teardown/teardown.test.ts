@@ -318,7 +318,7 @@ describe("teardown on a bare host", () => {
     await bridge.up(bare);
     bridge.cluster.intercept = ({ method, path }, response) => {
       const refuses = method === "DELETE" && path === namespace;
-      if (refuses) response.writeHead(403).end('{"message":"namespaces is forbidden"}');
+      if (refuses) response.writeHead(403).end('{"kind":"Status","message":"namespaces is forbidden"}');
       return refuses;
     };
     const receipt = await bridge.teardown();
@@ -337,7 +337,7 @@ describe("teardown on a bare host", () => {
   test("does not report a clean state when it may not list objects", async () => {
     await bridge.up(bare);
     bridge.cluster.intercept = ({ path }, response) => {
-      if (path === "/api/v1/secrets") response.writeHead(403).end('{"message":"secrets is forbidden"}');
+      if (path === "/api/v1/secrets") response.writeHead(403).end('{"kind":"Status","message":"secrets is forbidden"}');
       return path === "/api/v1/secrets";
     };
     const receipt = await bridge.teardown();
