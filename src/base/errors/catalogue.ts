@@ -101,7 +101,10 @@ export const remedies = {
     "Start the server, or correct the address and port; the server's log has a line listening for each of its ports.",
   DB_CONNECT_TIMEOUT:
     "Open the path: let firewalls, security groups and NetworkPolicies pass TCP to that address and port.",
-  DB_CONNECT_UNREACHABLE: "Fix the route or the firewall rule of this host, or correct the address.",
+  DB_CONNECT_UNREACHABLE:
+    "Fix the route or the firewall rule of this host, or correct the address; a link-local one has its interface behind it, as in fe80::1%eth0.",
+  DB_HTTPS_PROXY:
+    "Correct HTTPS_PROXY in the environment of this process (address, port and login), or put the server's address into NO_PROXY so that it is dialled without the proxy.",
   DB_OPEN_FILES:
     "Raise the limit of open files: LimitNOFILE=1048576 in the unit of this process, or ulimit -n 65536 before it starts; where the message says ENFILE, that of the whole host (sysctl fs.file-max).",
   DB_TLS_NOT_SPOKEN:

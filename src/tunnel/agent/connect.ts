@@ -22,6 +22,7 @@ import {
   connectTimeout,
   explainConnect,
   explainEnd,
+  explainProxy,
   explainSession,
   explainWrongPort,
   handshakeTimeout,
@@ -145,14 +146,15 @@ export async function connectToServer(
   const credentials = credentialsOf(files);
   const reach: Reach = { resolver, deadline: AbortSignal.timeout(CONNECT_TIMEOUT_MS) };
   const proxy = proxyFor(server, env);
+  const where = proxy === undefined ? describe(server) : `${describe(server)} ${through(proxy)}`;
   const socket = proxy === undefined ? await dial(server, reach) : await dialThrough(proxy, server, reach);
   socket.setNoDelay(true);
   socket.setKeepAlive(true, 15_000);
   const context = createSecureContext({ ...credentials.set, minVersion: "TLSv1.2" });
   const alpn = [...files.alpn, "h2"];
-  const where = describe(server);
   const secured = await handshake(
-    { socket, where, name: server.host, context, alpn, credentials: () => credentials },
+    // A zone is this host's own word; certificates are for addresses without one.
+    { socket, where, name: server.host.replace(/%.*$/, ""), context, alpn, credentials: () => credentials },
     reach,
   );
   if (secured.socket.alpnProtocol) return secured;
@@ -176,23 +178,54 @@ async function handshake(dial: SecureDial, { deadline }: Reach): Promise<Secured
   }
 }
 
-function proxyFor(server: { host: string; port: number }, env: ProxyEnvironment): URL | undefined {
-  // Go takes the first that is not empty.
-  const text = env.HTTPS_PROXY || env.https_proxy || "";
-  if (text === "" || bypassesProxy(env.NO_PROXY || env.no_proxy || "", server.host, server.port)) return undefined;
-  return new URL(text.includes("://") ? text : `http://${text}`);
+interface EnvironmentProxy {
+  readonly url: URL;
+  readonly variable: string;
 }
+
+/** The variable's text is never repeated: it may hold a password. */
+function proxyFor(server: { host: string; port: number }, env: ProxyEnvironment): EnvironmentProxy | undefined {
+  // Go takes the first that is not empty.
+  const variable = env.HTTPS_PROXY ? "HTTPS_PROXY" : "https_proxy";
+  const text = env[variable] || "";
+  if (text === "" || bypassesProxy(env.NO_PROXY || env.no_proxy || "", server.host, server.port)) return undefined;
+  const full = text.includes("://") ? text : `http://${text}`;
+  const scheme = /^[a-z][a-z\d+.-]*:\/\//i.exec(full)?.[0].toLowerCase() ?? "";
+  const url = URL.canParse(full) ? new URL(full) : undefined;
+  if (scheme !== "" && scheme !== "http://" && scheme !== "https://") {
+    throw explainProxy(
+      describe(server),
+      `${variable} begins with ${scheme}, and only proxies of http:// and https:// can be used`,
+    );
+  }
+  if (url === undefined || url.hostname === "") {
+    throw explainProxy(
+      describe(server),
+      `${variable} is not the URL of a proxy: write http://host:port or https://host:port`,
+    );
+  }
+  return { url, variable };
+}
+
+/** Without the login. */
+const through = ({ url, variable }: EnvironmentProxy): string =>
+  `through the proxy ${url.protocol}//${url.host} of ${variable}`;
 
 interface Reach {
   readonly resolver: Resolver;
   readonly deadline: AbortSignal;
 }
 
-async function dial(where: { host: string; port: number }, { resolver, deadline }: Reach): Promise<Socket> {
+/** `name` is what errors call it. */
+async function dial(
+  where: { host: string; port: number },
+  { resolver, deadline }: Reach,
+  name = describe(where),
+): Promise<Socket> {
   const host = parseHost(where.host);
-  if (host === undefined) throw new Error(`cannot connect to ${describe(where)}: ${NOT_A_HOST}`);
+  if (host === undefined) throw new Error(`cannot connect to ${name}: ${NOT_A_HOST}`);
   const failed = (why: unknown): Error =>
-    deadline.aborted ? connectTimeout(describe(where), CONNECT_TIMEOUT_MS) : explainConnect(describe(where), why);
+    deadline.aborted ? connectTimeout(name, CONNECT_TIMEOUT_MS) : explainConnect(name, why);
   const addresses =
     host.kind === "address"
       ? [host.text]
@@ -213,32 +246,41 @@ async function dial(where: { host: string; port: number }, { resolver, deadline 
 }
 
 /** Asks an HTTP proxy for a connection to the server. */
-async function dialThrough(proxy: URL, server: { host: string; port: number }, reach: Reach): Promise<Socket> {
+async function dialThrough(
+  proxy: EnvironmentProxy,
+  server: { host: string; port: number },
+  reach: Reach,
+): Promise<Socket> {
+  const { url, variable } = proxy;
   const { deadline } = reach;
   const at = {
-    host: proxy.hostname.replace(/^\[|\]$/g, ""),
-    port: Number(proxy.port || (proxy.protocol === "https:" ? 443 : 80)),
+    host: url.hostname.replace(/^\[|\]$/g, ""),
+    port: Number(url.port || (url.protocol === "https:" ? 443 : 80)),
   };
-  const plain = await dial(at, reach);
-  const socket = proxy.protocol === "https:" ? await secureToProxy(plain, at, reach) : plain;
   const target = describe(server);
-  const login = proxyLogin(proxy)["proxy-authorization"];
+  const login = proxyLogin(url)["proxy-authorization"];
   const authorization = login === undefined ? "" : `Proxy-Authorization: ${login}\r\n`;
-  const where = `the proxy ${describe(at)}`;
+  const where = `${target} ${through(proxy)}`;
+  let socket: Socket | undefined;
   try {
+    const plain = await dial(at, reach, where);
+    socket = url.protocol === "https:" ? await secureToProxy(plain, at, reach) : plain;
     const exchange = {
       request: `CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n${authorization}\r\n`,
       maxBodyBytes: 0,
-      malformed: () => new Error(`${where} does not answer in HTTP/1`),
-      lost: (why: unknown) => new Error(`${where} did not answer: ${messageOf(why)}`),
+      malformed: () => new Error("it does not answer in HTTP/1"),
+      lost: (why: unknown) => new Error(`it did not answer: ${messageOf(why)}`),
     };
     const refusal = await exchangeConnect(socket, exchange, deadline);
     if (refusal === undefined) return socket;
-    const { status } = refusal;
-    throw new Error(`${where} did not connect to ${target}: ${status} ${STATUS_CODES[status] ?? ""}`.trimEnd());
+    const status = `${refusal.status} ${STATUS_CODES[refusal.status] ?? ""}`.trimEnd();
+    if (refusal.status !== 407) throw new Error(`it answered ${status}`);
+    throw new Error(
+      login === undefined ? `it wants a login (${status})` : `it does not accept the login of ${variable} (${status})`,
+    );
   } catch (reason) {
-    socket.destroy();
-    throw deadline.aborted ? new Error(`${where} did not answer in time`) : reason;
+    socket?.destroy();
+    throw explainProxy(where, socket !== undefined && deadline.aborted ? "it did not answer in time" : reason);
   }
 }
 

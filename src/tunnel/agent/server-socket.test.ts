@@ -88,6 +88,7 @@ async function startProxy(answer: string | undefined): Promise<Proxy> {
       if (!answer.startsWith("HTTP/1.1 2")) return;
       const onward = dial(port, "127.0.0.1");
       onward.on("error", () => {});
+      socket.once("close", () => onward.destroy());
       socket.pipe(onward).pipe(socket);
     });
   });
@@ -134,6 +135,16 @@ describe("a connection straight to the server", () => {
     await expect(attempt).rejects.toThrow(new RegExp(`cannot connect to 127\\.0\\.0\\.1:${closed}.*ECONNREFUSED`));
   });
 
+  test("a link-local address without its interface is told what it lacks", async () => {
+    await expect(connect({ host: "fe80::1", port: 8091 }, files, {})).rejects.toMatchObject({
+      code: "DB_CONNECT_UNREACHABLE",
+      message: expect.stringMatching(
+        /^cannot connect to \[fe80::1\]:8091: a link-local address needs its interface, as in fe80::1%\w+ \(EINVAL\)\.$/,
+      ),
+      remedy: expect.stringContaining("fe80::1%eth0"),
+    });
+  });
+
   test("a server without ALPN is told from one with", async () => {
     const plain = createTlsServer({ cert: (await pem()).cert, key: (await pem()).key });
     const at = await listen(plain);
@@ -173,6 +184,65 @@ describe("a connection through the environment's proxy", () => {
     expect(proxy.requests[0]).toContain(`\r\nProxy-Authorization: Basic ${basic}\r\n`);
   });
 
+  /** What an agent says when the proxy of its environment lets it down. */
+  const failing = async (HTTPS_PROXY: string, variable = "HTTPS_PROXY") =>
+    await connect(server, files, { [variable]: HTTPS_PROXY }).then(
+      () => "connected",
+      ({ code, message, remedy }: { code?: string; message: string; remedy?: string }) => ({ code, message, remedy }),
+    );
+  const remedy = expect.stringMatching(/HTTPS_PROXY.*NO_PROXY/);
+
+  test.each(["HTTPS_PROXY", "https_proxy"])("a dead proxy is called the proxy of %s", async (variable) => {
+    const closed = await freePort();
+    const said = `cannot connect to ${NAME}:8091 through the proxy http://127.0.0.1:${closed} of ${variable}: connection refused (ECONNREFUSED): nothing listens there, or a firewall rejects it.`;
+    const proxy = `http://me:secret@127.0.0.1:${closed}`;
+    expect(await failing(proxy, variable)).toEqual({ code: "DB_HTTPS_PROXY", message: said, remedy });
+  });
+
+  test("a proxy whose name is not known", async () => {
+    const message = expect.stringMatching(
+      /^cannot connect to proxy-server\.test:8091 through the proxy http:\/\/nowhere\.invalid:3128 of HTTPS_PROXY: .*nowhere\.invalid/,
+    );
+    expect(await failing("nowhere.invalid:3128")).toEqual({ code: "DB_HTTPS_PROXY", message, remedy });
+  });
+
+  test.each([
+    ["HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", /it wants a login \(407 Proxy Authentication Required\)\.$/],
+    ["HTTP/1.1 403 Forbidden\r\n\r\n", /it answered 403 Forbidden\.$/],
+    ["SSH-2.0-x\r\n", /it does not answer in HTTP\/1\.$/],
+  ])("a proxy that answers %j", async (answer, words) => {
+    const proxy = await startProxy(answer);
+    const message = expect.stringMatching(words);
+    expect(await failing(proxy.url)).toEqual({ code: "DB_HTTPS_PROXY", message, remedy });
+    expect(await failing(proxy.url)).toMatchObject({ message: expect.stringContaining(`http://${proxy.url} of`) });
+  });
+
+  test("a login that the proxy does not accept", async () => {
+    const proxy = await startProxy("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n");
+    const message = expect.stringMatching(/it does not accept the login of HTTPS_PROXY \(407 /);
+    expect(await failing(`me:secret@${proxy.url}`)).toMatchObject({ message });
+  });
+
+  test.each([
+    [
+      "socks4://me:secret@127.0.0.1:1",
+      "HTTPS_PROXY begins with socks4://, and only proxies of http:// and https:// can be used",
+    ],
+    ["http://me:secret@:x", "HTTPS_PROXY is not the URL of a proxy: write http://host:port or https://host:port"],
+  ])("%s is refused in words, without the login", async (url, words) => {
+    const message = `cannot connect to ${NAME}:8091: ${words}.`;
+    expect(await failing(url)).toEqual({ code: "DB_HTTPS_PROXY", message, remedy });
+  });
+
+  test("what the server behind a proxy does wrong is said with the proxy between", async () => {
+    const proxy = await startProxy("HTTP/1.1 200 OK\r\n\r\n");
+    const failed = connect({ host: "other.test", port: 8091 }, files, { HTTPS_PROXY: proxy.url });
+    const message = expect.stringContaining(
+      `at other.test:8091 through the proxy http://${proxy.url} of HTTPS_PROXY (`,
+    );
+    await expect(failed).rejects.toMatchObject({ code: "DB_TLS_SERVER_NAME", message });
+  });
+
   test("a proxy that refuses: its status line, never the login", async () => {
     const proxy = await startProxy("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n");
     const attempt = connect(server, files, { HTTPS_PROXY: `http://me:secret@${proxy.url}` });
@@ -189,7 +259,10 @@ describe("a connection through the environment's proxy", () => {
     const rude = createServer((socket) => socket.destroy());
     const at = await listen(rude);
     proxies.push({ close: () => rude.close() });
-    await expect(connect(server, files, { HTTPS_PROXY: `127.0.0.1:${at}` })).rejects.toThrow(/proxy|ECONNRESET/);
+    await expect(connect(server, files, { HTTPS_PROXY: `127.0.0.1:${at}` })).rejects.toMatchObject({
+      ...{ code: "DB_HTTPS_PROXY", remedy },
+      message: expect.stringMatching(/through the proxy http:\/\/127.*: it did not answer: .*(hung up|ECONNRESET)/),
+    });
   });
 
   test("a proxy that never answers is given up, and its connection closed", async () => {

@@ -18,7 +18,7 @@ import { certificateProblem, type DialFacts, otherNames, timeProblem } from "./f
 /** The codes of connections that did not come about: nothing was asked of the server. */
 export const DIAL_FAILURES = [
   ...(["DB_NAME_UNKNOWN", "DB_NAME_SERVER"] as const),
-  ...(["DB_CONNECT_REFUSED", "DB_CONNECT_TIMEOUT", "DB_CONNECT_UNREACHABLE"] as const),
+  ...(["DB_CONNECT_REFUSED", "DB_CONNECT_TIMEOUT", "DB_CONNECT_UNREACHABLE", "DB_HTTPS_PROXY"] as const),
   ...(["DB_OPEN_FILES", "DB_TLS_NOT_SPOKEN", "DB_TLS_FAILED", "DB_TLS_CLOCK"] as const),
   ...(["DB_TLS_UNKNOWN_CA", "DB_TLS_CA_EXPIRED", "DB_TLS_SERVER_NAME", "DB_TLS_SERVER_EXPIRED"] as const),
   ...([
@@ -62,20 +62,38 @@ const BY_ERRNO: Readonly<Record<string, Problem>> = {
   ENFILE: ["DB_OPEN_FILES", "this host has too many open files (ENFILE), so no process can open a socket"],
 };
 
+type FailedDial = NodeJS.ErrnoException & { readonly hostname?: string; readonly address?: string };
+
+/** Without a zone. */
+const LINK_LOCAL = /^fe[89ab][0-9a-f]:[0-9a-f:]*$/i;
+
 /** For a name that was not found and a connection that was not made; the sentence is without its full stop. */
 export function explainConnect(where: string, reason: unknown): DialFailure | Error {
   const cannot = `cannot connect to ${where}`;
   if (reason instanceof LookupError) return new DialFailure(lookupCode(reason), `${cannot}: ${reason.words}`, reason);
   // Of several addresses that were tried, the last one's failure is the newest.
   const last = reason instanceof AggregateError ? (reason.errors.at(-1) as unknown) : reason;
-  const { code: errno = "", syscall, hostname = "" } = (last ?? {}) as NodeJS.ErrnoException & { hostname?: string };
+  const { code: errno = "", syscall, hostname = "", address = "" } = (last ?? {}) as FailedDial;
   if (syscall === "getaddrinfo") {
     const words = `the name ${plainText(hostname)} cannot be looked up: getaddrinfo, which asks ${getServers().join(", ")}, says ${errno}`;
     return new DialFailure(errno === "ENOTFOUND" ? "DB_NAME_UNKNOWN" : "DB_NAME_SERVER", `${cannot}: ${words}`, reason);
   }
+  if (errno === "EINVAL" && LINK_LOCAL.test(address)) {
+    const lacking = `a link-local address needs its interface, as in ${address}%eth0 (EINVAL)`;
+    return new DialFailure("DB_CONNECT_UNREACHABLE", `${cannot}: ${lacking}`, reason);
+  }
   const [code, words] = BY_ERRNO[errno] ?? [];
   if (code !== undefined) return new DialFailure(code, `${cannot}: ${words}`, reason);
   return new Error(`${cannot}: ${messageOf(last)}`, { cause: reason });
+}
+
+/** A proxy that the environment names is in the way, whatever it failed with. */
+export function explainProxy(where: string, reason: unknown): DialFailure {
+  // This is no fault of the proxy.
+  if (reason instanceof DialFailure && reason.code === "DB_OPEN_FILES") return reason;
+  const cannot = `cannot connect to ${where}`;
+  const why = reasonOf(reason);
+  return new DialFailure("DB_HTTPS_PROXY", why.startsWith(cannot) ? why : `${cannot}: ${why}`, reason);
 }
 
 export function connectTimeout(where: string, afterMs: number): DialFailure {
@@ -178,6 +196,13 @@ function refusal(how: string, facts: DialFacts): Problem {
       `${refused}: ${name} ${until}, so the server's clock is ahead, this one is behind, or an authority in the server's ${admittedBy} has expired`,
     ];
   }
+  if (/not valid yet|not yet valid/.test(how)) {
+    const since = `is valid since ${new Date(own[0]!.validFrom).toISOString()}, and ${clock(now)}`;
+    return [
+      "DB_TLS_CLOCK",
+      `${refused}: ${name} ${since}, so the server's clock is behind, this one is ahead, or an authority in the server's ${admittedBy} is not valid yet`,
+    ];
+  }
   // A server that says why knows better.
   const guess = how.startsWith(IT_SAYS)
     ? "is valid by itself"
@@ -269,15 +294,24 @@ function serverCertificate({ peer: [leaf], where }: DialFacts): string {
 
 /** Every problem that it has, the one to fix first in front. */
 function peerProblems(facts: DialFacts, verdict: string): Problem[] {
-  const { peer, name, now } = facts;
+  const { peer, name, now, self } = facts;
   const [leaf] = peer;
   if (leaf === undefined) return [["DB_TLS_FAILED", "showed no certificate"]];
   const found: Problem[] = [];
   const { untrusted, chain } = anchored(facts, verdict);
   if (untrusted !== undefined) found.push(["DB_TLS_UNKNOWN_CA", untrusted]);
   const time = timeProblem(leaf, now);
-  if (time?.id === "expired") found.push(["DB_TLS_SERVER_EXPIRED", `${time.words}; ${clock(now)}`]);
-  else if (time !== undefined) found.push(["DB_TLS_CLOCK", tooEarly(time.words, now)]);
+  if (time?.id === "expired") {
+    found.push(
+      hasOwnExpired(facts)
+        ? [
+            "DB_TLS_CLOCK",
+            `${time.words}; ${clock(now)}, and by it the files of ${self} have expired too, so this clock is probably ahead`,
+          ]
+        : ["DB_TLS_SERVER_EXPIRED", `${time.words}; ${clock(now)}`],
+    );
+  }
+  if (time !== undefined && time.id !== "expired") found.push(["DB_TLS_CLOCK", tooEarly(time.words, now)]);
   for (const authority of chain.slice(1)) {
     const problem = timeProblem(authority, now);
     if (problem === undefined) continue;
@@ -292,6 +326,12 @@ function peerProblems(facts: DialFacts, verdict: string): Problem[] {
   if (!isFor(leaf, name))
     found.push(["DB_TLS_SERVER_NAME", `is not for ${name}, which was dialled${otherNames(leaf, name)}`]);
   return found;
+}
+
+/** Whoever shows no certificate has its authorities alone. */
+function hasOwnExpired({ own: [leaf], authorities = [], now }: DialFacts): boolean {
+  const files = leaf === undefined ? authorities : [leaf];
+  return files.length > 0 && files.every((each) => timeProblem(each, now)?.id === "expired");
 }
 
 const LONGEST_CHAIN = 8;

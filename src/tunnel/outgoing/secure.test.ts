@@ -244,6 +244,25 @@ test("what a refusal means is judged by our own certificate", async () => {
     code: "DB_TLS_CLOCK",
     message: expect.stringMatching(/server's clock is ahead, this one is behind, or an authority .*has expired/),
   });
+  const [behind] = await refusal(client, 'it says "its certificate is not valid yet, only in 399 d"');
+  expect(behind).toMatchObject({
+    code: "DB_TLS_CLOCK",
+    message: expect.stringMatching(
+      /is valid since .*Z, and this host's clock says .*, so the server's clock is behind/,
+    ),
+    remedy: expect.stringMatching(/^Set the clocks of this host/),
+  });
+});
+
+test("where our own files have expired as well as the server's, the clock is asked for first", async () => {
+  const port = await serve(await issueCertificate(ours, { ...loopback, now: yesterday }));
+  const expired = await issueCertificate(ours, { commonName: "an-agent", use: "client", now: yesterday });
+  expect(await failureOf(port, { own: expired })).toMatchObject({
+    code: "DB_TLS_CLOCK",
+    message: expect.stringMatching(/expired 1 d ago.*by it the files of this agent have expired too, so this clock/),
+    remedy: expect.stringMatching(/^Set the clocks of this host/),
+  });
+  expect((await failureOf(port, { own: client })).code).toBe("DB_TLS_SERVER_EXPIRED");
 });
 
 test("a stranger's subject is shown quoted, in one line, and cut", () => {
