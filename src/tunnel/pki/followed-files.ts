@@ -53,8 +53,9 @@ export class FollowedFiles<Content> {
     return this.#content;
   }
 
-  /** Why what is on disk now is not in force; undefined when it is. */
+  /** Why what is on disk now is not in force; undefined when it is. A known problem is looked for again before it is told. */
   get problem(): FileProblem | undefined {
+    if (this.#problem !== undefined) this.check();
     return this.#problem;
   }
 

@@ -41,7 +41,7 @@ const REREAD_MS = 5_000;
 
 /**
  * For files that are read only when they are needed: every few seconds is often enough for people. When they cannot be
- * read now, the last certificates stay, and `unused` says why.
+ * read now, the last certificates stay, and `unused` says why; it is looked for again whenever somebody asks.
  */
 export class RereadCertificates {
   #last: CertificateSet = {};
@@ -72,7 +72,7 @@ export class RereadCertificates {
 
   #look(): void {
     const now = performance.now();
-    if (now - this.#readAt < REREAD_MS) return;
+    if (this.#problem === undefined && now - this.#readAt < REREAD_MS) return;
     this.#readAt = now;
     try {
       this.#last = this.#read();
