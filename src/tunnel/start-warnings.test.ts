@@ -102,6 +102,8 @@ test.each([
   ["a password", "hunter2\n", 0o600, [/ is not a JSON Web Token/]],
   ["three words", "a.b.c", 0o600, [/ is not a JSON Web Token/]],
   ["ended", jwt({ exp: 1_700_000_000 }), 0o600, [/ ended on 2023-11-14T22:13:20/]],
+  ["of no date", jwt({ exp: -1e300 }), 0o600, [/ has an end \(exp\) that is no date: -1e\+300$/]],
+  ["of a date too far", jwt({ exp: 1e300 }), 0o600, [/ has an end \(exp\) that is no date: 1e\+300$/]],
   ["open", jwt({ exp: later }), 0o644, [/can be read by every user of this host \(mode 0644\)$/]],
   ["good", jwt({ exp: later }), 0o600, []],
   ["without an end", jwt({}), 0o600, []],
@@ -127,6 +129,8 @@ test.each([
   ["cidr=x", /cidr="x", which is not a network/, /--agent-identifiers/],
   ["cidr=10.0.0.0", /not a network/, /--agent-identifiers/],
   ["host=", /host="", which is empty/, /--agent-identifiers/],
+  ["host=https://web.example/", /host="https:\/\/web\.example\/", which is not the name of a host/, /host=db\.example/],
+  ["host=web.example:443", /which is not the name of a host/, /host=db\.example/],
   ["default-route=yes", /default-route="yes", which is neither true nor false/, /default-route=true/],
 ])("the identifier %s matches no destination", (identifiers, message, remedy) => {
   const said = startWarnings({ ...NOTHING, identifiers: `${identifiers}&ipv4=10.0.0.1` });
@@ -136,6 +140,6 @@ test.each([
 
 test("identifiers that can match are not warned of", () => {
   const identifiers =
-    "ipv4=10.0.0.1&ipv6=10.0.0.1&ipv6=fd00::1&host=db&cidr=10.0.0.0/8&cidr=fd00::/8&default-route=false";
+    "ipv4=10.0.0.1&ipv6=10.0.0.1&ipv6=fd00::1&host=db&host=DB.example&host=10.0.0.1&cidr=10.0.0.0/8&cidr=fd00::/8&default-route=false";
   expect(startWarnings({ ...NOTHING, identifiers })).toEqual([]);
 });

@@ -5,6 +5,7 @@ import type { Logger } from "../base/log/log.js";
 import { lifeProblem } from "./pki/manifest.js";
 import { certificatesIn } from "./pki/pem.js";
 import { quotedName } from "./pki/shown.js";
+import { parseHost } from "./wire/destination.js";
 import { identifierPairs, isGoBoolean } from "./wire/identifiers.js";
 import { parseAddress, parsePrefix } from "./wire/prefix.js";
 
@@ -132,9 +133,10 @@ function agentTokenWarnings(file: string, now: Date): StartWarning[] {
   if (token === "") return say("is empty, so this agent connects to no server");
   const claims = claimsOf(token);
   if (claims === undefined) return say("is not a JSON Web Token, which is all that proxy-servers accept");
-  const ended = typeof claims.exp === "number" && claims.exp * 1000 <= now.getTime();
+  const end = typeof claims.exp === "number" ? new Date(claims.exp * 1000) : undefined;
+  if (end !== undefined && Number.isNaN(end.getTime())) return say(`has an end (exp) that is no date: ${claims.exp}`);
   return [
-    ...(ended ? say(`ended on ${new Date(Number(claims.exp) * 1000).toISOString()}`) : []),
+    ...(end !== undefined && end <= now ? say(`ended on ${end.toISOString()}`) : []),
     ...exposed(file, code, "service account token"),
   ];
 }
@@ -170,7 +172,11 @@ function identifierProblem(key: string, value: string): string | undefined {
   const family = key === "ipv4" ? "IPv4" : "IPv6";
   const isPrefix = value.includes("/") && parsePrefix(value) !== undefined;
   if (key === "cidr") return isPrefix ? undefined : "not a network such as 10.0.0.0/8, so it covers no address";
-  if (key === "host") return value.trim() === "" ? "empty, so no name leads to this agent" : undefined;
+  if (key === "host" && value.trim() === "") return "empty, so no name leads to this agent";
+  if (key === "host")
+    return parseHost(value) === undefined
+      ? "not the name of a host such as db.example, so no name leads to this agent"
+      : undefined;
   if (key === "default-route")
     return isGoBoolean(value) ? undefined : "neither true nor false, so this agent is no default route";
   return parseAddress(value) === undefined

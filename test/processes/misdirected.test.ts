@@ -60,6 +60,16 @@ const visits: readonly [what: string, visit: () => { destroy(): unknown }, liste
     /^it speaks TLS, and this frontend is in the clear$/,
   ],
   [
+    "TLS inside TLS at the agents' port",
+    () => {
+      const port = { host: "127.0.0.1", port: fixture.agentPort, ALPNProtocols: ["h2"] };
+      const socket = tls.connect({ ...port, ...fixture.pki.clientTls }).on("error", () => {});
+      return tls.connect({ socket, ALPNProtocols: ["h2"] }).on("error", () => {});
+    },
+    "agents",
+    /^it speaks TLS inside TLS: .* one is expected here$/,
+  ],
+  [
     "CONNECT at a gRPC socket",
     () => {
       const socket = connect(fixture.grpcPath).on("error", () => {});

@@ -87,6 +87,8 @@ export const remedies = {
   DB_AGENT_CLAIM: "Change the agent's --agent-identifiers, or add a rule to the file of --agent-claims-file.",
   DB_AGENT_TOKEN:
     "Compare the agent's service account, namespace and token audience with --agent-service-account, --agent-namespace and --authentication-audience.",
+  DB_TOKEN_REVIEW:
+    "Look into the server's log for this agent: it says why the token was not reviewed; the server needs a way to the Kubernetes API and the right to create tokenreviews (ClusterRole system:auth-delegator).",
   DB_SERVER_HEADERS_MISSING:
     "Check that the address leads to the agent port of a proxy-server and that the server accepts this agent.",
   DB_SERVER_HEADERS_TIMEOUT: "Check the server's health and whether something between the two only half works.",

@@ -19,6 +19,7 @@ import {
 } from "../link/open.js";
 import { connected, firstBytes } from "../outgoing/connected.js";
 import {
+  alertIn,
   connectTimeout,
   explainConnect,
   explainEnd,
@@ -73,7 +74,7 @@ export async function connectOnce(
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     });
     const headers = await responseHeaders(stream, config.headerTimeoutMs).catch((reason: unknown) => {
-      throw explainHeaders(reason, session, facts());
+      throw explainHeaders(reason, session, facts(), token !== undefined);
     });
     const serverCount = exactlyOne("server count", headers.servercount);
     if (!/^[+-]?\d+$/.test(serverCount)) {
@@ -101,7 +102,7 @@ function bracketed(authority: string): string {
 }
 
 /** Why there are no headers: what the server said in its status, its GOAWAY or its alert, or that it said nothing. */
-function explainHeaders(reason: unknown, session: Session, facts: DialFacts): unknown {
+function explainHeaders(reason: unknown, session: Session, facts: DialFacts, hasToken: boolean): unknown {
   if (!(reason instanceof CallError)) return reason;
   const { status, message } = reason;
   if (status === GrpcStatus.DEADLINE_EXCEEDED) {
@@ -109,7 +110,34 @@ function explainHeaders(reason: unknown, session: Session, facts: DialFacts): un
     return new DrawbridgeError("DB_SERVER_HEADERS_TIMEOUT", sentence, { cause: reason });
   }
   if (status === GrpcStatus.UNIMPLEMENTED) return explainWrongPort(message, facts, reason);
+  if (hasToken) {
+    const answer = explainTokenAnswer(message, session, facts);
+    if (answer !== undefined) return new DrawbridgeError(answer.code, `${answer.sentence}.`, { cause: reason });
+  }
   return message.startsWith(ENDED_BEFORE_HEADERS) ? explainSession(session, facts) : reason;
+}
+
+/** What became of a token that was sent; undefined: the failure is not about it. */
+function explainTokenAnswer(message: string, session: Session, { where, own }: DialFacts) {
+  const refusal = /Failed to validate authentication token, err:\s*(.*)/s.exec(message)?.[1];
+  if (refusal !== undefined) {
+    const isUnreviewed = /^(Failed to authenticate request|there was no review|too many tokens wait)/.test(refusal);
+    return isUnreviewed
+      ? ({
+          code: "DB_TOKEN_REVIEW",
+          sentence: `the server at ${where} could not have this agent's token reviewed: ${message}`,
+        } as const)
+      : ({
+          code: "DB_AGENT_TOKEN",
+          sentence: `the server at ${where} refused this agent's token: ${message}`,
+        } as const);
+  }
+  const isSilent =
+    session.goawayText === "" && session.failure === undefined && alertIn(session.transportError) === undefined;
+  if (!message.startsWith(ENDED_BEFORE_HEADERS) || !isSilent || own.length > 0) return undefined;
+  const likely = "it stopped, or the Kubernetes API, which reviews tokens for it, did not answer";
+  const sentence = `the server at ${where} got this agent's token and hung up without an answer to it: ${likely}`;
+  return { code: "DB_TOKEN_REVIEW", sentence } as const;
 }
 
 function exactlyOne(what: string, value: string | readonly string[] | undefined): string {

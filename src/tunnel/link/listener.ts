@@ -78,7 +78,7 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
     });
     session.once("close", sessions.add(session));
     session.once("close", () => {
-      const refusal = STRANGE_PROTOCOLS[session.failure ?? ""];
+      const refusal = strangeProtocol(session.failure, tlsSocket !== undefined);
       if (refusal !== undefined) onRefused({ remote: remoteOf(socket), ...refusal });
     });
     keepAlive(session, Math.min(options.keepaliveMs, LONGEST_PING_INTERVAL_MS), () => {});
@@ -127,13 +127,20 @@ function answer(
 const LONGEST_PATH = 100;
 
 /** By what the session failed with. */
-const STRANGE_PROTOCOLS: Readonly<Record<string, Refusal>> = {
-  [NOT_HTTP2]: {
-    code: "DB_PEER_WRONG_PORT",
-    reason: "it does not speak HTTP/2, as gRPC does; callers that use HTTP CONNECT need an http-connect frontend",
-  },
-  [TLS_INSTEAD]: { code: "DB_PEER_WRONG_PORT", reason: "it speaks TLS, and this frontend is in the clear" },
-};
+function strangeProtocol(failure: string | undefined, isTls: boolean): Refusal | undefined {
+  if (failure === TLS_INSTEAD) return strangeTls(isTls);
+  if (failure !== NOT_HTTP2) return undefined;
+  const reason = "it does not speak HTTP/2, as gRPC does; callers that use HTTP CONNECT need an http-connect frontend";
+  return { code: "DB_PEER_WRONG_PORT", reason };
+}
+
+/** A peer began a TLS handshake where its request was expected; `isTls`: inside the TLS of the listener itself. */
+export function strangeTls(isTls: boolean): Refusal {
+  const reason = isTls
+    ? "it speaks TLS inside TLS: something on its way, or it itself, adds a second layer, and one is expected here"
+    : "it speaks TLS, and this frontend is in the clear";
+  return { code: "DB_PEER_WRONG_PORT", reason };
+}
 
 const CONTENT_TYPE = { "content-type": "application/grpc" } as const;
 

@@ -232,7 +232,10 @@ describe("the bounds of the review queue", () => {
     const outcomes = Promise.allSettled(both);
     clock.advance(30_000);
     for (const outcome of await outcomes) {
-      expect(outcome).toMatchObject({ status: "rejected", reason: { message: expect.stringContaining("30 s") } });
+      expect(outcome).toMatchObject({
+        status: "rejected",
+        reason: { code: "DB_TOKEN_REVIEW", message: expect.stringContaining("30 s") },
+      });
     }
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
     clock.advance(30_000);

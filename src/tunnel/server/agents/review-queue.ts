@@ -98,7 +98,7 @@ export class ReviewQueue<Verdict> {
     return new Promise((resolve, reject) => {
       const onAbort = (): void => this.#leave(waiter, cancelled());
       const cancelDeadline = this.#options.clock.after(DEADLINE_MS, () =>
-        this.#leave(waiter, tokenRefused(`there was no review within ${DEADLINE_MS / 1000} s`)),
+        this.#leave(waiter, noReview(`there was no review within ${DEADLINE_MS / 1000} s`)),
       );
       const waiter: Waiter<Verdict> = {
         ...{ key, token, wasAccepted, connection, number: ++this.#count, address: addressOf(remote) },
@@ -122,7 +122,7 @@ export class ReviewQueue<Verdict> {
     this.#waiting.push(waiter);
     count(this.#ofAddress, waiter.address, 1);
     if (this.#waiting.length > MAX_WAITING) {
-      this.#leave(this.#leastEntitled(), tokenRefused("too many tokens wait for a review; try again"));
+      this.#leave(this.#leastEntitled(), noReview("too many tokens wait for a review; try again"));
     }
     this.#startReviews();
   }
@@ -232,8 +232,11 @@ function addressOf(remote: string): string {
 }
 
 function cancelled(): Error {
-  return tokenRefused("the stream ended before its token was reviewed");
+  return noReview("the stream ended before its token was reviewed");
 }
+
+/** The token itself was not judged. */
+const noReview = (why: string): DrawbridgeError => new DrawbridgeError("DB_TOKEN_REVIEW", `${TOKEN_REFUSED}${why}`);
 
 /** The message may be sent to a stranger; the cause is for the log. */
 export function tokenRefused(why: string, cause?: unknown): DrawbridgeError {
@@ -242,7 +245,7 @@ export function tokenRefused(why: string, cause?: unknown): DrawbridgeError {
 
 /** Nobody could say whether the token is good: the code is that of the cause, which has to be mended here. */
 export function tokenUnreviewed(cause: unknown): DrawbridgeError {
-  const code = cause instanceof DrawbridgeError ? cause.code : "DB_AGENT_TOKEN";
+  const code = cause instanceof DrawbridgeError ? cause.code : "DB_TOKEN_REVIEW";
   return new DrawbridgeError(code, `${TOKEN_REFUSED}Failed to authenticate request`, { cause });
 }
 

@@ -110,7 +110,7 @@ describe("token authentication", () => {
     failure = new Error("tokenreviews is forbidden");
     const refused = await tokens.authenticate(["Bearer abc"]).catch((reason: unknown) => reason);
     expect(refused).toMatchObject({
-      code: "DB_AGENT_TOKEN",
+      code: "DB_TOKEN_REVIEW",
       message: `${prefix}Failed to authenticate request`,
       cause: expect.objectContaining({ message: expect.stringContaining("tokenreviews is forbidden") }),
     });

@@ -1,10 +1,11 @@
 /** One connection at an HTTP CONNECT frontend, from its request head to the tunnel. */
 import type { Socket } from "node:net";
-import type { TLSSocket } from "node:tls";
+import { TLSSocket } from "node:tls";
 import { GatheredBytes } from "../../../base/byte-queue.js";
 import { connectionOf } from "../../../base/connections.js";
 import { SocketPort } from "../../connection/socket-port.js";
 import type { NearEvents, Port } from "../../connection/tunnel.js";
+import { strangeTls } from "../../link/listener.js";
 import type { PeerTrust, Refusal } from "../../link/peer-trust.js";
 import { type PeerRefusal, remoteOf } from "../../link/tls-listener.js";
 import {
@@ -69,7 +70,7 @@ export class ConnectCaller implements Caller, NearEvents {
     const request = parseConnectRequest(this.#early.bytes, seen);
     if (request === undefined && (seen > 0 || this.#early.bytes[0] !== TLS_HANDSHAKE)) return;
     if (request === undefined || request.kind === "malformed") {
-      this.#turnAway(BAD_REQUEST, malformed(this.#early.bytes));
+      this.#turnAway(BAD_REQUEST, malformed(this.#early.bytes, this.#socket));
       return;
     }
     const refusal = this.#trust?.refusal(this.#socket as TLSSocket);
@@ -144,10 +145,8 @@ export class ConnectCaller implements Caller, NearEvents {
 const TLS_HANDSHAKE = 0x16;
 const HTTP2 = "PRI * HTTP/2.0";
 
-function malformed(bytes: Buffer): Refusal {
-  if (bytes[0] === TLS_HANDSHAKE) {
-    return { code: "DB_PEER_WRONG_PORT", reason: "it speaks TLS, and this frontend is in the clear" };
-  }
+function malformed(bytes: Buffer, socket: Socket): Refusal {
+  if (bytes[0] === TLS_HANDSHAKE) return strangeTls(socket instanceof TLSSocket);
   if (bytes.toString("latin1", 0, HTTP2.length) !== HTTP2) {
     return { code: "DB_PEER_PROTOCOL", reason: "its first bytes are not an HTTP CONNECT request" };
   }
