@@ -179,6 +179,22 @@ describe("createKubeApi", () => {
     });
   });
 
+  test("says of a port for TLS that server: has to begin with https://", async () => {
+    const authority = await createAuthority({ commonName: "a" });
+    const { certificatePem: cert, privateKeyPem: key } = await issueCertificate(authority, {
+      ...{ use: "server", commonName: "s", ipAddresses: ["127.0.0.1"] },
+    });
+    const secure = await ApiStub.start((_, response) => reply(response, 200, {}), { cert, key });
+    const server = secure.url.replace("https:", "http:");
+    const plain = createKubeApi({ server, credentials: async () => ({ headers: {}, tls: {} }) }, { qps: -1 });
+    open.push(secure, plain);
+    await expect(plain.get("/x")).rejects.toThrow(/server: in the kubeconfig has to begin with https:/);
+    const { api } = await connect((_, response) => {
+      response.writeHead(400).end("Client sent an HTTP request to an HTTPS server.\n");
+    });
+    await expect(api.get("/x")).rejects.toThrow(/server: has to begin with https:\/\/ there$/);
+  });
+
   test("does not take another program's object for a list", async () => {
     const { api } = await connect((_, response) => reply(response, 200, { status: "ok" }));
     await expect(api.list("/api/v1/nodes")).rejects.toMatchObject({ code: "DB_API_NOT_KUBERNETES" });

@@ -70,7 +70,10 @@ export function kubeConnection(endpoint: KubeEndpoint, clock: Clock) {
         const isStale = request?.reusedSocket === true && /^(ECONNRESET|EPIPE)$/.test(String(at(reason, "code")));
         if (isStale && repeatable(call)) continue;
         const why = signal.aborted ? messageOf(signal.reason) : connectFailure(access.proxy ?? endpoint.server, reason);
-        throw unreachableError(describe(call), endpoint.server, why, reason);
+        // A port for TLS ends a connection that begins with HTTP, mostly with an alert in place of an answer.
+        const isPlain = !isSecure() && /^(ECONNRESET|HPE_.*)$/.test(String(at(reason, "code")));
+        const scheme = isPlain ? "; if that port serves TLS, server: in the kubeconfig has to begin with https://" : "";
+        throw unreachableError(describe(call), endpoint.server, why + scheme, reason);
       }
     }
   }

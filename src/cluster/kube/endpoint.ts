@@ -33,8 +33,12 @@ export function configError(sentence: string, cause?: unknown): DrawbridgeError 
 
 /** `what` names the file's role, as in "the token file /x/token cannot be read: ...". */
 export function readAccessFile(what: string, file: string): string {
+  return readAccessBytes(what, file).toString();
+}
+
+export function readAccessBytes(what: string, file: string): Buffer {
   try {
-    return readFileSync(file, "utf8");
+    return readFileSync(file);
   } catch (reason) {
     throw configError(`The ${what} ${file} cannot be read: ${messageOf(reason)}`, reason);
   }

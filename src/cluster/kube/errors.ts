@@ -82,12 +82,15 @@ export function failedAnswer(what: string, server: string, answer: Answer, known
   return isFromApi(answer) ? refusalError(what, status, body, known) : notTheApiError(what, server, answer);
 }
 
+/** What Go programs answer to HTTP on a port for TLS. */
+const PLAIN_TO_TLS = /HTTP request to an HTTPS server/;
+
 /** Something else than an API server answered. It says nothing about the object, so its status does not count as the API's. */
 export function notTheApiError(what: string, server: string, { body, headers, status }: Answer): KubeApiError {
   const type = /^[^;]+/.exec(headers["content-type"] ?? "")?.[0] ?? "no content type";
   const quote = plainText(body, LONGEST_QUOTE);
   const begins = quote === "" ? "the answer is empty" : `the answer begins with ${JSON.stringify(quote)}`;
-  const sentence = `${new URL(server).host} answered ${status} with ${plainText(type, LONGEST_QUOTE)}, which is not the Kubernetes API (${what}): ${begins}`;
+  const sentence = `${new URL(server).host} answered ${status} with ${plainText(type, LONGEST_QUOTE)}, which is not the Kubernetes API (${what}): ${begins}${PLAIN_TO_TLS.test(body) ? "; server: has to begin with https:// there" : ""}`;
   return new KubeApiError(sentence, { status: 0 }, "DB_API_NOT_KUBERNETES");
 }
 

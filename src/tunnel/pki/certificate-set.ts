@@ -28,22 +28,38 @@ export function readCertificateSet(paths: CertificatePaths): CertificateSet {
   if ((certFile === "") !== (keyFile === "")) {
     throw fileError("DB_CERT_FILE", certFile || keyFile, "a certificate and its key must be given together");
   }
+  return certificateSetOf({
+    ...(certFile === "" ? {} : { cert: readPart(certFile), key: readPart(keyFile) }),
+    ...(caFile === "" ? {} : { ca: readPart(caFile) }),
+  });
+}
+
+/** What should be PEM, and where it was read: a file, or a field of one, as the subject of a sentence. */
+export interface CertificatePart {
+  readonly place: string;
+  readonly bytes: Buffer;
+}
+
+/** Proves that the parts fit; throws one sentence that names the one at fault. A certificate without its key is not used. */
+export function certificateSetOf(parts: Partial<Record<"cert" | "key" | "ca", CertificatePart>>): CertificateSet {
+  const { ca, cert, key } = parts;
   const set = {
-    ...(certFile === "" ? {} : readPair(certFile, keyFile)),
-    ...(caFile === "" ? {} : { ca: joinedPem(readCertificates(caFile, "DB_CA_BUNDLE_EMPTY")) }),
+    ...(cert === undefined || key === undefined ? {} : pairOf(cert, key)),
+    ...(ca === undefined ? {} : { ca: joinedPem(certificatesOf(ca, "DB_CA_BUNDLE_EMPTY")) }),
   };
   try {
     // OpenSSL may refuse more, for example keys that are too short for its security level.
     createSecureContext(set);
   } catch (reason) {
-    throw fileError("DB_CERT_FILE", certFile || caFile, refusalOf(messageOf(reason)), reason);
+    throw fileError("DB_CERT_FILE", (cert ?? ca)?.place ?? "", refusalOf(messageOf(reason)), reason);
   }
   return set;
 }
 
-function readPair(certFile: string, keyFile: string): { cert: string; key: string } {
-  const chain = readCertificates(certFile, "DB_CERT_FILE");
-  const { pem, key } = readKey(keyFile);
+function pairOf(certPart: CertificatePart, keyPart: CertificatePart): { cert: string; key: string } {
+  const [certFile, keyFile] = [certPart.place, keyPart.place];
+  const chain = certificatesOf(certPart, "DB_CERT_FILE");
+  const { pem, key } = keyOf(keyPart);
   const own = chain.findIndex(({ certificate }) => certificate.checkPrivateKey(key));
   if (own > 0) {
     const what = `its certificates are in the wrong order: the key in ${keyFile} belongs to number ${own + 1}, which has to be the first, each issuer behind what it issued`;
@@ -66,8 +82,8 @@ function refusalOf(message: string): string {
   return `OpenSSL refuses it: ${message}`;
 }
 
-function readCertificates(file: string, ifNone: ErrorCode): PemCertificate[] {
-  const { text, bytes } = readText(file);
+function certificatesOf({ bytes, place: file }: CertificatePart, ifNone: ErrorCode): PemCertificate[] {
+  const text = textOf(bytes);
   let found: PemCertificate[];
   try {
     found = certificatesIn(text);
@@ -79,8 +95,8 @@ function readCertificates(file: string, ifNone: ErrorCode): PemCertificate[] {
   throw fileError(ifNone, file, `it holds no certificate${heldInstead(text)}`);
 }
 
-function readKey(file: string): PemKey {
-  const { text, bytes } = readText(file);
+function keyOf({ bytes, place: file }: CertificatePart): PemKey {
+  const text = textOf(bytes);
   if (holdsEncryptedKey(text))
     throw fileError("DB_CERT_FILE", file, "the private key is encrypted; store it without a passphrase");
   let found: PemKey | undefined;
@@ -95,11 +111,12 @@ function readKey(file: string): PemKey {
   throw fileError("DB_CERT_FILE", file, `it holds no private key${heldInstead(text)}`);
 }
 
-function readText(file: string): { readonly text: string; readonly bytes: Buffer } {
+/** Without the byte order mark that editors of other systems put first. */
+const textOf = (bytes: Buffer): string => new TextDecoder().decode(bytes);
+
+function readPart(file: string): CertificatePart {
   try {
-    const bytes = readFileSync(file);
-    // Without the byte order mark that editors of other systems put first.
-    return { text: new TextDecoder().decode(bytes), bytes };
+    return { place: file, bytes: readFileSync(file) };
   } catch (reason) {
     const code = (reason as NodeJS.ErrnoException).code;
     if (code === "ENOENT") throw fileError("DB_CERT_MISSING", file, "it does not exist", reason);

@@ -4,6 +4,7 @@ import { dirname, resolve } from "node:path";
 import { parse } from "yaml";
 import { at, isRecord } from "../../../base/at.js";
 import { messageOf } from "../../../base/errors/error.js";
+import { plainText } from "../../../base/text.js";
 import { configError, readAccessFile } from "../endpoint.js";
 
 export interface KubeconfigCluster {
@@ -128,6 +129,8 @@ function readExec(folder: string, exec: unknown): ExecConfig {
 export interface Selection {
   readonly cluster: KubeconfigCluster & { readonly server: string };
   readonly user: KubeconfigUser;
+  /** Where they were read, as in `cluster "c" in the kubeconfig FILE`. */
+  readonly places: { readonly cluster: string; readonly user: string };
 }
 
 /** Merges files as kubectl merges those of KUBECONFIG, which may be missing as long as one exists. Throws DB_KUBECONFIG. */
@@ -144,14 +147,26 @@ export function loadSelection(files: readonly string[], contextName: string): Se
     if (one === undefined) throw bad(`${title} ${JSON.stringify(name)} is not among its ${kind}s${known}`);
     return one;
   };
+  if (config.context.size + config.cluster.size + config.user.size === 0)
+    throw bad("it is empty: it has no contexts, clusters or users");
   const context = entry("context", contextName || config.current, contextName ? "context" : "its current-context");
   const { cluster: clusterName = "", user: userName = "" } = context as { cluster?: string; user?: string };
   const cluster: KubeconfigCluster = entry("cluster", clusterName);
-  if (!cluster.server) throw bad(`its cluster ${JSON.stringify(clusterName)} has no server`);
+  const { server } = cluster;
+  if (!server) throw bad(`its cluster ${JSON.stringify(clusterName)} has no server`);
+  if (!/^https?:\/\//i.test(server) || !URL.canParse(server)) {
+    const instead =
+      /^[^/]+:\/\//.test(server) || !URL.canParse(`https://${server}`) ? "https://HOST:PORT" : `https://${server}`;
+    throw bad(
+      `server of its cluster ${JSON.stringify(clusterName)} is ${JSON.stringify(plainText(server, 200))}, which is no URL of an API server; write it as ${instead}`,
+    );
+  }
   const user: KubeconfigUser = userName === "" ? {} : entry("user", userName);
   const contradiction = contradictionIn(cluster, user);
   if (contradiction !== undefined) throw bad(contradiction);
-  return { cluster: { ...cluster, server: cluster.server.replace(/\/+$/, "") }, user };
+  const place = (kind: EntryKind, name: string) => `${kind} ${JSON.stringify(name)} in the kubeconfig ${what}`;
+  const places = { cluster: place("cluster", clusterName), user: place("user", userName) };
+  return { cluster: { ...cluster, server: server.replace(/\/+$/, "") }, user, places };
 }
 
 /** Pairs of fields of a user of which only one may be given. */

@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,7 +17,9 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-function put(name: string, text: string): string {
+const base64 = (text: string | Buffer) => Buffer.from(text).toString("base64");
+
+function put(name: string, text: string | Buffer): string {
   const file = join(dir, name);
   writeFileSync(file, text, { mode: 0o600 });
   return file;
@@ -45,12 +48,18 @@ function kubeconfig(user: object, cluster: object = {}, changes: object = {}): s
 
 describe("kubeconfig", () => {
   test("gives the current context's server and credentials", async () => {
-    const base64 = (text: string) => Buffer.from(text).toString("base64");
+    const authority = await createAuthority({ commonName: "cluster" });
+    const { certificatePem, privateKeyPem } = await issueCertificate(authority, { use: "client", commonName: "me" });
     const endpoint = await kubeconfigEndpoint(
       kubeconfig(
-        { token: "secret", "client-certificate-data": base64("CERT"), "client-key-data": base64("KEY"), as: "root" },
         {
-          "certificate-authority-data": base64("CA"),
+          token: "secret",
+          "client-certificate-data": base64(certificatePem),
+          "client-key-data": base64(privateKeyPem),
+          as: "root",
+        },
+        {
+          "certificate-authority-data": base64(authority.certificatePem),
           "tls-server-name": "name.test",
         },
       ),
@@ -58,20 +67,27 @@ describe("kubeconfig", () => {
     expect(endpoint.server).toBe("https://api.test:6443");
     expect(await endpoint.credentials()).toEqual({
       headers: { authorization: "Bearer secret", "impersonate-user": "root" },
-      tls: { ca: "CA", cert: "CERT", key: "KEY", servername: "name.test" },
+      tls: { ca: authority.certificatePem, cert: certificatePem, key: privateKeyPem, servername: "name.test" },
     });
   });
 
   test("reads files next to the kubeconfig, again each time", async () => {
-    put("ca.crt", "CA1");
+    const [ca1, ca2] = [
+      (await createAuthority({ commonName: "one" })).certificatePem,
+      (await createAuthority({ commonName: "two" })).certificatePem,
+    ];
+    put("ca.crt", ca1);
     put("token", "one\n");
     const endpoint = await kubeconfigEndpoint(
       kubeconfig({ tokenFile: "token", token: "ignored" }, { "certificate-authority": "ca.crt" }),
     );
-    expect(await endpoint.credentials()).toEqual({ headers: { authorization: "Bearer one" }, tls: { ca: "CA1" } });
-    put("ca.crt", "CA2");
+    expect(await endpoint.credentials()).toEqual({ headers: { authorization: "Bearer one" }, tls: { ca: ca1 } });
+    put("ca.crt", ca2);
     put("token", "two");
-    expect(await endpoint.credentials()).toEqual({ headers: { authorization: "Bearer two" }, tls: { ca: "CA2" } });
+    const second = { headers: { authorization: "Bearer two" }, tls: { ca: ca2 } };
+    expect(await endpoint.credentials()).toEqual(second);
+    put("ca.crt", "half");
+    expect(await endpoint.credentials()).toEqual(second);
   });
 
   test("asks the credential plugin it names", async () => {
@@ -102,6 +118,13 @@ describe("kubeconfig", () => {
       /current-context "gone" is not among/,
     ],
     ["no current context", () => kubeconfig({}, {}, { "current-context": null }), /current-context "" is not among/],
+    ["an empty file", () => put("kubeconfig", "\n"), /kubeconfig .*kubeconfig cannot be used: it is empty/],
+    [
+      "a server without a scheme",
+      () => kubeconfig({}, { server: "api.test:6443" }),
+      /server of its cluster "c1" is "api.test:6443", which is no URL .*; write it as https:\/\/api.test:6443\.$/,
+    ],
+    ["a server without a host", () => kubeconfig({}, { server: "https://" }), /write it as https:\/\/HOST:PORT\.$/],
     ["an unknown cluster", () => kubeconfig({}, {}, { clusters: [] }), /cluster "c1" is not among/],
     ["an unknown user", () => kubeconfig({}, {}, { users: [] }), /user "u" is not among/],
     ["a number where a string belongs", () => kubeconfig({ token: 123456 }), /token of user "u" is not a string/],
@@ -130,6 +153,61 @@ describe("kubeconfig", () => {
     await expect(kubeconfigEndpoint(make())).rejects.toMatchObject({
       code: "DB_KUBECONFIG",
       message: expect.stringMatching(sentence),
+    });
+  });
+
+  describe("certificates that cannot be used", async () => {
+    const authority = await createAuthority({ commonName: "cluster" });
+    const me = await issueCertificate(authority, { use: "client", commonName: "me" });
+    const other = await issueCertificate(authority, { use: "client", commonName: "other" });
+    const der = new X509Certificate(me.certificatePem).raw;
+    const pair = { "client-certificate-data": base64(me.certificatePem), "client-key-data": base64(me.privateKeyPem) };
+
+    test.each<[string, () => string, RegExp]>([
+      [
+        "the key of another certificate",
+        () => kubeconfig({ ...pair, "client-key-data": base64(other.privateKeyPem) }),
+        /^client-key-data of user "u" in the kubeconfig .*kubeconfig cannot be used: .*does not belong to the certificate in client-certificate-data of user "u"/,
+      ],
+      [
+        "the key file of another certificate",
+        () => {
+          put("c.crt", me.certificatePem);
+          put("c.key", other.privateKeyPem);
+          return kubeconfig({ "client-certificate": "c.crt", "client-key": "c.key" });
+        },
+        /^client-key .*c\.key of user "u" in .*kubeconfig cannot be used: .*does not belong to .*c\.crt/,
+      ],
+      [
+        "a certificate in DER",
+        () => {
+          put("c.der", der);
+          return kubeconfig({ "client-certificate": "c.der", "client-key-data": pair["client-key-data"] });
+        },
+        /^client-certificate .*c\.der of user "u" .* cannot be used: it is not PEM but a certificate in DER; openssl x509/,
+      ],
+      [
+        "embedded DER",
+        () => kubeconfig({ ...pair, "client-certificate-data": base64(der) }),
+        /^client-certificate-data of user "u" .* a certificate in DER/,
+      ],
+      [
+        "a CA that kubectl left out",
+        () => kubeconfig({}, { "certificate-authority-data": "DATA+OMITTED" }),
+        /^certificate-authority-data of cluster "c1" in the kubeconfig .*kubectl config view --raw/,
+      ],
+      ["a token that kubectl left out", () => kubeconfig({ token: "REDACTED" }), /^token of user "u" .* --raw/],
+      [
+        "a CA that is none",
+        () => kubeconfig({}, { "certificate-authority-data": base64(me.privateKeyPem) }),
+        /^certificate-authority-data of cluster "c1" .*holds no certificate but a PRIVATE KEY/,
+      ],
+    ])("are said before anybody is asked: %s", async (_, make, sentence) => {
+      const api = await openKubeApi({ kubeconfig: make(), qps: 0, burst: 0 });
+      await expect(api.get("/x")).rejects.toMatchObject({
+        code: "DB_KUBECONFIG",
+        message: expect.stringMatching(sentence),
+      });
     });
   });
 

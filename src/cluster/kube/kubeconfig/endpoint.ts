@@ -1,6 +1,9 @@
 /** Access to the cluster of a kubeconfig's context. Loaded only when there is a kubeconfig. */
+import { at } from "../../../base/at.js";
+import { messageOf } from "../../../base/errors/error.js";
+import { type CertificatePart, type CertificateSet, certificateSetOf } from "../../../tunnel/pki/certificate-set.js";
 import { FollowedFiles } from "../../../tunnel/pki/followed-files.js";
-import { configError, type KubeEndpoint, readAccessFile, readTokenFile } from "../endpoint.js";
+import { configError, type KubeEndpoint, readAccessBytes, readTokenFile } from "../endpoint.js";
 import { type KubeconfigUser, loadSelection, type Selection } from "./document.js";
 import { execCredentials } from "./exec.js";
 
@@ -26,16 +29,25 @@ export async function kubeconfigEndpoint(paths: string, context = ""): Promise<K
   };
 }
 
-function credentialsOf({ cluster, user }: Selection): KubeEndpoint["credentials"] {
+function credentialsOf(selection: Selection): KubeEndpoint["credentials"] {
+  const { cluster, places, user } = selection;
   const exec = user.exec && execCredentials(user.exec, cluster);
+  let good: CertificateSet | undefined;
+  const certificates = (): CertificateSet => {
+    try {
+      good = certificatesOf(selection);
+    } catch (reason) {
+      // One of two files may have been replaced a moment ago.
+      if (good === undefined) throw reason;
+    }
+    return good;
+  };
   return async (areRefused) => {
-    const ca = inline(cluster["certificate-authority-data"], cluster["certificate-authority"], "CA bundle");
-    const cert = inline(user["client-certificate-data"], user["client-certificate"], "client certificate");
-    const key = inline(user["client-key-data"], user["client-key"], "client key");
+    const own = certificates();
     const fromExec = await exec?.(areRefused);
-    const authorization = staticAuthorization(user) ?? fromExec?.authorization;
+    const authorization = staticAuthorization(user, places.user) ?? fromExec?.authorization;
     const tls = {
-      ...{ ca, cert, key, ...fromExec?.tls },
+      ...{ ...own, ...fromExec?.tls },
       servername: cluster["tls-server-name"] || undefined,
       rejectUnauthorized: cluster["insecure-skip-tls-verify"] ? false : undefined,
     };
@@ -44,13 +56,41 @@ function credentialsOf({ cluster, user }: Selection): KubeEndpoint["credentials"
   };
 }
 
-function inline(data: string | undefined, file: string | undefined, what: string): string | undefined {
-  return data ? Buffer.from(data, "base64").toString() : file ? readAccessFile(what, file) : undefined;
+/** Read again each time. Throws DB_KUBECONFIG with the field at fault, before anybody is asked. */
+function certificatesOf({ cluster, places, user }: Selection): CertificateSet {
+  const part = (fields: object, name: string, place: string, what: string): CertificatePart | undefined => {
+    const [data, file] = [at(fields, `${name}-data`), at(fields, name)];
+    if (typeof data === "string" && data !== "") {
+      const where = `${name}-data of ${place}`;
+      if (OMITTED.test(data)) throw omitted(where);
+      return { place: where, bytes: Buffer.from(data, "base64") };
+    }
+    if (typeof file !== "string" || file === "") return undefined;
+    return { place: `${name} ${file} of ${place}`, bytes: readAccessBytes(what, file) };
+  };
+  const ca = part(cluster, "certificate-authority", places.cluster, "CA bundle");
+  const cert = part(user, "client-certificate", places.user, "client certificate");
+  const key = part(user, "client-key", places.user, "client key");
+  try {
+    return certificateSetOf({ ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) });
+  } catch (reason) {
+    throw configError(messageOf(reason), reason);
+  }
 }
 
+/** What `kubectl config view` shows in place of secrets and certificates. */
+const OMITTED = /^(DATA\+OMITTED|REDACTED)$/;
+
+const omitted = (where: string) =>
+  configError(
+    `${where} holds nothing but what kubectl config view shows in its place; kubectl config view --raw writes the file with it.`,
+  );
+
 /** A token file takes precedence over a token in the kubeconfig, as in client-go. */
-function staticAuthorization({ password, token, tokenFile, username }: KubeconfigUser): string | undefined {
+function staticAuthorization(user: KubeconfigUser, place: string): string | undefined {
+  const { password, token, tokenFile, username } = user;
   if (tokenFile) return `Bearer ${readTokenFile(tokenFile)}`;
+  if (token && OMITTED.test(token)) throw omitted(`token of ${place}`);
   if (token) return `Bearer ${token.trim()}`;
   if (username) return `Basic ${Buffer.from(`${username}:${password ?? ""}`).toString("base64")}`;
   return undefined;
