@@ -26,7 +26,7 @@ import type { readSocketFile } from "./host/this-host.js";
 import type { DoctorRole, ProgramKind } from "./programs.js";
 import type { DeclaredWebhook, listApiServices } from "./rehearsal/calls.js";
 import type { askFrontend, connectedAgents } from "./sources/bridge.js";
-import type { HostedCondition, HostedWorkload, ServerStrategies } from "./sources/hosted.js";
+import type { HostedWorkload, ObservedCondition, ServerStrategies } from "./sources/hosted.js";
 import type { ignitionAnswers, NetworkCertificate, PoolState, WaitingRequest } from "./sources/pool.js";
 import type { BridgeRemains } from "./sources/remains.js";
 
@@ -135,9 +135,9 @@ export interface Facts {
   readonly hostedConfig: HostedConfig;
   /** The hosted cluster's API, for checks that let it call others. */
   readonly hostedApi: KubeApi;
-  readonly infrastructureReady: HostedCondition;
-  readonly dataPlaneConnection: HostedCondition;
-  readonly controlPlaneConnection: HostedCondition;
+  readonly infrastructureReady: ObservedCondition;
+  readonly dataPlaneConnection: ObservedCondition;
+  readonly controlPlaneConnection: ObservedCondition;
   /** The certificates as apply would leave them; `issued` are those that it would issue. */
   readonly issuedCertificates: Awaited<ReturnType<typeof currentCertificates>>;
   readonly apiServerDeployment: HostedWorkload;

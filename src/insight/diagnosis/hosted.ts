@@ -73,7 +73,9 @@ const byCheck: Readonly<Record<string, readonly string[]>> = {
 /** What stops working, as users will notice it: each once, worst first; empty when nothing failed. */
 export function consequencesOf(findings: readonly Finding[]): string[] {
   const failed = findings.filter(({ state }) => state === "failed");
-  const general = failed.flatMap(({ check }) => byCheck[check] ?? []);
+  // Where an API could not be asked, nothing is known of what stands behind the check.
+  const judged = failed.filter(({ code }) => !code?.startsWith("DB_API_"));
+  const general = judged.flatMap(({ check }) => byCheck[check] ?? []);
   const particular = failed.flatMap(({ check, details, subject }) => {
     if (subject === undefined) return [];
     return [typeof details?.effect === "string" ? `${check} ${subject}: ${details.effect}` : `${check} ${subject}`];

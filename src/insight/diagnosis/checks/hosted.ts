@@ -19,13 +19,14 @@ const conditionCheck = (
 ) =>
   defineCheck({
     ...{ id, about, needs: [fact] },
-    judge({ [fact]: condition }) {
+    judge({ [fact]: { failure, ...condition } }) {
       const { status, reason, message, type } = condition;
       const text = `${type}=${status} (${reason}): ${message}`;
       // Unknown is not a failure: there is nothing yet to judge by.
       const hasFailed = status === "False" || reason === "ReconcileError" || reason === "InfraStatusFailure";
-      const judgement = status === "True" ? ok(text) : hasFailed ? failed(text, remedy) : skipped(text);
-      return { ...judgement, details: { condition } };
+      const judgement =
+        status === "True" ? ok(text) : hasFailed ? failed(text, failure?.remedy ?? remedy) : skipped(text);
+      return { ...judgement, code: failure?.code, details: { condition } };
     },
   });
 

@@ -1,6 +1,6 @@
 /** The facts of a hosted control plane, from the management cluster and the hosted cluster. */
 
-import { messageOf, reasonOf } from "../../../base/errors/error.js";
+import { type Cause, causeOf, messageOf, reasonOf } from "../../../base/errors/error.js";
 import { currentCertificates, publishedAddress } from "../../../cluster/hosted/apply/apply.js";
 import type { HostedClusters } from "../../../cluster/hosted/apply/clusters.js";
 import type { HostedConfig } from "../../../cluster/hosted/config/config.js";
@@ -59,7 +59,9 @@ export function hostedSource({ clusters: { hosted, management }, config, version
 
     controlPlaneAgents: () =>
       aggregatedApis.length === 0
-        ? unavailable("the control plane serves no aggregated API")
+        ? unavailable(
+            "the configuration names none of the control plane's own aggregated APIs (aggregatedApis), so no agent is needed for them",
+          )
         : workload(management, "Deployment", namespace, names.agent),
 
     agents: async (facts) => workload(await facts.get("hostedApi"), "DaemonSet", AGENT_NAMESPACE, names.agent),
@@ -103,15 +105,19 @@ async function serverStrategies(management: KubeApi, namespace: string): Promise
 }
 
 /** A condition that HyperShift writes about a hosted cluster, found out by reading its objects. */
-export type HostedCondition = ReturnType<typeof condition>;
+export type HostedCondition = Omit<ReturnType<typeof condition>, "failure">;
+
+/** With why the API could not be asked, where that is the reason. */
+export type ObservedCondition = HostedCondition & { readonly failure?: Cause };
 
 function condition(
   type: "DataPlaneConnectionAvailable" | "ControlPlaneConnectionAvailable" | "InfrastructureReady",
   status: "True" | "False" | "Unknown",
   reason: string,
   message: string,
+  failure?: unknown,
 ) {
-  return { type, status, reason, message };
+  return { type, status, reason, message, ...(failure !== undefined && { failure: causeOf(failure) }) };
 }
 
 const asExpected = (type: HostedCondition["type"], message = "All is well") =>
@@ -121,9 +127,10 @@ const asExpected = (type: HostedCondition["type"], message = "All is well") =>
 const STALE_MS = 5 * 60_000;
 
 /** The kubelet's log stream comes back through the tunnel or not at all. */
-export async function dataPlaneConnection(hosted: KubeApi): Promise<HostedCondition> {
+export async function dataPlaneConnection(hosted: KubeApi): Promise<ObservedCondition> {
   const type = "DataPlaneConnectionAvailable";
-  const fail = (reason: string, message: string) => condition(type, "False", reason, message);
+  const fail = (reason: string, message: string, failure?: unknown) =>
+    condition(type, "False", reason, message, failure);
   const idle = await withoutWorkers(hosted, type);
   if (idle !== undefined) return idle;
   let pods: readonly Pod[];
@@ -131,7 +138,7 @@ export async function dataPlaneConnection(hosted: KubeApi): Promise<HostedCondit
     const options = { labelSelector: `app=${names.agent}` };
     pods = (await hosted.list<Pod>(collectionPath("Pod", AGENT_NAMESPACE), options)).items;
   } catch (reason) {
-    return fail("ReconciliationError", `the agents' pods cannot be listed: ${messageOf(reason)}`);
+    return fail("ReconciliationError", `the agents' pods cannot be listed: ${messageOf(reason)}`, reason);
   }
   const running = pods.filter(({ status }) => status?.phase === "Running");
   if (running.length === 0)
@@ -151,7 +158,7 @@ export async function dataPlaneConnection(hosted: KubeApi): Promise<HostedCondit
 }
 
 /** The other direction: whether workers reach the kube-apiserver, by the time stamp of a checker that runs on them. */
-export async function controlPlaneConnection(hosted: KubeApi, now = Date.now()): Promise<HostedCondition> {
+export async function controlPlaneConnection(hosted: KubeApi, now = Date.now()): Promise<ObservedCondition> {
   const type = "ControlPlaneConnectionAvailable";
   const idle = await withoutWorkers(hosted, type);
   if (idle !== undefined) return idle;
@@ -160,7 +167,7 @@ export async function controlPlaneConnection(hosted: KubeApi, now = Date.now()):
   try {
     map = await find<ConfigMap>(hosted, namedPath("ConfigMap", { namespace: AGENT_NAMESPACE, name }));
   } catch (reason) {
-    return condition(type, "Unknown", "ReconcileError", messageOf(reason));
+    return condition(type, "Unknown", "ReconcileError", messageOf(reason), reason);
   }
   if (map === undefined)
     return condition(type, "Unknown", "ConfigMapNotFound", `there is no ConfigMap ${AGENT_NAMESPACE}/${name}`);
@@ -173,18 +180,18 @@ export async function controlPlaneConnection(hosted: KubeApi, now = Date.now()):
 }
 
 /** Undefined when there is a node to judge by. */
-async function withoutWorkers(hosted: KubeApi, type: HostedCondition["type"]): Promise<HostedCondition | undefined> {
+async function withoutWorkers(hosted: KubeApi, type: HostedCondition["type"]): Promise<ObservedCondition | undefined> {
   try {
     const nodes = (await hosted.list<Node>(collectionPath("Node"))).items;
     if (nodes.some((node) => node.spec?.unschedulable !== true && isReady(node))) return undefined;
     const message = `none of ${nodes.length} nodes is ready and schedulable`;
     return condition(type, "Unknown", "NoWorkerNodesAvailable", message);
   } catch (reason) {
-    return condition(type, "Unknown", "ReconcileError", `nodes cannot be listed: ${messageOf(reason)}`);
+    return condition(type, "Unknown", "ReconcileError", `nodes cannot be listed: ${messageOf(reason)}`, reason);
   }
 }
 
-export async function infrastructureReady(management: KubeApi, config: HostedConfig): Promise<HostedCondition> {
+export async function infrastructureReady(management: KubeApi, config: HostedConfig): Promise<ObservedCondition> {
   const type = "InfrastructureReady";
   try {
     const { host, port } = await publishedAddress(management, config.controlPlaneNamespace, config.publishing);
@@ -193,6 +200,6 @@ export async function infrastructureReady(management: KubeApi, config: HostedCon
     const message = `the ${config.publishing.type} of ${names.server} has no ${missing} yet`;
     return condition(type, "False", "WaitingOnInfrastructureReady", message);
   } catch (reason) {
-    return condition(type, "Unknown", "InfraStatusFailure", messageOf(reason));
+    return condition(type, "Unknown", "InfraStatusFailure", messageOf(reason), reason);
   }
 }
