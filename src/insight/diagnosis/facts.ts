@@ -93,7 +93,13 @@ export interface Facts {
   /** The running agent's, as it understood its own flags. */
   readonly agentSettings: AgentSettings;
   /** The sidecar's, dialled as it dials them. Without a failure they have accepted it. */
-  readonly frontends: readonly { readonly frontend: Frontend; readonly where: string; readonly failure?: unknown }[];
+  readonly frontends: readonly {
+    readonly frontend: Frontend;
+    readonly where: string;
+    readonly failure?: unknown;
+    /** Why the sidecar's own user may not open the socket, by its mode. */
+    readonly forbidden?: string | undefined;
+  }[];
   readonly sidecar: SidecarSettings;
   readonly nameResolution: readonly NameResolution[];
   readonly ignitionPort: Awaited<ReturnType<typeof certificateAt>>;

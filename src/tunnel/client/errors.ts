@@ -128,7 +128,7 @@ export function refusalBehind(why: unknown, tls: FrontendTrust): DrawbridgeError
 }
 
 /** A server that refuses a client's certificate hangs up within this after the handshake. */
-export const HANG_UP_MS = 1_000;
+const HANG_UP_MS = 1_000;
 
 const isEarly = ({ securedAt }: FrontendTrust): boolean => performance.now() - securedAt < HANG_UP_MS;
 

@@ -6,7 +6,6 @@ import { dialThrough } from "./dial.js";
 import type { Frontend } from "./frontend.js";
 import { GrpcTunnelPool } from "./grpc-pool.js";
 import { startTunnelFixture, type TunnelFixture } from "./testing/fixture.js";
-import { greetFrontend } from "./transport.js";
 
 let fixture: TunnelFixture;
 let shown: Readonly<Record<"none" | "foreign" | "expired", PemPair | undefined>>;
@@ -51,10 +50,6 @@ describe.each(["none", "foreign", "expired"] as const)("%s as the client's certi
 
   test.each(["connect-tcp", "grpc-tcp"] as const)("is named by a dial at %s", async (name) => {
     await expect(dialThrough(at(name, shown[kind]), "127.0.0.1:9")).rejects.toMatchObject(named);
-  });
-
-  test.each(["connect-tcp", "grpc-tcp"] as const)("is named by who only greets %s", async (name) => {
-    await expect(greetFrontend(at(name, shown[kind]), AbortSignal.timeout(5_000))).rejects.toMatchObject(named);
   });
 
   test("is named by a pool", async () => {

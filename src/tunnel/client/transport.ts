@@ -3,20 +3,11 @@
 import { statSync } from "node:fs";
 import net, { type Socket } from "node:net";
 import { createSecureContext, type SecureContext } from "node:tls";
-import { openSession } from "../link/open.js";
 import { connected } from "../outgoing/connected.js";
-import {
-  type DialFailure,
-  explainConnect,
-  explainEnd,
-  explainSession,
-  explainWords,
-  explainWrongPort,
-  isAboutCertificates,
-} from "../outgoing/explain.js";
+import { explainConnect, explainWrongPort } from "../outgoing/explain.js";
 import type { Credentials } from "../outgoing/facts.js";
 import { secure } from "../outgoing/secure.js";
-import { type FrontendTrust, HANG_UP_MS, socketUnreachable } from "./errors.js";
+import { type FrontendTrust, socketUnreachable } from "./errors.js";
 import { certificatesOf, describeFrontend, type Frontend, type FrontendTls } from "./frontend.js";
 
 /** A dead server is noticed although nothing is sent. */
@@ -27,61 +18,6 @@ export interface Reached {
   readonly socket: Socket;
   /** Undefined at a Unix socket, which knows no certificates. */
   readonly tls?: FrontendTrust;
-}
-
-/** Resolves once the frontend has accepted us, as far as that can be seen without asking it for anything. */
-export async function greetFrontend(frontend: Frontend, stop: AbortSignal): Promise<void> {
-  const isGrpc = frontend.mode === "grpc";
-  const { socket, tls } = await reachFrontend(frontend, { alpn: isGrpc ? ["h2"] : [], allowHalfOpen: false }, stop);
-  try {
-    if (tls === undefined) return;
-    const refusal = await (isGrpc ? sessionRefusal : connectRefusal)(socket, tls);
-    if (refusal !== undefined) throw refusal;
-  } finally {
-    socket.destroy();
-  }
-}
-
-/** What a frontend for HTTP CONNECT says before anything is asked; undefined: it waits for a request. */
-async function connectRefusal(socket: Socket, { facts }: FrontendTrust): Promise<DialFailure | undefined> {
-  let text = "";
-  socket.on("data", (chunk) => {
-    if (text.length < MOST_WORDS) text += chunk.toString("latin1");
-  });
-  const end = await endWithin(socket, HANG_UP_MS);
-  const body = /^HTTP\/1\.1 403 .*?\r\n\r\n(.*)/s.exec(text)?.[1]?.trim() ?? "";
-  if (isAboutCertificates(body)) return explainWords(body, facts());
-  return end === undefined ? undefined : explainEnd(end, facts());
-}
-
-const MOST_WORDS = 8 * 1024;
-
-/** What a gRPC frontend says to a session without calls; undefined: it answers pings. */
-function sessionRefusal(socket: Socket, { facts }: FrontendTrust): Promise<DialFailure | undefined> {
-  const { where } = facts();
-  const { session } = openSession(socket, where, "https");
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(undefined), HANG_UP_MS);
-    const over = (refusal?: DialFailure) => {
-      clearTimeout(timer);
-      resolve(refusal);
-    };
-    session.ping(() => over());
-    session.once("close", () => over(explainSession(session, facts())));
-  });
-}
-
-/** Undefined: it is still open then. */
-function endWithin(socket: Socket, ms: number): Promise<unknown> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(undefined), ms);
-    const over = (why: unknown) => {
-      clearTimeout(timer);
-      resolve(why);
-    };
-    socket.once("error", over).once("end", () => over("it hung up"));
-    socket.once("close", () => over("it hung up")).resume();
-  });
 }
 
 export async function reachFrontend(

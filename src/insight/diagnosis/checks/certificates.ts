@@ -3,6 +3,7 @@ import type { X509Certificate } from "node:crypto";
 import { remedies } from "../../../base/errors/catalogue.js";
 import { type Cause, DrawbridgeError, reasonOf } from "../../../base/errors/error.js";
 import { coded, failed, failureOf, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
+import { DIAL_FAILURES } from "../../../tunnel/outgoing/explain.js";
 import { type Life, lifeProblem } from "../../../tunnel/pki/manifest.js";
 import { isFor } from "../../../tunnel/pki/pem.js";
 import { SERVER_AUTH } from "../../../tunnel/pki/request.js";
@@ -132,17 +133,36 @@ const shownBy = (where: string, { subject, subjectAltName }: X509Certificate): s
   `${where} shows ${subject.replaceAll("\n", ", ")} for ${subjectAltName ?? "no address"}`;
 
 export const frontend = defineCheck({
-  ...{ id: "frontend", about: "The sidecar reaches a frontend of the server", needs: ["frontends"] },
-  judge({ frontends }) {
-    const found = frontends.map(judgeFrontend);
+  ...{ id: "frontend", about: "The sidecar reaches a frontend of the server" },
+  ...{ needs: ["frontends"], uses: ["overview"] },
+  judge({ frontends, overview }) {
+    const found = frontends.map((each) => judgeFrontend(each, overview?.process));
     const hasUsable = found.some(({ state }) => state === "ok");
     // The next frontend is tried when one is out of reach: a missing spare is not a failure yet.
     return found.map((each) => (hasUsable && each.state === "failed" ? { ...each, state: "warning" as const } : each));
   },
 });
 
-function judgeFrontend({ frontend: { mode }, failure, where }: Facts["frontends"][number]): Judgement {
+/** Causes that lie between a sidecar and its frontend; others lie behind it. */
+const ABOUT_FRONTENDS: ReadonlySet<string> = new Set(["DB_FRONTEND", "DB_PEER_PROTOCOL", ...DIAL_FAILURES]);
+
+function judgeFrontend(
+  { frontend: { mode }, failure, forbidden, where }: Facts["frontends"][number],
+  sidecar: Overview["process"] | undefined,
+): Judgement {
   if (failure !== undefined) return failureOf(failure);
+  // It may be another user than doctor's, and have read its files before they were replaced.
+  const own = sidecar?.unreadyCauses?.find(({ code = "" }) => ABOUT_FRONTENDS.has(code));
+  if (own !== undefined) {
+    const message = `doctor's own dial through ${where} is answered, but the sidecar's fails: ${own.sentence}`;
+    return {
+      ...failed(message, own.remedy ?? remedies[own.code!], ...(forbidden === undefined ? [] : [forbidden])),
+      code: own.code,
+    };
+  }
+  // What it says counts for more than modes, which do not tell everything.
+  if (forbidden !== undefined && sidecar?.ready !== true)
+    return coded("DB_FRONTEND", `the sidecar may not open the socket ${where}: ${forbidden}`);
   return ok(`the sidecar reaches the ${mode} frontend ${where}, and each accepts the other`);
 }
 

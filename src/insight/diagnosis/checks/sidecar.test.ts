@@ -4,8 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer as createTls } from "node:tls";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { ErrorCode } from "../../../base/errors/catalogue.js";
 import { CheckFailure } from "../../../base/finding.js";
 import { certificatesFor, writePki } from "../../../tunnel/pki/write-pki.js";
+import type { Overview } from "../../observe/admin/contract.js";
 import type { SidecarSettings } from "../facts.js";
 import { context, messagesOf } from "../testing/context.js";
 import { frontend } from "./certificates.js";
@@ -48,7 +50,12 @@ describe("check frontend", () => {
       frontend,
       context({ role: "sidecar", facts: { sidecar: () => settings({ frontends }) }, now: () => new Date() }),
     );
-  const serve = () => listening(createTls({ cert: pem("server.crt"), key: pem("server.key") }));
+  const serve = (answer = "HTTP/1.1 502 Bad Gateway\r\n\r\ndial tcp 127.0.0.1:9: connect: connection refused") =>
+    listening(
+      createTls({ cert: pem("server.crt"), key: pem("server.key") }, (socket) => {
+        socket.once("data", () => socket.end(answer));
+      }),
+    );
 
   test("a frontend that is for another name or does not answer fails", async () => {
     const port = await serve();
@@ -64,6 +71,31 @@ describe("check frontend", () => {
     expect(await ask(tcpFrontend(port))).toEqual([
       expect.stringMatching(/^failed: cannot connect to 127\.0\.0\.1:\d+: connection refused/),
     ]);
+  });
+
+  test("a port that is no frontend fails, however well its certificate fits", async () => {
+    const port = await serve("HTTP/1.1 404 Not Found\r\n\r\nno such page");
+    expect(await ask(tcpFrontend(port))).toEqual([
+      expect.stringMatching(/^failed: the proxy-server did not connect to 127\.0\.0\.1:9: 404, no such page/),
+    ]);
+  });
+
+  test("what the sidecar says, and the mode of its socket, count although doctor's own dial is answered", async () => {
+    const dialled = { frontend: { mode: "http-connect" as const, uds: "/k.sock" }, where: "/k.sock" };
+    const judge = (forbidden: string | undefined, state: Partial<Overview["process"]> | undefined) => {
+      const overview = () => ({ process: state }) as Overview;
+      const facts = { frontends: () => [{ ...dialled, forbidden }], ...(state && { overview }) };
+      return messagesOf(frontend, facts);
+    };
+    const said = (code: ErrorCode) => ({ ready: false, unreadyCauses: [{ code, sentence: "it may not (EACCES)" }] });
+    expect(await judge(undefined, said("DB_FRONTEND"))).toEqual([
+      "failed: doctor's own dial through /k.sock is answered, but the sidecar's fails: it may not (EACCES)",
+    ]);
+    expect(await judge(undefined, said("DB_NO_AGENT"))).toEqual([expect.stringMatching(/^ok/)]);
+    expect(await judge("its mode is 0700", undefined)).toEqual([
+      "failed: the sidecar may not open the socket /k.sock: its mode is 0700",
+    ]);
+    expect(await judge("its mode is 0700", { ready: true })).toEqual([expect.stringMatching(/^ok/)]);
   });
 
   test("a frontend that does not answer is only a warning while another one does", async () => {

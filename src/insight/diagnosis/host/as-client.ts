@@ -1,26 +1,45 @@
-/** Ports dialled as their clients dial them; nothing is asked of them. */
+/** Ports dialled as their clients dial them. */
 import type { X509Certificate } from "node:crypto";
 import { connect } from "node:net";
 import { createSecureContext } from "node:tls";
 import { joinHostPort } from "../../../base/address.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
+import { dialThrough } from "../../../tunnel/client/dial.js";
+import { DialRefusedError } from "../../../tunnel/client/errors.js";
 import { describeFrontend, type Frontend } from "../../../tunnel/client/frontend.js";
-import { greetFrontend } from "../../../tunnel/client/transport.js";
 import { connected } from "../../../tunnel/outgoing/connected.js";
 import { DialFailure, explainConnect } from "../../../tunnel/outgoing/explain.js";
 import { secure } from "../../../tunnel/outgoing/secure.js";
+import { addressOf } from "../../../tunnel/sidecar/routing/errors.js";
+import { AGENT_ITSELF } from "../../../tunnel/sidecar/routing/router.js";
 
-/** A server's frontend, as a sidecar gets it. */
+/** A server's frontend, asked for what a sidecar's probe asks: an agent's answer, or the server's for it, shows that it works. */
 export async function dialAsClient(frontend: Frontend) {
   const where = describeFrontend(frontend);
+  let isReached = false;
+  const onFrontend = () => {
+    isReached = true;
+  };
   try {
-    await greetFrontend(frontend, AbortSignal.timeout(PATIENCE_MS));
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    (await dialThrough(frontend, addressOf(AGENT_ITSELF), { signal, onFrontend })).destroy();
     return { frontend, where };
   } catch (failure) {
-    const late = `cannot connect to ${where}: no answer within ${PATIENCE_MS / 1000} s.`;
-    const isLate = (failure as Error).name === "TimeoutError";
-    return { frontend, where, failure: isLate ? new DrawbridgeError("DB_CONNECT_TIMEOUT", late) : failure };
+    if (isAnswered(failure)) return { frontend, where };
+    return { frontend, where, failure: (failure as Error).name === "TimeoutError" ? late(where, isReached) : failure };
   }
+}
+
+/** The dial got as far as to the server, whatever became of it behind. */
+const isAnswered = (failure: unknown): boolean =>
+  failure instanceof DrawbridgeError &&
+  (failure.code === "DB_AGENT_LOST" || (failure instanceof DialRefusedError && failure.code !== "DB_PEER_PROTOCOL"));
+
+function late(where: string, isReached: boolean): DrawbridgeError {
+  const words = `within ${PATIENCE_MS / 1000} s.`;
+  return isReached
+    ? new DrawbridgeError("DB_DIAL_TIMEOUT", `${where} was reached, but answered no dial ${words}`)
+    : new DrawbridgeError("DB_CONNECT_TIMEOUT", `cannot connect to ${where}: no answer ${words}`);
 }
 
 const PATIENCE_MS = 10_000;

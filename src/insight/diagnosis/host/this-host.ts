@@ -1,5 +1,5 @@
 /** The host doctor runs on, asked through /proc and `ip`. */
-import { accessSync, constants, existsSync, readlinkSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { lstat, readdir, readFile, readlink } from "node:fs/promises";
 import { connect } from "node:net";
 import { dirname, isAbsolute, join } from "node:path";
@@ -64,6 +64,42 @@ export function readableHere(pid: number, files: readonly string[]): void {
     }
   }
 }
+
+/** Why a process may not connect to a Unix socket, by the modes of the socket and its directories; undefined: it may, or it is not known. */
+export function whyForbidden(pid: number, socket: string): string | undefined {
+  try {
+    const user = userOf(readFileSync(`/proc/${pid}/status`, "utf8"));
+    for (const [path, bit] of [[socket, 0o2] as const, ...parentsOf(socket).map((each) => [each, 0o1] as const)]) {
+      const { uid, gid, mode } = statSync(path);
+      const shift = uid === user.uid ? 6 : user.gids.includes(gid) ? 3 : 0;
+      if (user.mayAll || (mode >> shift) & bit) continue;
+      const who = `process ${pid} runs as user ${user.uid} with the groups ${user.gids.join(", ")}`;
+      return `${who}, and ${path} is of ${uid}:${gid} with mode ${(mode & 0o777).toString(8).padStart(4, "0")}`;
+    }
+  } catch {
+    // Another user's process, or a socket that is gone: the dial says it.
+  }
+  return undefined;
+}
+
+function parentsOf(path: string): string[] {
+  const parent = dirname(path);
+  return parent === path ? [] : [parent, ...parentsOf(parent)];
+}
+
+/** As the kernel judges its access to files. */
+function userOf(status: string) {
+  const line = (name: string): string[] =>
+    (new RegExp(`^${name}:(.*)$`, "m").exec(status)?.[1] ?? "")
+      .trim()
+      .split(/\s+/)
+      .filter((each) => each !== "");
+  const gids = [...new Set([line("Gid")[3], ...line("Groups")].map(Number))];
+  const mayAll = (BigInt(`0x${line("CapEff")[0] ?? "0"}`) & CAP_DAC_OVERRIDE) !== 0n;
+  return { uid: Number(line("Uid")[3]), gids, mayAll };
+}
+
+const CAP_DAC_OVERRIDE = 1n << 1n;
 
 /** Empty where it cannot be read: the process is another user's. */
 export async function processEnvironment(pid: number): Promise<Readonly<Record<string, string>>> {

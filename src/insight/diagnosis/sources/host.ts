@@ -30,7 +30,7 @@ import { type FactSource, type Gatherer, unavailable } from "../check.js";
 import { findNetworks } from "../find-networks.js";
 import { dialAsAgent, dialByDirectory } from "../host/as-agent.js";
 import { certificateAt, dialAsClient } from "../host/as-client.js";
-import { isListening, processFile, readableHere, readSocketFile } from "../host/this-host.js";
+import { isListening, processFile, readableHere, readSocketFile, whyForbidden } from "../host/this-host.js";
 import { type DoctorPlace, worksOnObjects } from "../place.js";
 import { adminPortOf, dialableHost, healthFlagOf, healthPortOf, PROGRAMS, programOf } from "../programs.js";
 import { apiFailure, inspectDirectory, readVersion } from "./bridge.js";
@@ -214,7 +214,12 @@ function sidecarFacts({ env, host, programSettings }: DoctorPlace): FactSource {
       const { frontends } = await facts.get("sidecar");
       const running = await host.running("sidecar");
       if (running !== undefined) readableHere(running.pid, frontends.flatMap(filesOf));
-      return Promise.all(frontends.map(dialAsClient));
+      return Promise.all(
+        frontends.map(async (frontend) => {
+          const forbidden = running && "uds" in frontend ? whyForbidden(running.pid, frontend.uds) : undefined;
+          return { ...(await dialAsClient(frontend)), forbidden };
+        }),
+      );
     },
     async nameResolution(facts) {
       const { listeners } = await facts.get("sidecar");

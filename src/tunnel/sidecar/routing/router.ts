@@ -58,7 +58,7 @@ export interface RouterParts {
 }
 
 /** A port on which an agent's host listens on nothing: its refusal shows that an agent answered. */
-const AGENT_ITSELF: Target = { host: "127.0.0.1", port: 9 };
+export const AGENT_ITSELF: Target = { host: "127.0.0.1", port: 9 };
 
 /** DNS must use the tunnel even while that is believed broken: that is how it is found to work again. */
 const DNS_PORT = 53;
