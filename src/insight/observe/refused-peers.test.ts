@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { callerAccepted, serverAgentConnected } from "../../tunnel/events/channels.js";
 import type { RefusedPeer } from "./admin/contract.js";
 import { RefusedPeers } from "./refused-peers.js";
 
@@ -20,6 +21,32 @@ test("refusals of one address, listener, code and certificate are one row, whate
     },
   ]);
   expect(peers.total).toBe(2);
+});
+
+test("a row says when a peer of its address was accepted at its listener since, until the next refusal", () => {
+  const peers = new RefusedPeers();
+  peers.add(peer(), 1_000);
+  peers.accepted("agents", "10.0.3.8:1", 2_000);
+  peers.accepted("grpc frontend", "10.0.3.7:1", 2_000);
+  expect(peers.list()[0]).not.toHaveProperty("acceptedAt");
+  peers.accepted("agents", "10.0.3.7:1", 3_000);
+  peers.accepted("agents", "10.0.3.7:2", 4_000);
+  expect(peers.list()[0]?.acceptedAt).toBe(3_000);
+  peers.add(peer(), 5_000);
+  expect(peers.list()[0]).not.toHaveProperty("acceptedAt");
+});
+
+test("agents and callers that the process accepts are taken note of", () => {
+  const source = {};
+  const peers = new RefusedPeers();
+  const end = peers.keep(source);
+  const fields = { agentId: "a", identifiers: "", stream: 1, drawbridge: true };
+  peers.add(peer(), 1_000);
+  peers.add(peer({ listener: "http-connect frontend" }), 1_000);
+  serverAgentConnected.publish({ source, remote: "10.0.3.7:5", ...fields });
+  callerAccepted.publish({ source, listener: "http-connect frontend", remote: "10.0.3.7:6" });
+  expect(peers.list().map(({ acceptedAt }) => acceptedAt)).toEqual([expect.any(Number), expect.any(Number)]);
+  end();
 });
 
 test("another address, listener, code or certificate is another row, and the newest comes first", () => {

@@ -3,7 +3,7 @@
 import { splitHostPort } from "../../base/address.js";
 import { remedies } from "../../base/errors/catalogue.js";
 import { shown } from "../../base/redact/redact.js";
-import { peerRefused } from "../../tunnel/events/channels.js";
+import { callerAccepted, peerRefused, serverAgentConnected } from "../../tunnel/events/channels.js";
 import type { RefusedPeer, RefusedPeerRow } from "./admin/contract.js";
 
 const MAX_ROWS = 64;
@@ -15,6 +15,8 @@ interface Row {
   peer: RefusedPeer;
   at: number;
   count: number;
+  /** When a peer of its address was accepted at its listener, if one was after `at`. */
+  acceptedAt: number | undefined;
 }
 
 export class RefusedPeers {
@@ -26,18 +28,41 @@ export class RefusedPeers {
 
   /** Keeps what is refused at the listeners of `source`; the answer ends it. */
   keep(source: object): () => void {
-    return peerRefused.subscribe(({ source: _source, ...peer }) => this.add(peer, Date.now()), source);
+    const endings = [
+      peerRefused.subscribe(({ source: _source, ...peer }) => this.add(peer, Date.now()), source),
+      serverAgentConnected.subscribe(({ remote }) => this.accepted("agents", remote, Date.now()), source),
+      callerAccepted.subscribe(({ listener, remote }) => this.accepted(listener, remote, Date.now()), source),
+    ];
+    return () => {
+      for (const end of endings) end();
+    };
+  }
+
+  /** Whoever was refused from this address may have been corrected; one that still fails is refused again. */
+  accepted(listener: string, remote: string, at: number): void {
+    if (this.#rows.size === 0) return;
+    const host = hostOf(remote);
+    for (const row of this.#rows.values()) {
+      if (row.host === host && row.peer.listener === listener) row.acceptedAt ??= at;
+    }
   }
 
   /** A thousand may come in a second: nothing is made of them before somebody asks. */
   add(peer: RefusedPeer, at: number): void {
     this.total++;
-    const split = splitHostPort(peer.remote);
-    const host = "error" in split ? peer.remote : split.host;
+    const host = hostOf(peer.remote);
     const { subject = "", issuer = "", serial = "" } = peer.certificate ?? {};
     const key = [host, peer.listener, peer.code, subject, issuer, serial].join("\0");
-    const row = this.#rows.get(key) ?? { id: ++this.#ids, host, firstAt: at, peer, at, count: 0 };
-    Object.assign(row, { peer, at, count: row.count + 1 });
+    const row = this.#rows.get(key) ?? {
+      id: ++this.#ids,
+      host,
+      firstAt: at,
+      peer,
+      at,
+      count: 0,
+      acceptedAt: undefined,
+    };
+    Object.assign(row, { peer, at, count: row.count + 1, acceptedAt: undefined });
     this.#rows.delete(key);
     this.#rows.set(key, row);
     if (this.#rows.size > MAX_ROWS) this.#rows.delete(this.#mostCrowded());
@@ -60,6 +85,11 @@ export class RefusedPeers {
   }
 }
 
+function hostOf(remote: string): string {
+  const split = splitHostPort(remote);
+  return "error" in split ? remote : split.host;
+}
+
 /** The items whose name is the most frequent one among `all`, in their order. */
 function mostOf<Item>(items: readonly Item[], nameOf: (item: Item) => string, all = items): readonly Item[] {
   const counts = new Map<string, number>();
@@ -68,10 +98,11 @@ function mostOf<Item>(items: readonly Item[], nameOf: (item: Item) => string, al
   return items.filter((item) => counts.get(nameOf(item)) === most);
 }
 
-function describe({ id, host, firstAt, at, count, peer }: Row): RefusedPeerRow {
+function describe({ id, host, firstAt, at, count, peer, acceptedAt }: Row): RefusedPeerRow {
   const { listener, code, reason, agentId, certificate } = peer;
   return {
     ...{ id, listener, address: shown(host), code, reason: shown(reason), remedy: remedies[code], count, firstAt, at },
+    ...(acceptedAt === undefined ? {} : { acceptedAt }),
     ...(agentId === undefined ? {} : { agentId: shown(agentId) }),
     ...(certificate === undefined
       ? {}

@@ -99,7 +99,7 @@ const certificateShape: Shape<CertificateInfo> = {
 
 const refusedPeerShape: Shape<RefusedPeerRow> = {
   ...{ id: number, listener: text, address: text, code: text, reason: text, remedy: text, count: number },
-  ...{ firstAt: number, at: number, agentId: maybe(text) },
+  ...{ firstAt: number, at: number, acceptedAt: maybe(number), agentId: maybe(text) },
   certificate: maybe({ subject: text, issuer: text, serial: text, notBeforeAt: number, notAfterAt: number }),
 };
 

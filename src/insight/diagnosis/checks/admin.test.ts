@@ -186,6 +186,13 @@ test("refused-peers names who was refused with what, how often and why, and pass
       "an agent from 10.0.3.7 was refused by the listener agents 3 times since 8 min ago, the last time 1 min ago: its certificate expired",
     evidence: [expect.stringMatching(/"CN=node-7" of "CN=ca", serial 0A, .* until 2026-11-15T23:23:00/)],
   });
+  const corrected = { ...peer, acceptedAt: now - 1_000 };
+  const [over] = await findingsOf(refusedPeers, context(admin({ refusedPeers: [corrected] })));
+  expect(over).toMatchObject({
+    ...{ state: "ok", remedy: "" },
+    message: expect.stringMatching(/its certificate expired; a peer from this address was accepted since$/),
+  });
+  expect(over).not.toHaveProperty("code");
   const old = { ...peer, at: now - 11 * minute };
   expect(await messagesOf(refusedPeers, context(admin({ refusedPeers: [old] })))).toEqual([
     "ok: nobody was refused at a listener in the last 10 min",

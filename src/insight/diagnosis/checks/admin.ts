@@ -164,11 +164,15 @@ export const refusedPeers = defineCheck({
     if (recent.length === 0 && process.role !== "server") return undefined;
     if (all === undefined) return skipped("this version of the process keeps no list of refused peers");
     if (recent.length === 0) return ok(`nobody was refused at a listener in the last ${roughDuration(RECENT_MS)}`);
-    return recent.slice(0, MOST_PEERS).map((peer) => judgePeer(peer, process.now));
+    // Those that nobody has put right yet come first.
+    const [open, over] = [recent.filter((peer) => !isOver(peer)), recent.filter(isOver)];
+    return [...open, ...over].slice(0, MOST_PEERS).map((peer) => judgePeer(peer, process.now));
   },
 });
 
 const MOST_PEERS = 10;
+
+const isOver = ({ acceptedAt }: RefusedPeerRow): boolean => acceptedAt !== undefined;
 
 function judgePeer(peer: RefusedPeerRow, now: number): Judgement {
   const { address, agentId, at, certificate, code, count, firstAt, listener, reason, remedy } = peer;
@@ -180,6 +184,8 @@ function judgePeer(peer: RefusedPeerRow, now: number): Judgement {
     ...(certificate === undefined ? [] : [certificateLine(certificate)]),
   ];
   const message = `${who} from ${address} was refused by the listener ${listener} ${times}: ${reason}`;
+  if (isOver(peer))
+    return { ...ok(`${message}; a peer from this address was accepted since`, ...evidence), subject: address };
   return { ...warning(message, remedy, ...evidence), code, subject: address };
 }
 

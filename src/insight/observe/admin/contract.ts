@@ -223,6 +223,8 @@ export interface RefusedPeerRow extends Omit<RefusedPeer, "remote"> {
   readonly firstAt: number;
   /** The last one; `reason` and `agentId` are of this one. */
   readonly at: number;
+  /** When a peer of this address was first accepted at this listener after that; absent: none was. */
+  readonly acceptedAt?: number | undefined;
 }
 
 /** What `refusals/ID` adds. */

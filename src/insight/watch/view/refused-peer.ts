@@ -3,8 +3,10 @@ import { isoTime } from "../../../base/text.js";
 import type { RefusedPeerRow } from "../../observe/admin/contract.js";
 import { count, timeOfDay } from "./format.js";
 
-export function refusedPeerText({ address, listener, reason, count: times, at }: RefusedPeerRow): string {
-  return `${timeOfDay(at)} ${address} at ${listener}: ${reason}${times === 1 ? "" : ` (${count(times)} times)`}`;
+export function refusedPeerText({ address, listener, reason, count: times, at, acceptedAt }: RefusedPeerRow): string {
+  // In front, since long lines are cut at their end.
+  const since = acceptedAt === undefined ? "" : " (a peer from this address was accepted since)";
+  return `${timeOfDay(at)} ${address} at ${listener}${since}: ${reason}${times === 1 ? "" : ` (${count(times)} times)`}`;
 }
 
 /** What is known of it, by name; what it did not say is left out. */
@@ -19,6 +21,7 @@ export function refusedPeerFacts(peer: RefusedPeerRow): [name: string, value: st
     ["valid", certificate && `${isoTime(certificate.notBeforeAt)} until ${isoTime(certificate.notAfterAt)}`],
     ["first", peer.count === 1 ? undefined : isoTime(firstAt)],
     ["last", isoTime(peer.at)],
+    ["accepted since", peer.acceptedAt === undefined ? undefined : isoTime(peer.acceptedAt)],
   ];
   return facts.filter((fact): fact is [string, string] => fact[1] !== undefined);
 }

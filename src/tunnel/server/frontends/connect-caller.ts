@@ -5,6 +5,7 @@ import { GatheredBytes } from "../../../base/byte-queue.js";
 import { connectionOf } from "../../../base/connections.js";
 import { SocketPort } from "../../connection/socket-port.js";
 import type { NearEvents, Port } from "../../connection/tunnel.js";
+import { callerAccepted } from "../../events/channels.js";
 import { strangeTls } from "../../link/listener.js";
 import type { PeerTrust, Refusal } from "../../link/peer-trust.js";
 import { type PeerRefusal, remoteOf } from "../../link/tls-listener.js";
@@ -90,6 +91,8 @@ export class ConnectCaller implements Caller, NearEvents {
       return;
     }
     connectionOf(this.#socket)?.admitted();
+    const { source } = this.#board;
+    callerAccepted.publish({ source, listener: "http-connect frontend", remote: remoteOf(this.#socket) });
     this.address = request.target;
     this.dialId = request.dialId ?? newDialId();
     this.#dial = this.#board.dial(this);

@@ -4,7 +4,7 @@ import type { SecureContextOptions } from "node:tls";
 import type { Connections, ListenerLimits } from "../../../base/connections.js";
 import { listenOn, listenOnSocketFile, type OpenSocketFile } from "../../../base/listen.js";
 import { ShortLivedSet } from "../../../base/short-lived.js";
-import { streamError } from "../../events/channels.js";
+import { callerAccepted, streamError } from "../../events/channels.js";
 import { goCodeName } from "../../link/grpc-status.js";
 import { acceptCall, createGrpcListener, type GrpcListener, type IncomingCall } from "../../link/listener.js";
 import type { SegmentCounters } from "../../link/packet-meter.js";
@@ -59,6 +59,7 @@ function grpcFrontend({
   const callers = new ShortLivedSet<PacketStream>();
   const onCall = (call: IncomingCall): void => {
     call.admitted();
+    callerAccepted.publish({ source: board.source, listener: "grpc frontend", remote: call.remote });
     acceptCall(call.stream);
     const { stream } = new GrpcCaller(
       board,
