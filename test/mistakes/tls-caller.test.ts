@@ -158,7 +158,10 @@ const rows: readonly Mistake[] = [
     title: "caller speaks gRPC over TLS to a frontend for HTTP CONNECT",
     wrong: () => ({ mode: "grpc" }),
     tells: {
-      output: { cause: /a frontend of another protocol/, remedy: /frontend of their protocol/ },
+      output: {
+        cause: /a frontend of another protocol/,
+        remedy: /callers --server-port of the server, in the protocol of its --mode/,
+      },
       ...serverTells(/asked by ALPN for another protocol than HTTP CONNECT/, /frontend of their own protocol/),
     },
   }),
