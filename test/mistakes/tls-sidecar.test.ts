@@ -75,7 +75,7 @@ const rows: readonly Mistake[] = [
     id: "tls-sidecar-other-protocol",
     title: "sidecar speaks gRPC to a frontend for HTTP CONNECT",
     frontend: (stage) => frontendOf(stage, { mode: "grpc" }),
-    tells: sidecarTells(/a frontend of another protocol/, /frontend of their protocol/),
+    tells: sidecarTells(/a frontend of another protocol/, /in the protocol of its --mode/),
   }),
   sidecar({
     id: "tls-sidecar-wrong-name",
