@@ -118,7 +118,7 @@ export const remedies = {
   DB_TLS_SERVER_NAME:
     "Dial one of the names that the certificate has (--proxy-server-host of an agent, servername= of a --frontend), or issue the server a certificate for the name that is dialled.",
   DB_TLS_SERVER_EXPIRED:
-    "Renew the server's certificate, for example with drawbridge pki renew; a proxy-server reads it again by itself.",
+    "Compare the time in the message with the real time, and set this host's clock if it is ahead; otherwise renew the server's certificate, for example with drawbridge pki renew; a proxy-server reads it again by itself.",
   DB_TLS_CA_EXPIRED:
     "Make a new authority and certificates of it, and hand its file out before the certificates; drawbridge pki renew --new-signers keeps that order.",
   DB_TLS_SERVER_USE: "Issue the server a certificate whose extended key usage has serverAuth.",

@@ -302,14 +302,9 @@ function peerProblems(facts: DialFacts, verdict: string): Problem[] {
   if (untrusted !== undefined) found.push(["DB_TLS_UNKNOWN_CA", untrusted]);
   const time = timeProblem(leaf, now);
   if (time?.id === "expired") {
-    found.push(
-      hasOwnExpired(facts)
-        ? [
-            "DB_TLS_CLOCK",
-            `${time.words}; ${clock(now)}, and by it the files of ${self} have expired too, so this clock is probably ahead`,
-          ]
-        : ["DB_TLS_SERVER_EXPIRED", `${time.words}; ${clock(now)}`],
-    );
+    // Files that were made together also end together: that alone does not make the clock wrong.
+    const also = hasOwnExpired(facts) ? `, by which the files of ${self} have expired too` : "";
+    found.push(["DB_TLS_SERVER_EXPIRED", `${time.words}; ${clock(now)}${also}`]);
   }
   if (time !== undefined && time.id !== "expired") found.push(["DB_TLS_CLOCK", tooEarly(time.words, now)]);
   for (const authority of chain.slice(1)) {
