@@ -135,16 +135,6 @@ describe("a connection straight to the server", () => {
     await expect(attempt).rejects.toThrow(new RegExp(`cannot connect to 127\\.0\\.0\\.1:${closed}.*ECONNREFUSED`));
   });
 
-  test("a link-local address without its interface is told what it lacks", async () => {
-    await expect(connect({ host: "fe80::1", port: 8091 }, files, {})).rejects.toMatchObject({
-      code: "DB_CONNECT_UNREACHABLE",
-      message: expect.stringMatching(
-        /^cannot connect to \[fe80::1\]:8091: a link-local address needs its interface, as in fe80::1%\w+ \(EINVAL\)\.$/,
-      ),
-      remedy: expect.stringContaining("fe80::1%eth0"),
-    });
-  });
-
   test("a server without ALPN is told from one with", async () => {
     const plain = createTlsServer({ cert: (await pem()).cert, key: (await pem()).key });
     const at = await listen(plain);

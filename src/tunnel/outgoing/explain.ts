@@ -67,6 +67,8 @@ type FailedDial = NodeJS.ErrnoException & { readonly hostname?: string; readonly
 /** Without a zone. */
 const LINK_LOCAL = /^fe[89ab][0-9a-f]:[0-9a-f:]*$/i;
 
+const lacksZone = (address: string): string => `a link-local address needs its interface, as in ${address}%eth0`;
+
 /** For a name that was not found and a connection that was not made; the sentence is without its full stop. */
 export function explainConnect(where: string, reason: unknown): DialFailure | Error {
   const cannot = `cannot connect to ${where}`;
@@ -79,8 +81,7 @@ export function explainConnect(where: string, reason: unknown): DialFailure | Er
     return new DialFailure(errno === "ENOTFOUND" ? "DB_NAME_UNKNOWN" : "DB_NAME_SERVER", `${cannot}: ${words}`, reason);
   }
   if (errno === "EINVAL" && LINK_LOCAL.test(address)) {
-    const lacking = `a link-local address needs its interface, as in ${address}%eth0 (EINVAL)`;
-    return new DialFailure("DB_CONNECT_UNREACHABLE", `${cannot}: ${lacking}`, reason);
+    return new DialFailure("DB_CONNECT_UNREACHABLE", `${cannot}: ${lacksZone(address)} (EINVAL)`, reason);
   }
   const [code, words] = BY_ERRNO[errno] ?? [];
   if (code !== undefined) return new DialFailure(code, `${cannot}: ${words}`, reason);
@@ -97,7 +98,10 @@ export function explainProxy(where: string, reason: unknown): DialFailure {
 }
 
 export function connectTimeout(where: string, afterMs: number): DialFailure {
-  const words = `no answer in time (${afterMs / 1000} s)`;
+  const address = /^\[(.*)\]/.exec(where)?.[1] ?? "";
+  // Newer versions of Node choose an interface themselves.
+  const zone = LINK_LOCAL.test(address) ? `; ${lacksZone(address)}` : "";
+  const words = `no answer in time (${afterMs / 1000} s)${zone}`;
   return new DialFailure("DB_CONNECT_TIMEOUT", `cannot connect to ${where}: ${words}`);
 }
 

@@ -6,7 +6,7 @@ import { afterEach, beforeAll, expect, test } from "vitest";
 import { type Authority, createAuthority, issueCertificate, type PemPair } from "../pki/issue.js";
 import { DAY_MS } from "../pki/request.js";
 import { quotedName } from "../pki/shown.js";
-import { alertIn, DialFailure, explainHangUp, explainRefused } from "./explain.js";
+import { alertIn, connectTimeout, DialFailure, explainConnect, explainHangUp, explainRefused } from "./explain.js";
 import { otherNames } from "./facts.js";
 import { secure } from "./secure.js";
 
@@ -252,6 +252,18 @@ test("what a refusal means is judged by our own certificate", async () => {
     ),
     remedy: expect.stringMatching(/^Set the clocks of this host/),
   });
+});
+
+test("a link-local address without its interface is told what it lacks, whether it is refused or not answered", () => {
+  const refused = Object.assign(new Error("connect EINVAL"), { code: "EINVAL", address: "fe80::1" });
+  const lacking = "a link-local address needs its interface, as in fe80::1%eth0";
+  expect(explainConnect("[fe80::1]:8091", refused)).toMatchObject({
+    code: "DB_CONNECT_UNREACHABLE",
+    message: `cannot connect to [fe80::1]:8091: ${lacking} (EINVAL).`,
+    remedy: expect.stringContaining("fe80::1%eth0"),
+  });
+  expect(connectTimeout("[fe80::1]:8091", 5_000).message).toContain(lacking);
+  expect(connectTimeout("[fe80::1%eth0]:8091", 5_000).message).not.toContain(lacking);
 });
 
 test("where our own files have expired as well as the server's, the clock is named, and not blamed", async () => {
