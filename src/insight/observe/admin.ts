@@ -17,7 +17,12 @@ import {
   startHttp,
 } from "../../base/http.js";
 import type { MetricsRegistry } from "../../base/metrics/registry.js";
-import { certificatesRefused, certificatesReloaded, peerRefused } from "../../tunnel/events/channels.js";
+import {
+  callerAccepted,
+  certificatesRefused,
+  certificatesReloaded,
+  peerRefused,
+} from "../../tunnel/events/channels.js";
 import { failedHandshake, type PeerRefusal, remoteOf } from "../../tunnel/link/tls-listener.js";
 import type { FileProblem } from "../../tunnel/pki/followed-files.js";
 import { unusedFilesOf } from "../../tunnel/pki/unused-files.js";
@@ -55,7 +60,9 @@ export async function startAdmin(
   const model = new AdminModel(options);
   const onRefused = (socket: Socket, refusal: Pick<PeerRefusal, "code" | "reason">): void =>
     peerRefused.publish({ source: options.source, listener: "admin", remote: remoteOf(socket), ...refusal });
-  const guard = new Guard({ ...options, host: endpoint.host, instance: model.instance, onRefused });
+  const onLogin = (socket: Socket): void =>
+    callerAccepted.publish({ source: options.source, listener: "admin", remote: remoteOf(socket) });
+  const guard = new Guard({ ...options, host: endpoint.host, instance: model.instance, onLogin, onRefused });
   const readers = new Readers(model);
   const exact = new Map<string, Route>([
     [

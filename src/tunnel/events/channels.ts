@@ -170,8 +170,8 @@ export const certificatesRefused = ofBoth<{ files: readonly string[]; error: str
   "certificates-refused",
 );
 
-/** A frontend accepted a caller, which may ask for connections now. */
-export const callerAccepted = ofServer<{ listener: string; remote: string }>("caller-accepted");
+/** A frontend accepted a caller, or the admin port a login. */
+export const callerAccepted = ofBoth<{ listener: string; remote: string }>("caller-accepted");
 /** A listener refused a peer; published every time, however often it comes. */
 export const peerRefused = ofBoth<RefusedPeer>("peer-refused");
 /** `what`: which listener, e.g. `agents`, `health`, `http-connect frontend`. */

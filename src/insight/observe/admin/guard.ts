@@ -23,6 +23,8 @@ export interface GuardOptions {
   readonly host: string;
   /** Of this start of the process. */
   readonly instance: string;
+  /** Told of whoever logs in. Not of tokens in headers: whoever asks who was refused shows one, often from the same host. */
+  readonly onLogin?: (socket: Socket) => void;
   /** Told of whoever shows a wrong token. Nobody is counted who shows none: so does everybody who opens the page. */
   readonly onRefused?: (socket: Socket, refusal: { readonly code: ErrorCode; readonly reason: string }) => void;
 }
@@ -92,6 +94,7 @@ export class Guard {
       if (this.#guesses.take()) throw unauthenticated();
       throw new ApiFailure(429, "too-many", "too many wrong tokens; wait a second");
     }
+    this.#options.onLogin?.(message.socket);
     return this.#sessions.open(await this.#reading(tokens.digest()), isEncrypted(message));
   }
 

@@ -200,6 +200,10 @@ describe("whoever is refused at the port is listed", () => {
     expect(row?.reason).toBe("it showed another token than that of --admin-token-file");
     expect(seen).toHaveLength(2);
     expect(JSON.stringify([await rows(), seen])).not.toContain("somebody");
+    expect(row?.acceptedAt).toBeUndefined();
+    const right = JSON.stringify({ token: TOKEN });
+    expect((await ask("login", headers, { method: "POST", body: right })).status).toBe(204);
+    expect((await rows())[0]?.acceptedAt).toEqual(expect.any(Number));
   });
 
   test("but not who opens the page before the login, or has hung up", async () => {
