@@ -127,13 +127,20 @@ function isMixed(text: string): boolean {
   if (upper < 3 || lower < 3) return false;
   if (digits === 0 && letters < 28) return false;
   if (lettersInWords(text) > letters * 0.55) return false;
-  return changes / (letters - 1) >= 0.34 && distinct(text) >= Math.min(text.length * 0.4, 14);
+  const isUnsteady = changes / (letters - 1) >= 0.34 || rarePairs(text) >= letters * 0.12;
+  return isUnsteady && distinct(text) >= Math.min(text.length * 0.4, 14);
 }
 
 /** `TestProxyHandle_DoneContext` is made of words. */
 function lettersInWords(text: string): number {
-  return (text.match(/[A-Z]?[a-z]{3,}/g) ?? []).join("").length;
+  return (text.match(/[A-Z]?[a-z]{3,}/g) ?? []).filter((word) => rarePairs(word) <= word.length / 8).join("").length;
 }
+
+/** Letters that hardly ever follow one another in a word; of letters drawn at random every third pair is one. */
+const RARE_PAIR =
+  /(?!(.)\1|c[dk]|d[gv]|oj|p[fgv]|w[bd]|x[ft]|yz)(?=[cdfgjkmpqvwxz][fgjqvwxz]|b[fgqvwxz]|[cfghjkqvwz][bcdgjkqvwxz]|x[bdgjkqvwxz]|[jqvxz][bdfghjkmnqrtvwxz]|q[^u]|[lrsty][jqxz]|[aiouy][jq]|mr|xl|[hf]n)/gi;
+
+const rarePairs = (text: string): number => text.match(RARE_PAIR)?.length ?? 0;
 
 /** One case only: then digits must stand among the letters several times. */
 function isLettersAndDigits(text: string): boolean {

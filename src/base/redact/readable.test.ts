@@ -1,9 +1,10 @@
 /** What explains an installation must stay readable, byte for byte: a bundle of nothing but gaps helps nobody. */
-import { createHash, generateKeyPairSync, randomBytes, randomUUID } from "node:crypto";
+import { createHash, generateKeyPairSync, randomBytes, randomInt, randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { certificatesFor } from "../../tunnel/pki/write-pki.js";
 import { redactFile } from "./file.js";
+import { redact } from "./redact.js";
 
 const digest = (encoding: "hex" | "base64"): string => createHash("sha256").update(randomBytes(9)).digest(encoding);
 const publicKey = generateKeyPairSync("rsa", { modulusLength: 2048 }).publicKey;
@@ -219,4 +220,23 @@ describe("stays as it is", () => {
       `I1116 before\nW1116 login with password=[removed] agent="a1"\nI1116 after\n`,
     );
   });
+});
+
+test("letters and digits drawn at random are hardly ever taken for words", () => {
+  const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+  const drawn = (length: number) => Array.from({ length }, () => letters[randomInt(letters.length)]).join("");
+  const seen = Array.from({ length: 20_000 }, () => drawn(32)).filter((text) =>
+    redact(`value ${text} seen`).includes(text),
+  );
+  expect(seen.length, seen.join(" ")).toBeLessThan(20);
+});
+
+test("long names made of words and digits stay", () => {
+  for (const name of [
+    "GetObjectByHeapObjectIdReturnType",
+    "SetPauseOnExceptionsParameterType",
+    "ED448KeyPairKeyObjectOptions",
+    "drawbridge/v1/refusals/XXXXXXXX",
+  ])
+    expect(redact(`value ${name} seen`)).toContain(name);
 });
