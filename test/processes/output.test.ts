@@ -9,6 +9,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { ApiStub, reply, replyStatus } from "../../src/cluster/kube/testing/api-stub.js";
+import { makePool, PoolFixture } from "../../src/cluster/nodes/controller/testing/fixture.js";
+import { WorkerStore } from "../../src/cluster/nodes/workers/store.js";
 import { ours } from "../support/processes/executables.js";
 import { startTunnel, type Tunnel } from "../support/processes/tunnel.js";
 import { startEcho } from "../support/targets/echo.js";
@@ -145,11 +147,7 @@ const rows: Readonly<Record<string, Row>> = {
   "workers create": { none: "a line for each machine that it makes" },
   "workers delete": { none: "a line for each machine that it removes" },
   "workers doctor": { none: "a finding for each check" },
-  "workers list": {
-    says: '"workers": []',
-    line: "workers list --state=workers --output json",
-    small: "a row for each worker",
-  },
+  "workers list": { says: '"worker-999"', line: "workers list --state=workers --kubeconfig=kubeconfig --output json" },
   "workers replace": { none: "a line for each machine that it makes" },
   "workers scale": { none: "a line for each machine that it makes" },
   "workers up": { none: "a line for each step" },
@@ -215,9 +213,20 @@ beforeAll(async () => {
   file("many.ign", config({ storage: { files: many } }));
   file("wrong.ign", config(Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`unknown${index}`, index]))));
   file("hosted.yaml", "name: demo\npublishing: { type: LoadBalancer, address: 192.0.2.1 }\nconnectionChecker: false\n");
-  for (const name of ["inventory", "bundle", "workers"]) mkdirSync(join(folder, name));
+  for (const name of ["inventory", "bundle"]) mkdirSync(join(folder, name));
   mkdirSync(join(folder, "bundle/bootstrap/journals"), { recursive: true });
   file("bundle/bootstrap/journals/bootkube.log", "x\n");
+
+  const fixture = new PoolFixture();
+  endings.push(() => fixture.close());
+  await fixture.addObjects(makePool());
+  fixture.start();
+  await vi.waitFor(async () => expect((await fixture.pool()).status?.version).toBeDefined(), { timeout: 20_000 });
+  const create = `workers create --directory=${fixture.directory} --namespace=clusters --pool=workers --state=workers`;
+  expect(await shell('"$@" > /dev/null', create.split(" "))).toMatchObject({ status: 0, stderr: "" });
+  const store = new WorkerStore(join(folder, "workers"));
+  const [worker] = await store.read();
+  await store.write(Array.from({ length: 1000 }, (_, index) => ({ ...worker!, name: `worker-${index}` })));
 
   const requests = Array.from({ length: 1000 }, (_, index) => ({
     metadata: { name: `csr-${index}`, uid: `uid-${index}`, creationTimestamp: "2026-01-02T03:04:05Z" },
