@@ -151,6 +151,7 @@ function tunnelLines(events: Subscriptions, logger: Logger, paced: PacedLog): vo
     if (logger.verbosity >= EVERY_TUNNEL) logger.info(EVERY_TUNNEL, message, fieldsOf(event));
   };
   events.on(channels.streamError, (error) => everyTunnel("stream error", error));
+  events.on(channels.agentProbed, (probe) => everyTunnel("an agent answered a probe", probe));
   events.on(channels.serverDialEnded, (dial) => {
     if (dial.outcome === "established") everyTunnel("tunnel established", dial);
     // With a reference id the refusal has a line of its own.

@@ -5,9 +5,15 @@ import type { Budget } from "../connection/budget.js";
 import { SocketPort } from "../connection/socket-port.js";
 import { TunnelTable } from "../connection/table.js";
 import type { DialFacts, Tunnel } from "../connection/tunnel.js";
-import { type AgentDialOutcome, agentDialEnded, agentTunnelClosed, tunnelCut } from "../events/channels.js";
+import {
+  type AgentDialOutcome,
+  agentDialEnded,
+  agentProbed,
+  agentTunnelClosed,
+  tunnelCut,
+} from "../events/channels.js";
 import type { PacketStream, StreamEnd, StreamOwner } from "../link/packet-stream.js";
-import { ECHO_ADDRESS } from "../wire/destination.js";
+import { ECHO_ADDRESS, foundAgent } from "../wire/destination.js";
 import type { ConnectId, ControlPacket, DialId } from "../wire/packet.js";
 import { type DialRules, EndpointDial } from "./dialer.js";
 import { EchoPort } from "./echo.js";
@@ -179,7 +185,8 @@ export class ServerLink implements StreamOwner {
     const { source, clock } = this.#options;
     const { id: connectId, address, askedAt } = asked;
     const durationMs = clock.now() - askedAt;
-    agentDialEnded.publish({ source, link: this, asked, address, connectId, outcome, error, durationMs });
+    if (outcome === "unknown" && foundAgent(address, error)) agentProbed.publish({ source, address, durationMs });
+    else agentDialEnded.publish({ source, link: this, asked, address, connectId, outcome, error, durationMs });
   }
 
   /** Why a dial is not even tried. */

@@ -172,6 +172,8 @@ export const certificatesRefused = ofBoth<{ files: readonly string[]; error: str
 
 /** A frontend accepted a caller, or the admin port a login. */
 export const callerAccepted = ofBoth<{ listener: string; remote: string }>("caller-accepted");
+/** A dial of AGENT_ITSELF found its agent. Nothing failed, so it is in no DialEnded. */
+export const agentProbed = ofBoth<{ address: string; agentId?: string; durationMs: number }>("agent-probed");
 /** A listener refused a peer; published every time, however often it comes. */
 export const peerRefused = ofBoth<RefusedPeer>("peer-refused");
 /** `what`: which listener, e.g. `agents`, `health`, `http-connect frontend`. */

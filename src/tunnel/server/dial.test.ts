@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
+import type { ManualClock } from "../../base/testing/manual-clock.js";
+import { agentProbed, serverDialEnded } from "../events/channels.js";
 import { ECHO_REFUSAL } from "../wire/destination.js";
-import { FakeCaller, makeBoard } from "./testing/fakes.js";
+import { type FakeAgent, FakeCaller, makeBoard } from "./testing/fakes.js";
 
 const TIMEOUT = "dial tcp 10.0.0.1:443: i/o timeout";
 const REFUSED = "dial tcp 10.0.0.1:443: connect: connection refused";
@@ -47,6 +49,45 @@ describe("a dial that goes well", () => {
     board.dial(new FakeCaller());
     one.answer(1);
     expect(clock.waiting).toEqual([]);
+  });
+});
+
+describe("a dial of the port by which a sidecar asks for an agent", () => {
+  const answered = "dial tcp 127.0.0.1:9: connect: connection refused";
+  test.each<[string, string[], (agent: FakeAgent | undefined, clock: ManualClock) => void]>([
+    ["the agent's refusal", [], (agent) => agent!.fail(answered)],
+    ["a timeout", ["error_response"], (agent) => agent!.fail("dial tcp 127.0.0.1:9: i/o timeout")],
+    ["a policy", ["error_response"], (agent) => agent!.fail("dial tcp 127.0.0.1:9: denied by policy")],
+    ["the loss of the agent", ["backend_close"], (agent) => agent!.lose()],
+    ["silence", ["backend_dial_timeout"], (_, clock) => clock.advance(30_000)],
+    ["no agent", ["no_agent"], () => {}],
+  ])("is over with %s as %j", (what, outcomes, end) => {
+    const { board, agent, clock } = makeBoard();
+    const one = what === "no agent" ? undefined : agent("one");
+    const [seen, shown]: string[][] = [[], []];
+    const unsubscribe = [
+      serverDialEnded.subscribe(({ outcome }) => seen!.push(outcome), board.source),
+      agentProbed.subscribe(({ address }) => shown!.push(address), board.source),
+    ];
+    const caller = new FakeCaller("127.0.0.1:9");
+    board.dial(caller);
+    end(one, clock);
+    expect(seen).toEqual(outcomes);
+    expect(shown).toEqual(outcomes.length === 0 ? ["127.0.0.1:9"] : []);
+    expect(caller.refusals).toHaveLength(1);
+    expect(board.pendingDials).toBe(0);
+    for (const over of unsubscribe) over();
+  });
+
+  test("any other port's refusal is a failed dial", () => {
+    const { board, agent } = makeBoard();
+    const one = agent("one");
+    const seen: string[] = [];
+    const over = serverDialEnded.subscribe(({ outcome }) => seen.push(outcome), board.source);
+    board.dial(new FakeCaller("127.0.0.1:99"));
+    one.fail("dial tcp 127.0.0.1:99: connect: connection refused");
+    expect(seen).toEqual(["error_response"]);
+    over();
   });
 });
 

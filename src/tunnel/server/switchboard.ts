@@ -5,6 +5,7 @@ import { DurationCounts } from "../../base/metrics/registry.js";
 import type { Budget } from "../connection/budget.js";
 import type { Tunnel } from "../connection/tunnel.js";
 import {
+  agentProbed,
   serverAgentConnected,
   serverAgentDisconnected,
   serverDialEnded,
@@ -16,6 +17,7 @@ import type { ChoiceExplanation } from "../events/facts.js";
 import type { FlightHistory } from "../link/flight-recorder.js";
 import { goCodeName } from "../link/grpc-status.js";
 import type { PacketStream, StreamEnd } from "../link/packet-stream.js";
+import { foundAgent } from "../wire/destination.js";
 import { type AgentIdentity, AgentLink } from "./agents/agent-link.js";
 import { statusOf } from "./agents/choice.js";
 import type { AgentRegistry } from "./agents/registry.js";
@@ -69,7 +71,10 @@ export class Switchboard {
     const { frontend, dialId } = dial.caller;
     const durationMs = this.clock.now() - startedAt;
     const agent = link === undefined ? {} : { agentId: link.identity.agentId };
-    serverDialEnded.publish({ source: this.source, dial, frontend, address, dialId, durationMs, ...agent, ...end });
+    const { source } = this;
+    if (end.outcome === "error_response" && foundAgent(address, end.error)) {
+      agentProbed.publish({ source, address, durationMs, ...agent });
+    } else serverDialEnded.publish({ source, dial, frontend, address, dialId, durationMs, ...agent, ...end });
   }
 
   /** Upstream's own words first, since peers match on them; then counts and an id; the reasons stay with the operator. */

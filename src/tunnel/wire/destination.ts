@@ -86,5 +86,12 @@ export function canonicalAddress(text: string): string | undefined {
 export const ECHO_HOST = "echo.drawbridge.invalid";
 export const ECHO_ADDRESS = `${ECHO_HOST}:7`;
 
+/** A port on which an agent's host listens on nothing: its refusal shows that an agent answered. */
+export const AGENT_ITSELF = { host: "127.0.0.1", port: 9 } as const;
+
+/** Whether a dial was one of AGENT_ITSELF and has found its agent: nothing has failed then. */
+export const foundAgent = (address: string, error: string): boolean =>
+  address === joinHostPort(AGENT_ITSELF.host, AGENT_ITSELF.port) && error.endsWith("connection refused");
+
 /** The answer to callers who ask for the echo, in Go's words. */
 export const ECHO_REFUSAL = `dial tcp: lookup ${ECHO_HOST}: no such host`;

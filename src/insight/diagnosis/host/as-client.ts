@@ -11,7 +11,7 @@ import { connected } from "../../../tunnel/outgoing/connected.js";
 import { DialFailure, explainConnect } from "../../../tunnel/outgoing/explain.js";
 import { secure } from "../../../tunnel/outgoing/secure.js";
 import { addressOf } from "../../../tunnel/sidecar/routing/errors.js";
-import { AGENT_ITSELF } from "../../../tunnel/sidecar/routing/router.js";
+import { AGENT_ITSELF } from "../../../tunnel/wire/destination.js";
 
 /** A server's frontend, asked for what a sidecar's probe asks: an agent's answer, or the server's for it, shows that it works. */
 export async function dialAsClient(frontend: Frontend) {

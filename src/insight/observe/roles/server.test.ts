@@ -9,6 +9,7 @@ import { waitUntil } from "../../../../test/support/processes/deadline.js";
 import { startEcho } from "../../../../test/support/targets/echo.js";
 import { listen, type Target } from "../../../../test/support/targets/listener.js";
 import type { RunningHttp } from "../../../base/http.js";
+import { Logger } from "../../../base/log/log.js";
 import { MetricsRegistry } from "../../../base/metrics/registry.js";
 import type {
   AgentPeer,
@@ -24,6 +25,7 @@ import type {
 } from "../admin/contract.js";
 import { type Asking, ask } from "../admin/testing/asker.js";
 import { startAdmin } from "../admin.js";
+import { logEvents } from "../log-events.js";
 import { ObservedAgent } from "./agent.js";
 import { ObservedServer } from "./server.js";
 
@@ -133,6 +135,27 @@ describe("a tunnel", () => {
     }
     const { totals } = await get<Overview>("server", "");
     expect(totals).toMatchObject({ dialsEstablished: 0, dialsFailed: 1, tunnelsOpen: 0 });
+  });
+
+  test("to the port that a sidecar's probe asks an agent for is no failure once the agent has answered", async () => {
+    const lines: string[] = [];
+    const write = (bytes: Buffer, done: (problem: null) => void) => {
+      lines.push(String(bytes));
+      done(null);
+    };
+    const logger = new Logger({ format: "text", verbosity: 4, write });
+    const ends = [fixture.server, fixture.agent].map((source) => logEvents(logger, source));
+    const socket = await connectCaller(fixture);
+    socket.write("CONNECT 127.0.0.1:9 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+    expect(await readHead(socket)).toContain("502");
+    socket.destroy();
+    for (const role of ["server", "agent"] as const) {
+      expect((await get<Page<TunnelRow>>(role, "ended")).items).toEqual([]);
+      const { totals } = await get<Overview>(role, "");
+      expect(totals).toMatchObject({ dialsFailed: 0, dialsEstablished: 0, dialsPending: 0 });
+    }
+    for (const end of ends) end();
+    expect(lines).toEqual([]);
   });
 
   test("is closed on request, at either end", async () => {

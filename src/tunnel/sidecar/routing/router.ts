@@ -8,6 +8,7 @@ import { DrawbridgeError, reasonOf } from "../../../base/errors/error.js";
 import type { Dialer } from "../../client/dial.js";
 import { withinBounds } from "../../client/errors.js";
 import { parseTarget } from "../../client/frontend.js";
+import { AGENT_ITSELF } from "../../wire/destination.js";
 import { noProxyRules } from "../../wire/no-proxy.js";
 import type { RoutingConfig } from "../config.js";
 import { clusterDnsAddress, queryClusterDns, queryServices, type ServiceAddresses } from "./cluster-dns.js";
@@ -56,9 +57,6 @@ export interface RouterParts {
   /** Called when the fallback begins, with the reason, and when it ends. */
   readonly onFallback?: (active: boolean, why: string) => void;
 }
-
-/** A port on which an agent's host listens on nothing: its refusal shows that an agent answered. */
-export const AGENT_ITSELF: Target = { host: "127.0.0.1", port: 9 };
 
 /** DNS must use the tunnel even while that is believed broken: that is how it is found to work again. */
 const DNS_PORT = 53;
@@ -208,7 +206,7 @@ export class TunnelRouter {
     }
   }
 
-  /** A refused probe counts as a failed dial at server and agent, so this is the cluster's DNS where that is known. */
+  /** A refused probe counts as a failed dial at servers and agents of others, so this is the cluster's DNS where that is known. */
   async #probeTarget(stop: AbortSignal): Promise<Target> {
     if (!this.#config.resolve.includes("cluster-dns")) return AGENT_ITSELF;
     return await this.#dns.find(stop).catch(() => AGENT_ITSELF);
