@@ -5,15 +5,13 @@ import { connectionOf } from "../../base/connections.js";
 import type { RefusedPeer } from "../events/facts.js";
 import { issuerProblem } from "../pki/issuer-problem.js";
 import { lifeProblem } from "../pki/manifest.js";
-import { certificatesIn, isSignedBy } from "../pki/pem.js";
+import { certificatesIn, endOf, followChain, isAmong, LONGEST_CHAIN } from "../pki/pem.js";
 import { CLIENT_AUTH } from "../pki/request.js";
 import { isForUse, listed, quotedName, shownCertificate } from "../pki/shown.js";
 
 /** Why a peer is refused. */
 export type Refusal = Pick<RefusedPeer, "code" | "reason" | "certificate">;
 
-/** OpenSSL's own bound. */
-const LONGEST_CHAIN = 100;
 /** Of a whole handshake. Parsing more certificates than fit in here, to name one to blame, costs more than refusing. */
 const MOST_EXPLAINED_BYTES = 8 * 1024;
 
@@ -58,35 +56,12 @@ export class PeerTrust {
     }
     if (isVerified) {
       // OpenSSL has checked the signatures.
-      const chain = this.#chainOf(leaf, others, (each, issuer) => each.checkIssued(issuer));
+      const chain = followChain(leaf, others, this.#anchors, (each, issuer) => each.checkIssued(issuer));
       this.#firstToEnd.set(socket, chain.sort((one, other) => endOf(one) - endOf(other))[0]!);
       return undefined;
     }
-    const chain = this.#chainOf(leaf, others, isSignedBy);
+    const chain = followChain(leaf, others, this.#anchors);
     return { ...this.#objection(leaf, chain, String(socket.authorizationError)), certificate: shownCertificate(leaf) };
-  }
-
-  /** From the leaf to one of our authorities, or as far as the certificates lead that the peer sent; it may send others. */
-  #chainOf(
-    leaf: X509Certificate,
-    others: readonly X509Certificate[],
-    isIssuedBy: typeof isSignedBy,
-  ): X509Certificate[] {
-    const chain = [leaf];
-    while (chain.length < LONGEST_CHAIN) {
-      const last = chain.at(-1)!;
-      if (this.#isAnchor(last)) break;
-      // An authority that was renewed with its key is there twice.
-      const anchors = this.#anchors.filter((each) => isIssuedBy(last, each)).sort((a, b) => endOf(b) - endOf(a));
-      const next = anchors[0] ?? others.find((each) => !chain.includes(each) && isIssuedBy(last, each));
-      if (next === undefined) break;
-      chain.push(next);
-    }
-    return chain;
-  }
-
-  #isAnchor({ fingerprint256 }: X509Certificate): boolean {
-    return this.#anchors.some((each) => each.fingerprint256 === fingerprint256);
   }
 
   /** OpenSSL names the last of its objections; a person needs the one that has to be fixed first. */
@@ -119,7 +94,7 @@ export class PeerTrust {
   /** What keeps a chain from ending at one of our authorities. */
   #distrust(chain: readonly X509Certificate[]): string | undefined {
     const last = chain.at(-1)!;
-    if (this.#isAnchor(last)) return undefined;
+    if (isAmong(last, this.#anchors)) return undefined;
     const issuer = quotedName(last.issuer);
     const its = whose(last, chain[0]!);
     const namesakes = this.#anchors.filter(({ subject }) => subject === last.issuer);
@@ -159,8 +134,6 @@ function whose(certificate: X509Certificate, leaf: X509Certificate | undefined):
   if (certificate.fingerprint256 === leaf?.fingerprint256) return "its certificate";
   return `the certificate of its issuer ${quotedName(certificate.subject)}`;
 }
-
-const endOf = ({ validTo }: X509Certificate): number => Date.parse(validTo);
 
 /** The certificates of a peer that OpenSSL trusts, its own first. Node has them only for the first who asks. */
 function verifiedChain(socket: TLSSocket): X509Certificate[] {

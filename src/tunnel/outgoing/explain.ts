@@ -9,7 +9,7 @@ import { DrawbridgeError, messageOf, reasonOf } from "../../base/errors/error.js
 import { plainText } from "../../base/text.js";
 import { NOT_HTTP2 } from "../link/open.js";
 import { issuerProblem } from "../pki/issuer-problem.js";
-import { isFor, isSignedBy } from "../pki/pem.js";
+import { followChain, isAmong, isFor } from "../pki/pem.js";
 import { CLIENT_AUTH, SERVER_AUTH } from "../pki/request.js";
 import { isForUse, listed, quotedName } from "../pki/shown.js";
 import { LookupError } from "../resolver/resolver.js";
@@ -333,25 +333,14 @@ function hasOwnExpired({ own: [leaf], authorities = [], now }: DialFacts): boole
   return files.length > 0 && files.every((each) => timeProblem(each, now)?.id === "expired");
 }
 
-const LONGEST_CHAIN = 8;
-
 /** The chain as far as it can be followed, and why it does not end at an authority that is trusted. */
 function anchored(facts: DialFacts, verdict: string): { chain: X509Certificate[]; untrusted?: string } {
-  const { peer, caFile = "" } = facts;
   // Which of the system's authorities would do is OpenSSL's business.
-  const { authorities = [] } = facts;
-  const chain = [peer[0]!];
-  const trust = `${caFile === "" ? "the given authorities" : caFile} (${listed(authorities.map(({ subject }) => quotedName(subject)))})`;
-  while (chain.length < LONGEST_CHAIN) {
-    const last = chain.at(-1)!;
-    const anchor = authorities.find((each) => each.fingerprint256 === last.fingerprint256 || isSignedBy(last, each));
-    if (anchor !== undefined)
-      return { chain: anchor.fingerprint256 === last.fingerprint256 ? chain : [...chain, anchor] };
-    const next = peer.find((each) => !chain.includes(each) && isSignedBy(last, each));
-    if (next === undefined) break;
-    chain.push(next);
-  }
+  const { peer, caFile = "", authorities = [] } = facts;
+  const chain = followChain(peer[0]!, peer, authorities);
   const last = chain.at(-1)!;
+  if (isAmong(last, authorities)) return { chain };
+  const trust = `${caFile === "" ? "the given authorities" : caFile} (${listed(authorities.map(({ subject }) => quotedName(subject)))})`;
   const issuer = quotedName(last.issuer);
   if (facts.authorities === undefined) {
     if (certificateProblem(verdict) !== "untrusted") return { chain };

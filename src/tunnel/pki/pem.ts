@@ -158,22 +158,43 @@ export type ChainResult =
   | { readonly state: "foreign" }
   | { readonly state: "unknown" };
 
-const LONGEST_CHAIN = 8;
-
 export function chainOf(certificate: X509Certificate, authorities: readonly X509Certificate[]): ChainResult {
-  const chain = [certificate];
-  for (let last = certificate; chain.length < LONGEST_CHAIN; ) {
-    if (isSignedBy(last, last)) return { state: "verified", chain };
-    const next = authorities.find((authority) => !chain.includes(authority) && isSignedBy(last, authority));
-    if (next === undefined) break;
-    chain.push(next);
-    last = next;
-  }
+  const chain = followChain(certificate, authorities);
   // The authority above the last one need not be here: what is trusted is what the files hold.
-  if (chain.length > 1) return { state: "verified", chain };
+  if (chain.length > 1 || isSignedBy(certificate, certificate)) return { state: "verified", chain };
   if (authorities.some((authority) => authority.subject === certificate.issuer)) return { state: "forged" };
   return { state: authorities.length > 0 ? "foreign" : "unknown" };
 }
+
+/** OpenSSL's own bound. */
+export const LONGEST_CHAIN = 100;
+
+/** From the leaf to one of the anchors, or as far as the other certificates lead. */
+export function followChain(
+  leaf: X509Certificate,
+  others: readonly X509Certificate[],
+  anchors: readonly X509Certificate[] = [],
+  isIssuedBy = isSignedBy,
+): X509Certificate[] {
+  const chain = [leaf];
+  while (chain.length < LONGEST_CHAIN) {
+    const last = chain.at(-1)!;
+    if (isAmong(last, anchors)) break;
+    // An authority that was renewed with its key is there twice.
+    const [anchor] = anchors.filter((each) => isIssuedBy(last, each)).sort((a, b) => endOf(b) - endOf(a));
+    if (anchor === undefined && isIssuedBy(last, last)) break;
+    const next = anchor ?? others.find((each) => !isAmong(each, chain) && isIssuedBy(last, each));
+    if (next === undefined) break;
+    chain.push(next);
+  }
+  return chain;
+}
+
+export const isAmong = ({ fingerprint256 }: X509Certificate, others: readonly X509Certificate[]): boolean =>
+  others.some((each) => each.fingerprint256 === fingerprint256);
+
+/** In milliseconds. */
+export const endOf = ({ validTo }: X509Certificate): number => Date.parse(validTo);
 
 /** Whether the certificate is for a host or address. Only the names it lists count, as for every Go program. */
 export function isFor(certificate: X509Certificate, name: string): boolean {
