@@ -121,7 +121,7 @@ describe("a conversion webhook fails and blocks for", () => {
     await fixture.listen(answer());
     define({ clientConfig: { service, caBundle: base64(await createAuthority({ commonName: "other" })) } });
     await fails(
-      /caBundle vouches for/,
+      /not signed by any of its caBundle \("CN=other"\)/,
       `CustomResourceDefinition ${NAME} spec.conversion.webhook.clientConfig.caBundle`,
     );
     expect(fixture.seen).toEqual([]);

@@ -1,7 +1,7 @@
 /** One HTTPS request to a service through the tunnel, trusted exactly as far as a kube-apiserver would trust the answer. */
-import { checkServerIdentity, connect, type PeerCertificate, type TLSSocket } from "node:tls";
+import { createSecureContext, type TLSSocket } from "node:tls";
 import { joinHostPort } from "../../../base/address.js";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { DrawbridgeError, messageOf, reasonOf } from "../../../base/errors/error.js";
 import { CheckFailure } from "../../../base/finding.js";
 import { answerBody, type HttpAnswer, openRequest } from "../../../base/http-get.js";
 import { isNotFound } from "../../../cluster/kube/errors.js";
@@ -9,9 +9,9 @@ import { find } from "../../../cluster/kube/objects.js";
 import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
 import { dialThrough, type Frontend, type TunnelSocket } from "../../../tunnel/client/index.js";
-import { connected } from "../../../tunnel/outgoing/connected.js";
-import { certificateProblem } from "../../../tunnel/outgoing/facts.js";
-import { certificateBlocks } from "../../../tunnel/pki/pem.js";
+import { DialFailure, type DialFailureCode, explainPeer } from "../../../tunnel/outgoing/explain.js";
+import { secure } from "../../../tunnel/outgoing/secure.js";
+import { certificateBlocks, isFor } from "../../../tunnel/pki/pem.js";
 
 /** How the kube-apiserver reaches services of its cluster. */
 export interface ServiceRoute {
@@ -64,18 +64,18 @@ export async function callService(
   const limit = AbortSignal.timeout(call.timeoutMs);
   const stop = AbortSignal.any([signal, limit]);
   try {
-    const ca = authorityOf(call);
+    const set = authorityOf(call);
     const began = performance.now();
     const tunnel = await dialThrough(route.frontend, address, { signal: stop }).catch((reason) => {
       throw dialFailure(route, service, reason);
     });
     const dialled = performance.now();
-    const socket = await secured(tunnel, ca, service, call, stop);
-    const secure = performance.now();
+    const socket = await secured({ socket: tunnel, where: address }, set, service, call, stop);
+    const securedAt = performance.now();
     try {
       const reply = call.request && (await exchange(socket, service, call.request, stop));
       const totalMs = Math.round(performance.now() - began);
-      const timing = { dialMs: Math.round(dialled - began), tlsMs: Math.round(secure - dialled) };
+      const timing = { dialMs: Math.round(dialled - began), tlsMs: Math.round(securedAt - dialled) };
       // For people: seconds where they are many.
       const took = totalMs < 1000 ? `${totalMs} ms` : `${(totalMs / 1000).toFixed(1)} s`;
       return { address, took, totalMs, timing: { dialled: address, ...timing }, reply };
@@ -89,10 +89,10 @@ export async function callService(
   }
 }
 
-function authorityOf({ caBundle, authority }: ServiceCall): string[] | undefined {
-  if (caBundle === "") return undefined;
+function authorityOf({ caBundle, authority }: ServiceCall): { readonly ca?: string } {
+  if (caBundle === "") return {};
   const found = certificateBlocks(Buffer.from(caBundle, "base64").toString("latin1"));
-  if (found.length > 0) return found.map(({ text }) => text);
+  if (found.length > 0) return { ca: found.map(({ text }) => text).join("") };
   throw new CheckFailure(
     "its caBundle holds no PEM certificate",
     `Put PEM certificates, base64-encoded once, into ${authority}.`,
@@ -102,37 +102,29 @@ function authorityOf({ caBundle, authority }: ServiceCall): string[] | undefined
 const hostOf = ({ namespace, name }: ServiceReference): string => `${name}.${namespace}.svc`;
 
 async function secured(
-  tunnel: TunnelSocket,
-  ca: string[] | undefined,
+  tunnel: { readonly socket: TunnelSocket; readonly where: string },
+  set: { readonly ca?: string },
   service: ServiceReference,
   call: ServiceCall,
-  signal: AbortSignal,
+  stop: AbortSignal,
 ): Promise<TLSSocket> {
-  tunnel.on("error", () => {});
-  const socket = connect({
-    socket: tunnel,
-    ...(ca === undefined ? {} : { ca }),
-    servername: hostOf(service),
-    minVersion: "TLSv1.2",
-    ALPNProtocols: ["http/1.1"],
-    rejectUnauthorized: call.unverified !== true,
-    // Go trusts every certificate of a bundle as it is, also one that signed itself and no other.
-    allowPartialTrustChain: true,
-    checkServerIdentity: identify,
-  });
+  const { unverified: isUnverified = false } = call;
+  const name = hostOf(service);
+  // Go trusts every certificate of a bundle as it is, also one that signed itself and no other.
+  const context = createSecureContext({ ...set, minVersion: "TLSv1.2", allowPartialTrustChain: true });
+  const credentials = () => ({ self: "this client", set, caFile: "its caBundle", admittedBy: "authorities" });
+  tunnel.socket.on("error", () => {});
   try {
-    return await connected(socket, "secureConnect", signal, (why) => tlsFailure(service, call, why));
+    const dial = { ...tunnel, name, context, alpn: ["http/1.1"], isUnverified, credentials };
+    const { socket, facts } = await secure(dial, stop);
+    const [leaf] = facts().peer;
+    if (isUnverified || leaf === undefined || isFor(leaf, name)) return socket;
+    // Node still looks at the common name where no DNS name is given; Go does not.
+    socket.destroy();
+    throw explainPeer("ERR_TLS_CERT_ALTNAME_INVALID", facts());
   } catch (reason) {
-    tunnel.destroy();
-    throw reason;
+    throw reason instanceof DialFailure ? tlsFailure(service, call, reason) : reason;
   }
-}
-
-/** Node still looks at the common name where no DNS name is given; Go does not. */
-function identify(host: string, certificate: PeerCertificate): Error | undefined {
-  if (certificate.subjectaltname?.includes("DNS:")) return checkServerIdentity(host, certificate);
-  const reason = "it has no DNS name, and the common name does not count";
-  return Object.assign(new Error(reason), { code: "ERR_TLS_CERT_ALTNAME_INVALID", reason });
 }
 
 /** As much as a kube-apiserver would read from a webhook, and more than any needs. */
@@ -174,30 +166,20 @@ function dialFailure({ namespace: ofAgents }: ServiceRoute, { namespace, name }:
   return new CheckFailure(messageOf(reason), (isKnown ? remedies[reason.code] : undefined) ?? fallback);
 }
 
-function tlsFailure(service: ServiceReference, { authority }: ServiceCall, failure: unknown): CheckFailure {
-  const { code = "", reason = messageOf(failure) } = (failure ?? {}) as { code?: string; reason?: string };
+function tlsFailure(service: ServiceReference, { authority }: ServiceCall, failure: DialFailure): CheckFailure {
   const which = `service ${service.namespace}/${service.name}`;
   const renew = `Issue the certificate of ${which} again and restart its pods.`;
-  const [message, remedy] = {
-    untrusted: [
-      `its certificate is not one that its caBundle vouches for (${code})`,
-      `Put the certificate of the authority that signed it into ${authority}.`,
-    ] as const,
-    name: [
-      `its certificate is for another name: ${reason}`,
-      `Issue it with the DNS name ${hostOf(service)} and restart the service's pods.`,
-    ] as const,
-    expired: ["its certificate has expired", renew] as const,
-    "not-yet-valid": [
-      "its certificate is not valid yet",
-      `Compare the clocks of this host and its node. ${renew}`,
-    ] as const,
-    none: [
-      `the TLS handshake failed: ${reason}`,
-      `See that the port of ${which} speaks TLS, and read the log of its pods.`,
-    ] as const,
-  }[certificateProblem(code) ?? "none"];
-  return new CheckFailure(message, remedy);
+  const remedies: Partial<Record<DialFailureCode, string>> = {
+    DB_TLS_UNKNOWN_CA: `Put the certificate of the authority that signed it into ${authority}.`,
+    DB_TLS_SERVER_NAME: `Issue it with the DNS name ${hostOf(service)} and restart the service's pods.`,
+    DB_TLS_SERVER_EXPIRED: renew,
+    DB_TLS_CA_EXPIRED: `Renew the authority that signed it and put it into ${authority}. ${renew}`,
+    DB_TLS_SERVER_USE: renew,
+    DB_TLS_SERVER_CHAIN: renew,
+    DB_TLS_CLOCK: `Compare the clocks of this host and its node. ${renew}`,
+  };
+  const fallback = `See that the port of ${which} speaks TLS, and read the log of its pods.`;
+  return new CheckFailure(reasonOf(failure), remedies[failure.code as DialFailureCode] ?? fallback);
 }
 
 interface ServicePort {
