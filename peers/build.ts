@@ -19,7 +19,7 @@ function choose(names: readonly string[]): readonly BuiltPeer[] {
       `There is no peer called ${unknown}; choose from ${builtPeers.map((peer) => peer.name).join(", ")}.`,
     );
   }
-  return names.length === 0 ? builtPeers : builtPeers.filter((peer) => names.includes(peer.name));
+  return builtPeers.filter((peer) => (names.length === 0 ? !peer.onlyByName : names.includes(peer.name)));
 }
 
 function check(peers: readonly BuiltPeer[]): boolean {

@@ -2,7 +2,15 @@
 export interface BuiltPeer {
   readonly name: string;
   /** Folder beside this file whose go.mod pins the version. */
-  readonly folder: "konnectivity" | "kubernetes" | "loadgen" | "no-proxy" | "ignition" | "pem-judge";
+  readonly folder:
+    | "konnectivity"
+    | "kubernetes"
+    | "kubeadm"
+    | "etcd"
+    | "loadgen"
+    | "no-proxy"
+    | "ignition"
+    | "pem-judge";
   /** Go module whose version names the peer; `go` for what needs the standard library alone. */
   readonly module: string;
   /** Package to build; one that begins with "./" is our own source. */
@@ -11,10 +19,13 @@ export interface BuiltPeer {
   readonly test?: true;
   /** Needs a C compiler and the headers of the Debian package; the executable is then not static. */
   readonly headers?: string;
+  /** Takes minutes and is for one page of the documentation: built when somebody names it. */
+  readonly onlyByName?: true;
 }
 
 const KONNECTIVITY = "sigs.k8s.io/apiserver-network-proxy";
 const KUBERNETES = "k8s.io/kubernetes";
+const ETCD = "go.etcd.io/etcd/server/v3";
 const IGNITION = "github.com/coreos/ignition/v2";
 
 const konnectivity = (name: string, goPackage: string): BuiltPeer => ({
@@ -24,9 +35,9 @@ const konnectivity = (name: string, goPackage: string): BuiltPeer => ({
   package: goPackage,
 });
 
-const kubernetes = (name: string): BuiltPeer => ({
+const kubernetes = (name: string, folder: "kubernetes" | "kubeadm" = "kubernetes"): BuiltPeer => ({
   name,
-  folder: "kubernetes",
+  folder,
   module: KUBERNETES,
   package: `${KUBERNETES}/cmd/${name}`,
 });
@@ -56,6 +67,10 @@ export const builtPeers: readonly BuiltPeer[] = [
   kubernetes("kubelet"),
   kubernetes("kube-controller-manager"),
   kubernetes("kube-scheduler"),
+  { ...kubernetes("kubeadm", "kubeadm"), onlyByName: true },
+  { ...kubernetes("kube-proxy", "kubeadm"), onlyByName: true },
+  // What kubeadm runs; the system's etcd is too old for its flags and probes, and good enough for everybody else.
+  { name: "etcd-for-kubeadm", folder: "etcd", module: ETCD, package: ETCD, onlyByName: true },
 ];
 
 /** Executables that may also come from PATH, with the Debian package that brings them (none: only built here). */
@@ -77,7 +92,7 @@ export function linkerFlags(peer: BuiltPeer, version: string): string {
     // There is no SELinux policy below a test's directory.
     flags.push(`-X ${IGNITION}/internal/distro.selinuxRelabel=false`);
   }
-  if (peer.folder === "kubernetes") {
+  if (peer.module === KUBERNETES) {
     const [major = "", minor = ""] = version.replace(/^v/, "").split(".");
     const values = { gitVersion: version, gitMajor: major, gitMinor: minor, gitTreeState: "clean" };
     for (const target of ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"]) {

@@ -79,6 +79,19 @@ test("Kubernetes programs are told their version", async () => {
   expect((await goCalls())[0]).toMatch(/-X k8s\.io\/component-base\/version\.gitVersion=v1\.\d+\.\d+ /);
 });
 
+test("kubeadm and what it runs are built by name only, in the version of the other Kubernetes programs", async () => {
+  const { stdout } = await build(["--check"]);
+  expect(stdout).toContain("missing  kubelet v");
+  expect(stdout).not.toMatch(/kubeadm|kube-proxy/);
+  const named = await build(["--check", "kubelet", "kubeadm", "kube-proxy", "etcd-for-kubeadm"]);
+  const versions = [...named.stdout.matchAll(/^missing {2}(?:kubelet|kubeadm|kube-proxy) (\S+)$/gm)].map(
+    ([, one]) => one,
+  );
+  expect(versions).toHaveLength(3);
+  expect(new Set(versions).size).toBe(1);
+  expect(named.stdout).toMatch(/^missing {2}etcd-for-kubeadm v3\.6\./m);
+});
+
 test("a failing compiler leaves nothing behind and is quoted", async () => {
   const answer = await build(["proxy-agent"], { FAKE_GO_FAILS: "proxy-agent" });
   expect(answer.code).toBe(1);
