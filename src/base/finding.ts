@@ -24,6 +24,8 @@ export interface Judgement {
   readonly state: FindingState;
   /** One sentence without its full stop. */
   readonly message: string;
+  /** The same in a few words, for a line that holds several; the message where it is absent. */
+  readonly short?: string | undefined;
   /** Lines that prove the message, each with the place it was read: `file:line: text`. */
   readonly evidence: readonly string[];
   /** What to do, with the exact flag or line; empty when there is nothing. */

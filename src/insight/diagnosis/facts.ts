@@ -15,7 +15,7 @@ import type { NodePool } from "../../cluster/nodes/pool/node-pool.js";
 import type { Frontend } from "../../tunnel/client/frontend.js";
 import type { InspectionReport } from "../../tunnel/pki/inspect/inspect.js";
 import type { StartWarning } from "../../tunnel/start-warnings.js";
-import type { Overview } from "../observe/admin/contract.js";
+import type { HistoryInfo, Overview } from "../observe/admin/contract.js";
 import type { Bundle } from "./bundle/bundle.js";
 import type { ServiceRecord } from "./bundle/resources.js";
 import type { BootstrapIgn } from "./checks/bootstrap-ign.js";
@@ -110,12 +110,15 @@ export interface Facts {
     readonly address: string;
     readonly overview: Overview;
     readonly metrics: string;
+    readonly history?: HistoryInfo | undefined;
     readonly clock?: OtherClock;
   };
   /** The API server's, or that of a process that was named with --admin. */
   readonly otherClock: OtherClock;
   /** The same, silently unavailable when the admin port does not answer: the check admin-api reports that. */
   readonly overview: Overview;
+  /** The last ten minutes as the process remembers them; unavailable in the same way. */
+  readonly history: HistoryInfo;
   /** Sockets among the listeners of the overview that accept no connection. */
   readonly deadSockets: readonly string[];
 

@@ -4,7 +4,7 @@ import { Budget, DEFAULT_LIMITS } from "../connection/budget.js";
 import { agentDialEnded } from "../events/channels.js";
 import type { PacketStream } from "../link/packet-stream.js";
 import { Resolver } from "../resolver/resolver.js";
-import { isAgentsOwnFault } from "../wire/dial-error.js";
+import { faultOf } from "../wire/dial-error.js";
 import type { ControlPacket } from "../wire/packet.js";
 import { DestinationPolicy } from "./policy.js";
 import { MAX_PENDING_DIALS, ServerLink } from "./server-link.js";
@@ -52,7 +52,7 @@ test("a server that asks for dials without end gets so many at once, and is told
   expect([link.pendingDials, answers.length, ended]).toEqual([MAX_PENDING_DIALS, 10_000, 10_000]);
   const { error } = answers[0] as Extract<ControlPacket, { type: "DIAL_RSP" }>;
   // The server tries another agent then.
-  expect([error, isAgentsOwnFault(error)]).toEqual(["dial tcp: too many dials are pending at this agent", true]);
+  expect([error, faultOf(error)]).toEqual(["dial tcp: too many dials are pending at this agent", "agent"]);
   link.onControl({ type: "DIAL_CLS", random: 0n });
   dial("again.example:80", 1n);
   dial(`${"x".repeat(4_000_000)}:80`, 99_999n);

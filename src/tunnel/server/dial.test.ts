@@ -247,7 +247,7 @@ describe("one broken agent of three", () => {
     const only = agent("only");
     const demotionFor = () => {
       board.dial(new FakeCaller());
-      only.fail(TIMEOUT);
+      only.fail("dial tcp: socket: too many open files");
       return only.link.demotedUntil - clock.now();
     };
     expect([demotionFor(), demotionFor(), demotionFor()]).toEqual([15_000, 30_000, 60_000]);
@@ -255,6 +255,27 @@ describe("one broken agent of three", () => {
     only.answer(1);
     expect(only.link.demotedUntil).toBe(0);
     expect(demotionFor()).toBe(15_000);
+  });
+});
+
+describe("a target that no agent finds a way to", () => {
+  test("demotes none of those that tried", () => {
+    const { board, agent } = makeBoard({ random: picks(0) });
+    const agents = [agent("one"), agent("two"), agent("three")];
+    board.dial(new FakeCaller("dead:1"));
+    agents[0]!.fail(TIMEOUT);
+    agents[1]!.fail(TIMEOUT);
+    expect(agents.map(({ link }) => link.demotedUntil)).toEqual([0, 0, 0]);
+  });
+
+  test.each(["answers", "refuses"])("demotes the first when the target %s the second", (how) => {
+    const { board, agent, clock } = makeBoard({ random: picks(0) });
+    const agents = [agent("one"), agent("two")];
+    board.dial(new FakeCaller("live:1"));
+    agents[0]!.fail(TIMEOUT);
+    if (how === "answers") agents[1]!.answer(3);
+    else agents[1]!.fail(REFUSED);
+    expect(agents.map(({ link }) => link.demotedUntil > clock.now())).toEqual([true, false]);
   });
 });
 

@@ -1,6 +1,7 @@
 /**
  * One caller's request for a connection, from the choice of an agent to its answer.
- * An agent that fails for a reason of its own is demoted, and the dial is tried once more on another within its deadline.
+ * An agent that fails for a reason that others may not have is tried no further: the dial is tried once more on another
+ * within its deadline. It is demoted when the reason is its own: it says so, or another agent reaches the target.
  */
 
 import { randomFillSync } from "node:crypto";
@@ -8,7 +9,7 @@ import { plainText } from "../../base/text.js";
 import type { DialFacts, Port } from "../connection/tunnel.js";
 import type { ServerDialEnded } from "../events/channels.js";
 import { ECHO_HOST, ECHO_REFUSAL, judgedHost, parseDestination } from "../wire/destination.js";
-import { isAgentsOwnFault } from "../wire/dial-error.js";
+import { faultOf } from "../wire/dial-error.js";
 import type { ConnectId, DialId } from "../wire/packet.js";
 import type { AgentLink } from "./agents/agent-link.js";
 import type { Switchboard } from "./switchboard.js";
@@ -40,6 +41,8 @@ export class Dial {
   #firstDialledAt = 0;
   readonly #board: Switchboard;
   readonly #tried: AgentLink[] = [];
+  /** Found no way to the target, on which no other agent has said a word yet. */
+  #suspect: AgentLink | undefined;
   /** The agent that was asked last. */
   link: AgentLink | undefined;
   /** The caller's own ID unless that is taken on the agent's link. */
@@ -134,7 +137,7 @@ export class Dial {
 
   onAgentAnswer(link: AgentLink, connectId: ConnectId): void {
     this.#cancelTimer?.();
-    this.#board.registry.restore(link);
+    this.#vouchFor(link);
     const port = this.caller.accept(connectId);
     if (port === undefined) {
       link.stream.control({ type: "CLOSE_REQ", connectId });
@@ -147,11 +150,20 @@ export class Dial {
   }
 
   onAgentError(link: AgentLink, error: string): void {
-    if (isAgentsOwnFault(error)) {
-      this.#board.registry.demote(link);
+    const fault = faultOf(error);
+    if (fault === "target") this.#vouchFor(link);
+    else {
+      if (fault === "agent") this.#board.registry.demote(link);
+      else this.#suspect = link;
       if (this.#tryNext()) return;
-    } else this.#board.registry.restore(link);
+    }
     this.#refuse("dial-error", error);
+  }
+
+  /** The target answered this agent, so the one that found no way there is itself the trouble. */
+  #vouchFor(link: AgentLink): void {
+    this.#board.registry.restore(link);
+    if (this.#suspect !== undefined) this.#board.registry.demote(this.#suspect);
   }
 
   /** The agent gave the dial up without a word (DIAL_CLS). */

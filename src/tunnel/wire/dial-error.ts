@@ -9,13 +9,13 @@ export function statusOfDialError(text: string): 502 | 503 | 504 {
 }
 
 /**
- * Whether an agent failed for a reason of its own, so that another agent may well succeed: its network did not answer or
- * had no route there, or it ran out of descriptors or has too many dials pending. A refusal or a name that does not exist is the endpoint's own answer.
+ * Why an agent could not dial: `agent`, it ran out of descriptors or has too many dials pending; `way`, its network did
+ * not answer or had no route there, which may be the agent's trouble or the target's, so that another agent should be
+ * asked; `target`, a refusal or a name that does not exist, which every agent would be told.
  */
-export function isAgentsOwnFault(text: string): boolean {
-  return /timeout|deadline exceeded|no route to host|network is unreachable|too many open files|too many dials/i.test(
-    text,
-  );
+export function faultOf(text: string): "agent" | "way" | "target" {
+  if (/too many open files|too many dials/i.test(text)) return "agent";
+  return /timeout|deadline exceeded|no route to host|network is unreachable/i.test(text) ? "way" : "target";
 }
 
 /** The Go phrase for a system error; undefined for codes without one. */

@@ -6,12 +6,19 @@ import { type Finding, failed, type Judgement, ok, skipped, warning } from "../.
 import { roughDuration } from "../../../base/text.js";
 import type { ShownCertificate, StrategyCount } from "../../../tunnel/events/facts.js";
 import { strategyCountsText } from "../../../tunnel/server/strategy-counts.js";
-import type { CertificateInfo, Overview, PathHealth, RefusedPeerRow } from "../../observe/admin/contract.js";
+import type {
+  CertificateInfo,
+  HistoryInfo,
+  Overview,
+  PathHealth,
+  RefusedPeerRow,
+} from "../../observe/admin/contract.js";
 import { type Check, defineCheck } from "../check.js";
 import type { TcpListener } from "../facts.js";
 import type { DoctorRole } from "../programs.js";
 import { runChecks } from "../run.js";
 import { judgeLife } from "./certificates.js";
+import { agentsLeft, slowAgents, targets } from "./dials.js";
 
 export const adminApi = defineCheck({
   ...{ id: "admin-api", about: "The process answers on its admin port", needs: ["adminPort"] },
@@ -55,7 +62,8 @@ export const agentsConnected = defineCheck({
     if (agents.length === 0) {
       const remedy =
         "Look at the agents: drawbridge doctor beside one says what keeps it from here; the check refused-peers lists those that the server refused.";
-      return failed("no agent is connected, so every dial is refused", remedy, ...unreadyReason(process));
+      const judged = failed("no agent is connected, so every dial is refused", remedy, ...unreadyReason(process));
+      return { ...judged, short: "no agent is connected" };
     }
     const useful = agents.filter(({ draining, demotedUntil }) => !draining && demotedUntil === undefined);
     const lines = agents.slice(0, 20).map(({ id, remote, tunnels }) => `${id} from ${remote}, ${tunnels} tunnels`);
@@ -151,7 +159,8 @@ export const refusals = defineCheck({
       process.role === "ignition"
         ? "See the check ignition-tokens; drawbridge workers doctor says for each machine what is wrong with its user data."
         : "Ask drawbridge explain HOST:PORT for one of these targets.";
-    return warning(`${recent.length} ${what}s were refused in the last ${roughDuration(RECENT_MS)}`, remedy, ...lines);
+    const message = `${recent.length} ${what}s were refused in the last ${roughDuration(RECENT_MS)}`;
+    return { ...warning(message, remedy, ...lines), short: `${recent.length} ${what}s refused` };
   },
 });
 
@@ -186,7 +195,8 @@ function judgePeer(peer: RefusedPeerRow, now: number): Judgement {
   const message = `${who} from ${address} was refused by the listener ${listener} ${times}: ${reason}`;
   if (isOver(peer))
     return { ...ok(`${message}; a peer from this address was accepted since`, ...evidence), subject: address };
-  return { ...warning(message, remedy, ...evidence), code, subject: address };
+  const short = `${who.replace(/^an? /, "")} refused: ${reason.split(/[:;,(]/)[0]!.trim()}`;
+  return { ...warning(message, remedy, ...evidence), code, subject: address, short };
 }
 
 function certificateLine({ subject, issuer, serial, notBeforeAt, notAfterAt }: ShownCertificate): string {
@@ -212,10 +222,22 @@ export const certificatesInUse = defineCheck({
 });
 
 function judgeUsed({ file, use, kind, subject, notBeforeAt, notAfterAt }: CertificateInfo, now: Date): Judgement[] {
-  const which = `the ${kind === "own" ? "certificate" : "authority"} for ${use} (${file})`;
+  const what = `${kind === "own" ? "certificate" : "authority"} for ${use}`;
   const life = { notBefore: new Date(notBeforeAt), notAfter: new Date(notAfterAt) };
   const remedy = "Renew it (drawbridge pki renew --all --dir DIR, or whoever issued it) and put it at the same path.";
-  return judgeLife(which, life, now, remedy, `${subject}, until ${life.notAfter.toISOString()}`);
+  const found = judgeLife(
+    `the ${what} (${file})`,
+    life,
+    now,
+    remedy,
+    `${subject}, until ${life.notAfter.toISOString()}`,
+  );
+  const left = notAfterAt - now.getTime();
+  const end = left > 0 ? `ends in ${roughDuration(left)}` : `ended ${roughDuration(-left)} ago`;
+  return found.map((each) => ({
+    ...each,
+    short: notBeforeAt > now.getTime() ? `${what} is not valid yet` : `${what} ${end}`,
+  }));
 }
 
 /** What is on disk counts after the next start, or from the next connection on. */
@@ -278,13 +300,17 @@ export const adminChecks: readonly (readonly [Check, readonly DoctorRole[]])[] =
   [certificatesInUse, all],
   [filesOnDisk, all],
   [ownListeners, all],
+  [targets, ["server", "bootstrap", "agent", "sidecar"]],
+  [slowAgents, ["server", "bootstrap"]],
+  [agentsLeft, ["server", "bootstrap"]],
   [refusals, all],
   [refusedPeers, all],
 ];
 
 /** The findings that a process can make of itself, for its own admin API and page. */
-export async function processFindings(overview: Overview): Promise<Finding[]> {
+export async function processFindings(overview: Overview, history?: HistoryInfo): Promise<Finding[]> {
   const { role, now } = overview.process;
   const checks = adminChecks.flatMap(([check, roles]) => (roles.some((each) => each === role) ? [check] : []));
-  return await runChecks(checks, { overview: () => overview, now: () => new Date(now) });
+  const source = { overview: () => overview, now: () => new Date(now) };
+  return await runChecks(checks, history === undefined ? source : { ...source, history: () => history });
 }

@@ -23,7 +23,7 @@ import type { NodePool } from "../../../cluster/nodes/pool/node-pool.js";
 import { isTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
 import type { Frontend } from "../../../tunnel/client/frontend.js";
 import { startWarnings } from "../../../tunnel/start-warnings.js";
-import type { Overview } from "../../observe/admin/contract.js";
+import type { HistoryInfo, Overview } from "../../observe/admin/contract.js";
 import { AdminPort } from "../../watch/admin-port.js";
 import { notedCleanup } from "../bundle/collect.js";
 import { type FactSource, type Gatherer, unavailable } from "../check.js";
@@ -267,16 +267,28 @@ function adminFacts({ admin, caFile, host, now, tokenFile }: DoctorPlace): FactS
       try {
         const began = performance.now();
         // Only an agent's metrics say how many servers it looks for.
-        const [overview, metrics] = await Promise.all([port.get<Overview>(""), port.text("/metrics").catch(() => "")]);
+        const [overview, metrics, history] = await Promise.all([
+          port.get<Overview>(""),
+          port.text("/metrics").catch(() => ""),
+          // Older versions have none.
+          port.get<HistoryInfo>("history").catch(() => undefined),
+        ]);
         const { id, now: told, role } = overview.process;
         const clock = { whose: `that of the ${role} ${id}`, where: port.address, here: now(), there: new Date(told) };
-        return { address: port.address, overview, metrics, clock: { ...clock, tookMs: performance.now() - began } };
+        return {
+          address: port.address,
+          overview,
+          metrics,
+          history,
+          clock: { ...clock, tookMs: performance.now() - began },
+        };
       } catch (reason) {
         const remedy = reason instanceof DrawbridgeError ? reason.remedy : "Check --admin and --token-file.";
         throw new CheckFailure(reasonOf(reason), remedy);
       }
     },
     overview: async (facts) => (await facts.get("adminPort").catch(() => unavailable(""))).overview,
+    history: async (facts) => (await facts.get("adminPort").catch(() => unavailable(""))).history ?? unavailable(""),
     async deadSockets(facts) {
       const { listeners } = await facts.get("overview");
       const { running } = await facts.get("program");

@@ -36,6 +36,7 @@ const LISTS = new Map<string, (model: AdminModel, query: URLSearchParams) => obj
   ["ended", ({ subject, ended }, query) => subject.tunnels && endedPage(ended.since(0), query)],
   ["refusals", ({ refusals }, query) => pageOf(refusals.since(0), query)],
   ["refused-peers", ({ refusedPeers }, query) => pageOf(refusedPeers.list(), query)],
+  ["history", ({ subject }) => subject.history?.describe()],
   ["findings", async (model, query) => pageOf(await findingsOf(model), query)],
   ["certificates", (model, query) => pageOf(model.certificates(), query)],
   ["listeners", ({ listeners }, query) => pageOf(listeners, query)],
@@ -46,7 +47,7 @@ const LISTS = new Map<string, (model: AdminModel, query: URLSearchParams) => obj
 /** Loaded by whoever asks first: a process that nobody looks at does without. */
 async function findingsOf(model: AdminModel): Promise<readonly Finding[]> {
   const { processFindings } = await import("../../diagnosis/checks/admin.js");
-  return await processFindings(model.overview());
+  return await processFindings(model.overview(), model.subject.history?.describe());
 }
 
 /** GET NAME/NUMBER. */

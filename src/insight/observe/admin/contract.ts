@@ -338,6 +338,57 @@ export interface Dump extends Omit<Overview, "refusals"> {
   readonly ended: readonly TunnelRow[];
 }
 
+// ---- GET history: the last ten minutes, kept by the process itself -----------------------------------------------------
+
+/** Every list is bounded; what was not dialled within the ten minutes is absent. */
+export interface HistoryInfo {
+  readonly stepMs: number;
+  /** When the first of the steps began; all lists of numbers have one for each step, oldest first. */
+  readonly fromAt: number;
+  readonly total: DialHistory & {
+    readonly kibToTarget: readonly number[];
+    readonly kibFromTarget: readonly number[];
+    /** At the end of the step. */
+    readonly tunnels: readonly number[];
+  };
+  /** Role `server`: agents by their ID; role `agent`: servers. */
+  readonly peers: readonly (DialHistory & { readonly id: string })[];
+  readonly targets: readonly (DialHistory & { readonly target: string })[];
+  /** The most frequent first. */
+  readonly failures: readonly FailureGroup[];
+  /** Peers that disconnected and did not come back; the last one first. */
+  readonly left: readonly LeftPeer[];
+}
+
+export interface DialHistory {
+  /** Failed ones included. */
+  readonly dials: readonly number[];
+  readonly failures: readonly number[];
+  /** Of the established ones, over the ten minutes; absent when there were none. */
+  readonly p50Ms?: number | undefined;
+  readonly p99Ms?: number | undefined;
+}
+
+/** Dials to one target that failed for one reason. */
+export interface FailureGroup {
+  readonly target: string;
+  readonly reason: string;
+  readonly count: number;
+  readonly firstAt: number;
+  readonly lastAt: number;
+  /** Some of the agents or servers concerned. */
+  readonly peers: readonly string[];
+}
+
+export interface LeftPeer {
+  readonly id: string;
+  readonly address: string;
+  readonly connectedAt: number;
+  readonly leftAt: number;
+  /** Its last words. */
+  readonly reason: string;
+}
+
 // ---- role `overview`: what is asked elsewhere, of a bridge's record and of a Kubernetes API ---------------------------
 
 /** Every list is bounded, and no token, key or certificate request is in any of it. */

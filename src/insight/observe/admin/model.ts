@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { shown } from "../../../base/redact/redact.js";
 import { listening } from "../../../tunnel/events/channels.js";
+import { STEP_MS } from "../history/series.js";
 import type { Recent } from "../recent.js";
 import { RefusalLog } from "../refusals.js";
 import { RefusedPeers } from "../refused-peers.js";
@@ -47,7 +48,10 @@ export class AdminModel {
     this.refusals = subject.refusals ?? new RefusalLog();
     this.ended = subject.ended ?? endedTunnels();
     this.#version = version;
+    const { history } = subject;
+    const sampling = history && setInterval(() => history.sample(subject.totals()), STEP_MS).unref();
     this.#endings = [
+      () => clearInterval(sampling),
       listening.subscribe(({ what, address }) => this.listeners.push({ what, address }), source),
       this.refusedPeers.keep(source),
     ];

@@ -1,5 +1,6 @@
 /** What the admin API asks of a role. Everything here is called only when somebody sends a request. */
 import type { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
+import type { ProcessHistory } from "../history/process-history.js";
 import type { Recent } from "../recent.js";
 import type { RefusalLog } from "../refusals.js";
 import type { CertificatesInUse } from "./certificates.js";
@@ -23,6 +24,8 @@ export interface ObservedRole {
   certificates?(): readonly CertificatesInUse[];
   unusedFiles?(): readonly UnusedFiles[];
   readonly refusals?: RefusalLog;
+  /** Of its dials and peers. */
+  readonly history?: ProcessHistory;
   path?(): PathHealth | undefined;
   /** The last packets of its links. */
   readonly flights?: FlightHistory | undefined;

@@ -3,13 +3,19 @@ import { messageOf } from "../../../base/errors/error.js";
 import { shown } from "../../../base/redact/redact.js";
 import type { ProxyAgent } from "../../../tunnel/agent/agent.js";
 import type { ServerLink } from "../../../tunnel/agent/server-link.js";
-import { agentDialEnded, agentTunnelClosed } from "../../../tunnel/events/channels.js";
+import {
+  agentDialEnded,
+  agentServerConnected,
+  agentServerDisconnected,
+  agentTunnelClosed,
+} from "../../../tunnel/events/channels.js";
 import type { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
 import { parseDestination } from "../../../tunnel/wire/destination.js";
 import { RereadCertificates } from "../admin/certificates.js";
 import type { Forecast, ServerPeer, Totals } from "../admin/contract.js";
 import type { LiveTunnel, ObservedRole } from "../admin/observed-role.js";
 import { endedTunnels, type LinkPeer, TunnelRows } from "../admin/tunnel-row.js";
+import { ProcessHistory } from "../history/process-history.js";
 import { RefusalLog } from "../refusals.js";
 import { DialCounts, hundredths, onceEach } from "./common.js";
 
@@ -20,6 +26,7 @@ export class ObservedAgent implements ObservedRole {
   readonly ended = endedTunnels();
   /** Dials that its policy refused. */
   readonly refusals = new RefusalLog();
+  readonly history: ProcessHistory;
   readonly #agent: ProxyAgent;
   readonly #rows: TunnelRows;
   readonly #epoch: number;
@@ -34,6 +41,7 @@ export class ObservedAgent implements ObservedRole {
     this.#files = new RereadCertificates("servers", agent.config.tls);
     this.#epoch = Date.now() - agent.clock.now();
     this.#rows = new TunnelRows("agent", this.#epoch);
+    this.history = new ProcessHistory(agent.clock);
   }
 
   /** Keeps ended tunnels, failed dials and refusals from here on. */
@@ -41,12 +49,24 @@ export class ObservedAgent implements ObservedRole {
     const agent = this.#agent;
     agentDialEnded.subscribe(({ link, asked, outcome, error, durationMs }) => {
       this.#dials.count(outcome === "established", durationMs);
+      const [failure, isRefused] = [outcome === "established" ? undefined : error, outcome === "policy"];
+      const peer = link.serverId;
+      this.history.dialEnded({ target: asked.address, peer, ms: durationMs, error: failure, isRefused });
       if (outcome === "policy") this.refusals.add({ target: asked.address, why: error });
       if (outcome === "established") return;
       this.ended.keep(this.#rows.ended(asked, this.#peerOf(link), { at: agent.clock.now(), reason: error, error }));
     }, agent);
     agentTunnelClosed.subscribe(({ link, tunnel, reason }) => {
       this.ended.keep(this.#rows.ended(tunnel.info, this.#peerOf(link), { at: agent.clock.now(), reason }, tunnel));
+    }, agent);
+    const connectedAt = new Map<string, number>();
+    agentServerConnected.subscribe(({ serverId }) => {
+      connectedAt.set(serverId, Date.now());
+      this.history.peerCame(serverId);
+    }, agent);
+    agentServerDisconnected.subscribe(({ serverId: id, address, reason }) => {
+      this.history.peerLeft({ id, address, connectedAt: connectedAt.get(id) ?? Date.now(), reason });
+      connectedAt.delete(id);
     }, agent);
   }
 

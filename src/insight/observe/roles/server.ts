@@ -1,7 +1,12 @@
 /** A server as the admin API shows it. */
 
 import { shown } from "../../../base/redact/redact.js";
-import { serverDialEnded, serverTunnelClosed } from "../../../tunnel/events/channels.js";
+import {
+  serverAgentConnected,
+  serverAgentDisconnected,
+  serverDialEnded,
+  serverTunnelClosed,
+} from "../../../tunnel/events/channels.js";
 import type { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
 import type { AgentLink } from "../../../tunnel/server/agents/agent-link.js";
 import { AGENT_STATUSES, preferredOf, statusOf } from "../../../tunnel/server/agents/choice.js";
@@ -12,6 +17,7 @@ import type { AgentPeer, Candidate, Forecast, PathHealth, Totals } from "../admi
 import { ApiFailure } from "../admin/failure.js";
 import type { LiveTunnel, ObservedRole } from "../admin/observed-role.js";
 import { endedTunnels, type LinkPeer, TunnelRows } from "../admin/tunnel-row.js";
+import { ProcessHistory } from "../history/process-history.js";
 import { keepServerRefusals, RefusalLog } from "../refusals.js";
 import { DialCounts, hundredths, onceEach } from "./common.js";
 
@@ -22,6 +28,7 @@ const PING_MS = 5_000;
 export class ObservedServer implements ObservedRole {
   readonly ended = endedTunnels();
   readonly refusals = new RefusalLog();
+  readonly history: ProcessHistory;
   readonly #server: ProxyServer;
   readonly #rows: TunnelRows;
   /** The role's clock plus this is milliseconds since 1970. */
@@ -37,20 +44,38 @@ export class ObservedServer implements ObservedRole {
     this.#server = server;
     this.#epoch = Date.now() - server.board.clock.now();
     this.#rows = new TunnelRows("server", this.#epoch);
+    this.history = new ProcessHistory(server.board.clock);
   }
 
   /** Keeps ended tunnels, failed dials and refusals from here on. */
   remember(): void {
     const { clock } = this.#server.board;
     keepServerRefusals(this.refusals, this.#server);
-    serverDialEnded.subscribe(({ dial, outcome, durationMs, error, referenceId: refusalId }) => {
+    serverDialEnded.subscribe(({ dial, address, agentId, outcome, durationMs, error, referenceId: refusalId }) => {
       this.#dials.count(outcome === "established", durationMs);
+      const [failure, isRefused] = [outcome === "established" ? undefined : error, outcome === "no_agent"];
+      this.history.dialEnded({ target: address, peer: agentId, ms: durationMs, error: failure, isRefused });
       if (outcome === "established" || dial === undefined) return;
       const end = { at: clock.now(), reason: error, error, refusalId };
       this.ended.keep(this.#rows.ended(dial.asked, dial.link && this.#peerOf(dial.link), end));
     }, this.#server);
     serverTunnelClosed.subscribe(({ link, tunnel, reason }) => {
       this.ended.keep(this.#rows.ended(tunnel.info, this.#peerOf(link), { at: clock.now(), reason }, tunnel));
+    }, this.#server);
+    this.#rememberAgents();
+  }
+
+  #rememberAgents(): void {
+    const connected = new Map<number, { address: string; connectedAt: number }>();
+    serverAgentConnected.subscribe(({ agentId, stream, remote: address }) => {
+      connected.set(stream, { address, connectedAt: Date.now() });
+      this.history.peerCame(agentId);
+    }, this.#server);
+    serverAgentDisconnected.subscribe(({ agentId, stream, reason }) => {
+      const facts = connected.get(stream);
+      connected.delete(stream);
+      const isThere = [...this.#server.board.registry.links()].some(({ identity }) => identity.agentId === agentId);
+      if (facts !== undefined && !isThere) this.history.peerLeft({ id: agentId, ...facts, reason });
     }, this.#server);
   }
 

@@ -8,12 +8,14 @@ import { RereadCertificates } from "../admin/certificates.js";
 import type { PathHealth, ServerPeer, Totals } from "../admin/contract.js";
 import type { LiveTunnel, ObservedRole } from "../admin/observed-role.js";
 import { endedTunnels, type TunnelFacts, TunnelRows } from "../admin/tunnel-row.js";
+import { ProcessHistory } from "../history/process-history.js";
 import { RefusalLog } from "../refusals.js";
 import { DialCounts, NO_TRAFFIC } from "./common.js";
 
 export class ObservedSidecar implements ObservedRole {
   readonly ended = endedTunnels();
   readonly refusals = new RefusalLog();
+  readonly history = new ProcessHistory();
   readonly #sidecar: Sidecar;
   readonly #frontends: readonly Frontend[];
   readonly #files: readonly RereadCertificates[];
@@ -35,6 +37,8 @@ export class ObservedSidecar implements ObservedRole {
   remember(): void {
     requestDecided.subscribe(({ request, outcome, error, code, dialMs = 0 }) => {
       this.#dials.count(outcome === "established", dialMs);
+      const failure = outcome === "established" ? undefined : error;
+      if (request !== undefined) this.history.dialEnded({ target: request.address, ms: dialMs, error: failure });
       if (outcome === "established") return;
       // A client that hung up was not refused, but what was dialled for it came to nothing all the same.
       const refusal = { target: request?.address ?? "", why: error, code };

@@ -1,0 +1,68 @@
+/** What a process remembers of ten minutes, judged. */
+import { beforeEach, describe, expect, test } from "vitest";
+import { ManualClock } from "../../../base/testing/manual-clock.js";
+import type { AgentPeer } from "../../observe/admin/contract.js";
+import { ProcessHistory } from "../../observe/history/process-history.js";
+import { agent, snapshot } from "../../watch/testing/samples.js";
+import { processFindings } from "./admin.js";
+
+let clock: ManualClock;
+let history: ProcessHistory;
+beforeEach(() => {
+  clock = new ManualClock();
+  history = new ProcessHistory(clock);
+});
+
+const agentPeer = (id: string, roundTripMs = 1): AgentPeer => agent(1, { id, roundTripMs });
+
+async function shorts(agents: readonly AgentPeer[] = [agentPeer("node-1")]): Promise<string[]> {
+  const { process, ...facts } = snapshot({ agents });
+  const findings = await processFindings({ ...facts, process: { ...process, now: clock.date() } }, history.describe());
+  return findings.flatMap(({ check, state, short }) =>
+    state === "warning" && ["targets", "slow-agents", "agents-left"].includes(check) ? [short!] : [],
+  );
+}
+
+function dials(target: string, count: number, error?: string): void {
+  for (let made = 0; made < count; made++) history.dialEnded({ target, peer: "node-1", ms: 2, error });
+}
+
+describe("targets", () => {
+  test("one that fails is named with its share of all dials", async () => {
+    dials("10.0.0.1:443", 83);
+    dials("10.0.0.2:443", 17, "connection refused");
+    expect(await shorts()).toEqual(["10.0.0.2:443 fails (17 % of dials)"]);
+  });
+
+  test("one that failed before and answers since is not said to fail", async () => {
+    dials("10.0.0.2:443", 5, "connection refused");
+    for (let step = 0; step < 6; step++) {
+      clock.advance(10_000);
+      dials("10.0.0.2:443", 5);
+    }
+    expect(await shorts()).toEqual([]);
+  });
+
+  test("a dial that nobody could take says nothing of its target", async () => {
+    history.dialEnded({ target: "10.0.0.2:443", ms: 1, error: "No agent available", isRefused: true });
+    expect(await shorts()).toEqual([]);
+  });
+});
+
+describe("agents", () => {
+  test("one that is much slower than the others is named with its delay", async () => {
+    const agents = [agentPeer("node-1", 4), agentPeer("node-2", 5), agentPeer("node-3", 342)];
+    expect(await shorts(agents)).toEqual(["node-3 342 ms"]);
+  });
+
+  test("one that is slower than others, but answers soon, is not", async () => {
+    expect(await shorts([agentPeer("node-1", 1), agentPeer("node-2", 40)])).toEqual([]);
+  });
+
+  test("one that left is named until another agent of its host is here", async () => {
+    history.peerLeft({ id: "node-9", address: "10.9.9.9:4711", connectedAt: 0, reason: "the connection was reset" });
+    clock.advance(4 * 60_000);
+    expect(await shorts()).toEqual(["node-9 gone for 4 min"]);
+    expect(await shorts([{ ...agentPeer("node-9b"), remote: "10.9.9.9:5" }])).toEqual([]);
+  });
+});

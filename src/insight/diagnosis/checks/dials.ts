@@ -1,0 +1,105 @@
+/** The last ten minutes, as the process itself remembers them: targets that fail, agents that are slow or gone. */
+import { hostOfAddress } from "../../../base/address.js";
+import { type Judgement, ok, warning } from "../../../base/finding.js";
+import { roughDuration } from "../../../base/text.js";
+import type { AgentPeer, DialHistory, HistoryInfo } from "../../observe/admin/contract.js";
+import { defineCheck } from "../check.js";
+
+/** The latest steps with a dial decide whether a target fails now. */
+const LATEST_STEPS = 6;
+/** Below this share of its latest dials a target is not said to fail. */
+const LEAST_SHARE = 0.1;
+const MOST_NAMED = 10;
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((one, other) => one + other, 0);
+
+/** What share of the latest dials failed. */
+function failingShare({ dials, failures }: DialHistory): number {
+  let [asked, failed, steps] = [0, 0, 0];
+  for (let at = dials.length - 1; at >= 0 && steps < LATEST_STEPS; at--) {
+    if (dials[at] === 0) continue;
+    steps++;
+    asked += dials[at]!;
+    failed += failures[at]!;
+  }
+  return asked === 0 ? 0 : failed / asked;
+}
+
+export const targets = defineCheck({
+  ...{ id: "targets", about: "The targets that are dialled answer", needs: ["history"] },
+  judge({ history }) {
+    const failing = history.targets.filter((target) => failingShare(target) >= LEAST_SHARE);
+    const dials = sum(history.total.dials);
+    if (failing.length === 0) {
+      return dials === 0 ? undefined : ok(`the ${history.targets.length} targets of the last 10 minutes answer`);
+    }
+    const names = new Set(failing.map(({ target }) => target));
+    const groups = history.failures.filter(({ target }) => names.has(target));
+    const share = Math.max(1, Math.round((sum(groups.map(({ count }) => count)) / Math.max(1, dials)) * 100));
+    const who = failing.length === 1 ? `the target ${failing[0]!.target} fails` : `${failing.length} targets fail`;
+    const message = `${who}: ${share} % of all dials of the last 10 minutes`;
+    const lines = groups
+      .slice(0, MOST_NAMED)
+      .map(({ target, reason, count, peers }) => `${target}: ${reason} (${times(count)}${through(peers)})`);
+    const remedy =
+      "Check that the target runs, listens there and lets the agents' hosts in; drawbridge trace HOST:PORT dials it once and says where that ends.";
+    const short = `${failing.length === 1 ? `${failing[0]!.target} fails` : `${failing.length} targets fail`} (${share} % of dials)`;
+    return { ...warning(message, remedy, ...lines), short };
+  },
+});
+
+const times = (count: number): string => (count === 1 ? "once" : `${count} times`);
+const through = (peers: readonly string[]): string => (peers.length === 0 ? "" : `, through ${peers.join(", ")}`);
+
+/** Below this nobody waits. */
+const SLOW_MS = 200;
+/** How much slower than the others an agent must be, where there are others. */
+const SLOWER_THAN_OTHERS = 3;
+
+export const slowAgents = defineCheck({
+  ...{ id: "slow-agents", about: "Agents answer without delay", needs: ["overview"], uses: ["history"] },
+  judge({ overview: { agents = [] }, history }) {
+    const measured = agents.map((agent) => ({ agent, ms: delayOf(agent, history) }));
+    const usual = measured.map(({ ms }) => ms).sort((one, other) => one - other)[Math.floor((measured.length - 1) / 2)];
+    const isSlow = (ms: number): boolean =>
+      ms >= SLOW_MS && (measured.length === 1 || ms >= SLOWER_THAN_OTHERS * usual! || usual! >= SLOW_MS);
+    return measured
+      .filter(({ ms }) => isSlow(ms))
+      .slice(0, MOST_NAMED)
+      .map(({ agent: { id, remote }, ms }): Judgement => {
+        const delay = `${Math.round(ms)} ms`;
+        const remedy =
+          "Look at the way between the server and the agent's host (ping, traceroute) and at the load of that host.";
+        return {
+          ...warning(`the agent ${id} (${remote}) answers after ${delay}`, remedy),
+          subject: id,
+          short: `${id} ${delay}`,
+        };
+      });
+  },
+});
+
+/** The round trip of its link, or what half of its dials take. */
+function delayOf({ id, roundTripMs = 0 }: AgentPeer, history: HistoryInfo | undefined): number {
+  return Math.max(roundTripMs, history?.peers.find((peer) => peer.id === id)?.p50Ms ?? 0);
+}
+
+export const agentsLeft = defineCheck({
+  ...{ id: "agents-left", about: "Agents that were connected still are", needs: ["overview", "history"] },
+  judge({ overview: { agents = [], process }, history }) {
+    const present = new Set(agents.map(({ remote }) => hostOfAddress(remote)));
+    return history.left
+      .filter(({ address }) => !present.has(hostOfAddress(address)))
+      .slice(0, MOST_NAMED)
+      .map(({ id, address, leftAt, reason }): Judgement => {
+        const ago = `${roughDuration(process.now - leftAt)} ago`;
+        const message = `the agent ${id} (${address}) disconnected ${ago} and did not come back: ${reason}`;
+        const remedy = "Look at that agent's host and log; drawbridge doctor beside it says what keeps it from here.";
+        return {
+          ...warning(message, remedy),
+          subject: id,
+          short: `${id} gone for ${roughDuration(process.now - leftAt)}`,
+        };
+      });
+  },
+});

@@ -1,0 +1,199 @@
+/** The last ten minutes of a process, kept by itself: whoever looks after an incident sees it. Bounded, and nothing per packet. */
+import { type Clock, systemClock } from "../../../base/clock.js";
+import { shown } from "../../../base/redact/redact.js";
+import type { DialHistory, FailureGroup, HistoryInfo, LeftPeer, Totals } from "../admin/contract.js";
+import { Durations, STEP_MS, STEPS, Steps } from "./series.js";
+
+const MOST_PEERS = 512;
+const MOST_TARGETS = 256;
+const MOST_FAILURES = 128;
+const MOST_LEFT = 64;
+const KEPT_MS = STEP_MS * STEPS;
+
+export interface EndedDial {
+  readonly target: string;
+  /** The agent that was asked, or the server that asked. */
+  readonly peer?: string | undefined;
+  readonly ms: number;
+  /** Absent when it was established. */
+  readonly error?: string | undefined;
+  /** Nobody tried the target. */
+  readonly isRefused?: boolean;
+}
+
+export class ProcessHistory {
+  readonly #clock: Clock;
+  /** The clock plus this is milliseconds since 1970. */
+  readonly #epoch: number;
+  readonly #total = new DialSeries();
+  readonly #toTarget = new Steps();
+  readonly #fromTarget = new Steps();
+  readonly #tunnels = new Steps();
+  readonly #peers = new Bounded(MOST_PEERS, () => new DialSeries());
+  readonly #targets = new Bounded(MOST_TARGETS, () => new DialSeries());
+  readonly #failures = new Bounded(MOST_FAILURES, () => new Failures());
+  /** By name: one that came back is not missing. */
+  readonly #left = new Map<string, LeftPeer>();
+  #totals: Pick<Totals, "bytesToTarget" | "bytesFromTarget"> = { bytesToTarget: 0, bytesFromTarget: 0 };
+
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+    this.#epoch = clock.date() - clock.now();
+  }
+
+  dialEnded({ target, peer, ms, error, isRefused = false }: EndedDial): void {
+    const step = this.#step();
+    const series = [this.#total];
+    if (!isRefused) series.push(this.#targets.of(target));
+    if (!isRefused && peer !== undefined) series.push(this.#peers.of(peer));
+    for (const each of series) each.add(step, error === undefined ? ms : undefined);
+    if (error === undefined) return;
+    const reason = withoutOwnPort(error);
+    this.#failures.of(`${target} ${reason}`).add(step, this.#now(), { target, reason, peer });
+  }
+
+  peerLeft(peer: Omit<LeftPeer, "leftAt">): void {
+    this.#left.delete(peer.id);
+    this.#left.set(peer.id, { ...peer, leftAt: this.#now() });
+    if (this.#left.size > MOST_LEFT) this.#left.delete(this.#left.keys().next().value!);
+  }
+
+  peerCame(id: string): void {
+    this.#left.delete(id);
+  }
+
+  /** Called once in every step. */
+  sample({ bytesToTarget, bytesFromTarget, tunnelsOpen }: Omit<Totals, "at">): void {
+    // Of the step that is over.
+    const step = Math.max(0, this.#step() - 1);
+    this.#toTarget.add(step, kib(bytesToTarget - this.#totals.bytesToTarget));
+    this.#fromTarget.add(step, kib(bytesFromTarget - this.#totals.bytesFromTarget));
+    this.#tunnels.add(step, tunnelsOpen);
+    this.#totals = { bytesToTarget, bytesFromTarget };
+  }
+
+  describe(): HistoryInfo {
+    const step = this.#step();
+    const recent = this.#now() - KEPT_MS;
+    return {
+      stepMs: STEP_MS,
+      fromAt: Math.round(this.#epoch + (step - 2 * STEPS + 1) * STEP_MS),
+      total: {
+        ...this.#total.describe(step),
+        kibToTarget: this.#toTarget.until(step),
+        kibFromTarget: this.#fromTarget.until(step),
+        tunnels: this.#tunnels.until(step),
+      },
+      peers: this.#peers.list((id, series) => series.isOver(step) || { id: shown(id), ...series.describe(step) }),
+      targets: this.#targets.list(
+        (target, series) => series.isOver(step) || { target: shown(target), ...series.describe(step) },
+      ),
+      failures: this.#failures
+        .list((_, failures) => failures.describe(step) ?? true)
+        .sort((one, other) => other.count - one.count || other.lastAt - one.lastAt),
+      left: [...this.#left.values()].filter(({ leftAt }) => leftAt > recent).reverse(),
+    };
+  }
+
+  #now(): number {
+    return Math.round(this.#epoch + this.#clock.now());
+  }
+
+  /** Counted from before the process began, so that no number is negative. */
+  #step(): number {
+    return STEPS + Math.floor(this.#clock.now() / STEP_MS);
+  }
+}
+
+/** Dials of one peer or to one target. */
+class DialSeries {
+  readonly #dials = new Steps();
+  readonly #failures = new Steps();
+  readonly #durations = new Durations();
+
+  /** `ms` of an established one. */
+  add(step: number, ms: number | undefined): void {
+    this.#dials.add(step);
+    if (ms === undefined) this.#failures.add(step);
+    else this.#durations.add(step, ms);
+  }
+
+  isOver(step: number): boolean {
+    return this.#dials.sum(step) === 0;
+  }
+
+  describe(step: number): DialHistory {
+    const [p50Ms, p99Ms] = this.#durations.quantiles(step, [0.5, 0.99]) ?? [];
+    return { dials: this.#dials.until(step), failures: this.#failures.until(step), p50Ms, p99Ms };
+  }
+}
+
+/** Dials to one target that failed for one reason. */
+class Failures {
+  readonly #steps = new Steps();
+  readonly #peers = new Set<string>();
+  #facts = { target: "", reason: "" };
+  #firstAt = 0;
+  #lastAt = 0;
+
+  add(
+    step: number,
+    now: number,
+    { target, reason, peer }: { target: string; reason: string; peer?: string | undefined },
+  ) {
+    if (this.#steps.sum(step) === 0) {
+      this.#firstAt = now;
+      this.#peers.clear();
+    }
+    this.#facts = { target, reason };
+    this.#steps.add(step);
+    this.#lastAt = now;
+    if (peer !== undefined && this.#peers.size < MOST_NAMED) this.#peers.add(peer);
+  }
+
+  describe(step: number): FailureGroup | undefined {
+    const count = this.#steps.sum(step);
+    if (count === 0) return undefined;
+    const { target, reason } = this.#facts;
+    const peers = [...this.#peers].map(shown);
+    return { target: shown(target), reason: shown(reason), count, firstAt: this.#firstAt, lastAt: this.#lastAt, peers };
+  }
+}
+
+const MOST_NAMED = 8;
+
+/** Things by name. Where there are too many, the one that was not asked for the longest time makes room. */
+class Bounded<Thing> {
+  readonly #most: number;
+  readonly #make: () => Thing;
+  readonly #things = new Map<string, Thing>();
+
+  constructor(most: number, make: () => Thing) {
+    this.#most = most;
+    this.#make = make;
+  }
+
+  of(name: string): Thing {
+    const thing = this.#things.get(name) ?? this.#make();
+    this.#things.delete(name);
+    this.#things.set(name, thing);
+    if (this.#things.size > this.#most) this.#things.delete(this.#things.keys().next().value!);
+    return thing;
+  }
+
+  /** Forgets those of which `describe` says `true`. */
+  list<Described extends object>(describe: (name: string, thing: Thing) => Described | true): Described[] {
+    const found: Described[] = [];
+    for (const [name, thing] of this.#things) {
+      const described = describe(name, thing);
+      if (described === true) this.#things.delete(name);
+      else found.push(described);
+    }
+    return found;
+  }
+}
+
+const kib = (bytes: number): number => Math.round(Math.max(0, bytes) / 1024);
+
+/** The caller's own port is another one each time: `read udp 10.0.0.1:40312->10.0.0.2:53`. */
+const withoutOwnPort = (error: string): string => error.replace(/:\d{4,5}->/g, "->");
