@@ -49,6 +49,7 @@ export async function measureLooks(tunnels: number, looks: number, warmUp = WARM
     for (let round = -warmUp; round < looks; round++) {
       const still = look(differ);
       for (const tunnel of held) tunnel.bytesToFar += 100;
+      link.tunnels.traffic.toFar += 100 * held.length;
       const busy = look(differ);
       rows = Math.max(rows, busy.rows);
       if (round < 0) continue;

@@ -28,9 +28,8 @@ export class TunnelTable {
   readonly #overflow: Overflow;
   /** Tunnels of the watchdog. */
   probes = 0;
-  /** Bytes of tunnels that have ended. */
-  #pastToFar = 0;
-  #pastToNear = 0;
+  /** Bytes of all tunnels there ever were, those of the watchdog not counted; each tunnel adds its own as they pass. */
+  readonly traffic = { toFar: 0, toNear: 0 };
   #touched: Tunnel[] = [];
   #blocked = new Set<Tunnel>();
 
@@ -55,17 +54,6 @@ export class TunnelTable {
   /** The link is not read because a slow reader holds too much. */
   get readingPaused(): boolean {
     return this.#overflow.active;
-  }
-
-  /** Bytes of all tunnels there ever were; added up when somebody asks. */
-  traffic(): { toFar: number; toNear: number } {
-    let toFar = this.#pastToFar;
-    let toNear = this.#pastToNear;
-    for (const tunnel of this.values()) {
-      toFar += tunnel.bytesToFar;
-      toNear += tunnel.bytesToNear;
-    }
-    return { toFar, toNear };
   }
 
   *values(): IterableIterator<Tunnel> {
@@ -146,10 +134,6 @@ export class TunnelTable {
   finished(tunnel: Tunnel, reason: string): void {
     this.#tunnels.delete(tunnel.connectId);
     if (tunnel.info.isProbe === true) this.probes--;
-    else {
-      this.#pastToFar += tunnel.bytesToFar;
-      this.#pastToNear += tunnel.bytesToNear;
-    }
     this.#blocked.delete(tunnel);
     this.#overflow.remove(tunnel);
     this.#options.onFinished(tunnel, reason);

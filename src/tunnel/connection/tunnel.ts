@@ -64,6 +64,7 @@ export class Tunnel implements NearEvents {
 
   readonly #table: TunnelTable;
   readonly #carrier: Carrier;
+  readonly #traffic: TunnelTable["traffic"];
   readonly #send: SendWindow | undefined;
   readonly #receive: ReceiveWindow | undefined;
   #isQueueCounted = false;
@@ -80,6 +81,7 @@ export class Tunnel implements NearEvents {
     this.info = info;
     this.#table = table;
     this.#carrier = table.carrier;
+    this.#traffic = info.isProbe === true ? { toFar: 0, toNear: 0 } : table.traffic;
     if (table.carrier.extended) {
       this.#send = new SendWindow();
       this.#receive = new ReceiveWindow(table.budget);
@@ -106,6 +108,7 @@ export class Tunnel implements NearEvents {
     if (this.closed) return;
     if (this.bytesToFar === 0) this.firstToFarAt = this.#table.clock.now();
     this.bytesToFar += chunk.length;
+    this.#traffic.toFar += chunk.length;
     this.#send?.sent(chunk.length);
     const room = this.#carrier.data(this.connectId, chunk);
     if (!room || this.#send?.open === false) this.#pauseNear();
@@ -151,6 +154,7 @@ export class Tunnel implements NearEvents {
     if (this.closed || this.#farEnded) return;
     if (this.bytesToNear === 0) this.firstToNearAt = this.#table.clock.now();
     this.bytesToNear += chunk.length;
+    this.#traffic.toNear += chunk.length;
     this.port.write(chunk);
     this.#table.touched(this);
     if (this.#receive?.received(chunk.length) === false) this.close("the peer sent more than its window");

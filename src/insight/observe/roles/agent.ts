@@ -112,7 +112,7 @@ export class ObservedAgent implements ObservedRole {
 
   *servers(): Iterable<ServerPeer> {
     for (const link of this.#agent.links()) {
-      const { toFar, toNear } = link.tunnels.traffic();
+      const { toFar, toNear } = link.tunnels.traffic;
       const { roundTripMs, queuedBytes } = link.stream;
       yield {
         key: link.number,

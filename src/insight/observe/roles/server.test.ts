@@ -1,7 +1,7 @@
 /** The admin API of a real server and a real agent in this process, with real tunnels between them. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { connectCaller, readHead, tunnelTo } from "../../../../test/processes/fixture/connect.js";
 import { type Fixture, openFixture } from "../../../../test/processes/fixture/fixture.js";
 import { payload, readExactly, readToEnd } from "../../../../test/support/callers/bytes.js";
@@ -118,6 +118,27 @@ describe("a tunnel", () => {
     expect(ended).toMatchObject({ id: tunnel.id, state: "closed", endReason: "both ends closed", bytesFromTarget: 11 });
     expect(ended.marks.ended).toBeGreaterThanOrEqual(ended.marks.callerEnded!);
     await target.close();
+  });
+
+  test("is in its link's sums at either end, which nobody adds up tunnel by tunnel, also when it has ended", async () => {
+    const subjects = { server: new ObservedServer(fixture.server), agent: new ObservedAgent(fixture.agent) };
+    const links = [...fixture.server.board.registry.links(), ...fixture.agent.links()];
+    const walks = links.map(({ tunnels }) => vi.spyOn(tunnels, "values"));
+    const sums = () =>
+      [...subjects.server.agents(), ...subjects.agent.servers()].map((peer) => [
+        ...[peer.bytesToTarget, peer.bytesFromTarget, peer.tunnels],
+      ]);
+    for (const [at, size] of [3_000, 500].entries()) {
+      const socket = await tunnelTo(fixture, echo.address);
+      socket.write(payload("there and back", size));
+      await readExactly(socket, size);
+      const sum = at === 0 ? 3_000 : 3_500;
+      expect(sums()).toEqual(Array(2).fill([sum, sum, 1]));
+      socket.destroy();
+      await waitUntil("the tunnel to be over", () => sums().every(([, , open]) => open === 0));
+      expect(sums()).toEqual(Array(2).fill([sum, sum, 0]));
+    }
+    for (const walk of walks) expect(walk).not.toHaveBeenCalled();
   });
 
   test("that was never answered is listed with the reason", async () => {

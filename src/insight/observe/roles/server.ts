@@ -126,7 +126,7 @@ export class ObservedServer implements ObservedRole {
   *agents(): Iterable<AgentPeer> {
     const now = this.#server.board.clock.now();
     for (const link of this.#server.board.registry.links()) {
-      const { toFar, toNear } = link.tunnels.traffic();
+      const { toFar, toNear } = link.tunnels.traffic;
       const { roundTripMs, queuedBytes } = link.stream;
       const demotedUntil = Math.max(link.demotedUntil, link.group.demotedUntil);
       yield {

@@ -65,7 +65,7 @@ export class PathProbe {
 
   /** Callers' bytes in both directions. */
   #traffic(): number {
-    const { toFar, toNear } = this.#tunnels.traffic();
+    const { toFar, toNear } = this.#tunnels.traffic;
     return toFar + toNear;
   }
 
