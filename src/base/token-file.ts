@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
-import { DrawbridgeError, messageOf } from "./errors/error.js";
+import { DrawbridgeError } from "./errors/error.js";
+import { unreadBecause } from "./errors/unread.js";
 
 /** A token is a line; whatever is larger was put there by mistake. */
 const MAX_TOKEN_FILE_BYTES = 64 * 1024;
@@ -8,9 +9,12 @@ const MAX_TOKEN_FILE_BYTES = 64 * 1024;
 /** A bearer token that lives in a file and may be replaced there at any time. */
 export class TokenFile {
   readonly #path: string;
+  readonly #remedy: string | undefined;
 
-  constructor(path: string) {
+  /** `remedy`: where the file is not that of --admin-token-file. */
+  constructor(path: string, remedy?: string) {
     this.#path = path;
+    this.#remedy = remedy;
   }
 
   /** Whether an Authorization header carries the token. Throws DB_ADMIN_TOKEN_FILE when there is none to compare with. */
@@ -35,16 +39,17 @@ export class TokenFile {
       if (size > MAX_TOKEN_FILE_BYTES) throw new Error(`it has ${size} bytes`);
       content = await readFile(this.#path, "utf8");
     } catch (reason) {
-      throw unusable(this.#path, messageOf(reason), reason);
+      throw this.#unusable(unreadBecause(reason), reason);
     }
     const token = content.trim();
-    if (token === "") throw unusable(this.#path, "it is empty");
+    if (token === "") throw this.#unusable("it is empty");
     return token;
   }
-}
 
-function unusable(path: string, why: string, cause?: unknown): DrawbridgeError {
-  return new DrawbridgeError("DB_ADMIN_TOKEN_FILE", `The admin token file ${path} cannot be used: ${why}.`, { cause });
+  #unusable(why: string, cause?: unknown): DrawbridgeError {
+    const sentence = `The token file ${this.#path} cannot be used: ${why}.`;
+    return new DrawbridgeError("DB_ADMIN_TOKEN_FILE", sentence, { cause, remedy: this.#remedy });
+  }
 }
 
 function digest(text: string): Buffer {

@@ -6,15 +6,19 @@ export class DrawbridgeError extends Error {
   readonly code: ErrorCode;
   override readonly name = "DrawbridgeError";
 
-  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+  /** What the reader can do next; the code's own unless it is given. */
+  readonly remedy: string;
+
+  constructor(code: ErrorCode, message: string, { remedy = remedies[code], ...options }: ErrorDetails = {}) {
     super(message, options);
     this.code = code;
+    this.remedy = remedy;
   }
+}
 
-  /** What the reader can do next. */
-  get remedy(): string {
-    return remedies[this.code];
-  }
+export interface ErrorDetails {
+  readonly cause?: unknown;
+  readonly remedy?: string | undefined;
 }
 
 /** Makes the errors of one code: `const unusable = errorOf("DB_PAYLOAD")`. */

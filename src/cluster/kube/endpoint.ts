@@ -2,7 +2,8 @@
 import { readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { join } from "node:path";
-import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { DrawbridgeError } from "../../base/errors/error.js";
+import { unreadBecause } from "../../base/errors/unread.js";
 
 /** The address of an API server and the credentials for it. */
 export interface KubeEndpoint {
@@ -27,8 +28,8 @@ export interface KubeTls {
   readonly rejectUnauthorized?: boolean | undefined;
 }
 
-export function configError(sentence: string, cause?: unknown): DrawbridgeError {
-  return new DrawbridgeError("DB_KUBECONFIG", sentence, { cause });
+export function configError(sentence: string, cause?: unknown, remedy?: string): DrawbridgeError {
+  return new DrawbridgeError("DB_KUBECONFIG", sentence, { cause, remedy });
 }
 
 /** `what` names the file's role, as in "the token file /x/token cannot be read: ...". */
@@ -40,7 +41,7 @@ export function readAccessBytes(what: string, file: string): Buffer {
   try {
     return readFileSync(file);
   } catch (reason) {
-    throw configError(`The ${what} ${file} cannot be read: ${messageOf(reason)}`, reason);
+    throw configError(`The ${what} ${file} cannot be read: ${unreadBecause(reason)}`, reason);
   }
 }
 

@@ -167,7 +167,8 @@ export class AdminPort {
   #unreachable(reason: unknown, line?: Line): DrawbridgeError {
     const cause = line === undefined ? reason : unanswered(reason, line);
     const why = `The admin port ${this.address} cannot be reached: ${plainText(reasonOf(cause))}.`;
-    return new UnreachablePort(cause, why);
+    const code = cause instanceof DrawbridgeError ? cause.code : "DB_ADMIN_UNREACHABLE";
+    return new DrawbridgeError(code, why, { cause, remedy: ADVICE[code] });
   }
 }
 
@@ -207,16 +208,6 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
   DB_TLS_OWN_MISSING: NOT_ADMIN,
   DB_SERVER_HUNG_UP: NOT_ADMIN,
 };
-
-class UnreachablePort extends DrawbridgeError {
-  constructor(cause: unknown, sentence: string) {
-    super(cause instanceof DrawbridgeError ? cause.code : "DB_ADMIN_UNREACHABLE", sentence, { cause });
-  }
-
-  override get remedy(): string {
-    return ADVICE[this.code] ?? super.remedy;
-  }
-}
 
 /** Undefined for an answer that is no JSON object. */
 function objectIn(body: string): object | undefined {

@@ -15,15 +15,12 @@ export class DialRefusedError extends DrawbridgeError {
   constructor(address: string, answer: string, status?: number) {
     const [words = ""] = answer.split("\n");
     const what = [status, words].filter((part) => part !== undefined && part !== "").join(", ");
-    super(codeOf(answer, status), `the proxy-server did not connect to ${address}: ${what}`);
+    const code = codeOf(answer, status);
+    // More exact than the code's where the agent's words allow it.
+    const known = code === "DB_DIAL_FAILED" ? AGENT_WORDS.find(([pattern]) => pattern.test(answer)) : undefined;
+    super(code, `the proxy-server did not connect to ${address}: ${what}`, { remedy: known?.[1] });
     this.status = status;
     this.answer = answer;
-  }
-
-  /** More exact than the code's where the agent's words allow it. */
-  override get remedy(): string {
-    const known = this.code === "DB_DIAL_FAILED" ? AGENT_WORDS.find(([words]) => words.test(this.answer)) : undefined;
-    return known?.[1] ?? super.remedy;
   }
 }
 

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { unreadBecause } from "../../base/errors/unread.js";
 import { FollowedFiles, type FollowOptions } from "./followed-files.js";
 import { heldInstead, whatItIs } from "./not-pem.js";
 import { certificatesIn, holdsEncryptedKey, joinedPem, type PemCertificate, type PemKey, privateKeyIn } from "./pem.js";
@@ -118,13 +119,8 @@ function readPart(file: string): CertificatePart {
   try {
     return { place: file, bytes: readFileSync(file) };
   } catch (reason) {
-    const code = (reason as NodeJS.ErrnoException).code;
-    if (code === "ENOENT") throw fileError("DB_CERT_MISSING", file, "it does not exist", reason);
-    const why =
-      code === "EACCES"
-        ? `user ${process.getuid?.() ?? ""} may not read it; give it to that user with chown`
-        : messageOf(reason);
-    throw fileError("DB_CERT_FILE", file, code === "EISDIR" ? "it is a directory" : why, reason);
+    const code = (reason as NodeJS.ErrnoException).code === "ENOENT" ? "DB_CERT_MISSING" : "DB_CERT_FILE";
+    throw fileError(code, file, unreadBecause(reason), reason);
   }
 }
 

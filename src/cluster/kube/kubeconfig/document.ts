@@ -140,16 +140,17 @@ export function loadSelection(files: readonly string[], contextName: string): Se
   if (found.length === 0) throw configError(`None of the kubeconfig files ${what} exists.`);
   const config: Kubeconfig = { current: "", cluster: new Map(), context: new Map(), user: new Map() };
   for (const file of found) addFile(config, file);
-  const bad = (why: string) => configError(`The kubeconfig ${what} cannot be used: ${why}.`);
-  const entry = (kind: EntryKind, name: string, title: string = `its ${kind}`): object => {
-    const known = kind === "context" && config[kind].size > 0 ? ` (${[...config[kind].keys()].join(", ")})` : "";
+  const bad = (why: string, remedy?: string) =>
+    configError(`The kubeconfig ${what} cannot be used: ${why}.`, undefined, remedy);
+  const entry = (kind: EntryKind, name: string): object => {
     const one = config[kind].get(name);
-    if (one === undefined) throw bad(`${title} ${JSON.stringify(name)} is not among its ${kind}s${known}`);
+    if (one === undefined) throw bad(`its ${kind} ${JSON.stringify(name)} is not among its ${kind}s`);
     return one;
   };
   if (config.context.size + config.cluster.size + config.user.size === 0)
     throw bad("it is empty: it has no contexts, clusters or users");
-  const context = entry("context", contextName || config.current, contextName ? "context" : "its current-context");
+  const context = config.context.get(contextName || config.current);
+  if (context === undefined) throw bad(...noContext(config, contextName, found));
   const { cluster: clusterName = "", user: userName = "" } = context as { cluster?: string; user?: string };
   const cluster: KubeconfigCluster = entry("cluster", clusterName);
   const { server } = cluster;
@@ -167,6 +168,28 @@ export function loadSelection(files: readonly string[], contextName: string): Se
   const place = (kind: EntryKind, name: string) => `${kind} ${JSON.stringify(name)} in the kubeconfig ${what}`;
   const places = { cluster: place("cluster", clusterName), user: place("user", userName) };
   return { cluster: { ...cluster, server: server.replace(/\/+$/, "") }, user, places };
+}
+
+/** Why there is no context to use, and how to get one. kubectl goes on to localhost:8080 where none is current. */
+function noContext(config: Kubeconfig, given: string, files: readonly string[]): [why: string, remedy: string] {
+  const names = [...config.context.keys()].join(", ");
+  const kubectl =
+    files.length === 1 ? `kubectl --kubeconfig=${files[0]} config` : `KUBECONFIG=${files.join(":")} kubectl config`;
+  if (names === "") {
+    const [[cluster = "CLUSTER"] = [], [user = "USER"] = []] = [[...config.cluster.keys()], [...config.user.keys()]];
+    const why = "it has no contexts, which say what cluster and what user belong together";
+    return [why, `Run ${kubectl} set-context NAME --cluster=${cluster} --user=${user}, then config use-context NAME.`];
+  }
+  if (given !== "")
+    return [
+      `context ${JSON.stringify(given)} is not among its contexts (${names})`,
+      "Give --context one of those that the message lists.",
+    ];
+  const why =
+    config.current === ""
+      ? `it has no current-context, and its contexts are ${names}`
+      : `its current-context ${JSON.stringify(config.current)} is not among its contexts (${names})`;
+  return [why, `Run ${kubectl} use-context NAME, or name one with --context where the command has it.`];
 }
 
 /** Pairs of fields of a user of which only one may be given. */

@@ -115,9 +115,18 @@ describe("kubeconfig", () => {
     [
       "an unknown context",
       () => kubeconfig({}, {}, { "current-context": "gone" }),
-      /current-context "gone" is not among/,
+      /its current-context "gone" is not among its contexts \(elsewhere, here\)/,
     ],
-    ["no current context", () => kubeconfig({}, {}, { "current-context": null }), /current-context "" is not among/],
+    [
+      "no current context",
+      () => kubeconfig({}, {}, { "current-context": null }),
+      /kubeconfig cannot be used: it has no current-context, and its contexts are elsewhere, here\.$/,
+    ],
+    [
+      "no contexts at all",
+      () => kubeconfig({}, {}, { "current-context": null, contexts: [] }),
+      /kubeconfig cannot be used: it has no contexts, which say what cluster and what user belong together\.$/,
+    ],
     ["an empty file", () => put("kubeconfig", "\n"), /kubeconfig .*kubeconfig cannot be used: it is empty/],
     [
       "a server without a scheme",
@@ -154,6 +163,40 @@ describe("kubeconfig", () => {
       code: "DB_KUBECONFIG",
       message: expect.stringMatching(sentence),
     });
+  });
+
+  test.each<[string, object, string, (file: string) => string]>([
+    [
+      "none is current",
+      { "current-context": null },
+      "",
+      (file) =>
+        `Run kubectl --kubeconfig=${file} config use-context NAME, or name one with --context where the command has it.`,
+    ],
+    [
+      "the current one is not there",
+      { "current-context": "gone" },
+      "",
+      (file) =>
+        `Run kubectl --kubeconfig=${file} config use-context NAME, or name one with --context where the command has it.`,
+    ],
+    ["the given one is not there", {}, "gone", () => "Give --context one of those that the message lists."],
+    [
+      "there is none",
+      { contexts: [] },
+      "",
+      (file) =>
+        `Run kubectl --kubeconfig=${file} config set-context NAME --cluster=c1 --user=u, then config use-context NAME.`,
+    ],
+  ])("says how to choose a context where %s", async (_, changes, context, remedy) => {
+    const file = kubeconfig({}, {}, changes);
+    await expect(kubeconfigEndpoint(file, context)).rejects.toMatchObject({ remedy: remedy(file) });
+  });
+
+  test("of several files kubectl is told by KUBECONFIG", async () => {
+    const files = `${kubeconfig({}, {}, { "current-context": null })}:${put("second", "{}")}`;
+    const remedy = expect.stringContaining(`Run KUBECONFIG=${files} kubectl config use-context NAME`);
+    await expect(kubeconfigEndpoint(files)).rejects.toMatchObject({ remedy });
   });
 
   describe("certificates that cannot be used", async () => {

@@ -4,7 +4,8 @@ import { lstat, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline, Readable } from "node:stream";
 import { constants, createGunzip } from "node:zlib";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { unreadBecause } from "../../../base/errors/unread.js";
 import { DamagedArchive, HostileArchive, type TarEntry, tarEntries } from "../../../base/tar.js";
 
 /** `isPartial`: what was read before is whole and may be judged. */
@@ -43,7 +44,7 @@ function unusable(path: string, reason: unknown): DrawbridgeError {
   if (reason instanceof DrawbridgeError) return reason;
   const { code } = reason as NodeJS.ErrnoException;
   const isGzip = typeof code === "string" && code.startsWith("Z_");
-  const why = isGzip ? "it is damaged (gzip)" : code === "ENOENT" ? "it does not exist" : messageOf(reason);
+  const why = isGzip ? "it is damaged (gzip)" : unreadBecause(reason);
   const isPartial = isGzip || (reason instanceof DamagedArchive && !(reason instanceof HostileArchive));
   return new UnusableBundle(path, why, isPartial, reason);
 }

@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { systemClock } from "../../../base/clock.js";
 import { type ErrorCode, remedies } from "../../../base/errors/catalogue.js";
-import { messageOf } from "../../../base/errors/error.js";
+import { causeFields, messageOf } from "../../../base/errors/error.js";
 import { RateLimit } from "../../../base/rate-limit.js";
 import { TokenFile } from "../../../base/token-file.js";
 import { noteChannel } from "../../../tunnel/events/channels.js";
@@ -126,7 +126,8 @@ export class Guard {
     } catch (reason) {
       // Once per trouble: anybody can ask, and nobody should be able to fill the log by asking.
       if (!this.#complained) {
-        noteChannel.publish({ source: this.#options.source, level: "error", message: messageOf(reason) });
+        const fields = causeFields(reason);
+        noteChannel.publish({ source: this.#options.source, level: "error", message: messageOf(reason), fields });
       }
       this.#complained = true;
       throw new ApiFailure(503, "DB_ADMIN_TOKEN_FILE", "the admin token file cannot be used; the log says why");

@@ -164,7 +164,16 @@ describe("the page's token", () => {
     expect(statSync(join(folder, "made")).mode & 0o777).toBe(0o700);
     expect(await keepToken(path)).toBe(false);
     writeFileSync(path, "\n");
-    await expect(keepToken(path)).rejects.toMatchObject({ code: "DB_ADMIN_TOKEN_FILE" });
-    await expect(keepToken(join(path, "below"))).rejects.toMatchObject({ code: "DB_ADMIN_TOKEN_FILE" });
+    const sentence = expect.stringMatching(/^The token file .*token cannot be used: it is empty\.$/);
+    const refused = (failure: object) => ({
+      code: "DB_ADMIN_TOKEN_FILE",
+      remedy: expect.stringMatching(/ --token-file/),
+      ...failure,
+    });
+    await expect(keepToken(path)).rejects.toMatchObject(refused({ message: sentence }));
+    await expect(keepToken(folder)).rejects.toMatchObject(
+      refused({ message: expect.stringContaining("it is a directory") }),
+    );
+    await expect(keepToken(join(path, "below"))).rejects.toMatchObject(refused({}));
   });
 });

@@ -11,11 +11,14 @@ export function defaultTokenFile(env: Readonly<Record<string, string | undefined
   return join(base, "drawbridge", "page-token");
 }
 
+const REMEDY =
+  "Name with --token-file a file that this user can make, or one with one line, a long random token, that this user can read.";
+
 /** Resolves to whether it was made now. Throws DB_ADMIN_TOKEN_FILE. */
 export async function keepToken(path: string): Promise<boolean> {
   const isNew = await makeToken(path);
   // A fault of a file that was there is better reported now than in the browser.
-  await new TokenFile(path).digest();
+  await new TokenFile(path, REMEDY).digest();
   return isNew;
 }
 
@@ -27,6 +30,6 @@ async function makeToken(path: string): Promise<boolean> {
   } catch (reason) {
     if ((reason as NodeJS.ErrnoException).code === "EEXIST") return false;
     const sentence = `The token file ${path} cannot be made: ${messageOf(reason)}.`;
-    throw new DrawbridgeError("DB_ADMIN_TOKEN_FILE", sentence, { cause: reason });
+    throw new DrawbridgeError("DB_ADMIN_TOKEN_FILE", sentence, { cause: reason, remedy: REMEDY });
   }
 }

@@ -5,6 +5,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { isIP } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { unreadBecause } from "../../../base/errors/unread.js";
 import { type Finding, failed, warning } from "../../../base/finding.js";
 import { filesOf, type PkiManifest, readPkiManifest } from "../manifest.js";
 import { whatItIs } from "../not-pem.js";
@@ -191,9 +192,8 @@ function statusOf(path: string) {
   try {
     return statSync(path);
   } catch (reason) {
-    const absent = (reason as NodeJS.ErrnoException).code === "ENOENT";
-    const why = absent ? "it does not exist" : messageOf(reason);
-    throw new DrawbridgeError(absent ? "DB_CERT_MISSING" : "DB_CERT_FILE", `${path} cannot be inspected: ${why}.`);
+    const code = (reason as NodeJS.ErrnoException).code === "ENOENT" ? "DB_CERT_MISSING" : "DB_CERT_FILE";
+    throw new DrawbridgeError(code, `${path} cannot be inspected: ${unreadBecause(reason)}.`);
   }
 }
 

@@ -1,7 +1,7 @@
 /** Targets, and the errors of dials to them. */
 import { joinHostPort } from "../../../base/address.js";
 import type { ErrorCode } from "../../../base/errors/catalogue.js";
-import { DrawbridgeError, messageOf, reasonOf } from "../../../base/errors/error.js";
+import { DrawbridgeError, type ErrorDetails, messageOf, reasonOf } from "../../../base/errors/error.js";
 import { DialRefusedError } from "../../client/errors.js";
 import { explainConnect } from "../../outgoing/explain.js";
 
@@ -30,7 +30,7 @@ export type FailureKind =
 export class RouteError extends DrawbridgeError {
   readonly kind: FailureKind;
 
-  constructor(kind: FailureKind, code: ErrorCode, message: string, options?: { cause?: unknown }) {
+  constructor(kind: FailureKind, code: ErrorCode, message: string, options?: ErrorDetails) {
     super(code, message, options);
     this.kind = kind;
   }
@@ -45,7 +45,7 @@ export function tunnelError(reason: unknown): RouteError {
   if (reason instanceof RouteError) return reason;
   if (!(reason instanceof DrawbridgeError))
     return new RouteError("path", "DB_FRONTEND", messageOf(reason), { cause: reason });
-  return new RouteError(failureKindOf(reason), reason.code, reason.message, { cause: reason });
+  return new RouteError(failureKindOf(reason), reason.code, reason.message, { cause: reason, remedy: reason.remedy });
 }
 
 const BY_CODE: Partial<Record<ErrorCode, FailureKind>> = {
