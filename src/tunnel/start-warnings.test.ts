@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -29,6 +30,33 @@ test("a certificate is named when it has expired, is not valid yet or ends soon,
   expect(said(25)).toMatchObject([{ code: "DB_CERT_FILE", message: expect.stringMatching(/"CN=ca" .* expires in /) }]);
   expect(said(31)[0]?.message).toMatch(/expired 1 h ago|expired 59 min/);
   expect(said(-1)[0]?.message).toContain("is not valid yet, only in");
+});
+
+test("a certificate that is weak is named, with its file and what to do; a root's own signature does not count", async () => {
+  const request = (bits: number, hash: string, signer: string[] = []) => {
+    const [key, crt] = [join(dir, "weak.key"), join(dir, `weak-${bits}-${hash}.crt`)];
+    const made = ["req", "-x509", "-newkey", `rsa:${bits}`, "-nodes", "-keyout", key, "-out", crt, `-${hash}`];
+    execFileSync("openssl", [...made, "-subj", "/CN=weak", "-days", "90", ...signer], { stdio: "ignore" });
+    return crt;
+  };
+  const said = (file: string) => startWarnings({ ...NOTHING, certFiles: [file] });
+  const short = request(1024, "sha256");
+  expect(said(short)).toMatchObject([
+    {
+      code: "DB_CERT_FILE",
+      message: `the certificate "CN=weak" in ${short} is weak: its RSA key has 1024 bits`,
+      remedy: expect.stringContaining("RSA with 2048 bits or more"),
+    },
+  ]);
+  const { certificatePem, privateKeyPem } = await createAuthority({ commonName: "ca" });
+  const [ca, caKey] = [put("signer.crt", certificatePem, 0o644), put("signer.key", privateKeyPem, 0o600)];
+  const hashed = request(2048, "sha1", ["-CA", ca, "-CAkey", caKey]);
+  expect(said(hashed).map(({ message }) => message)).toEqual([
+    `the certificate "CN=weak" in ${hashed} is weak: it is signed with SHA-1`,
+  ]);
+  expect(said(request(2048, "sha1"))).toEqual([]);
+  const ended = startWarnings({ ...NOTHING, certFiles: [short], areDatesSaid: true }, new Date(Date.now() + 1e11));
+  expect(ended.map(({ message }) => message)).toEqual([expect.stringContaining("is weak")]);
 });
 
 test("certificates of a bundle that are damaged are counted, since they are left out", async () => {

@@ -1,7 +1,9 @@
 /** What a process says at its start of files and flags that will let it down: one line each, with code and remedy. */
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import type { ErrorCode } from "../base/errors/catalogue.js";
+import { unreadBecause } from "../base/errors/unread.js";
 import type { Logger } from "../base/log/log.js";
+import { weaknessOf } from "./pki/issuer-problem.js";
 import { lifeProblem } from "./pki/manifest.js";
 import { certificatesIn } from "./pki/pem.js";
 import { quotedName } from "./pki/shown.js";
@@ -12,6 +14,8 @@ import { parseAddress, parsePrefix } from "./wire/prefix.js";
 export interface StartFacts {
   /** Empty names are left out. */
   readonly certFiles: readonly string[];
+  /** Whether somebody else says when they end. */
+  readonly areDatesSaid?: boolean;
   /** Those of them that are to hold authorities. */
   readonly caFiles?: readonly string[];
   readonly keyFiles: readonly string[];
@@ -36,6 +40,7 @@ const SHORTEST_TOKEN = 16;
 export function startWarnings(facts: StartFacts, now = new Date()): StartWarning[] {
   const {
     certFiles,
+    areDatesSaid = false,
     caFiles = [],
     keyFiles,
     adminTokenFile,
@@ -45,7 +50,7 @@ export function startWarnings(facts: StartFacts, now = new Date()): StartWarning
   } = facts;
   const named = (files: readonly string[]): string[] => [...new Set(files)].filter((file) => file !== "");
   return [
-    ...named(certFiles).flatMap((file) => certificateWarnings(file, now)),
+    ...named(certFiles).flatMap((file) => certificateWarnings(file, areDatesSaid ? undefined : now)),
     ...named(caFiles).flatMap(authorityWarnings),
     ...named(keyFiles).flatMap((file) => exposed(file, "DB_CERT_FILE", "private key")),
     ...named([adminTokenFile]).flatMap(tokenWarnings),
@@ -67,7 +72,10 @@ export function warnAtStart(logger: Logger, facts: StartFacts): void {
   for (const { message, code, remedy } of startWarnings(facts)) logger.warn(message, { code, remedy });
 }
 
-function certificateWarnings(file: string, now: Date): StartWarning[] {
+const ISSUE_STRONGER =
+  "Have it issued again with an ECDSA key, or RSA with 2048 bits or more, signed with SHA-256; drawbridge pki init and pki issue make such ones.";
+
+function certificateWarnings(file: string, now: Date | undefined): StartWarning[] {
   const text = readOrNothing(file);
   if (text === undefined) return [];
   const found = certificatesIn(text);
@@ -78,7 +86,7 @@ function certificateWarnings(file: string, now: Date): StartWarning[] {
     remedy: "Put them into the file again, each between its BEGIN and its END line.",
   };
   const ending = found.flatMap(({ certificate: { subject, validFrom, validTo } }): StartWarning[] => {
-    const problem = lifeProblem({ notBefore: validFrom, notAfter: validTo }, now);
+    const problem = now && lifeProblem({ notBefore: validFrom, notAfter: validTo }, now);
     if (problem === undefined) return [];
     const message = `the certificate ${quotedName(subject)} in ${file} ${problem.words}`;
     const remedy =
@@ -87,7 +95,12 @@ function certificateWarnings(file: string, now: Date): StartWarning[] {
         : "Renew it, for example with drawbridge pki renew; the file is read again by itself.";
     return [{ code: "DB_CERT_FILE", message, remedy }];
   });
-  return damaged > 0 ? [leftOut, ...ending] : ending;
+  const weak = found.flatMap(({ certificate }): StartWarning[] => {
+    const why = weaknessOf(certificate);
+    const message = `the certificate ${quotedName(certificate.subject)} in ${file} is weak: ${why}`;
+    return why === undefined ? [] : [{ code: "DB_CERT_FILE", message, remedy: ISSUE_STRONGER }];
+  });
+  return [...(damaged > 0 ? [leftOut] : []), ...ending, ...weak];
 }
 
 /** Nothing that was issued by it is accepted, and it is not accepted itself, unless it is its own issuer. */
@@ -101,12 +114,13 @@ function authorityWarnings(file: string): StartWarning[] {
 
 function tokenWarnings(file: string): StartWarning[] {
   const code = "DB_ADMIN_TOKEN_FILE";
-  const remedy = "Put one line with a long random token into it, for example of openssl rand -hex 32.";
-  const token = readOrNothing(file)?.trim();
-  if (token === undefined) {
-    return [
-      { code, message: `the admin token file ${file} cannot be read, so the admin API refuses everybody`, remedy },
-    ];
+  const remedy = "Make it a file of one line, a long random token, for example of openssl rand -hex 32.";
+  let token: string;
+  try {
+    token = readFileSync(file, "utf8").trim();
+  } catch (reason) {
+    const message = `the admin token file ${file} cannot be read, so the admin API refuses everybody: ${unreadBecause(reason)}`;
+    return [{ code, message, remedy }];
   }
   if (token === "") {
     return [{ code, message: `the admin token file ${file} is empty, so the admin API refuses everybody`, remedy }];

@@ -8,6 +8,21 @@ const NAME_CONSTRAINTS = Buffer.from("0603551d1e", "hex");
 const SHA1 = ["06092a864886f70d010105", "06072a8648ce3d0401"].map((oid) => Buffer.from(oid, "hex"));
 const SHORTEST_RSA_BITS = 2048;
 
+const isSha1 = ({ raw }: X509Certificate): boolean => SHA1.some((oid) => raw.includes(oid));
+
+/** The length of an RSA key that is too short. */
+const shortRsaBits = ({ publicKey: { asymmetricKeyDetails } }: X509Certificate): number | undefined => {
+  const bits = asymmetricKeyDetails?.modulusLength;
+  return bits !== undefined && bits < SHORTEST_RSA_BITS ? bits : undefined;
+};
+
+/** What makes a certificate weak, whoever accepts it still. Nobody looks at the signature of one that signed itself. */
+export function weaknessOf(certificate: X509Certificate): string | undefined {
+  const bits = shortRsaBits(certificate);
+  if (bits !== undefined) return `its RSA key has ${bits} bits`;
+  return isSha1(certificate) && !certificate.checkIssued(certificate) ? "it is signed with SHA-1" : undefined;
+}
+
 /**
  * In words that go on from the certificate's name; undefined when it is something else. `chain` is from the leaf to the
  * trusted authority, `verdict` is Node's name for what OpenSSL found, which is UNSPECIFIED for many things.
@@ -25,11 +40,9 @@ export function issuerProblem(chain: readonly X509Certificate[], verdict: string
   if (verdict === "CERT_SIGNATURE_FAILURE")
     return "has a signature that is not its issuer's, so it was damaged or changed";
   if (verdict !== "UNSPECIFIED") return undefined;
-  const weak = chain.find(({ raw }) => SHA1.some((oid) => raw.includes(oid)));
+  const weak = chain.find(isSha1);
   if (weak !== undefined) return `${whose(weak, chain)} signed with SHA-1, which is not accepted`;
-  const short = chain.find(({ publicKey: { asymmetricKeyDetails } }) => {
-    return (asymmetricKeyDetails?.modulusLength ?? SHORTEST_RSA_BITS) < SHORTEST_RSA_BITS;
-  });
+  const short = chain.find((each) => shortRsaBits(each) !== undefined);
   if (short !== undefined) return `${whose(short, chain)} made with an RSA key of less than ${SHORTEST_RSA_BITS} bits`;
   const constrained = authorities.find(({ raw }) => raw.includes(NAME_CONSTRAINTS));
   if (constrained === undefined) return undefined;

@@ -26,7 +26,16 @@ test("admin-api reports an admin port that does not answer, and the other admin 
     "ok: the server server-1 answers on its admin port 127.0.0.1:8095",
   ]);
   const failed = context({ admin: "http://127.0.0.1:8095", tokenFile: "/t" });
-  expect(await messagesOf(adminApi, failed)).toEqual(["failed: the admin token /t cannot be read"]);
+  expect(await messagesOf(adminApi, failed)).toEqual([
+    "failed: the admin token file /t cannot be read: it does not exist",
+  ]);
+  const own = context({}, { server: ["proxy-server", "--admin-token-file=/", "--admin-port=8095"] });
+  expect(await findingsOf(adminApi, own)).toMatchObject([
+    {
+      message: expect.stringMatching(/ cannot be read: it is a directory$/),
+      remedy: expect.stringMatching(/^Make it again/),
+    },
+  ]);
   expect(await messagesOf(adminApi, context())).toEqual([
     expect.stringMatching(
       /^skipped: the process was not asked through its admin port, so whom it refused is not known$/,

@@ -1,9 +1,11 @@
 /** The facts of the host that doctor runs on, and of the cluster that it can ask. */
 import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { splitHostPort } from "../../../base/address.js";
 import { systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf, reasonOf } from "../../../base/errors/error.js";
+import { unreadBecause } from "../../../base/errors/unread.js";
 import { CheckFailure } from "../../../base/finding.js";
 import { httpGet } from "../../../base/http-get.js";
 import { chooseAddress } from "../../../cluster/bootstrap/address/choose.js";
@@ -150,19 +152,17 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
       );
       const keyFiles = files("cluster-key", "server-key", "agent-key", "tls-key-path", "admin-key-file");
       // The process itself says it of those that it has loaded.
-      const isSaid = (await facts.get("overview").catch(() => undefined)) !== undefined;
-      const certFiles = isSaid
-        ? []
-        : files(
-            ...["cluster-cert", "cluster-ca-cert", "server-cert", "server-ca-cert", "agent-cert", "ca-cert"],
-            ...["tls-cert-path", "ca-cert-path", "admin-cert-file"],
-          );
+      const areDatesSaid = (await facts.get("overview").catch(() => undefined)) !== undefined;
+      const certFiles = files(
+        ...["cluster-cert", "cluster-ca-cert", "server-cert", "server-ca-cert", "agent-cert", "ca-cert"],
+        ...["tls-cert-path", "ca-cert-path", "admin-cert-file"],
+      );
       const caFiles = files("cluster-ca-cert", "server-ca-cert", "ca-cert", "ca-cert-path");
       readableHere(pid, [...certFiles, ...caFiles, ...keyFiles, adminTokenFile, agentTokenFile]);
       const isCounting = flags.get("enable-lease-controller") === "true" || !flags.has("server-count");
       return startWarnings(
         {
-          ...{ certFiles, caFiles, keyFiles, adminTokenFile, agentTokenFile },
+          ...{ certFiles, areDatesSaid, caFiles, keyFiles, adminTokenFile, agentTokenFile },
           identifiers: flags.get("agent-identifiers") ?? "",
           ...(isCounting ? {} : { serverCount: Number(flags.get("server-count")) }),
         },
@@ -237,6 +237,11 @@ const filesOf = (frontend: Frontend): string[] =>
     ? [frontend.uds]
     : [frontend.tls.caFile ?? "", frontend.tls.certFile ?? "", frontend.tls.keyFile ?? ""];
 
+const READ_AS_ROOT = "Run doctor as root, or name a copy of it with --token-file.";
+const NAME_TOKEN = "Give --token-file the file that the process was started with as --admin-token-file.";
+const MAKE_TOKEN =
+  "Make it again, a file of one line with a long random token, for example of openssl rand -hex 32; the process reads it at the next request.";
+
 /** The answers of an admin port: the one of --admin, else that of the program that runs here. */
 function adminFacts({ admin, caFile, host, now, tokenFile }: DoctorPlace): FactSource {
   return {
@@ -255,8 +260,12 @@ function adminFacts({ admin, caFile, host, now, tokenFile }: DoctorPlace): FactS
       }
       const token = (await host.readText(file))?.trim();
       if (token === undefined) {
-        const remedy = "Run doctor as root, or name a copy of it with --token-file.";
-        throw new CheckFailure(`the admin token ${file} cannot be read`, remedy);
+        const reason: NodeJS.ErrnoException = await readFile(file).then(
+          () => new Error("it changes"),
+          (why) => why,
+        );
+        const remedy = reason.code === "EACCES" ? READ_AS_ROOT : tokenFile ? NAME_TOKEN : MAKE_TOKEN;
+        throw new CheckFailure(`the admin token file ${file} cannot be read: ${unreadBecause(reason)}`, remedy);
       }
       const port = new AdminPort({
         url: new URL(url),
