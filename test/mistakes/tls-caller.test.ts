@@ -162,7 +162,10 @@ const rows: readonly Mistake[] = [
         cause: /a frontend of another protocol/,
         remedy: /callers --server-port of the server, in the protocol of its --mode/,
       },
-      ...serverTells(/asked by ALPN for another protocol than HTTP CONNECT/, /frontend of their own protocol/),
+      ...serverTells(
+        /by ALPN it offered other protocols than http\/1\.1 \(HTTP CONNECT\)/,
+        /frontend of their own protocol/,
+      ),
     },
   }),
 ];

@@ -83,7 +83,7 @@ export async function startAdmin(
     { exact, prefixes },
     options.tls && published(options.tls, options, model),
     (error, socket) => {
-      const refusal = failedHandshake(error, "HTTP/1.1 (ALPN http/1.1)");
+      const refusal = failedHandshake(error, "http/1.1");
       if (refusal !== undefined) onRefused(socket, refusal);
     },
   );

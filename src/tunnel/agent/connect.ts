@@ -187,7 +187,10 @@ export async function connectToServer(
   );
   if (secured.socket.alpnProtocol) return secured;
   secured.socket.destroy();
-  throw explainWrongPort("it offers no HTTP/2: ALPN negotiated nothing", secured.facts());
+  throw explainWrongPort(
+    "it took none of the protocols that were offered to it by ALPN, h2 (HTTP/2) among them",
+    secured.facts(),
+  );
 }
 
 /** What this agent shows to servers and trusts. Throws a DrawbridgeError that names the file at fault. */

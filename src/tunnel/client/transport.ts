@@ -45,7 +45,7 @@ export async function reachFrontend(
   const { socket: secured, facts } = await secure({ socket, where, name, context, alpn, credentials }, stop);
   if (alpn.length > 0 && !secured.alpnProtocol) {
     secured.destroy();
-    throw explainWrongPort("it offers no HTTP/2: ALPN negotiated nothing", facts());
+    throw explainWrongPort("it did not take h2 (HTTP/2), which was offered to it by ALPN", facts());
   }
   return { socket: secured, tls: { facts, securedAt: performance.now() } };
 }

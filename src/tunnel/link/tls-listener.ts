@@ -118,13 +118,13 @@ function unexpected({ alpnProtocol }: TLSSocket, protocol: TlsListenerOptions["p
   if (protocol !== "h2" || alpnProtocol === "h2") return undefined;
   return {
     code: "DB_PEER_WRONG_PORT",
-    reason: "it did not ask for HTTP/2 (ALPN h2), which is all that is spoken here",
+    reason: "it did not ask for HTTP/2: it offered no protocol by ALPN, and this listener takes only h2",
   };
 }
 
-const SPOKEN = { h2: "HTTP/2 (ALPN h2)", "http/1.1": "HTTP CONNECT (ALPN http/1.1)" } as const;
+const SPOKEN = { h2: "h2 (HTTP/2)", "http/1.1": "http/1.1 (HTTP CONNECT)" } as const;
 
-/** `spoken`: what a listener speaks over TLS. Undefined for a port scan or a load balancer's probe that hangs up at once. */
+/** `spoken`: what a listener takes, by its name in ALPN. Undefined for a port scan or a load balancer's probe that hangs up at once. */
 export function failedHandshake(error: NodeJS.ErrnoException, spoken: string): Refusal | undefined {
   switch (error.code) {
     case "ECONNRESET":
@@ -136,7 +136,10 @@ export function failedHandshake(error: NodeJS.ErrnoException, spoken: string): R
     case "ERR_SSL_WRONG_VERSION_NUMBER":
       return { code: "DB_PEER_PLAIN_TEXT", reason: "its first bytes are not TLS" };
     case "ERR_SSL_NO_APPLICATION_PROTOCOL":
-      return { code: "DB_PEER_WRONG_PORT", reason: `it asked by ALPN for another protocol than ${spoken}` };
+      return {
+        code: "DB_PEER_WRONG_PORT",
+        reason: `by ALPN it offered other protocols than ${spoken}, which is all that this listener takes`,
+      };
     default:
       return distrust(error) ?? { code: "DB_PEER_TLS", reason: transportFailure(error) };
   }

@@ -181,7 +181,10 @@ describe("whoever is refused at the port is listed", () => {
     const only = connect({ host: "127.0.0.1", port: http.port, ca: authority.certificatePem, ALPNProtocols: ["h2"] });
     await expect(once(only, "secureConnect")).rejects.toThrow();
     expect(await listed()).toMatchObject([
-      { code: "DB_PEER_WRONG_PORT", reason: "it asked by ALPN for another protocol than HTTP/1.1 (ALPN http/1.1)" },
+      {
+        code: "DB_PEER_WRONG_PORT",
+        reason: "by ALPN it offered other protocols than http/1.1, which is all that this listener takes",
+      },
     ]);
   });
 
