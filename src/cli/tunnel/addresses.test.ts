@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ListenerConfig } from "../../tunnel/server/config.js";
-import { type ListenerDefaults, parseListen } from "./addresses.js";
+import { type ListenerDefaults, parseFrontend, parseListen } from "./addresses.js";
 
 const defaults: ListenerDefaults = {
   deleteExisting: true,
@@ -55,4 +55,11 @@ test.each([
 test("a TCP listener is never without TLS and client certificates", () => {
   const none = { ...defaults, tls: { certFile: "", keyFile: "", clientCaFile: "" } };
   expect(() => parseListen("grpc+tcp::1,cert=c,key=k", none)).toThrow("needs ca= or --server-ca-cert");
+});
+
+test.each([
+  ["cert=c.crt", "has cert= without key=: give both"],
+  ["key=c.key", "has key= without cert=: give both"],
+])("a frontend with only %s is refused in words", (setting, words) => {
+  expect(() => parseFrontend(`grpc+tcp:h:1,${setting}`, {})).toThrow(words);
 });

@@ -98,6 +98,10 @@ export function parseFrontend(text: string, tls: FrontendTls, self?: string): Fr
   const keys = { uds: [], tcp: ["servername", "ca", "cert", "key"] };
   const { mode, transport, address, options } = parsePlace(where, text, keys, "http-connect+tcp:server:8090");
   if (transport === "uds") return { mode, uds: address };
+  if (options.has("cert") !== options.has("key")) {
+    const [given, missing] = options.has("cert") ? ["cert=", "key="] : ["key=", "cert="];
+    throw new Error(`${where} has ${given} without ${missing}: give both, of the same issue, or neither`);
+  }
   const target = targetOf(address);
   if (target === undefined) throw new Error(`${where} needs an address of the form host:port`);
   const names = { servername: "servername", ca: "caFile", cert: "certFile", key: "keyFile" } as const;

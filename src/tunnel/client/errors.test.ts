@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { explainConnect } from "../outgoing/explain.js";
 import { directError } from "../sidecar/routing/errors.js";
 import { DialRefusedError, socketUnreachable } from "./errors.js";
+import { dialThrough } from "./index.js";
 
 test.each([
   ["dial tcp: lookup db.example on 10.0.0.10:53: no such host", /record at the DNS server that the agent asks/],
@@ -29,6 +30,15 @@ test.each([
 ])("a socket that fails with %s is explained", (code, words) => {
   const { message } = socketUnreachable("/run/x.sock", Object.assign(new Error(`connect ${code}`), { code }));
   expect(message).toBe(`the proxy-server at /run/x.sock cannot be reached: ${words}.`);
+});
+
+test.each([
+  [import.meta.dirname, "directory"],
+  [import.meta.filename, "file"],
+])("what is not a socket is not called one that nobody listens on: %s", async (path, what) => {
+  const dialled = dialThrough({ mode: "http-connect", uds: path }, "10.0.0.1:80");
+  const words = `this is a ${what} and not a socket; the server's is that of its --uds-name`;
+  await expect(dialled).rejects.toMatchObject({ code: "DB_FRONTEND", message: expect.stringContaining(words) });
 });
 
 test.each(["EMFILE", "ENFILE"])("a process that cannot open a socket (%s) says so, and blames no server", (code) => {

@@ -1,4 +1,5 @@
 /** Why a dial failed: the proxy-server's and the agent's own words, under our codes. */
+import { statSync } from "node:fs";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { alertIn, explainConnect, explainEnd, ownProblem } from "../outgoing/explain.js";
@@ -78,6 +79,13 @@ const SOCKET_PROBLEMS: Readonly<Record<string, string>> = {
   ENOTSOCK: "this file is not a socket",
 };
 
+/** What is at a path that refuses connections: only of a socket can it be said that nobody listens on it. */
+function otherThanSocket(path: string): string | undefined {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined || found.isSocket()) return undefined;
+  return `this is a ${found.isDirectory() ? "directory" : "file"} and not a socket; the server's is that of its --uds-name`;
+}
+
 /** A Unix socket, for whose errors Node has only its codes. */
 export function socketUnreachable(path: string, cause: unknown): DrawbridgeError {
   const { code = "" } = (cause ?? {}) as { code?: string };
@@ -85,7 +93,7 @@ export function socketUnreachable(path: string, cause: unknown): DrawbridgeError
     const explained = explainConnect(path, cause);
     if (explained instanceof DrawbridgeError) return explained;
   }
-  const why = SOCKET_PROBLEMS[code];
+  const why = code === "ECONNREFUSED" ? (otherThanSocket(path) ?? SOCKET_PROBLEMS[code]) : SOCKET_PROBLEMS[code];
   const explained = Object.assign(new Error(`${why} (${code})`, { cause }), { code });
   return frontendUnreachable(path, why === undefined ? cause : explained);
 }
