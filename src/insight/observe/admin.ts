@@ -60,9 +60,9 @@ export async function startAdmin(
   const model = new AdminModel(options);
   const onRefused = (socket: Socket, refusal: Pick<PeerRefusal, "code" | "reason">): void =>
     peerRefused.publish({ source: options.source, listener: "admin", remote: remoteOf(socket), ...refusal });
-  const onLogin = (socket: Socket): void =>
+  const onAccepted = (socket: Socket): void =>
     callerAccepted.publish({ source: options.source, listener: "admin", remote: remoteOf(socket) });
-  const guard = new Guard({ ...options, host: endpoint.host, instance: model.instance, onLogin, onRefused });
+  const guard = new Guard({ ...options, host: endpoint.host, instance: model.instance, onAccepted, onRefused });
   const readers = new Readers(model);
   const exact = new Map<string, Route>([
     [

@@ -55,6 +55,14 @@ describe("a process' admin port", () => {
     expect(await port.text("/metrics")).toBe("");
   });
 
+  test("says that the token file of the process is at fault where it is", async () => {
+    rmSync(join(folder, "token"));
+    await expect(portAt(http.port).get("process")).rejects.toMatchObject({
+      code: "DB_ADMIN_TOKEN_FILE",
+      remedy: expect.stringContaining("the file of --admin-token-file"),
+    });
+  });
+
   test("returns undefined for what does not exist", async () => {
     expect(await portAt(http.port).find("refusals/none")).toBeUndefined();
     expect(await portAt(http.port).find("tunnels/7")).toMatchObject({ target: "10.0.0.7:443" });
@@ -67,6 +75,13 @@ describe("a process' admin port", () => {
       remedy: expect.stringContaining("--token-file"),
     });
     await expect(portAt(http.port).get("nothing")).rejects.toThrow("answered 404: there is no /drawbridge/v1/nothing");
+    await expect(portAt(http.port).get("nothing")).rejects.toMatchObject({
+      remedy: "docs/admin-api.md lists the routes.",
+    });
+    await expect(portAt(http.port).get("explain?target=x:1")).rejects.toMatchObject({
+      message: expect.stringMatching(/answered 404: this is a server, which chooses no agent/),
+      remedy: expect.stringContaining("--admin the admin port of the proxy-server"),
+    });
     await expect(portAt(http.port, "wrong").follow(() => {}, stop.signal)).rejects.toThrow("answered 401");
     await expect(portAt(http.port, "wrong").text("flight/1?format=text")).rejects.toMatchObject({
       code: "DB_ADMIN_ANSWER",

@@ -28,6 +28,8 @@ export interface AdminPortOptions {
   readonly ca?: string | undefined;
   /** Where that comes from, for messages. */
   readonly caFile?: string | undefined;
+  /** The program, as the port tells clients apart. */
+  readonly userAgent?: string;
 }
 
 const ANSWER_MS = 10_000;
@@ -100,7 +102,7 @@ export class AdminPort {
   }
 
   async #open(route: string, signal: AbortSignal, method = "GET"): Promise<IncomingMessage> {
-    const { url, token } = this.#options;
+    const { url, token, userAgent = "drawbridge" } = this.#options;
     if (!/^[!-~]*$/.test(token)) {
       const why = "the admin token is not one line of printable ASCII, so that no request can carry it";
       throw new DrawbridgeError("DB_FLAG_VALUE", why);
@@ -112,7 +114,7 @@ export class AdminPort {
       const to = new URL(route.startsWith("/") ? route : API_PREFIX + route, url);
       // Whatever there is of TLS is the socket's.
       to.protocol = "http:";
-      const headers = { Authorization: `Bearer ${token}`, Host: url.host };
+      const headers = { Authorization: `Bearer ${token}`, Host: url.host, "User-Agent": userAgent };
       return await openRequest(to, { headers, method, signal, createConnection: () => socket });
     } catch (reason) {
       line?.socket.destroy();
@@ -148,13 +150,12 @@ export class AdminPort {
     const parsed = objectIn(body);
     if (parsed === undefined) throw this.#notOurs(status, "JSON", body);
     if (status < 400) return parsed as Answer;
-    const { message, remedy } = (parsed as Partial<ApiError>).error ?? {};
+    const { code, message, remedy } = (parsed as Partial<ApiError>).error ?? {};
     if (typeof message !== "string") throw this.#notOurs(status, "JSON", body);
     const refusal = `${this.address} answered ${status}: ${plainText(message)}`;
-    throw new DrawbridgeError(
-      "DB_ADMIN_REFUSED",
-      remedy === undefined ? refusal : `${refusal} ${plainText(String(remedy))}`,
-    );
+    if (code === "DB_ADMIN_TOKEN_FILE") throw new DrawbridgeError(code, refusal);
+    const own = remedy === undefined ? undefined : plainText(String(remedy));
+    throw new DrawbridgeError("DB_ADMIN_REFUSED", refusal, { remedy: own });
   }
 
   #notOurs(status: number, what: "JSON" | "events", body = ""): DrawbridgeError {

@@ -170,7 +170,7 @@ export const certificatesRefused = ofBoth<{ files: readonly string[]; error: str
   "certificates-refused",
 );
 
-/** A frontend accepted a caller, or the admin port a login. */
+/** A frontend accepted a caller, or the admin port a login or a token after a wrong one. */
 export const callerAccepted = ofBoth<{ listener: string; remote: string }>("caller-accepted");
 /** A dial of AGENT_ITSELF found its agent. Nothing failed, so it is in no DialEnded. */
 export const agentProbed = ofBoth<{ address: string; agentId?: string; durationMs: number }>("agent-probed");

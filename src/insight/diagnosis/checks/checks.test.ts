@@ -333,6 +333,8 @@ describe("check health", () => {
     expect(await messagesOf(running, of(alone, "--proxy-strategies=destHost,defaultRoute"))).toEqual([
       expect.stringMatching(/^warning: the proxy-server is not ready: only agents of its first strategy/),
     ]);
+    const nobody = { ...of(alone, "--proxy-strategies=destHost,defaultRoute"), ...admin({ agents: [] }).facts };
+    expect(await messagesOf(running, nobody)).toEqual(["failed: the proxy-server is not ready"]);
     expect(await messagesOf(running, of(await http(404, "404 page not found")))).toEqual([
       expect.stringMatching(/^failed: \S+\/readyz is not the health port of the proxy-server/),
     ]);

@@ -8,7 +8,7 @@ const ON_BOOTSTRAP = "Look at /etc/kubernetes/manifests/konnectivity-server-pod.
 
 export const running = defineCheck({
   ...{ id: "health", about: "The program runs and is ready" },
-  ...{ needs: ["program", "role"], uses: ["health", "serverFlags"] },
+  ...{ needs: ["program", "role"], uses: ["health", "serverFlags", "overview"] },
   judge: (facts) => [judgeHealth(facts), ...notLookedAt(facts.program)],
 });
 
@@ -22,6 +22,7 @@ function notLookedAt({ running, title }: Facts["program"]): Judgement[] {
 interface HealthFacts extends Pick<Facts, "program" | "role"> {
   readonly health: Facts["health"] | undefined;
   readonly serverFlags: Facts["serverFlags"] | undefined;
+  readonly overview: Facts["overview"] | undefined;
 }
 
 function judgeHealth({
@@ -29,6 +30,7 @@ function judgeHealth({
   role,
   health,
   serverFlags,
+  overview,
 }: HealthFacts): Judgement {
   const start = role === "bootstrap" ? ON_BOOTSTRAP : PROGRAMS[kind].start;
   if (process === undefined && health === undefined) return warning(`no ${title} runs in this network`, start);
@@ -49,11 +51,12 @@ function judgeHealth({
     return failed(`${url} is not the health port of the ${title}: it does not know that path`, remedy, line);
   }
   const strategies = serverFlags?.flags.get("proxy-strategies") ?? "";
-  if (kind === "server" && strategies.startsWith("destHost,")) {
+  const isAlone = overview?.agents?.length === 0;
+  if (kind === "server" && strategies.startsWith("destHost,") && !isAlone) {
     const message =
       "the proxy-server is not ready: only agents of its first strategy, destHost, count, and no connected agent claims a host";
     const remedy =
-      "Start it with --readiness=any, or with --proxy-strategies=defaultRoute; tunnels through agents that are connected work either way.";
+      "Give an agent host=NAME in --agent-identifiers, or start the server with --readiness=any or --proxy-strategies=defaultRoute; if no agent is connected at all, look at the agents first: drawbridge doctor beside one says what keeps it away.";
     return warning(message, remedy, line, serverFlags?.source ?? "");
   }
   return failed(`the ${title} is not ready`, PROGRAMS[kind].unready(serverFlags?.flags.get("agent-port")), line);

@@ -270,6 +270,7 @@ function adminFacts({ admin, caFile, host, now, tokenFile }: DoctorPlace): FactS
       const port = new AdminPort({
         url: new URL(url),
         token,
+        userAgent: "drawbridge doctor",
         ca: caFile === "" ? undefined : await host.readText(caFile),
         caFile,
       });

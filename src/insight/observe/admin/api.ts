@@ -102,7 +102,7 @@ export class AdminApi {
       return sendJson(response, { expiresAt: session.expiresAt });
     }
     const found = id === undefined ? await LISTS.get(name)?.(this.#model, query) : this.#find(name, id);
-    if (found === undefined) throw notFound(path);
+    if (found === undefined) throw name === "explain" ? noForecast(this.#model.process().role) : notFound(path);
     if (name !== "flight" || id === undefined || query.get("format") !== "text") return sendJson(response, found);
     const headers = { ...JSON_HEADERS, "Content-Type": "text/plain; charset=utf-8" };
     sendText(response, 200, flightText(found as FlightRecord), headers);
@@ -167,7 +167,13 @@ function wrongMethod(allow: string): ApiFailure {
 }
 
 function notFound(path: string): ApiFailure {
-  return new ApiFailure(404, "not-found", `there is no ${path}`, { remedy: "docs/admin-api.md lists the routes" });
+  return new ApiFailure(404, "not-found", `there is no ${path}`, { remedy: "docs/admin-api.md lists the routes." });
+}
+
+function noForecast(role: string): ApiFailure {
+  const remedy =
+    "Give --admin the admin port of the proxy-server, which chooses the agent, or of an agent; drawbridge trace dials through a frontend.";
+  return new ApiFailure(404, "not-found", `this is a ${role}, which chooses no agent and explains no dial`, { remedy });
 }
 
 function targetIn(query: URLSearchParams): string {

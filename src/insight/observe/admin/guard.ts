@@ -23,8 +23,8 @@ export interface GuardOptions {
   readonly host: string;
   /** Of this start of the process. */
   readonly instance: string;
-  /** Told of whoever logs in. Not of tokens in headers: whoever asks who was refused shows one, often from the same host. */
-  readonly onLogin?: (socket: Socket) => void;
+  /** Told of whoever logs in, and of a client that shows the right token in a header after a wrong one. */
+  readonly onAccepted?: (socket: Socket) => void;
   /** Told of whoever shows a wrong token. Nobody is counted who shows none: so does everybody who opens the page. */
   readonly onRefused?: (socket: Socket, refusal: { readonly code: ErrorCode; readonly reason: string }) => void;
 }
@@ -33,11 +33,15 @@ export interface GuardOptions {
 const LOGIN_BURST = 10;
 const LOGINS_PER_SECOND = 1;
 
+const MOST_MISTAKEN = 256;
+
 export class Guard {
   readonly #options: GuardOptions;
   readonly #tokens: TokenFile | undefined;
   readonly #sessions: Sessions;
   readonly #guesses = new RateLimit(systemClock, LOGINS_PER_SECOND, LOGIN_BURST);
+  /** Clients whose last token was wrong. */
+  readonly #mistaken = new Set<string>();
   #complained = false;
 
   constructor(options: GuardOptions) {
@@ -53,7 +57,10 @@ export class Guard {
     const tokens = this.#openTokens();
     const { authorization, cookie } = message.headers;
     if (authorization !== undefined) {
-      if (await this.#reading(tokens.accepts(authorization))) return undefined;
+      if (await this.#reading(tokens.accepts(authorization))) {
+        if (this.#mistaken.delete(clientOf(message))) this.#options.onAccepted?.(message.socket);
+        return undefined;
+      }
       this.#noteWrongToken(message);
       throw unauthenticated();
     }
@@ -94,11 +101,15 @@ export class Guard {
       if (this.#guesses.take()) throw unauthenticated();
       throw new ApiFailure(429, "too-many", "too many wrong tokens; wait a second");
     }
-    this.#options.onLogin?.(message.socket);
+    this.#options.onAccepted?.(message.socket);
     return this.#sessions.open(await this.#reading(tokens.digest()), isEncrypted(message));
   }
 
-  #noteWrongToken({ socket }: IncomingMessage): void {
+  #noteWrongToken(message: IncomingMessage): void {
+    const { socket } = message;
+    this.#mistaken.add(clientOf(message));
+    if (this.#mistaken.size > MOST_MISTAKEN)
+      for (const oldest of this.#mistaken) if (this.#mistaken.delete(oldest)) break;
     const reason = "it showed another token than that of --admin-token-file";
     this.#options.onRefused?.(socket, { code: "DB_ADMIN_REFUSED", reason });
   }
@@ -133,6 +144,11 @@ export class Guard {
       throw new ApiFailure(503, "DB_ADMIN_TOKEN_FILE", "the admin token file cannot be used; the log says why");
     }
   }
+}
+
+/** By its program, too: whoever asks who was refused shows a token, often from the same host. */
+function clientOf({ socket, headers }: IncomingMessage): string {
+  return `${socket.remoteAddress} ${headers["user-agent"]?.slice(0, 200)}`;
 }
 
 function isEncrypted({ socket }: IncomingMessage): boolean {

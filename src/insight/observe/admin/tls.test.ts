@@ -158,7 +158,7 @@ test("an agent's admin port redirects scrapers to the health port, which has no 
 
 describe("whoever is refused at the port is listed", () => {
   const rows = async () => {
-    const { body } = await ask("refused-peers", { authorization });
+    const { body } = await ask("refused-peers", { authorization, "user-agent": "looker" });
     return (JSON.parse(body) as Page<RefusedPeerRow>).items;
   };
   const listed = async (count = 1) => {
@@ -207,6 +207,16 @@ describe("whoever is refused at the port is listed", () => {
     const right = JSON.stringify({ token: TOKEN });
     expect((await ask("login", headers, { method: "POST", body: right })).status).toBe(204);
     expect((await rows())[0]?.acceptedAt).toEqual(expect.any(Number));
+  });
+
+  test("with another token in a header, and taken back once the same program shows the right one", async () => {
+    const wrong = { authorization: "Bearer a-token-of-somebody-else", "user-agent": "script" };
+    expect((await ask("process", wrong)).status).toBe(401);
+    expect((await listed())[0]?.acceptedAt).toBeUndefined();
+    expect((await ask("process", { ...wrong, authorization })).status).toBe(200);
+    expect((await rows())[0]?.acceptedAt).toEqual(expect.any(Number));
+    expect((await ask("process", wrong)).status).toBe(401);
+    expect((await rows())[0]?.acceptedAt).toBeUndefined();
   });
 
   test("but not who opens the page before the login, or has hung up", async () => {
