@@ -1,5 +1,6 @@
 /** Access to Kubernetes, and tokens: a real kube-apiserver decides. */
 import { execFileSync } from "node:child_process";
+import { createSign } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll } from "vitest";
 import type { ControlPlane } from "../support/lab/control-plane.js";
@@ -13,6 +14,7 @@ import { playAll } from "./framework/play.js";
 import type { Mistake, Scene } from "./framework/row.js";
 import { command, endsAtOnce } from "./framework/scenes.js";
 import { PORT, type Stage } from "./framework/stage.js";
+import { kubeconfigRows } from "./kubeconfig-rows.js";
 
 const HOST = "10.77.0.1";
 const needs = { controlPlane: true } as const;
@@ -117,6 +119,16 @@ function ended(stage: Stage): { cert: string; key: string } {
   const sign = ["-CA", plane.ca.cert, "-CAkey", plane.ca.key, "-days", "-1", "-out", cert];
   execFileSync("openssl", ["x509", "-in", own.cert, ...sign], quiet);
   return { cert, key: own.key };
+}
+
+/** The same token, signed again with an end an hour ago: the API gives none that ends within ten minutes. */
+function endedToken(): string {
+  const [head = "", body = ""] = good.token.split(".");
+  const claims = JSON.parse(Buffer.from(body, "base64url").toString()) as Record<string, number>;
+  const past = { iat: claims.iat! - 7200, nbf: claims.nbf! - 7200, exp: claims.iat! - 3600 };
+  const text = `${head}.${Buffer.from(JSON.stringify({ ...claims, ...past })).toString("base64url")}`;
+  const key = readFileSync(plane.serviceAccounts.privateKey);
+  return `${text}.${createSign("SHA256").update(text).sign(key, "base64url")}`;
 }
 
 const both = (cause: RegExp, remedy: RegExp) => ({
@@ -299,6 +311,13 @@ const rows: readonly Mistake[] = [
     play: (stage, isWrong) => reviewed(stage, isWrong ? { token: good.deleted } : {}),
   }),
   token({
+    id: "tokens-agent-expired",
+    title: "the agent's token has expired",
+    needs,
+    tells: { ...both(/token has expired/, /token/), "agent log": { cause: /token has expired/ } },
+    play: (stage, isWrong) => reviewed(stage, isWrong ? { token: endedToken() } : {}),
+  }),
+  token({
     id: "tokens-agent-empty",
     title: "the agent's token file is empty",
     needs,
@@ -350,4 +369,13 @@ const rows: readonly Mistake[] = [
   }),
 ];
 
-playAll(rows, async (stage) => (lab === undefined ? undefined : join(stage)));
+const more = kubeconfigRows({
+  adminConfig: () => plane.adminConfig,
+  reviewed: (stage, kubeconfig) => reviewed(stage, { kubeconfig }),
+  started: (stage, kubeconfig, isWrong) =>
+    endsAtOnce(isWrong, (isDoomed) =>
+      stage.server({ ca: "", isDoomed, flags: [...AGENT_ACCOUNT_FLAGS, `--kubeconfig=${kubeconfig}`] }),
+    ),
+});
+
+playAll([...rows, ...more], async (stage) => (lab === undefined ? undefined : join(stage)));
