@@ -1,7 +1,7 @@
 /** Kubeconfigs that are wrong in themselves, and addresses and proxies in them that lead elsewhere than to the API. */
 import { readFileSync } from "node:fs";
-import type { Mistake, Scene } from "./framework/row.js";
 import { startProxy, startWeb, type WebAnswer } from "./framework/others.js";
+import type { Mistake, Scene } from "./framework/row.js";
 import { PORT, type Stage } from "./framework/stage.js";
 
 interface Cluster {
@@ -121,11 +121,11 @@ export function kubeconfigRows({ adminConfig, reviewed, started }: Grounds): rea
         delete document["current-context"];
       },
     }),
-    unusable({
+    leadsAstray({
       id: "kubernetes-kubeconfig-ca-not-base64",
       title: "certificate-authority-data of the kubeconfig is PEM, not base64",
-      cause: /certificate-authority-data of cluster [^\n]*base64/,
-      remedy: /base64 -w0|certificate-authority: FILE/,
+      cause: /certificate-authority-data of cluster [^\n]* is not base64/,
+      remedy: /base64 -w0 FILE/,
       spoil: (_, { clusters }) => {
         const { server, "certificate-authority": file = "" } = clusters[0]!.cluster;
         clusters[0]!.cluster = { server: server!, "certificate-authority-data": readFileSync(file, "utf8") };

@@ -314,7 +314,11 @@ const rows: readonly Mistake[] = [
     id: "tokens-agent-expired",
     title: "the agent's token has expired",
     needs,
-    tells: { ...both(/token has expired/, /token/), "agent log": { cause: /token has expired/ } },
+    tells: {
+      ...both(/token has expired/, /expired[\s\S]*restart the agent's pod/),
+      "agent log": { cause: /agent-token ended on/, remedy: /restart the agent's pod/ },
+      "agent readyz": { remedy: /restart the agent's pod/ },
+    },
     play: (stage, isWrong) => reviewed(stage, isWrong ? { token: endedToken() } : {}),
   }),
   token({

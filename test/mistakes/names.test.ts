@@ -220,6 +220,55 @@ const rows: readonly Mistake[] = [
       };
     },
   },
+  {
+    id: "names-server-id-twice",
+    group: "names",
+    title: "two servers have the same --server-id",
+    tells: {
+      "agent log": { cause: /the same ID[^\n]*127\.0\.0\.1:7191/, remedy: /a --server-id of its own/ },
+      "agent findings": { cause: /1 of the 2 servers/, remedy: /a --server-id of its own/ },
+      doctor: { cause: /1 of the 2 servers/, remedy: /a --server-id of its own/ },
+    },
+    async play(stage, isWrong) {
+      const count = "--server-count=2";
+      const server = await stage.server({ flags: [count, "--server-id=bridge-a"] });
+      const ports = ["--agent-port=7191", "--health-port=7192", "--admin-port=7195"];
+      const id = `--server-id=bridge-${isWrong ? "a" : "b"}`;
+      const second = await stage.server({ flags: [count, id, ...ports, `--uds-name=${stage.file("second.sock")}`] });
+      const agent = await stage.agent({ host: `127.0.0.1:${PORT.agents},127.0.0.1:7191` });
+      return {
+        places: {
+          ...agentPlaces(stage, agent),
+          ...serverPlaces(stage, server),
+          "second server's log": () => second.log.text,
+          "second server's readyz": () => stage.get(7192, "/readyz?verbose"),
+        },
+        works: async () => (await stage.get(7192, "/readyz")).startsWith("200"),
+      };
+    },
+  },
+  {
+    id: "names-readiness-all",
+    group: "names",
+    title: "--readiness=all, and one of the strategies has no agent",
+    tells: {
+      "server readyz": { cause: /lacks the identifiers that the strategy destHost looks for/ },
+      "server findings": { cause: /strategy destHost looks for/, remedy: /--agent-identifiers[\s\S]*--readiness=any/ },
+      "server doctor": { cause: /strategy destHost looks for/, remedy: /--agent-identifiers[\s\S]*--readiness=any/ },
+    },
+    untrue: [/only agents of its first strategy/],
+    async play(stage, isWrong) {
+      const server = await stage.server({ flags: ["--proxy-strategies=destHost,default", "--readiness=all"] });
+      await stage.agent({ flags: isWrong ? [] : ["--agent-identifiers=ipv4=127.0.0.1"] });
+      return {
+        places: {
+          "server readyz": () => stage.get(PORT.serverHealth, "/readyz?verbose"),
+          ...serverPlaces(stage, server),
+        },
+        works: async () => (await stage.get(PORT.serverHealth, "/readyz")).startsWith("200"),
+      };
+    },
+  },
 ];
 
 playAll(rows);

@@ -2,7 +2,7 @@
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { theirs } from "../support/processes/executables.js";
 import type { RunningProcess } from "../support/processes/process.js";
-import type { Files } from "./framework/certificates.js";
+import { Certificates, type Files } from "./framework/certificates.js";
 import { playAll } from "./framework/play.js";
 import type { Mistake } from "./framework/row.js";
 import { agentPlaces, serverPlaces } from "./framework/scenes.js";
@@ -78,6 +78,36 @@ async function withWrongKey(stage: Stage, files: Files): Promise<() => void> {
   return () => writeFileSync(files.key, right);
 }
 
+/** The same files again, by a new authority with the old one's name. */
+async function newIssue(stage: Stage) {
+  const make = new Certificates(stage.folder("new"));
+  const ca = await make.authority("cluster-ca");
+  const server = await make.issue(ca, "server", { use: "server", dns: ["localhost"], ips: ["127.0.0.1"] });
+  return { ca, server, agent: await make.issue(ca, "agent") };
+}
+
+type RotatedRow = Pick<Mistake, "id" | "title"> & {
+  readonly cause: RegExp;
+  readonly remedy: RegExp;
+  readonly side: "server" | "agent";
+};
+
+/** One side has the files of the new issue, the other still those of the old one. */
+const rotated = ({ cause, remedy, side, ...rest }: RotatedRow): Mistake => ({
+  ...{ ...rest, group: "tls" },
+  tells: agentTells(cause, remedy),
+  async play(stage, isWrong) {
+    const files = await newIssue(stage);
+    const isNew = (which: "server" | "agent") => !isWrong || which === side;
+    const server = await stage.server(isNew("server") ? { ca: files.ca.cert, cert: files.server } : {});
+    const agent = await stage.agent(isNew("agent") ? { ca: files.ca.cert, cert: files.agent } : {});
+    return {
+      places: { ...agentPlaces(stage, agent), ...serverPlaces(stage, server) },
+      works: async () => (await stage.isAgentConnected()) === true,
+    };
+  },
+});
+
 const rows: readonly Mistake[] = [
   goAgent({
     id: "tls-upstream-agent-foreign-certificate",
@@ -149,6 +179,39 @@ const rows: readonly Mistake[] = [
         places: agentPlaces(stage, agent),
         works: async () => (await stage.isAgentConnected()) === true,
         ...(heal && { heal }),
+      };
+    },
+  },
+  rotated({
+    id: "tls-rotated-server-only",
+    title: "the authority was replaced for the server alone",
+    cause: /has its issuer's name and another key, so the files come from different issues/,
+    remedy: /--ca-cert/,
+    side: "server",
+  }),
+  rotated({
+    id: "tls-rotated-agents-only",
+    title: "the authority was replaced for the agents alone",
+    cause: /has its issuer's name and another key, so the files come from different issues/,
+    remedy: /--ca-cert/,
+    side: "agent",
+  }),
+  {
+    id: "tls-rotated-agent-certificate",
+    group: "tls",
+    title: "the server's --cluster-ca-cert was replaced, and the agents' certificates are of the old authority",
+    tells: {
+      ...agentTells(/CN=cluster-ca/, /--cluster-ca-cert|--agent-cert/),
+      "server log": { cause: /another key/ },
+      "server doctor": { cause: /another key/, remedy: /--cluster-ca-cert/ },
+    },
+    async play(stage, isWrong) {
+      const { ca } = await newIssue(stage);
+      const server = await stage.server(isWrong ? { ca: ca.cert } : {});
+      const agent = await stage.agent();
+      return {
+        places: { ...agentPlaces(stage, agent), ...serverPlaces(stage, server) },
+        works: async () => (await stage.isAgentConnected()) === true,
       };
     },
   },

@@ -1,4 +1,5 @@
 /** A sidecar whose TLS to its frontend fails: named by the sidecar, and by doctor beside it. */
+import { ours } from "../support/processes/executables.js";
 import type { Files } from "./framework/certificates.js";
 import { playAll } from "./framework/play.js";
 import type { Mistake } from "./framework/row.js";
@@ -46,6 +47,42 @@ const sidecarTells = (cause: RegExp, remedy: RegExp) => ({
   "sidecar log": { cause, remedy },
   "sidecar readyz": { cause, remedy },
   doctor: { cause, remedy },
+});
+
+type HyperShift = Pick<Mistake, "id" | "title"> & {
+  readonly program: "konnectivity-socks5-proxy" | "konnectivity-https-proxy";
+};
+
+/** HyperShift's proxies as it deploys them: without a health port, so that the log and the client are all there is. */
+const hypershift = ({ program, ...rest }: HyperShift): Mistake => ({
+  ...{ ...rest, group: "tls" },
+  tells: {
+    "proxy log": { cause: /127\.0\.0\.1:7091 is not the port[\s\S]*agents' port/, remedy: /--konnectivity-port/ },
+  },
+  async play(stage, isWrong) {
+    const { ca, caller } = stage.pki;
+    const server = await stage.server({ frontend: "tcp" });
+    await stage.agent();
+    await stage.target();
+    const process = stage.start(program, [
+      ...[ours(program), "run", "--konnectivity-hostname=127.0.0.1", `--serving-port=${PORT.sidecarHttp}`],
+      ...[`--konnectivity-port=${isWrong ? PORT.agents : PORT.frontend}`, `--ca-cert-path=${ca.cert}`],
+      ...[`--tls-cert-path=${caller.cert}`, `--tls-key-path=${caller.key}`],
+      ...(program === "konnectivity-socks5-proxy" ? ["--disable-resolver"] : []),
+    ]);
+    await process.log.waitFor(/sidecar is up/, 10_000);
+    const scheme = program === "konnectivity-socks5-proxy" ? "socks5h" : "http";
+    const proxy = ["-x", `${scheme}://127.0.0.1:${PORT.sidecarHttp}`];
+    return {
+      places: {
+        client: async () => (await stage.call(proxy)).text,
+        "proxy log": () => process.log.text,
+        "server log": () => server.log.text,
+        doctor: () => stage.doctor("--role", "sidecar"),
+      },
+      works: () => stage.reachesTarget(proxy),
+    };
+  },
 });
 
 const rows: readonly Mistake[] = [
@@ -143,6 +180,29 @@ const rows: readonly Mistake[] = [
       frontendCert: await pki.make.issue(pki.ca, "frontend-client", { ips: ["127.0.0.1"] }),
     }),
     tells: sidecarTells(/not for TLS servers/, /serverAuth/),
+  }),
+  sidecar({
+    id: "tls-sidecar-agents-port",
+    title: "sidecar dials the agents' port instead of the frontend",
+    frontend: (stage) => frontendOf(stage, { port: PORT.agents }),
+    tells: sidecarTells(/127\.0\.0\.1:7091 is not the port[\s\S]*agents' port/, /--frontend|--server-port/),
+  }),
+  sidecar({
+    id: "tls-sidecar-agents-port-grpc",
+    title: "sidecar dials the agents' port by gRPC instead of the frontend",
+    server: async () => ({ mode: "grpc" }),
+    frontend: (stage) => frontendOf(stage, { port: PORT.agents, mode: "grpc" }),
+    tells: sidecarTells(/127\.0\.0\.1:7091 is not the port[\s\S]*agents' port/, /--frontend|--server-port/),
+  }),
+  hypershift({
+    id: "tls-socks5-proxy-agents-port",
+    title: "--konnectivity-port of konnectivity-socks5-proxy is the agents' port",
+    program: "konnectivity-socks5-proxy",
+  }),
+  hypershift({
+    id: "tls-https-proxy-agents-port",
+    title: "--konnectivity-port of konnectivity-https-proxy is the agents' port",
+    program: "konnectivity-https-proxy",
   }),
   {
     id: "tls-sidecar-key-of-another",

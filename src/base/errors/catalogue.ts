@@ -86,7 +86,7 @@ export const remedies = {
     "Send agents to --agent-port, and callers to a frontend of their own protocol (gRPC or HTTP CONNECT).",
   DB_AGENT_CLAIM: "Change the agent's --agent-identifiers, or add a rule to the file of --agent-claims-file.",
   DB_AGENT_TOKEN:
-    "Compare the agent's service account, namespace and token audience with --agent-service-account, --agent-namespace and --authentication-audience.",
+    "Compare the agent's service account, namespace and token audience with --agent-service-account, --agent-namespace and --authentication-audience; where the token has expired or was invalidated, restart the agent's pod, which gives it a new one.",
   DB_TOKEN_REVIEW:
     "Look into the server's log for this agent: it says why the token was not reviewed; the server needs a way to the Kubernetes API and the right to create tokenreviews (ClusterRole system:auth-delegator).",
   DB_SERVER_HEADERS_MISSING:
@@ -134,8 +134,10 @@ export const remedies = {
     "Give a certificate and its key: --agent-cert and --agent-key of an agent, cert= and key= of a --frontend.",
   DB_TLS_OWN_REFUSED:
     "Do what the message says; where it says no more, let the server's CA file contain the issuer that it names (--cluster-ca-cert for agents, --server-ca-cert for callers), or give this process a certificate of an authority in it; where an intermediate authority issued it, append that one to the file with the certificate.",
+  DB_SERVER_ID_TWICE:
+    "Give every server a --server-id of its own (the environment variable PROXY_SERVER_ID sets it, too); where both addresses lead to one server, name it once in --proxy-server-host.",
   DB_WRONG_PORT:
-    "Dial the port for this kind of peer: agents --agent-port of the server with their --proxy-server-port, callers --server-port of the server, in the protocol of its --mode; the server's log has a line listening for each.",
+    "Dial the port for this kind of peer: agents --agent-port of the server with their --proxy-server-port, callers --server-port of the server, in the protocol of its --mode (a sidecar with --frontend, HyperShift's proxies with --konnectivity-port); the server's log has a line listening for each.",
 
   // Kubernetes API
   DB_API_REQUEST: "Fix what the API server's words name; kubectl with the same kubeconfig gets the same answer.",
@@ -143,6 +145,8 @@ export const remedies = {
     "Install the CustomResourceDefinition (drawbridge nodepool install brings that of NodePools), or name another cluster with --kubeconfig and --context.",
   DB_API_UNREACHABLE:
     "Check the server's address in the kubeconfig, and the path to it from here: kubectl --kubeconfig FILE version.",
+  DB_API_PROXY:
+    "Correct proxy-url in the kubeconfig (address, port and login: http://USER:PASSWORD@HOST:PORT), take it out where the API is reached without a proxy, or have the proxy allow the API's address.",
   DB_API_NOT_KUBERNETES:
     "Correct server: in the kubeconfig so that it leads to the port of a kube-apiserver; if a load balancer or proxy in between answered, look there why it has no API server to ask.",
   DB_API_CERTIFICATE:

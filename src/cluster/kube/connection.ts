@@ -69,7 +69,7 @@ export function kubeConnection(endpoint: KubeEndpoint, clock: Clock) {
         // The server may have closed a kept-alive connection while the request was written.
         const isStale = request?.reusedSocket === true && /^(ECONNRESET|EPIPE)$/.test(String(at(reason, "code")));
         if (isStale && repeatable(call)) continue;
-        const why = signal.aborted ? messageOf(signal.reason) : connectFailure(access.proxy ?? endpoint.server, reason);
+        const why = signal.aborted ? messageOf(signal.reason) : connectFailure(endpoint.server, reason);
         // A port for TLS ends a connection that begins with HTTP, mostly with an alert in place of an answer.
         const isPlain = !isSecure() && /^(ECONNRESET|HPE_.*)$/.test(String(at(reason, "code")));
         const scheme = isPlain ? "; if that port serves TLS, server: in the kubeconfig has to begin with https://" : "";

@@ -27,12 +27,14 @@ export class KubeApiError extends DrawbridgeError {
 
 const CERTIFICATE = /^DB_TLS_(UNKNOWN_CA|CA_EXPIRED|CLOCK|SERVER_)/;
 
-/** By what has to be fixed: the address, the cluster's certificate, this identity, or its permissions. */
+/** By what has to be fixed: the address, the way there, the cluster's certificate, this identity, or its permissions. */
 function codeOf({ status, cause }: { status: number; cause?: unknown }): ErrorCode {
   if (status === 401) return "DB_API_UNAUTHENTICATED";
   if (status === 403) return "DB_API_FORBIDDEN";
   if (status !== 0) return "DB_API_REQUEST";
-  return CERTIFICATE.test(String(at(cause, "code"))) ? "DB_API_CERTIFICATE" : "DB_API_UNREACHABLE";
+  const code = String(at(cause, "code"));
+  if (code === "DB_API_PROXY") return code;
+  return CERTIFICATE.test(code) ? "DB_API_CERTIFICATE" : "DB_API_UNREACHABLE";
 }
 
 /** What an API server says of a path that it does not serve at all; of an object that is missing it gives a Status. */

@@ -43,7 +43,7 @@ describe("an API server behind a proxy", () => {
     expect(await ask(`http://me:p%40ss@127.0.0.1:${proxy.port}`)).toEqual({ kind: "api.test" });
     expect(proxy.lines).toEqual(["CONNECT api.test:6443 HTTP/1.1"]);
     await expect(ask(`http://127.0.0.1:${proxy.port}`)).rejects.toThrow(
-      /through the proxy 127\.0\.0\.1:\d+: it answered CONNECT with 407/,
+      /through the proxy 127\.0\.0\.1:\d+ of proxy-url: it answered CONNECT with 407/,
     );
   });
 
@@ -54,6 +54,13 @@ describe("an API server behind a proxy", () => {
     const proxy = await startSocks5Proxy({ login, routes: { "api.test:6443": local() } });
     endings.push(() => proxy.close());
     expect(await ask(`socks5://${authority}:${proxy.port}`)).toEqual({ kind: "api.test" });
+  });
+
+  test("is not reached where nothing listens at proxy-url, and that is what has to be corrected", async () => {
+    await expect(ask("http://127.0.0.1:1")).rejects.toMatchObject({
+      code: "DB_API_PROXY",
+      message: expect.stringMatching(/through the proxy 127\.0\.0\.1:1 of proxy-url: .*nothing listens there/),
+    });
   });
 
   test("is not reached when the SOCKS5 proxy refuses the password or the target", async () => {

@@ -1,8 +1,9 @@
 /** Connections to an API server through the proxy that a kubeconfig names (proxy-url): HTTP CONNECT or SOCKS5. */
 import { once } from "node:events";
 import net, { type Socket } from "node:net";
-import { messageOf } from "../../base/errors/error.js";
+import { DrawbridgeError, messageOf, reasonOf } from "../../base/errors/error.js";
 import { connectThrough } from "../../base/http-connect.js";
+import { DialFailure, explainConnect } from "../../tunnel/outgoing/explain.js";
 import { configError } from "./endpoint.js";
 
 const CONNECT_MS = 30_000;
@@ -23,7 +24,10 @@ export function throughProxy(text: string): (target: Target) => Promise<Socket> 
   }
   return (target) =>
     dial(proxy, target).catch((reason: unknown) => {
-      throw new Error(`through the proxy ${proxy.host}: ${messageOf(reason)}`, { cause: reason });
+      const explained = explainConnect(proxy.host, reason);
+      const why = explained instanceof DialFailure ? reasonOf(explained) : messageOf(reason);
+      const sentence = `through the proxy ${proxy.host} of proxy-url: ${why}`;
+      throw new DrawbridgeError("DB_API_PROXY", sentence, { cause: reason });
     });
 }
 

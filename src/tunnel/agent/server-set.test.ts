@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { ManualClock } from "../../base/testing/manual-clock.js";
+import { noteChannel } from "../events/channels.js";
 import type { ServerConnection } from "./connect.js";
 import { type ConnectedServer, ServerSet } from "./server-set.js";
 
@@ -132,6 +133,30 @@ describe("looking for servers", () => {
     await bench.pass(1_500);
     expect(bench.destroyed).toEqual(["same"]);
     expect(bench.set.size).toBe(1);
+    await bench.end();
+  });
+
+  test("an address that only leads to the server of another address is warned of, once", async () => {
+    const bench = new Bench({ servers: ["a", "b"], counted: 2, behind: () => "same" });
+    const notes: unknown[] = [];
+    const end = noteChannel.subscribe(({ fields }) => notes.push(fields), bench);
+    await bench.pass(120_000);
+    end();
+    expect(notes).toEqual([
+      expect.objectContaining({ code: "DB_SERVER_ID_TWICE", address: "b:1", connectedAt: "a:1", serverId: "same" }),
+    ]);
+    await bench.end();
+  });
+
+  test("servers behind two addresses of one load balancer are found without a warning", async () => {
+    const bench = new Bench({
+      ...{ servers: ["a", "b"], counted: 2, behind: (_, attempt) => (attempt < 5 ? "one" : "two") },
+    });
+    const notes: unknown[] = [];
+    const end = noteChannel.subscribe((note) => notes.push(note), bench);
+    await bench.pass(120_000);
+    end();
+    expect([bench.set.size, notes]).toEqual([2, []]);
     await bench.end();
   });
 

@@ -48,12 +48,18 @@ const PAUSED_MS = 5_000;
 /** The only thing that an agent waits for instead of asking. */
 const OWN_EXPIRED = { code: "DB_TLS_OWN_EXPIRED", remedy: remedies.DB_TLS_OWN_EXPIRED } as const;
 
+const SAME_ID = { code: "DB_SERVER_ID_TWICE", remedy: remedies.DB_SERVER_ID_TWICE } as const;
+/** A load balancer behind two names gives the same server a few times by chance. */
+const MANY_REPEATS = 6;
+
 export class ServerSet {
   readonly #options: ServerSetOptions;
   readonly #connected = new Set<ConnectedServer>();
   readonly #backoff: Backoff;
   #next = 0;
   #duplicates = 0;
+  /** By address: how many times in a row it led to a server that was connected already. */
+  readonly #repeats = new Map<string, number>();
   /** The `servercount` header of the last server. */
   #announced = 1;
   #stopped = false;
@@ -169,12 +175,25 @@ export class ServerSet {
     if ([...this.#connected].some((known) => known.serverId === serverId)) {
       connection.session.destroy();
       agentDuplicateServer.publish({ source, serverId, address });
+      this.#countRepeat(address, serverId);
       return true;
     }
+    this.#repeats.delete(address);
     this.#announced = Math.max(1, serverCount);
     this.#connected.add(adopt(connection, address));
     agentServerConnected.publish({ source, serverId, address, serverCount });
     return false;
+  }
+
+  /** An address of its own that only ever leads to a server that is connected at another one is worth a warning. */
+  #countRepeat(address: string, serverId: string): void {
+    const times = (this.#repeats.get(address) ?? 0) + 1;
+    this.#repeats.set(address, times);
+    const elsewhere = [...this.#connected].find((known) => known.serverId === serverId)?.address;
+    if (times !== MANY_REPEATS || elsewhere === undefined || elsewhere === address) return;
+    const message = "an address leads to a server with the same ID as one that is connected, and is not used";
+    const fields = { ...{ address, serverId, connectedAt: elsewhere }, ...SAME_ID };
+    noteChannel.publish({ source: this.#options.source, level: "warn", message, fields });
   }
 
   /** Addresses in turn, those without a connection first. */

@@ -10,7 +10,10 @@ export function executable(origin: Origin, program: Program): string {
   return origin === "ours" ? ours(program) : theirs(program);
 }
 
-export function ours(program: Program | "drawbridge"): string {
+/** Ours alone, or HyperShift's by their names. */
+type Other = "drawbridge" | "konnectivity-socks5-proxy" | "konnectivity-https-proxy";
+
+export function ours(program: Program | Other): string {
   const path = fileURLToPath(new URL(`../../../dist/bin/${program}`, import.meta.url));
   if (!existsSync(path)) throw new Error(`dist/bin/${program} is missing: run npm run build.`);
   return path;

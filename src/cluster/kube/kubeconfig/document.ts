@@ -210,7 +210,7 @@ function contradictionIn(cluster: KubeconfigCluster, user: KubeconfigUser): stri
   if (both !== undefined) return `its user has ${both[0]} and ${both[1]}; remove one of them`;
   const certificate = user["client-certificate"] || user["client-certificate-data"];
   if (certificate && !user["client-key"] && !user["client-key-data"])
-    return "its user has a client certificate without a client key";
+    return "its user has a client certificate without a client key; add client-key or client-key-data";
   const provider = user.exec === undefined ? user["auth-provider"]?.name : undefined;
   return (
     provider &&

@@ -235,6 +235,11 @@ describe("kubeconfig", () => {
         /^client-certificate-data of user "u" .* a certificate in DER/,
       ],
       [
+        "PEM in place of base64",
+        () => kubeconfig({}, { "certificate-authority-data": authority.certificatePem }),
+        /^certificate-authority-data of cluster "c1" in the kubeconfig .* is not base64: .*base64 -w0 FILE/,
+      ],
+      [
         "a CA that kubectl left out",
         () => kubeconfig({}, { "certificate-authority-data": "DATA+OMITTED" }),
         /^certificate-authority-data of cluster "c1" in the kubeconfig .*kubectl config view --raw/,

@@ -63,6 +63,7 @@ function certificatesOf({ cluster, places, user }: Selection): CertificateSet {
     if (typeof data === "string" && data !== "") {
       const where = `${name}-data of ${place}`;
       if (OMITTED.test(data)) throw omitted(where);
+      if (!BASE64.test(data)) throw configError(`${where} is not base64: write there what base64 -w0 FILE prints.`);
       return { place: where, bytes: Buffer.from(data, "base64") };
     }
     if (typeof file !== "string" || file === "") return undefined;
@@ -80,6 +81,8 @@ function certificatesOf({ cluster, places, user }: Selection): CertificateSet {
 
 /** What `kubectl config view` shows in place of secrets and certificates. */
 const OMITTED = /^(DATA\+OMITTED|REDACTED)$/;
+
+const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}\s*$/;
 
 const omitted = (where: string) =>
   configError(

@@ -91,6 +91,11 @@ export const strategies = defineCheck({
       const message = `${agents.length} agents are connected, but none claims what a strategy looks for, so every dial is refused`;
       return failed(message, CLAIM, strategyCountsText(counts));
     }
+    const { unreadyReason: reason = "" } = process;
+    if (reason.endsWith("(--readiness=all)")) {
+      const remedy = `${CLAIM} Or start the server with --readiness=any.`;
+      return warning(`the server is not ready: ${reason}`, remedy, strategyCountsText(counts));
+    }
     return judgeStrategies(counts);
   },
 });
@@ -136,7 +141,7 @@ export const serversConnected = defineCheck({
     if (known > servers.length) {
       const message = `the agent has ${servers.length} of the ${known} servers it should know`;
       const remedy =
-        "Check --server-count of the servers against how many run, and that a load balancer in front of them leads to each.";
+        "Check --server-count of the servers against how many run, that each has a --server-id of its own, and that a load balancer in front of them leads to each.";
       return warning(message, remedy, ...lines);
     }
     return ok(`the agent has ${servers.length} of ${known || servers.length} servers`, ...lines);

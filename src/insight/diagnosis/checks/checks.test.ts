@@ -335,6 +335,11 @@ describe("check health", () => {
     ]);
     const nobody = { ...of(alone, "--proxy-strategies=destHost,defaultRoute"), ...admin({ agents: [] }).facts };
     expect(await messagesOf(running, nobody)).toEqual(["failed: the proxy-server is not ready"]);
+    const lacking = "1 agent is connected, but it lacks the identifiers that the strategy destHost looks for";
+    const all = await http(500, `${lacking} (--readiness=all)`);
+    expect(await messagesOf(running, of(all, "--proxy-strategies=destHost,default", "--readiness=all"))).toEqual([
+      expect.stringMatching(/^warning: .* the strategy destHost looks for, and --readiness=all asks for that$/),
+    ]);
     expect(await messagesOf(running, of(await http(404, "404 page not found")))).toEqual([
       expect.stringMatching(/^failed: \S+\/readyz is not the health port of the proxy-server/),
     ]);

@@ -25,6 +25,9 @@ interface HealthFacts extends Pick<Facts, "program" | "role"> {
   readonly overview: Facts["overview"] | undefined;
 }
 
+/** What our server says while agents are connected; upstream's does not tell that apart. */
+const LACKING = /identifiers that the strategy (.+) looks for \(--readiness=(agents|all|path)\)/;
+
 function judgeHealth({
   program: { kind, running: process, title },
   role,
@@ -49,6 +52,13 @@ function judgeHealth({
   if (answer.status === 404) {
     const remedy = `Give the port of its --${healthFlagOf(kind)} with --health-port.`;
     return failed(`${url} is not the health port of the ${title}: it does not know that path`, remedy, line);
+  }
+  const lacking = LACKING.exec(answer.body);
+  if (lacking !== null) {
+    const message = `the ${title} is not ready: no connected agent has the identifiers that the strategy ${lacking[1]} looks for, and --readiness=${lacking[2]} asks for that`;
+    const remedy =
+      "Give agents --agent-identifiers that fit (host=, ipv4=, cidr= or default-route=true), or start the server with --readiness=any, which asks for agents of one strategy alone.";
+    return warning(message, remedy, line, serverFlags?.source ?? "");
   }
   const strategies = serverFlags?.flags.get("proxy-strategies") ?? "";
   const isAlone = overview?.agents?.length === 0;
