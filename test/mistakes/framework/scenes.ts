@@ -1,9 +1,12 @@
 /** Scenes that many rows share. */
+import { waitUntil } from "../../support/processes/deadline.js";
 import type { RunningProcess } from "../../support/processes/process.js";
 import type { Mistake, Scene } from "./row.js";
 import { type AgentStart, type Outcome, PORT, type ServerStart, type Stage } from "./stage.js";
 
 export type RowOf<Group extends Mistake["group"]> = Omit<Mistake, "group" | "play"> & { readonly group?: Group };
+
+const END_WITHIN_MS = 20_000;
 
 /** A process that does not start because of the mistake: what it prints is all that one sees. */
 export async function endsAtOnce(
@@ -11,7 +14,7 @@ export async function endsAtOnce(
   start: (isDoomed: boolean) => Promise<RunningProcess>,
 ): Promise<Scene> {
   const process = await start(isWrong);
-  if (isWrong) await process.exited;
+  if (isWrong) await waitUntil("the process to end by itself", () => !process.running, { withinMs: END_WITHIN_MS });
   return { places: { output: () => process.log.text }, works: () => process.running };
 }
 
