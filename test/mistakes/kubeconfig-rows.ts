@@ -116,7 +116,7 @@ export function kubeconfigRows({ adminConfig, reviewed, started }: Grounds): rea
       id: "kubernetes-kubeconfig-no-current-context",
       title: "the kubeconfig has no current-context",
       cause: /has no current-context/,
-      remedy: /kubectl config use-context|current-context: /,
+      remedy: /config use-context NAME/,
       spoil: (_, document) => {
         delete document["current-context"];
       },
