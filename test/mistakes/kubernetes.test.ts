@@ -238,7 +238,7 @@ const rows: readonly Mistake[] = [
   api({
     id: "kubernetes-wrong-context",
     title: "--context names a context that the kubeconfig does not have",
-    tells: { output: { cause: /context "?nope/, remedy: /\(lab\)[^\n]*kubectl/ } },
+    tells: { output: { cause: /context "?nope/, remedy: /\(lab\)[^\n]*Give --context one of those/ } },
     play: (stage, isWrong) =>
       command(() =>
         stage.drawbridge("csr", "list", "--kubeconfig", plane.adminConfig, "--context", isWrong ? "nope" : "lab"),
