@@ -12,6 +12,8 @@ export type KnownFlags = Readonly<Record<string, readonly string[]>>;
 const STACK = /^\s+at .*(?:\.[cm]?js|node:[\w/]+):\d+/m;
 /** Every port of a stage is another one. */
 const DEFAULT_PORT = /(?<![\w.-])809[0-5](?![\w.-]*\d)/;
+/** A process may have such a number by chance. */
+const PROCESS_ID = /(?<=^[IWEF]\d{4} \S+ +)\d+(?=\])|(?<=\bprocess )\d+|(?<="pid":)\d+/gm;
 const TIMED_OUT = /i\/o timeout/;
 const NOBODY =
   /no (?:request|agent|peer|caller|connection)s? (?:was|were|has been) (?:refused|turned away|rejected)|nobody (?:was|has been)/i;
@@ -46,12 +48,12 @@ export async function untruths(
   for (const { place, text } of said) {
     const say = (what: string, match: string): void =>
       void found.push(`${place} ${what}: ${match.trim().slice(0, 300)}`);
-    const matches = (pattern: RegExp, what: string): void => {
-      const line = lineOf(text, pattern);
+    const matches = (pattern: RegExp, what: string, within = text): void => {
+      const line = lineOf(within, pattern);
       if (line !== undefined) say(what, line);
     };
     matches(STACK, "shows a stack trace");
-    matches(DEFAULT_PORT, "names a port that nobody configured");
+    matches(DEFAULT_PORT, "names a port that nobody configured", text.replaceAll(PROCESS_ID, ""));
     if (!timesOut) matches(TIMED_OUT, "speaks of a time-out, and nothing timed out");
     if (isConnected === false)
       matches(SERVER_REACHABLE, "says that the server is reachable, and the agent is not connected");
