@@ -72,7 +72,12 @@ export interface RoutingConfig {
   /** PEM file of authorities that are trusted, beside the system's, for `https://` proxies; read again when it changes. */
   readonly proxyTrustBundle: string;
   /** The proxy of this host's own network, used by direct dials (but not by those of the fallback). */
-  readonly network: { readonly httpsProxy: string; readonly noProxy: string };
+  readonly network: {
+    readonly httpsProxy: string;
+    readonly noProxy: string;
+    /** The one that `httpsProxy` comes from; HTTPS_PROXY when absent. */
+    readonly variable?: string;
+  };
   /** Where this process listens, all of its listeners: what leads there is refused. `0.0.0.0`, `::` and none mean every address. */
   readonly own: readonly Target[];
   /** For everything between `open` and its answer. */
@@ -105,8 +110,9 @@ export const DEFAULT_ROUTING: RoutingConfig = {
 
 /** As Go reads them: the upper-case variable first, the other when that is empty. */
 export function networkProxyOf(env: Readonly<Record<string, string | undefined>>): RoutingConfig["network"] {
+  const variable = env.HTTPS_PROXY ? "HTTPS_PROXY" : "https_proxy";
   return {
-    httpsProxy: env.HTTPS_PROXY || env.https_proxy || "",
+    ...{ variable, httpsProxy: env[variable] || "" },
     noProxy: env.NO_PROXY || env.no_proxy || "",
   };
 }

@@ -111,9 +111,9 @@ export function unresolvedError(name: string, attempts: readonly Attempt[]): Rou
 
 export function proxyError(
   kind: FailureKind,
-  proxy: Target,
+  proxy: Target & { readonly from: string },
   what: string,
   options?: { readonly cause?: unknown },
 ): RouteError {
-  return new RouteError(kind, "DB_SIDECAR_PROXY", `the proxy ${addressOf(proxy)} ${what}.`, options);
+  return new RouteError(kind, "DB_SIDECAR_PROXY", `the proxy ${addressOf(proxy)} of ${proxy.from} ${what}.`, options);
 }

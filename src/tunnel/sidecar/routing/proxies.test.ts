@@ -6,6 +6,7 @@ import { readToEnd } from "../../../../test/support/callers/bytes.js";
 import { makePki } from "../../../../test/support/processes/certs.js";
 import { startHttpProxy } from "../../../../test/support/sidecar/http-proxy.js";
 import { startBanner, startEcho } from "../../../../test/support/targets/echo.js";
+import { messageOf } from "../../../base/errors/error.js";
 import { networkProxyOf } from "../config.js";
 import type { RouterParts } from "./router.js";
 import { fakeTunnel } from "./testing/fake-tunnel.js";
@@ -69,7 +70,9 @@ describe("the customer's proxy", () => {
     await expect(router.open({ host: "db.example", port: 80 }, NEVER)).rejects.toMatchObject({
       kind: "path",
       code: "DB_SIDECAR_PROXY",
-      message: expect.stringMatching(/^the proxy localhost:3128 cannot be spoken to by TLS: .*certificate/),
+      message: expect.stringMatching(
+        /^the proxy localhost:3128 of --https-proxy cannot be spoken to by TLS: .*certificate/,
+      ),
     });
   });
 
@@ -109,7 +112,9 @@ describe("the customer's proxy", () => {
     const opening = router.open({ host: "db.example", port: 80 }, NEVER);
     await expect(opening).rejects.toMatchObject({ kind: "path", code: "DB_SIDECAR_PROXY" });
     await expect(opening).rejects.not.toThrow(/secret/);
-    await expect(opening).rejects.toThrow(/proxy.corp:3128 of the customer cannot be reached: .*connection refused\.$/);
+    await expect(opening).rejects.toThrow(
+      /^the proxy proxy.corp:3128 of --https-proxy cannot be reached: .*connection refused\.$/,
+    );
   });
 
   test("gets plain HTTP requests whole, from the URL for http alone", async () => {
@@ -168,6 +173,24 @@ describe("the bypass for cloud APIs", () => {
     expect(await router.echo("sts.amazonaws.com", echo.port)).toBe("hello");
     expect(proxy.lines).toEqual(["CONNECT ec2.amazonaws.com:443 HTTP/1.1"]);
   });
+
+  test.each(["HTTPS_PROXY", "https_proxy"])(
+    "names %s and its proxy, without the login, when that fails",
+    async (variable) => {
+      const proxy = scope.use(await startHttpProxy({ login: "user:right" }));
+      const opening = (port: number) => {
+        const network = networkProxyOf({ [variable]: `http://user:secret@127.0.0.1:${port}` });
+        const router = scope.router({ ...cloud, network }, { dialer: fakeTunnel(), lookup: async () => ["127.0.0.1"] });
+        return router.open({ host: "ec2.amazonaws.com", port: 443 }, NEVER).catch(messageOf);
+      };
+      const [wrongLogin, dead] = [await opening(proxy.port), await opening(1)];
+      expect(wrongLogin).toBe(
+        `the proxy 127.0.0.1:${proxy.port} of ${variable} does not accept the login (407): who are you?.`,
+      );
+      expect(dead).toMatch(new RegExp(`^the proxy 127\\.0\\.0\\.1:1 of ${variable} cannot be reached: .*ECONNREFUSED`));
+      expect(`${wrongLogin} ${dead}`).not.toContain("secret");
+    },
+  );
 
   test("reports what failed", async () => {
     const router = scope.router(cloud, { dialer: fakeTunnel(), lookup: nothingHere });

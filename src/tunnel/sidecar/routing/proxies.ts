@@ -14,6 +14,8 @@ import { certificateBlocks } from "../../pki/pem.js";
 import { addressOf, type FailureKind, proxyError, type Target } from "./errors.js";
 
 export interface HttpProxy extends Target {
+  /** The flag or the variable that names it. */
+  readonly from: string;
   /** Whether the connection to the proxy itself is TLS. */
   readonly secure: boolean;
   /** The value of Proxy-Authorization; undefined: no login. */
@@ -21,16 +23,17 @@ export interface HttpProxy extends Target {
 }
 
 /** Undefined for an empty text. As in Go, a URL without a scheme is `http://`. The text is never repeated: it may hold a password. */
-export function parseProxyUrl(text: string, what: string): HttpProxy | undefined {
+export function parseProxyUrl(text: string, from: string): HttpProxy | undefined {
   if (text === "") return undefined;
   const full = text.includes("://") ? text : `http://${text}`;
   const url = URL.canParse(full) ? new URL(full) : undefined;
   if (url === undefined || url.hostname === "" || !/^https?:$/.test(url.protocol)) {
-    const message = `${what} is not the URL of an HTTP proxy: write http://host:port or https://host:port.`;
+    const message = `${from} is not the URL of an HTTP proxy: write http://host:port or https://host:port.`;
     throw new DrawbridgeError("DB_FLAG_VALUE", message);
   }
   const secure = url.protocol === "https:";
   return {
+    from,
     host: url.hostname.replace(/^\[|\]$/g, ""),
     port: Number(url.port || (secure ? 443 : 80)),
     secure,

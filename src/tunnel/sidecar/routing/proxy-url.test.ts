@@ -18,7 +18,7 @@ describe("the URL of a proxy", () => {
     ["http://user@proxy.example", "proxy.example", 80, false, basic("user:")],
     ["http://user:100%@proxy.example", "proxy.example", 80, false, basic("user:100%")],
   ])("%s", (text, host, port, secure, authorization) => {
-    expect(parseProxyUrl(text, "it")).toEqual({ host, port, secure, authorization });
+    expect(parseProxyUrl(text, "it")).toEqual({ from: "it", host, port, secure, authorization });
   });
 
   test("may be missing", () => {

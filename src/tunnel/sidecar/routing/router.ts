@@ -91,13 +91,14 @@ export class TunnelRouter {
     const now = parts.now ?? (() => performance.now());
     this.#config = config;
     this.#parts = parts;
-    this.#httpProxy = parseProxyUrl(config.httpProxy, "the customer's proxy for http");
-    this.#httpsProxy = parseProxyUrl(config.httpsProxy, "the customer's proxy for https");
+    this.#httpProxy = parseProxyUrl(config.httpProxy, "--http-proxy");
+    this.#httpsProxy = parseProxyUrl(config.httpsProxy, "--https-proxy");
     this.#bypassesCustomerProxy = noProxyRules(config.noProxy);
     const customerHosts = [this.#httpProxy, this.#httpsProxy].flatMap((proxy) => proxy?.host ?? []);
     this.#notCloud = new Set([...config.cloudExclude, ...customerHosts].map(canonicalName));
     // Without the bypass nothing uses it: a variable that is meant for the programs beside us does no harm then.
-    this.#networkProxy = config.cloudBypass ? parseProxyUrl(config.network.httpsProxy, "HTTPS_PROXY") : undefined;
+    const { httpsProxy, variable = "HTTPS_PROXY" } = config.network;
+    this.#networkProxy = config.cloudBypass ? parseProxyUrl(httpsProxy, variable) : undefined;
     this.#bypassesNetworkProxy = noProxyRules(config.network.noProxy);
     this.#trust = proxyTrust(config.proxyTrustBundle);
     if (config.proxyTrustBundle !== "") this.#trust();
@@ -135,7 +136,7 @@ export class TunnelRouter {
   #refuseOwnProxies(): void {
     for (const proxy of [this.#httpProxy, this.#httpsProxy, this.#networkProxy]) {
       if (proxy === undefined || !this.#guard.isOwn(proxy)) continue;
-      const message = `the proxy ${proxy.host}:${proxy.port} is a listener of this sidecar: name the proxy behind it, or none.`;
+      const message = `the proxy ${addressOf(proxy)} of ${proxy.from} is a listener of this sidecar: name the proxy behind it, or none.`;
       throw new DrawbridgeError("DB_SIDECAR_LOOP", message);
     }
   }
@@ -242,7 +243,7 @@ export class TunnelRouter {
   }
 
   async #toCustomerProxy(proxy: HttpProxy, stop: AbortSignal): Promise<Duplex> {
-    return await this.#toProxy(proxy, "the customer", stop, async () => {
+    return await this.#toProxy(proxy, stop, async () => {
       return (await this.#tunnelUnlessDown(proxy, stop)) ?? (await this.#pastProxies(proxy, stop));
     });
   }
@@ -253,19 +254,19 @@ export class TunnelRouter {
     if (proxy === undefined || this.#bypassesNetworkProxy(target.host, target.port)) {
       return await this.#pastProxies(target, stop);
     }
-    const proxied = await this.#toProxy(proxy, "this network", stop, () => this.#pastProxies(proxy, stop));
+    const proxied = await this.#toProxy(proxy, stop, () => this.#pastProxies(proxy, stop));
     return await connectThroughProxy(proxied, proxy, target, stop);
   }
 
   /** A stream on which the proxy itself can be spoken to. */
-  async #toProxy(proxy: HttpProxy, owner: string, stop: AbortSignal, connect: () => Promise<Duplex>): Promise<Duplex> {
+  async #toProxy(proxy: HttpProxy, stop: AbortSignal, connect: () => Promise<Duplex>): Promise<Duplex> {
     let stream: Duplex;
     try {
       stream = await connect();
     } catch (reason) {
       stop.throwIfAborted();
       const { kind } = tunnelError(reason);
-      const what = `of ${owner} cannot be reached: ${reasonOf(reason)}`;
+      const what = `cannot be reached: ${reasonOf(reason)}`;
       throw proxyError(kind === "forbidden" ? kind : "path", proxy, what, { cause: reason });
     }
     return await secureProxy(stream, proxy, this.#trust, stop);
