@@ -171,10 +171,24 @@ export class Bundle {
       : this.agentLogs.filter(({ failure }) => failure?.kind === kind);
   }
 
-  /** By the server's metrics, which are younger than any log: some agents do not log that they connected in the end. */
+  /**
+   * By the server's metrics, which are younger than any log: some agents do not log that they connected in the end.
+   * Whom it counts it does not say, so as many must be connected as there are, workers included, whose logs are nowhere.
+   */
   get isEveryAgentConnected(): boolean {
-    const connected = Math.max(0, ...(this.backends?.byStrategy.values() ?? []));
-    return connected > 0 && connected >= this.agentLogs.length;
+    return this.agentPods.length > 0 && this.#areConnected(Math.max(this.agentLogs.length, this.agentPods.length));
+  }
+
+  /** Those with logs may be the ones that the server counts; nobody knows, because there is no list of agents. */
+  get mayBeConnected(): boolean {
+    return this.agentPods.length === 0 && this.#areConnected(this.agentLogs.length);
+  }
+
+  #areConnected(agents: number): boolean {
+    // An agent may claim any number of hosts.
+    const counts = [...(this.backends?.byStrategy ?? [])].filter(([strategy]) => strategy !== "destHost");
+    const connected = Math.max(0, ...counts.map(([, count]) => count));
+    return connected > 0 && connected >= agents;
   }
 
   /** The last lines of the first agents that failed for this reason. */

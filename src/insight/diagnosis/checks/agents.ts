@@ -30,7 +30,11 @@ function connects(
     const lines = bundle.failureLines(kind);
     const { message, remedy, likelihood = "likely", stored = [], also = [] } = explain(bundle, agentPortOf(bundle));
     if (lines.length + stored.length === 0) return undefined;
-    return cause(lines.length > 0 ? likelihood : "likely", message, remedy, [...lines, ...stored, ...also]);
+    const seen = [...lines, ...stored, ...also];
+    if (stored.length === 0 && bundle.mayBeConnected) {
+      return cause("possible", message, remedy, [...seen, bundle.backends!.seen]);
+    }
+    return cause(lines.length > 0 ? likelihood : "likely", message, remedy, seen);
   });
 }
 

@@ -424,14 +424,49 @@ describe("agents that cannot connect", () => {
     expect(await bundle.found()).toEqual([]);
   });
 
-  test("agents that do not log that they connected are connected when the server counts them", async () => {
-    bundle.agentLog("n1", node("connect ECONNREFUSED 192.168.66.10:8091"));
-    expect(await bundle.found()).toEqual(["likely port-closed"]);
-    bundle.put(
-      "bootstrap/metrics/server.txt",
-      `konnectivity_network_proxy_server_ready_backends{proxy_strategy="defaultRoute"} 1\n`,
-    );
-    expect(await bundle.found()).toEqual([]);
+  describe("agents that do not log that they connected", () => {
+    const pods = (...nodes: string[]) => bundle.resources("pods", ...nodes.map((name) => agentPod(name)));
+    const agentPod = (nodeName: string) => ({
+      metadata: { name: `konnectivity-agent-${nodeName}`, namespace: "kube-system" },
+      spec: { nodeName, containers: [agent()] },
+      status: { phase: "Running" },
+    });
+    const counted = (agents: number, strategy = "defaultRoute") =>
+      bundle.put(
+        "bootstrap/metrics/server.txt",
+        `konnectivity_network_proxy_server_ready_backends{proxy_strategy="${strategy}"} ${agents}\n`,
+      );
+    beforeEach(() => {
+      for (const name of ["n1", "n2"]) bundle.agentLog(name, node("connect ECONNREFUSED 192.168.66.10:8091"));
+    });
+
+    test("are connected when the server counts as many as there are", async () => {
+      expect(await bundle.found()).toEqual(["likely port-closed"]);
+      pods("n1", "n2");
+      counted(2);
+      expect(await bundle.found()).toEqual([]);
+    });
+
+    test("are not when as many workers may be those that are counted, whose logs no bundle of the installer has", async () => {
+      pods("n1", "n2", "worker-1", "worker-2");
+      counted(2);
+      expect(await bundle.found()).toEqual(["likely port-closed"]);
+      counted(4);
+      expect(await bundle.found()).toEqual([]);
+    });
+
+    test("may be connected where nobody knows how many agents there are", async () => {
+      counted(2);
+      const { likelihood, evidence } = await bundle.finding("port-closed");
+      expect(likelihood).toBe("possible");
+      expect(evidence).toContainEqual(expect.stringMatching(/server\.txt:1: agents by strategy: defaultRoute 2$/));
+    });
+
+    test("are not shown to be connected by hosts, of which an agent may claim several", async () => {
+      pods("n1", "n2");
+      counted(2, "destHost");
+      expect(await bundle.found()).toEqual(["likely port-closed"]);
+    });
   });
 
   test("only the last reason counts, and none after the bridge was taken down", async () => {
