@@ -1,5 +1,5 @@
 /** Text in a terminal's columns. What strangers chose is made harmless before it gets there. */
-import { plainText } from "../../../base/text.js";
+import { plainText, wrapped } from "../../../base/text.js";
 
 /** Exactly `width` columns; what does not fit loses its beginning, because the end of a name tells most. */
 export function cell(text: string, width: number, align: "left" | "right" = "left"): string {
@@ -12,6 +12,18 @@ export function cell(text: string, width: number, align: "left" | "right" = "lef
 
 /** The same for a line of our own making, whose spaces mean something. */
 export const line = (text: string, width: number): string => text.slice(0, width).padEnd(width);
+
+/** More than this is no sentence. */
+const LONGEST_CAUSE = 2_000;
+
+/** A sentence whole, in as many lines as it takes; all but the first are set in. */
+export function paragraph(text: string, width: number): string[] {
+  const room = Math.max(10, width - 2);
+  const pieces = wrapped(plainText(text, LONGEST_CAUSE), room).flatMap(
+    (each) => each.match(new RegExp(`.{1,${room}}`, "gu")) ?? [],
+  );
+  return pieces.map((each, at) => (at === 0 ? each : `  ${each}`));
+}
 
 const SGR = { bold: 1, dim: 2, reverse: 7, red: 31, green: 32, yellow: 33, blue: 34 } as const;
 export type Paint = keyof typeof SGR;

@@ -49,6 +49,37 @@ describe("the screen", () => {
     expect(draw(view).join("\n")).not.toContain("PEERS REFUSED");
   });
 
+  test("shows every cause whole at 80 columns, each wrapped below its row, and whole or not at all where rows are few", () => {
+    const long = (name: string) =>
+      `${name}: the certificate of the server at 127.0.0.1:8091 (subject "CN=konnectivity-server", /${"long/".repeat(30)}ca.crt) is not vouched for: ${name} ends here`;
+    const view = new ProcessView(
+      snapshot({
+        process: { ...snapshot().process, ready: false, unreadyReason: long("why") },
+        refusedPeers: [
+          refusedPeer({ reason: long("first peer") }),
+          refusedPeer({ id: 2, reason: long("second peer") }),
+        ],
+        refusals: [{ id: "R", at: NOW, target: "10.0.0.1:443", why: long("refusal") }],
+      }),
+      NOW,
+    );
+    view.apply(tunnelChange(tunnel(1)));
+    const shown = (rows: number) => draw(view, FIRST_CHOICES, { columns: 80, rows }).map(stripVTControlCharacters);
+    const asked = ["why", "first peer", "second peer", "refusal"];
+    const squeezed = (text: string) => text.replace(/\s+/g, "");
+    const text = squeezed(shown(50).join(""));
+    for (const name of asked) expect(text).toContain(squeezed(long(name)));
+    for (const rows of [24, 30, 36, 50]) {
+      const lines = shown(rows);
+      expect(lines.length).toBeLessThanOrEqual(rows);
+      expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
+      expect(lines.at(-1)).toContain("q quit");
+      const all = squeezed(lines.join(""));
+      for (const name of asked) expect(all.includes(squeezed(`${name}: the`))).toBe(all.includes(squeezed(long(name))));
+      expect(all).toContain(squeezed(long("why")));
+    }
+  });
+
   test("shows how many agents each strategy of a server can choose from", () => {
     const { process } = snapshot();
     const strategyCounts = [

@@ -5,7 +5,7 @@ import type { History } from "../view/history.js";
 import { type PeerState, type ProcessView, peerId, peerState } from "../view/process-view.js";
 import { refusedPeerText } from "../view/refused-peer.js";
 import { listTunnels, type Order, peerName } from "../view/tunnel-list.js";
-import { cell, clipped, line, type Paint, painted, sparkline } from "./cells.js";
+import { cell, clipped, line, type Paint, painted, paragraph, sparkline } from "./cells.js";
 
 export interface Size {
   readonly columns: number;
@@ -33,9 +33,14 @@ export function screen(
   if (view === undefined) return [cell(problem || "waiting for the process to answer", columns)];
   const carries = view.facts.process.role !== "ignition";
   const sums = carries ? totals(view, history, columns) : fetches(view);
-  const head = [title(view, problem, now), ...sums, ""];
+  const { ready, unreadyReason } = view.facts.process;
+  const why = ready ? [] : paragraph(`not ready: ${unreadyReason ?? ""}`, columns).map((each) => painted(each, "red"));
+  const head = [title(view, problem, now), ...why, ...sums, ""];
   const peers = carries ? peerLines(view, columns, now) : [];
-  const refusals = [...refusedPeerLines(view, columns), ...refusalLines(view, columns)];
+  // Two lines for tunnels, one for the keys; a cause is shown whole or not at all.
+  const left = rows - head.length - peers.length - 3;
+  const refusedPeers = section(...refusedPeerLines(view, columns), left);
+  const refusals = [...refusedPeers, ...section(...refusalLines(view, columns), left - refusedPeers.length)];
   const keys = choices.isTyping
     ? `search: ${plainText(choices.search, 60)}▏`
     : "q quit  / search  s sort  r reverse  ↑↓ scroll";
@@ -46,14 +51,14 @@ export function screen(
 }
 
 function title({ facts }: ProcessView, problem: string, now: number): string {
-  const { role, id, version, startedAt, ready, unreadyReason, draining } = facts.process;
-  const state = ready ? painted("ready", "green") : painted(`not ready: ${plainText(unreadyReason ?? "")}`, "red");
+  const { role, id, version, startedAt, ready, draining } = facts.process;
   const parts = [
     painted(`drawbridge ${plainText(role)}`, "bold"),
     plainText(id),
     plainText(version),
     `up ${durationText(now - startedAt)}`,
-    state,
+    // Why it is not has lines of its own.
+    ...(ready ? [painted("ready", "green")] : []),
     ...(draining ? [painted("draining", "yellow")] : []),
     ...(facts.path?.state === "failing" ? [painted("path fails", "red")] : []),
     ...(problem === "" ? [] : [painted(plainText(problem, 60), "yellow")]),
@@ -156,19 +161,28 @@ function tunnelLines(
   ];
 }
 
-function refusedPeerLines({ facts: { refusedPeers = [], totals: sums } }: ProcessView, width: number): string[] {
-  if (refusedPeers.length === 0) return [];
-  const lines = refusedPeers.slice(0, REFUSALS_SHOWN).flatMap((peer) => {
-    const { subject } = peer.certificate ?? {};
-    const more = [peer.code, ...(subject === undefined ? [] : [`certificate of ${subject}`])].join(", ");
-    // Their beginnings tell most.
-    return [plainText(refusedPeerText(peer)), `  ${plainText(more)}`].map((text) => line(text, width).trimEnd());
-  });
-  const heading = `PEERS REFUSED AT TLS OR LOGIN ${count(sums.peersRefused ?? 0)}`;
-  return ["", painted(cell(heading, width), "bold"), ...lines];
+/** A heading and the entries below it, each of several lines. */
+type Section = readonly [heading: string, entries: readonly (readonly string[])[]];
+
+/** As many of the first entries as have room. */
+function section(heading: string, entries: Section[1], rows: number): string[] {
+  const lines = ["", painted(heading, "bold")];
+  for (const entry of entries)
+    if (lines.length + entry.length <= rows) lines.push(...entry);
+    else break;
+  return lines.length === 2 ? [] : lines;
 }
 
-function refusalLines({ refusals, ended }: ProcessView, width: number): string[] {
+function refusedPeerLines({ facts: { refusedPeers = [], totals: sums } }: ProcessView, width: number): Section {
+  const entries = refusedPeers.slice(0, REFUSALS_SHOWN).map((peer) => {
+    const { subject } = peer.certificate ?? {};
+    const more = [peer.code, ...(subject === undefined ? [] : [`certificate of ${subject}`])].join(", ");
+    return [...paragraph(refusedPeerText(peer), width), ...paragraph(more, width - 2).map((each) => `  ${each}`)];
+  });
+  return [`PEERS REFUSED AT TLS OR LOGIN ${count(sums.peersRefused ?? 0)}`, entries];
+}
+
+function refusalLines({ refusals, ended }: ProcessView, width: number): Section {
   const failed = ended
     .filter(({ state }) => state === "failed")
     .map(({ askedAt, marks, target, lastError = "no reason was given" }) => ({
@@ -177,7 +191,8 @@ function refusalLines({ refusals, ended }: ProcessView, width: number): string[]
       why: lastError,
     }));
   const latest = [...refusals, ...failed].sort((a, b) => b.at - a.at).slice(0, REFUSALS_SHOWN);
-  if (latest.length === 0) return [];
-  const lines = latest.map(({ at, target, why }) => cell(`${timeOfDay(at)} ${target} ${why}`, width).trimEnd());
-  return ["", painted(cell("REFUSED OR FAILED", width), "bold"), ...lines];
+  return [
+    "REFUSED OR FAILED",
+    latest.map(({ at, target, why }) => paragraph(`${timeOfDay(at)} ${target} ${why}`, width)),
+  ];
 }

@@ -4,7 +4,6 @@ import type { RefusedPeerRow } from "../../observe/admin/contract.js";
 import { count, timeOfDay } from "./format.js";
 
 export function refusedPeerText({ address, listener, reason, count: times, at, acceptedAt }: RefusedPeerRow): string {
-  // In front, since long lines are cut at their end.
   const since = acceptedAt === undefined ? "" : " (a peer from this address was accepted since)";
   return `${timeOfDay(at)} ${address} at ${listener}${since}: ${reason}${times === 1 ? "" : ` (${count(times)} times)`}`;
 }
