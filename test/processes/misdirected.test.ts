@@ -77,7 +77,28 @@ const visits: readonly [what: string, visit: () => { destroy(): unknown }, liste
       return socket;
     },
     "grpc frontend",
-    /^it does not speak HTTP\/2, as gRPC does; callers that use HTTP CONNECT need an http-connect frontend$/,
+    /^it asked by HTTP CONNECT, and gRPC is spoken here; callers that use HTTP CONNECT need an http-connect frontend$/,
+  ],
+  [
+    "CONNECT at the agents' port",
+    () => {
+      const port = { host: "127.0.0.1", port: fixture.agentPort };
+      const socket = tls.connect({ ...port, ...fixture.pki.clientTls }).on("error", () => {});
+      socket.write(CONNECT);
+      return socket;
+    },
+    "agents",
+    /^it did not ask for HTTP\/2: it offered no protocol by ALPN/,
+  ],
+  [
+    "something else at a gRPC socket",
+    () => {
+      const socket = connect(fixture.grpcPath).on("error", () => {});
+      socket.write("SSH-2.0-OpenSSH_9.6\r\n");
+      return socket;
+    },
+    "grpc frontend",
+    /^it does not speak HTTP\/2, as gRPC does$/,
   ],
 ];
 

@@ -110,7 +110,7 @@ test("a foreign agent and a caller without a certificate are in the API, in top 
   expect(top).toMatch(/PEERS REFUSED[\s\S]*agents[\s\S]*CN=drawbridge-test-stranger/);
   expect(top).toMatch(/PEERS REFUSED[\s\S]*http-connect frontend[\s\S]*it showed no certificate/);
   const log = server.process.log.text;
-  expect(log).toMatch(/agent was rejected.*DB_PEER_CERT_UNTRUSTED.*CN=drawbridge-test-stranger/);
+  expect(log).toMatch(/peer was rejected.*DB_PEER_CERT_UNTRUSTED.*CN=drawbridge-test-stranger/);
   expect(log).toMatch(/caller was rejected.*DB_PEER_NO_CERT/);
 });
 

@@ -179,7 +179,7 @@ describe("logEvents", () => {
   });
 
   test.each([
-    ["agents", "agent was rejected"],
+    ["agents", "peer was rejected"],
     ["grpc frontend", "caller was rejected"],
     ["admin", "admin client was rejected"],
   ])("writes who was refused at %s, by which certificate, why, and what to do", (listener, message) => {

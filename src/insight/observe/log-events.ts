@@ -10,6 +10,7 @@ import { Repeats } from "../../base/log/repeats.js";
 import { isoTime } from "../../base/text.js";
 import * as channels from "../../tunnel/events/channels.js";
 import type { ShownCertificate } from "../../tunnel/events/facts.js";
+import { kindOfPeer } from "./refused-peers.js";
 
 /** klog levels. Up to 4 is what everybody sees by default, so nothing that happens for every tunnel may be below 5. */
 const RARE = 1;
@@ -113,9 +114,6 @@ function attemptLines(events: Subscriptions, logger: Logger, clock: Clock): void
   events.on(channels.agentServerConnected, ({ address }) => repeats.forget(address));
 }
 
-/** Everywhere else callers connect. */
-const PEERS_OF: Readonly<Record<string, string>> = { agents: "agent", admin: "admin client" };
-
 /** A peer that comes again and again with the same problem leaves room for the lines about others. */
 function refusedPeerLines(events: Subscriptions, paced: PacedLog, clock: Clock): void {
   const repeats = new Repeats(clock, REFUSALS_MS);
@@ -124,7 +122,7 @@ function refusedPeerLines(events: Subscriptions, paced: PacedLog, clock: Clock):
     const host = remote.replace(/:\d+$/, "");
     const more = repeats.due([host, listener, code, certificate?.serial].join(" "));
     if (more === undefined) return;
-    paced.warn(`${PEERS_OF[listener] ?? "caller"} was rejected`, {
+    paced.warn(`${kindOfPeer(peer)} was rejected`, {
       ...fieldsOf(peer),
       ...(certificate === undefined ? {} : certificateFields(certificate)),
       remedy: remedies[code],

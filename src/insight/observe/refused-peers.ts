@@ -8,6 +8,13 @@ import type { RefusedPeer, RefusedPeerRow } from "./admin/contract.js";
 
 const MAX_ROWS = 64;
 
+/** What is known of who was refused: whoever dials the agents' port is an agent only once it has spoken as one. */
+export function kindOfPeer({ listener, agentId, code }: Pick<RefusedPeer, "listener" | "agentId" | "code">): string {
+  if (listener === "admin") return "admin client";
+  if (listener !== "agents") return "caller";
+  return agentId !== undefined || code.startsWith("DB_AGENT_") ? "agent" : "peer";
+}
+
 interface Row {
   readonly id: number;
   readonly host: string;

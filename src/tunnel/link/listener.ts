@@ -5,7 +5,7 @@ import { type Connection, connectionOf } from "../../base/connections.js";
 import { ShortLivedSet } from "../../base/short-lived.js";
 import { plainText } from "../../base/text.js";
 import { encodeGrpcMessage, GrpcStatus } from "./grpc-status.js";
-import { Http2ErrorCode, NOT_HTTP2, TLS_INSTEAD } from "./h2/frames.js";
+import { CONNECT_INSTEAD, Http2ErrorCode, NOT_HTTP2, TLS_INSTEAD } from "./h2/frames.js";
 import type { Header } from "./h2/hpack.js";
 import { Session } from "./h2/session.js";
 import type { Stream } from "./h2/stream.js";
@@ -129,8 +129,11 @@ const LONGEST_PATH = 100;
 /** By what the session failed with. */
 function strangeProtocol(failure: string | undefined, isTls: boolean): Refusal | undefined {
   if (failure === TLS_INSTEAD) return strangeTls(isTls);
-  if (failure !== NOT_HTTP2) return undefined;
-  const reason = "it does not speak HTTP/2, as gRPC does; callers that use HTTP CONNECT need an http-connect frontend";
+  if (failure !== NOT_HTTP2 && failure !== CONNECT_INSTEAD) return undefined;
+  const reason =
+    failure === CONNECT_INSTEAD
+      ? "it asked by HTTP CONNECT, and gRPC is spoken here; callers that use HTTP CONNECT need an http-connect frontend"
+      : "it does not speak HTTP/2, as gRPC does";
   return { code: "DB_PEER_WRONG_PORT", reason };
 }
 

@@ -195,6 +195,13 @@ test("refused-peers names who was refused with what, how often and why, and pass
       "an agent from 10.0.3.7 was refused by the listener agents 3 times since 8 min ago, the last time 1 min ago: its certificate expired",
     evidence: [expect.stringMatching(/"CN=node-7" of "CN=ca", serial 0A, .* until 2026-11-15T23:23:00/)],
   });
+  const stranger = { ...peer, code: "DB_PEER_WRONG_PORT" as const };
+  expect(await messagesOf(refusedPeers, context(admin({ refusedPeers: [stranger] })))).toEqual([
+    expect.stringMatching(/^warning: a peer from 10.0.3.7 was refused by the listener agents /),
+  ]);
+  expect(
+    await messagesOf(refusedPeers, context(admin({ refusedPeers: [{ ...stranger, agentId: "node-7" }] }))),
+  ).toEqual([expect.stringMatching(/^warning: an agent from 10.0.3.7 /)]);
   const corrected = { ...peer, acceptedAt: now - 1_000 };
   const [over] = await findingsOf(refusedPeers, context(admin({ refusedPeers: [corrected] })));
   expect(over).toMatchObject({

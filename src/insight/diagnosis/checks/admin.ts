@@ -13,6 +13,7 @@ import type {
   PathHealth,
   RefusedPeerRow,
 } from "../../observe/admin/contract.js";
+import { kindOfPeer } from "../../observe/refused-peers.js";
 import { type Check, defineCheck } from "../check.js";
 import type { TcpListener } from "../facts.js";
 import type { DoctorRole } from "../programs.js";
@@ -190,7 +191,8 @@ const isOver = ({ acceptedAt }: RefusedPeerRow): boolean => acceptedAt !== undef
 
 function judgePeer(peer: RefusedPeerRow, now: number): Judgement {
   const { address, agentId, at, certificate, code, count, firstAt, listener, reason, remedy } = peer;
-  const who = { agents: "an agent", admin: "an admin client" }[listener] ?? "a caller";
+  const kind = kindOfPeer(peer);
+  const who = `${kind.startsWith("a") ? "an" : "a"} ${kind}`;
   const last = `${roughDuration(now - at)} ago`;
   const times = count === 1 ? last : `${count} times since ${roughDuration(now - firstAt)} ago, the last time ${last}`;
   const evidence = [

@@ -135,7 +135,10 @@ function refusalMetrics(metrics: EventMetrics): void {
     `${OURS}refusals_total`,
     "Dials refused with a reference id under which the admin API keeps the explanation.",
   );
-  const rejected = registry.counter(`${OURS}agents_rejected_total`, "Agents whose connection was rejected.");
+  const rejected = registry.counter(
+    `${OURS}agents_rejected_total`,
+    "Connections that were rejected at the agents' port.",
+  );
   metrics.on(channels.serverRefused, () => refusals.inc());
   const peers = registry.counter(
     `${OURS}peers_refused_total`,

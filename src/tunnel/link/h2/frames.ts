@@ -137,7 +137,10 @@ export interface FrameHandler {
 export const NOT_HTTP2 = "this is not HTTP/2";
 /** The same of one that speaks TLS to a listener in the clear. */
 export const TLS_INSTEAD = "this is TLS, not HTTP/2 in the clear";
-const TLS_HANDSHAKE = 0x16;
+/** The same of one that asks by HTTP CONNECT. */
+export const CONNECT_INSTEAD = "this is HTTP CONNECT, not HTTP/2";
+const TLS_HANDSHAKE = Buffer.of(0x16);
+const CONNECT = Buffer.from("CONNECT ");
 
 const EMPTY = Buffer.alloc(0);
 
@@ -182,8 +185,11 @@ export class FrameReader {
     const from = PREFACE.length - this.#prefaceLeft;
     const length = Math.min(this.#prefaceLeft, chunk.length - at);
     if (chunk.compare(PREFACE, from, from + length, at, at + length) !== 0) {
-      const isTls = from === 0 && chunk[at] === TLS_HANDSHAKE;
-      throw new SessionError("PROTOCOL_ERROR", isTls ? TLS_INSTEAD : NOT_HTTP2);
+      const is = (start: Buffer) => from === 0 && chunk.subarray(at, at + start.length).equals(start);
+      throw new SessionError(
+        "PROTOCOL_ERROR",
+        is(TLS_HANDSHAKE) ? TLS_INSTEAD : is(CONNECT) ? CONNECT_INSTEAD : NOT_HTTP2,
+      );
     }
     this.#prefaceLeft -= length;
     return at + length;
