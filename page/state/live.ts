@@ -88,7 +88,10 @@ export class Live extends FollowedProcess {
     for (const name of ["snapshot", "change"]) {
       source.addEventListener(name, (event) => {
         this.#heardAt = Date.now();
+        const before = this.view?.facts.process.instance;
         this.take(name, (event as MessageEvent<string>).data);
+        // What was found in another process is not true of this one.
+        if (this.view?.facts.process.instance !== before) this.findings = undefined;
         if (name === "snapshot") this.#restart();
         this.#changed();
       });

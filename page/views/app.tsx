@@ -1,4 +1,5 @@
 import { useEffect, useReducer } from "preact/hooks";
+import { headline } from "../../src/insight/watch/view/headline.js";
 import type { Live } from "../state/live.js";
 import { Bridge } from "./bridge.js";
 import { Certificates } from "./certificates.js";
@@ -6,6 +7,7 @@ import { Charts } from "./charts.js";
 import { Findings } from "./findings.js";
 import { FlowDrawing } from "./flow-drawing.js";
 import { Header } from "./header.js";
+import { HealthBand } from "./health-band.js";
 import { Listeners } from "./listeners.js";
 import { LogIn } from "./log-in.js";
 import { Nodes } from "./nodes.js";
@@ -27,14 +29,19 @@ export function App({ live }: { live: Live }) {
   const { facts } = view;
   const { role } = facts.process;
   const bridge = facts.sources?.find(({ what }) => what === "bridge");
+  const findings = live.findings ?? [];
+  const answers = live.phase !== "waiting";
   const asksCluster = facts.sources?.some(({ what }) => what !== "bridge") === true;
   return (
     <>
       <Header live={live} facts={facts} now={now} />
       <main>
+        {role !== "overview" && (
+          <HealthBand headline={headline(live.findings, answers)} findings={findings} process={facts.process} />
+        )}
         {bridge !== undefined && <Bridge bridge={facts.bridge} source={bridge} now={now} />}
         {asksCluster && <Nodes facts={facts} now={now} />}
-        {role !== "overview" && <Findings findings={live.findings} />}
+        {role !== "overview" && <Findings findings={findings} />}
         {role !== "overview" && <Tiles totals={facts.totals} rates={live.history.rates} />}
         {role !== "overview" && role !== "ignition" && (
           <>

@@ -1,28 +1,32 @@
 import type { Finding } from "../../src/base/finding.js";
+import { placesOf } from "../../src/insight/watch/view/headline.js";
 
 /** What the process' own diagnosis found to be wrong, the worst first, each with its remedy. */
-export function Findings({ findings }: { findings: readonly Finding[] | undefined }) {
-  if (findings === undefined) return null;
+export function Findings({ findings }: { findings: readonly Finding[] }) {
   const wrong = (["failed", "warning"] as const).flatMap((state) => findings.filter((each) => each.state === state));
+  if (wrong.length === 0) return null;
+  const places = placesOf(findings);
   return (
-    <section class="panel" aria-labelledby="findings-title">
+    <section class="panel findings" aria-labelledby="findings-title">
       <h2 id="findings-title">Diagnosis</h2>
-      {wrong.length === 0 && <p class="quiet">Nothing wrong was found.</p>}
       <ul class="plain">
-        {wrong.map(({ check, subject, state, message, remedy, evidence }) => (
-          <li key={`${check} ${subject} ${message}`}>
-            <details>
+        {wrong.map((finding) => (
+          <li key={places.get(finding)}>
+            <details id={places.get(finding)}>
               <summary>
-                <span class={`pill ${state === "failed" ? "bad" : "warn"}`}>{state}</span> {message}
+                <span class={`pill ${finding.state === "failed" ? "bad" : "warn"}`}>{finding.state}</span>{" "}
+                {finding.message}
               </summary>
-              <p>{remedy}</p>
-              <ul>
-                {evidence.map((line) => (
-                  <li key={line} class="quiet">
-                    {line}
-                  </li>
-                ))}
-              </ul>
+              <p class="remedy name">{finding.remedy}</p>
+              {finding.evidence.length > 0 && (
+                <ul>
+                  {finding.evidence.map((line) => (
+                    <li key={line} class="quiet name">
+                      {line}
+                    </li>
+                  ))}
+                </ul>
+              )}
             </details>
           </li>
         ))}

@@ -143,14 +143,27 @@ describe.skipIf(!ready)("a server with traffic", () => {
     await expect.poll(() => page.locator(".detail").count(), SOON).toBe(0);
   });
 
+  test("the band says that nothing is wrong, and so does the tab's title", async () => {
+    await expect.poll(() => page.textContent(".health"), SOON).toBe("HealthyNothing wrong was found.");
+    expect(await page.title()).toMatch(/^Healthy · .+ · drawbridge$/);
+    expect(await page.locator(".findings").count()).toBe(0);
+  });
+
   test("a dial that fails is there with its why", async () => {
     expect((await tunnel.dial("127.0.0.1:1")).ok).toBe(false);
     await expect.poll(() => page.textContent(".refusals"), SOON).toMatch(/127\.0\.0\.1:1.*refused/);
   });
 
-  test("the process' own diagnosis is there", async () => {
-    const found = page.locator("section[aria-labelledby=findings-title]");
-    await expect.poll(() => found.textContent(), SOON).toBe("DiagnosisNothing wrong was found.");
+  test("the band names what is wrong, and its link opens the finding", async () => {
+    const cause = page.locator(".health a", { hasText: "127.0.0.1:1 fails" });
+    await expect.poll(() => cause.count(), SOON).toBe(1);
+    expect(await page.textContent(".health strong")).toBe("Degraded");
+    await expect.poll(() => page.title(), SOON).toMatch(/^Degraded · /);
+    const finding = page.locator(".findings details");
+    expect(await finding.getAttribute("open")).toBeNull();
+    await cause.click();
+    expect(await finding.getAttribute("open")).not.toBeNull();
+    await expect.poll(() => finding.textContent(), SOON).toMatch(/drawbridge trace .*127\.0\.0\.1:1: .*refused/);
   });
 
   test("a tunnel is closed from the page, after a second question", async () => {
@@ -208,7 +221,7 @@ describe.skipIf(!ready)("strangers", () => {
     await page.click(".rows .row >> nth=0");
     await expect.poll(() => page.textContent(".detail"), SOON).toContain(evil);
     expect(await page.locator("main img").count()).toBe(0);
-    expect(await page.title()).toBe("drawbridge");
+    expect(await page.title()).toMatch(/ · crowd · drawbridge$/);
     expect(complaints).toEqual([]);
     await page.context().close();
     await http.close();
