@@ -75,6 +75,19 @@ describe.skipIf(!ready)("npm run pack", () => {
     );
   });
 
+  test("the executable loses nothing on the way out: slow pipes, closed pipes, full disks", async () => {
+    const vitest = [process.execPath, "node_modules/vitest/vitest.mjs", "run", "--project", "processes"];
+    const rows = ["test/processes/output.test.ts", "test/processes/full-disk.test.ts"];
+    const env = { DRAWBRIDGE_EXECUTABLE: join(packed, NAMES.executable), NO_COLOR: "1", FORCE_COLOR: "0" };
+    const { code, stdout, stderr } = await run([...vitest, ...rows], { env, timeoutMs: 560_000 });
+    expect({ code, failed: stdout.match(/^.*(FAIL|Error:).*$/gm), stderr }).toEqual({
+      code: 0,
+      failed: null,
+      stderr: "",
+    });
+    expect(stdout).toMatch(/Tests +\d{3,} passed/);
+  }, 600_000);
+
   test("containerd imports the image, and runc runs it as nobody, by upstream's paths and by OpenShift's", async () => {
     const form = await importImage(scope, packed, DEFAULT_NAME);
     const paths = { drawbridge: "/drawbridge", "proxy-server": "/proxy-server", "proxy-agent": "/usr/bin/proxy-agent" };

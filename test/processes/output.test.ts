@@ -1,7 +1,4 @@
-/**
- * What every command prints, on its way out of a real process: through a slow pipe, into a closed one, onto a full disk.
- * DRAWBRIDGE_EXECUTABLE names the executable that is tried instead of dist/bin/drawbridge, the single one say.
- */
+/** What every command prints, on its way out of a real process: through a slow pipe, into a closed one, onto a full disk. */
 import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +14,7 @@ import { startEcho } from "../support/targets/echo.js";
 
 vi.setConfig({ testTimeout: 120_000 });
 
-const DRAWBRIDGE = process.env.DRAWBRIDGE_EXECUTABLE ?? ours("drawbridge");
+const DRAWBRIDGE = ours("drawbridge");
 /** More than a pipe holds. */
 const MUCH = 64 * 1024;
 
@@ -184,7 +181,8 @@ const endings: (() => Promise<void> | void)[] = [];
 
 /** The script sees the command as "$@". */
 function shell(script: string, argv: readonly string[]) {
-  const args = ["-c", script, "bash", DRAWBRIDGE, ...argv];
+  // With a socket as its input, Bash may take itself for a remote user's and run that user's .bashrc, which prints.
+  const args = ["--norc", "-c", script, "bash", DRAWBRIDGE, ...argv];
   return new Promise<{ status: number; stdout: string; stderr: string }>((resolve) => {
     const options = { cwd: folder, env, encoding: "utf8", timeout: 90_000, maxBuffer: 64 << 20 } as const;
     const child = execFile("bash", args, options, (_error, stdout, stderr) =>

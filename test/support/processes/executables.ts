@@ -13,7 +13,9 @@ export function executable(origin: Origin, program: Program): string {
 /** Ours alone, or HyperShift's by their names. */
 type Other = "drawbridge" | "konnectivity-socks5-proxy" | "konnectivity-https-proxy";
 
+/** DRAWBRIDGE_EXECUTABLE names the drawbridge that is tried instead of dist/bin/drawbridge, the single executable say. */
 export function ours(program: Program | Other): string {
+  if (program === "drawbridge" && process.env.DRAWBRIDGE_EXECUTABLE) return process.env.DRAWBRIDGE_EXECUTABLE;
   const path = fileURLToPath(new URL(`../../../dist/bin/${program}`, import.meta.url));
   if (!existsSync(path)) throw new Error(`dist/bin/${program} is missing: run npm run build.`);
   return path;
