@@ -10,6 +10,7 @@
  * - A file that somebody else made, or whose mode and owner somebody may have chosen, keeps them (`keep`).
  */
 import { randomBytes } from "node:crypto";
+import { rmSync, writeFileSync } from "node:fs";
 import * as nodeFs from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
@@ -59,12 +60,15 @@ export async function replaceFiles(files: readonly FileContent[], fs: FileOperat
   for (const directory of new Set(files.map(({ path }) => dirname(path)))) await syncDirectory(directory);
 }
 
-/** Writes a file that does not exist yet; fails with EEXIST when it does. It is complete on disk when this resolves. */
+/**
+ * Writes a file that does not exist yet; fails with EEXIST when it does. It is complete on disk when this resolves, and
+ * gone when this rejects.
+ */
 export async function createFile(
   path: string,
   content: string | Uint8Array,
   mode: number,
-  fs: Pick<typeof nodeFs, "open"> = nodeFs,
+  fs: Pick<typeof nodeFs, "open" | "rm"> = nodeFs,
   owner?: { readonly uid: number; readonly gid: number },
 ): Promise<void> {
   const file = await fs.open(path, "wx", 0o600);
@@ -74,8 +78,21 @@ export async function createFile(
     if (owner !== undefined) await file.chown(owner.uid, owner.gid).catch(() => undefined);
     await file.chmod(mode);
     await file.sync();
+  } catch (reason) {
+    await fs.rm(path, { force: true }).catch(() => undefined);
+    throw reason;
   } finally {
     await file.close();
+  }
+}
+
+/** The same where there is no time to wait, as in a crash; the disk may still have to write it. */
+export function createFileNow(path: string, content: string, mode: number): void {
+  try {
+    writeFileSync(path, content, { mode, flag: "wx" });
+  } catch (reason) {
+    if (codeOf(reason) !== "EEXIST") rmSync(path, { force: true });
+    throw reason;
   }
 }
 

@@ -5,7 +5,7 @@ import { closeSync, openSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { delimiter, dirname } from "node:path";
 import { pause, systemClock } from "../../../base/clock.js";
-import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { DrawbridgeError, messageOf, wrapErrors } from "../../../base/errors/error.js";
 import { type HttpAnswer, httpGet } from "../../../base/http-get.js";
 import { runCommand } from "../../../base/run-command.js";
 import { type HostNetwork, hostNetwork } from "../address/host-network.js";
@@ -82,8 +82,10 @@ export function thisHost(): Host {
   };
 }
 
-function launch([program = "", ...args]: readonly string[], log: string): Promise<number> {
-  const output = openSync(log, "a", 0o600);
+async function launch([program = "", ...args]: readonly string[], log: string): Promise<number> {
+  const output = wrapErrors("DB_SERVER_START", `The server's log ${log} cannot be written`, () =>
+    openSync(log, "a", 0o600),
+  );
   // Our own executables ask the environment for Node.
   const path = [process.env.PATH, dirname(process.execPath)].filter(Boolean).join(delimiter);
   const child = spawn(program, args, {

@@ -3,11 +3,12 @@
  * user's own configuration still counts, because the connection may lead through a bastion.
  */
 import { rmSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { isIP } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DrawbridgeError } from "../../../base/errors/error.js";
+import { DrawbridgeError, wrapErrors } from "../../../base/errors/error.js";
+import { createFile } from "../../../base/files.js";
 import { onInterruption } from "../../../base/signals.js";
 
 export interface SshTarget {
@@ -90,7 +91,7 @@ export function checkedUser(user: string): string {
 /** A directory for keys and host keys that nobody else can read and that is gone afterwards, however it ends. */
 export async function withPrivateFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
   // mkdtemp makes it for the owner alone.
-  const folder = await mkdtemp(join(tmpdir(), "drawbridge-ssh-"));
+  const folder = await keeping(() => mkdtemp(join(tmpdir(), "drawbridge-ssh-")));
   const takeBack = onInterruption(() => rmSync(folder, { recursive: true, force: true }));
   try {
     return await use(folder);
@@ -102,9 +103,13 @@ export async function withPrivateFolder<T>(use: (folder: string) => Promise<T>):
 
 export async function writeKey(folder: string, pem: string): Promise<string> {
   const file = join(folder, "key");
-  await writeFile(file, pem.endsWith("\n") ? pem : `${pem}\n`, { mode: 0o600, flag: "wx" });
+  await keeping(() => createFile(file, pem.endsWith("\n") ? pem : `${pem}\n`, 0o600));
   return file;
 }
+
+/** Throws DB_SSH. */
+const keeping = <T>(make: () => Promise<T>): Promise<T> =>
+  wrapErrors("DB_SSH", `${tmpdir()} (TMPDIR) must have room for ssh's key and host keys, and has not`, make);
 
 export class SshFailure extends DrawbridgeError {
   /** Nothing answers there at all: the machine may be gone. */

@@ -326,9 +326,11 @@ class ObjectFiles {
   }
 
   async #replace(file: string, text: string): Promise<void> {
-    await makeDirectory(dirname(file), 0o700);
-    // Tokens are among them; a file that the user made keeps the mode it has.
-    await replaceFile(file, text, 0o600, { keep: true });
+    await wrapErrors("DB_NODEPOOL_DIRECTORY", `${file} cannot be written`, async () => {
+      await makeDirectory(dirname(file), 0o700);
+      // Tokens are among them; a file that the user made keeps the mode it has.
+      await replaceFile(file, text, 0o600, { keep: true });
+    });
   }
 }
 

@@ -1,9 +1,9 @@
 /** The node's side of a first boot, without a machine: user data in, a directory as Ignition would have left it out. */
 import { createHash } from "node:crypto";
-import { chmod, link, lstat, readdir, readlink, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, link, lstat, readdir, readlink, rm, symlink } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
 import { DrawbridgeError, messageOf, wrapErrors } from "../../../base/errors/error.js";
-import { makeDirectory } from "../../../base/files.js";
+import { createFile, makeDirectory } from "../../../base/files.js";
 import type { Config, FileEntry, NodeEntry, Resource, Unit } from "../../ignition/config.js";
 import { requireConfig } from "../../ignition/parse.js";
 import { render } from "../../ignition/render.js";
@@ -193,8 +193,7 @@ export class Tree {
     const place = await this.#prepared(path);
     await this.#did(path, async () => {
       if (options.over) await rm(place, { force: true });
-      await writeFile(place, content, { flag: "wx", mode: 0o600 });
-      await chmod(place, mode);
+      await createFile(place, content, mode);
     });
   }
 

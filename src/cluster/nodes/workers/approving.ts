@@ -1,7 +1,7 @@
 /** An approver of certificate requests for as long as a command waits for its workers. */
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { DrawbridgeError } from "../../../base/errors/error.js";
+import { DrawbridgeError, wrapErrors } from "../../../base/errors/error.js";
 import { makeDirectory } from "../../../base/files.js";
 import { kubeManifest } from "../../kube/builders.js";
 import { KubeApiError } from "../../kube/errors.js";
@@ -48,7 +48,9 @@ async function withApprover<T>(context: WorkersContext, run: () => Promise<T>): 
   const { progress } = deadline;
   await ensureNamespace(api, namespace);
   // Nobody is expected before the first worker is recorded.
-  await makeDirectory(store.inventoryDirectory, 0o700);
+  await wrapErrors("DB_WORKERS", `${store.inventoryDirectory} cannot be made`, () =>
+    makeDirectory(store.inventoryDirectory, 0o700),
+  );
   const log = openDecisionLog(join(store.directory, "decisions.jsonl"));
   const expected = directoryInventory(store.inventoryDirectory);
   const complaints = new Set<string>();

@@ -1,9 +1,10 @@
 /** Writes the last packets of links down when a path fails and when the process crashes: few files, for the owner only. */
 
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type Clock, systemClock } from "../../../base/clock.js";
 import { causeFields, DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { createFileNow } from "../../../base/files.js";
 import { RateLimit } from "../../../base/rate-limit.js";
 import { redact } from "../../../base/redact/redact.js";
 import { noteChannel, serverPathChecked } from "../../../tunnel/events/channels.js";
@@ -70,22 +71,12 @@ export function writeDump(
     const stamp = new Date().toISOString().replaceAll(":", "");
     const number = String(++written).padStart(6, "0");
     const file = join(directory, `drawbridge-flight-${stamp}-${process.pid}-${number}.txt`);
-    writeWhole(file, [why, "", ...flights.map(flightText)].join("\n"));
+    createFileNow(file, [why, "", ...flights.map(flightText)].join("\n"), 0o600);
     const names = readdirSync(directory).filter((name) => NAME.test(name));
     for (const name of names.sort().slice(0, -FILES_KEPT)) rmSync(join(directory, name), { force: true });
     return { file };
   } catch (reason) {
     const sentence = `the packets cannot be written into ${directory}: ${messageOf(reason)}`;
     return { error: new DrawbridgeError("DB_DUMP", sentence, { cause: reason }) };
-  }
-}
-
-/** The file is there with all of its text, or not at all. */
-function writeWhole(file: string, text: string): void {
-  try {
-    writeFileSync(file, text, { mode: 0o600, flag: "wx" });
-  } catch (reason) {
-    if ((reason as NodeJS.ErrnoException).code !== "EEXIST") rmSync(file, { force: true });
-    throw reason;
   }
 }
