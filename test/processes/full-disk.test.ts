@@ -2,7 +2,8 @@
  * Files that commands write onto a disk that is full, or has room for a part: exit 1 with a sentence, nothing half-made
  * is left, and what was there is as it was.
  */
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -147,6 +148,50 @@ const rows: readonly Row[] = [
   { line: "simulate-node machine.ign --root=disk/machine", code: "DB_SIMULATE_ROOT", rooms: [0, 8_192] },
   { line: `page ${inPool} --token-file=disk/new/token`, code: "DB_ADMIN_TOKEN_FILE", onlyFull: true },
 ];
+
+const request = {
+  ...{ apiVersion: "certificates.k8s.io/v1", kind: "CertificateSigningRequest", metadata: { name: "csr-1" } },
+  spec: { signerName: "kubernetes.io/kube-apiserver-client-kubelet", username: "somebody", request: "" },
+};
+cpSync(join(folder, "objects"), join(folder, "asked"), { recursive: true });
+put("asked/request.yaml", JSON.stringify(request));
+mkdirSync(join(folder, "nobody"));
+
+describe.skipIf(!canMount).each([
+  {
+    line: "nodepool controller --directory=disk",
+    ...{ before: "objects", complains: /code="DB_NODEPOOL_DIRECTORY"/, goesOn: /this replica looks after the pools/ },
+  },
+  {
+    line: "csr approver --directory=asked --inventory=nobody --decision-log=disk/decisions.jsonl",
+    ...{ before: "nobody", complains: /code="DB_CSR_LOG"/, goesOn: /csr-1/ },
+  },
+])("$line", ({ line, before, complains, goesOn }) => {
+  test("complains of a full disk with a code, and goes on once there is room", async () => {
+    const script = [
+      "mkdir -p disk && mount -t tmpfs -o size=8m none disk || exit 99",
+      `cp -r ${before}/. disk/; head -c 8388608 /dev/zero > disk/filler 2> /dev/null; exec "$@"`,
+    ].join("\n");
+    const argv = ["bash", "--norc", "-c", script, "bash", ours("drawbridge"), ...line.split(" ")];
+    const child = spawn("unshare", ["--mount", "--propagation", "private", ...argv], {
+      ...{ cwd: folder, stdio: ["ignore", "ignore", "pipe"] },
+    });
+    let log = "";
+    child.stderr.on("data", (data) => {
+      log += data;
+    });
+    try {
+      await vi.waitFor(() => expect(log).toMatch(complains), { timeout: 20_000 });
+      log = "";
+      rmSync(`/proc/${child.pid}/root${folder}/disk/filler`);
+      await vi.waitFor(() => expect(log).toMatch(goesOn), { timeout: 30_000 });
+      child.kill("SIGTERM");
+      expect(await once(child, "exit")).toEqual([0, null]);
+    } finally {
+      child.kill("SIGKILL");
+    }
+  });
+});
 
 test.skipIf(!canMount)("bootstrap teardown prints the receipt that a full disk does not take", () => {
   put("install/metadata.json", JSON.stringify({ infraID: INFRA, aws: {} }));

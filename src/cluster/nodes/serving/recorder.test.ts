@@ -140,6 +140,16 @@ describe("the recorder", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
+  test("an audit log on a full disk is reported for each fetch, and the claim is recorded all the same", async () => {
+    const audit = openAuditLog("/dev/full");
+    const all = await recorder({ audit: audit.write });
+    all.served(fetched);
+    await all.close();
+    audit.close();
+    expect(errors).toEqual([expect.stringMatching(/^the audit log \/dev\/full cannot be written: ENOSPC/)]);
+    expect(claims).toHaveLength(1);
+  });
+
   test("an audit log that cannot be opened is reported at the start", () => {
     expect(() => openAuditLog(join(dir, "none", "audit.jsonl"))).toThrow(
       expect.objectContaining({ code: "DB_IGNITION_AUDIT" }),
