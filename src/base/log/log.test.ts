@@ -49,6 +49,17 @@ describe("Logger", () => {
     });
   });
 
+  test.each(["text", "json"] as const)("has measured times of %s with three digits, wherever they stand", (format) => {
+    const { log, text } = logger({ format });
+    const fields = { a: 1.23456789012345, b: 1234.56789, c: 0.000123456, d: 1790000000123, e: [99.987654], f: -0.5 };
+    log.info(0, "measured", fields);
+    const expected =
+      format === "json"
+        ? '"a":1.23,"b":1235,"c":0.000123,"d":1790000000123,"e":[100],"f":-0.5'
+        : "a=1.23 b=1235 c=0.000123 d=1790000000123 e=[100] f=-0.5";
+    expect(text()).toContain(expected);
+  });
+
   test("keeps information above its verbosity to itself, warnings never", () => {
     const { log, text } = logger({ verbosity: 2 });
     log.info(3, "too much");

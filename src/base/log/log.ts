@@ -1,7 +1,7 @@
 /** The log on stderr: klog's look (`text`) or one JSON object per line (`json`), with klog's verbosity. */
 
 import { fstatSync, write } from "node:fs";
-import { plainJson } from "../plain-json.js";
+import { plainJson, rounded } from "../plain-json.js";
 import { redact, redactField } from "../redact/redact.js";
 
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -88,7 +88,8 @@ export const formatJson: LineFormat = (time, severity, message, fields) => {
 };
 
 function textValue(name: string, value: unknown): string {
-  if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") return String(value);
+  if (typeof value === "number") return String(rounded(value));
+  if (typeof value === "bigint" || typeof value === "boolean") return String(value);
   if (typeof value === "string") return JSON.stringify(redactField(name, value));
   return plainJson(value);
 }

@@ -1,8 +1,15 @@
 /** Findings for people, scripts and CI. */
+import { type Paint, painterFor } from "../../base/colour.js";
 import { type Finding, type FindingState, findingStates, hasFailed, likelihoods } from "../../base/finding.js";
 import { plainText } from "../../base/text.js";
 
 const labels = { failed: "FAILED", warning: "warning", ok: "ok", skipped: "skipped" } as const;
+const PAINTS: Readonly<Record<FindingState, readonly Paint[]>> = {
+  failed: ["bold", "red"],
+  warning: ["yellow"],
+  ok: ["green"],
+  skipped: ["dim"],
+};
 const INDENT = " ".repeat(9);
 
 /** Failed findings first, the most likely cause first among them; otherwise in the order of the checks. */
@@ -18,6 +25,7 @@ function countsOf(findings: readonly Finding[]): Readonly<Record<FindingState, n
   return counts;
 }
 
+/** For standard output: in colour where that is a terminal. */
 export function findingsText(findings: readonly Finding[]): string {
   const counts = countsOf(findings);
   const summary = `\n${counts.failed} failed, ${counts.warning} ${counts.warning === 1 ? "warning" : "warnings"}, ${counts.ok} ok, ${counts.skipped} skipped.\n`;
@@ -28,7 +36,7 @@ function findingText({ check, code, evidence, likelihood, message, remedy, state
   const about = subject === undefined || message.includes(subject) ? "" : ` ${subject}`;
   const doubt = likelihood === undefined ? "" : ` (${likelihood})`;
   return [
-    `${labels[state].padEnd(INDENT.length)}${code ?? check}${about}: ${plainText(sentence(message))}${doubt}\n`,
+    `${painterFor(process.stdout)(labels[state].padEnd(INDENT.length), ...PAINTS[state])}${code ?? check}${about}: ${plainText(sentence(message))}${doubt}\n`,
     // What is in order needs no proof on the screen; JSON has it.
     ...(state === "ok" || state === "skipped" ? [] : evidence.map((line) => `${INDENT}  ${plainText(line)}\n`)),
     remedy === "" ? "" : `${INDENT}Do: ${plainText(remedy)}\n`,
