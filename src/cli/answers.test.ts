@@ -1,11 +1,11 @@
 /** explain, trace, top and doctor print texts of peers and carry a token: their output must be harmless. */
-import { expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { safeJson } from "../base/text.js";
 import { findingsText } from "../insight/diagnosis/report.js";
 import { complain } from "./framework/output.js";
 import { forecastText } from "./insight/explain.js";
 import { traceText } from "./insight/trace.js";
-import { checkAdminPort, checkAdminUrl } from "./tunnel/admin-port.js";
+import { checkAdminUrl, chosenProcess } from "./tunnel/admin-port.js";
 
 const EVIL = "\u001b]0;owned\u0007\u001b[2J\u009b31m\u202eevil\u2066\r\n";
 const harmless = (text: string) => expect(text.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
@@ -63,10 +63,39 @@ test.each(["http://10.0.0.5:8095", "http://admin.example:8095", "http://localhos
 test.each(["http://127.0.0.1:8095", "http://localhost:1", "http://[::1]:8095", "https://10.0.0.5:8095"])(
   "%s may be asked",
   (url) => {
-    expect(() => checkAdminPort({ admin: url, tokenFile: "token", caFile: "" })).not.toThrow();
+    expect(() => checkAdminUrl(url)).not.toThrow();
   },
 );
 
 test.each(["ftp://127.0.0.1", "127.0.0.1:8095", "http://u:p@127.0.0.1"])("%s is no admin port", (url) => {
   expect(() => checkAdminUrl(url)).toThrow("--admin must be a URL");
+});
+
+describe("the process that top, status, explain and trace ask", () => {
+  const server = { pid: 7, title: "proxy-server", url: "http://127.0.0.1:8095", tokenFile: "/run/token" };
+  const agent = { pid: 8, title: "proxy-agent", url: "http://127.0.0.1:8094", tokenFile: undefined };
+  const nothing = { admin: "", tokenFile: "" };
+
+  test("the one that runs here, with its own token", () => {
+    expect(chosenProcess(nothing, [server])).toEqual({ url: server.url, tokenFile: "/run/token" });
+  });
+
+  test("of several the one that --admin names, or whose token is given", () => {
+    expect(chosenProcess({ admin: server.url, tokenFile: "" }, [agent, server]).tokenFile).toBe("/run/token");
+    expect(chosenProcess({ admin: "", tokenFile: "/run/token" }, [agent, server]).url).toBe(server.url);
+    expect(chosenProcess(nothing, [agent, server]).url).toBe(server.url);
+    expect(() => chosenProcess(nothing, [{ ...agent, tokenFile: "/run/other" }, server])).toThrow(
+      "several processes run here: name one with --admin (proxy-agent 8 at http://127.0.0.1:8094, proxy-server 7 at http://127.0.0.1:8095)",
+    );
+  });
+
+  test("one that takes no token is named", () => {
+    expect(() => chosenProcess(nothing, [agent])).toThrow("the proxy-agent 8 was started without --admin-token-file");
+  });
+
+  test("one elsewhere, whose port is forwarded, needs its token", () => {
+    expect(chosenProcess({ admin: "", tokenFile: "t" }, [])).toEqual({ url: "http://127.0.0.1:8095", tokenFile: "t" });
+    expect(() => chosenProcess({ admin: "http://127.0.0.1:1", tokenFile: "" }, [])).toThrow("--token-file must name");
+    expect(() => chosenProcess(nothing, [])).toThrow("no process of drawbridge with an admin port runs here");
+  });
 });

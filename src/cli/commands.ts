@@ -94,7 +94,7 @@ const konnectivity = () => import("./tunnel/konnectivity.js");
 export const drawbridge = defineFamily(
   `Lets a Kubernetes control plane reach networks it has no route to.
 
-For a tunnel: server beside whoever calls, agent in the network to be reached, pki for their certificates. Built on it: bootstrap for the time in which a cluster is installed, hosted and sidecar for hosted control planes, nodepool, workers, csr and ignition for machines. To watch it: top, page, or the page of an admin port. When it does not work: doctor, explain, trace. Commands end with 0, with 1 when they failed, with 2 when they were called wrongly.`,
+For a tunnel: server beside whoever calls, agent in the network to be reached, pki for their certificates. Built on it: bootstrap for the time in which a cluster is installed, hosted and sidecar for hosted control planes, nodepool, workers, csr and ignition for machines. To watch it: status, top, page, or the page of an admin port. When it does not work: doctor, explain, trace. Commands end with 0, with 1 when they failed, with 2 when they were called wrongly.`,
   {
     agent: ["Dial proxy-servers and open connections for them (proxy-agent)", () => import("./tunnel/agent.js")],
     bootstrap: ["Build, verify and remove the bridge that an installation needs", async () => bootstrap],
@@ -118,6 +118,7 @@ For a tunnel: server beside whoever calls, agent in the network to be reached, p
     server: ["Take connections and hand them to agents (proxy-server)", () => import("./tunnel/server.js")],
     sidecar: ["Serve SOCKS5 and HTTP proxies into the tunnel", () => import("./tunnel/sidecar.js")],
     "simulate-node": ["Simulate a machine's first boot in a directory", () => import("./ignition/simulate-node.js")],
+    status: ["Say whether a running process is healthy", () => import("./insight/status.js")],
     support: ["Write one archive for a support case, without secrets", () => import("./insight/support.js")],
     top: ["Show a running process on the terminal", () => import("./insight/top.js")],
     trace: ["Dial once through the real path and time each step", () => import("./insight/trace.js")],

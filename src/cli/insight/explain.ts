@@ -8,7 +8,7 @@ export default defineCommand({
   purpose: `Says which agent a server would choose for a target and why, or why none; of an agent, whether its policy allows
 the target. Nothing is dialled: drawbridge trace does that. Ends with 1 when no agent can carry it.`,
   words: "HOST:PORT",
-  examples: ["drawbridge explain 10.128.0.5:8443 --token-file token"],
+  examples: ["drawbridge explain 10.128.0.5:8443"],
   flags: adminPortFlags,
   async run(flags, { words }) {
     const target = onlyWord(words, "the target, HOST:PORT,");

@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { nextSignal } from "../../base/signals.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
 import { configMapInventory, withClaimsOf } from "../../cluster/nodes/csr/inventory.js";
+import { adminsHere } from "../../insight/diagnosis/host/admin-here.js";
 import { bridgeProvider } from "../../insight/watch/overview/bridge.js";
 import { decisionsProvider } from "../../insight/watch/overview/decisions.js";
 import { type FactProvider, startOverview } from "../../insight/watch/overview/overview.js";
@@ -44,6 +45,8 @@ export default defineCommand({
 on this host, with --kubeconfig or --directory pools, claims and the decisions about certificate requests. Changes
 nothing, and asks only while a browser shows the page. Ends with Ctrl-C.
 
+Without any of these it says where the page of the server, agent or sidecar is that runs here, and where its token is.
+
 The flags of csr approver say by which rules a request that is still pending would be judged.
 
 It needs: in --namespace nodepools, secrets and configmaps list; where machines join, certificatesigningrequests and nodes
@@ -51,6 +54,7 @@ list, in the approver's namespace configmaps list and get.`,
   examples: ["drawbridge page --kubeconfig admin.conf --namespace clusters"],
   flags: pageFlags,
   async run(flags) {
+    if (!hasCluster(flags) && flags.stateDir === "") return await ownPage(flags);
     check(flags);
     const tokenFile = resolve(flags.tokenFile || defaultTokenFile(process.env));
     const isNew = await keepToken(tokenFile);
@@ -71,12 +75,22 @@ From another machine: ssh -L ${page.port}:127.0.0.1:${page.port} THIS_HOST, then
   },
 });
 
+/** Every process with an admin port serves its own page. */
+async function ownPage({ tokenFile }: PageFlags): Promise<number> {
+  const here = (await adminsHere()).filter((each) => each.tokenFile !== undefined);
+  if (here.length === 0)
+    throw refused(
+      "there is nothing to show: give --state-dir, --kubeconfig or --directory, or start a server or agent with --admin-token-file",
+    );
+  for (const { pid, title, url, tokenFile: file } of here)
+    print(`The page of the ${title} ${pid} is at ${url}/\nIt asks for a token: the one line of ${tokenFile || file}\n`);
+  return 0;
+}
+
 const hasCluster = ({ context, directory, kubeconfig }: PageFlags): boolean => kubeconfig + context + directory !== "";
 
 function check(flags: PageFlags): void {
   const { stateDir, hostedKubeconfig } = flags;
-  if (!hasCluster(flags) && stateDir === "")
-    throw refused("there is nothing to show: give --state-dir, --kubeconfig or --directory");
   if (hostedKubeconfig !== "" && flags.kubeconfig + flags.context === "")
     throw refused("--hosted-kubeconfig goes with --kubeconfig, the cluster of the pools");
   if (stateDir !== "") checkStateDirectory(stateDir);

@@ -2,10 +2,11 @@
 
 import { stripVTControlCharacters } from "node:util";
 import { pause, systemClock } from "../../base/clock.js";
+import { isColoured } from "../../base/colour.js";
 import type { Dump, ProcessInfo, Totals } from "../../insight/observe/admin/contract.js";
-import { FIRST_CHOICES } from "../../insight/watch/terminal/keys.js";
-import { screen } from "../../insight/watch/terminal/screen.js";
-import { runTop } from "../../insight/watch/terminal/top.js";
+import { FIRST_CHOICES } from "../../insight/watch/terminal/choices.js";
+import { screen, type Watched } from "../../insight/watch/terminal/screen.js";
+import { diagnosed, runTop } from "../../insight/watch/terminal/top.js";
 import { History } from "../../insight/watch/view/history.js";
 import { ProcessView } from "../../insight/watch/view/process-view.js";
 import { duration, yesNo } from "../flags/flag.js";
@@ -16,8 +17,9 @@ import { adminPortFlags, openAdminPort } from "../tunnel/admin-port.js";
 export default defineCommand({
   purpose: `Shows a server, agent, sidecar or Ignition server on the terminal: rates, peers, tunnels, what was refused.
 
-Keys: q ends it, / searches, s sorts by another column, r turns the order round, arrows and pages scroll.`,
-  examples: ["drawbridge top --token-file token", "drawbridge top --token-file token --once --output json"],
+Keys: ? lists them all; q ends it, Tab and the arrows select an agent or a tunnel, Enter shows all about it, d drains an
+agent, / searches. NO_COLOR takes the colours away.`,
+  examples: ["drawbridge top", "drawbridge top --once --output json"],
   flags: (env) => ({
     ...adminPortFlags(env),
     once: yesNo("Print the state once, with the rates of one second, and end."),
@@ -31,15 +33,20 @@ Keys: q ends it, / searches, s sorts by another column, r turns the order round,
       const before = { process: await port.get<ProcessInfo>("process"), totals: await port.get<Totals>("totals") };
       history.sample(before, before.totals.at);
       await pause(systemClock, RATE_OVER_MS);
-      const dump = await port.get<Dump>("dump");
+      const [dump, said] = await Promise.all([port.get<Dump>("dump"), diagnosed(port)]);
       history.sample(dump, dump.totals.at);
-      return { dump: { ...dump, rates: history.rates }, text: pictureOf(dump, history) };
+      const all = { ...dump, rates: history.rates, health: said.health, history: said.kept };
+      return { dump: all, text: pictureOf(dump, { ...said, history, problem: "" }) };
     }
     if (!process.stdin.isTTY || !process.stdout.isTTY)
       throw refused("top draws on a terminal and there is none here; --once prints the state once");
     // A wrong address or token must be reported before the screen is cleared.
     await port.get("process");
-    await runTop(port, { input: process.stdin, output: process.stdout }, flags.interval);
+    await runTop(
+      port,
+      { input: process.stdin, output: process.stdout, hasColours: isColoured(process.stdout) },
+      flags.interval,
+    );
     return { dump: undefined, text: "" };
   },
   show: { text: ({ text }) => text, json: ({ dump }) => dump! },
@@ -48,12 +55,12 @@ Keys: q ends it, / searches, s sorts by another column, r turns the order round,
 /** A rate needs two looks. */
 const RATE_OVER_MS = 1_000;
 
-function pictureOf(dump: Dump, history: History): string {
+function pictureOf(dump: Dump, watched: Omit<Watched, "view">): string {
   const { tunnels, ...facts } = dump;
   const view = new ProcessView(facts, Date.now());
   view.apply({ totals: dump.totals, tunnels: { changed: tunnels, gone: [] } });
   const size = { columns: process.stdout.columns ?? 120, rows: tunnels.length + 60 };
-  const lines = screen({ view, history, problem: "" }, FIRST_CHOICES, size, dump.process.now);
+  const lines = screen({ ...watched, view }, FIRST_CHOICES, size, dump.process.now);
   const text = `${lines.slice(0, -1).join("\n")}\n`;
-  return process.stdout.isTTY ? text : stripVTControlCharacters(text);
+  return isColoured(process.stdout) ? text : stripVTControlCharacters(text);
 }

@@ -2,6 +2,8 @@
 
 import { messageOf } from "../../base/errors/error.js";
 import { plainText } from "../../base/text.js";
+import type { ListenerInfo, Page } from "../../insight/observe/admin/contract.js";
+import type { AdminPort } from "../../insight/watch/admin-port.js";
 import { type Trace, type TraceStep, trace } from "../../insight/watch/trace.js";
 import type { Frontend } from "../../tunnel/client/frontend.js";
 import { duration, text } from "../flags/flag.js";
@@ -16,26 +18,47 @@ export default defineCommand({
 frontend, to choose an agent, on the link to it, for the agent to dial. With the server's admin token it also says which agent it was, or why
 there was none. Ends with 1 when the target was not reached.`,
   words: "HOST:PORT",
-  examples: ["drawbridge trace 10.128.0.5:8443 --frontend grpc+uds:/run/konnectivity.sock"],
+  examples: [
+    "drawbridge trace 10.128.0.5:8443",
+    "drawbridge trace 10.128.0.5:8443 --frontend grpc+uds:/run/konnectivity.sock",
+  ],
   flags: (env) => ({
     ...adminPortFlags(env),
     frontend: text(
-      "Frontend of the server, MODE+TRANSPORT:ADDRESS[,servername=,ca=,cert=,key=], as the sidecar takes it. Required.",
+      "Frontend of the server, MODE+TRANSPORT:ADDRESS[,servername=,ca=,cert=,key=], as the sidecar takes it. If empty, the Unix socket of the server that runs here.",
     ),
     timeout: duration("30s", "How long the dial may take."),
   }),
   async run(flags, { words }) {
     const target = onlyWord(words, "the target, HOST:PORT,");
-    const frontend = frontendOf(flags.frontend);
-    const admin = flags.tokenFile === "" ? undefined : await openAdminPort(flags);
+    const isAsked = flags.frontend === "" || flags.admin + flags.tokenFile !== "";
+    // Without the admin port trace says less, but it dials all the same.
+    const admin = await openAdminPort(flags).catch((reason: unknown) => {
+      if (isAsked) throw reason;
+      return undefined;
+    });
+    const frontend = flags.frontend === "" ? await ownFrontend(admin!) : frontendOf(flags.frontend);
     return trace(frontend, target, admin, flags.timeout);
   },
   show: traceText,
   exitCode: ({ ok }) => (ok ? 0 : 1),
 });
 
+/** A socket needs no certificate; on TCP only its caller has one. */
+async function ownFrontend(admin: AdminPort): Promise<Frontend> {
+  const { items } = await admin.get<Page<ListenerInfo>>("listeners");
+  const frontends = items.filter(({ what }) => /^(?:grpc|http-connect) frontend$/.test(what));
+  const socket = frontends.find(({ address }) => address.startsWith("/"));
+  if (socket !== undefined) return frontendOf(`${socket.what.split(" ")[0]}+uds:${socket.address}`);
+  const [first] = frontends;
+  if (first === undefined) throw refused(`the process at ${admin.address} is no server: name a server's --frontend`);
+  const mode = first.what.split(" ")[0];
+  throw refused(
+    `the server's frontend is ${first.address}, which wants a caller's certificate: --frontend ${mode}+tls:${first.address},ca=FILE,cert=FILE,key=FILE`,
+  );
+}
+
 function frontendOf(given: string): Frontend {
-  if (given === "") throw refused("--frontend must name the server's frontend, e.g. grpc+uds:/run/konnectivity.sock");
   try {
     return parseFrontend(given, {});
   } catch (error) {

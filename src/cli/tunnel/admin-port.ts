@@ -1,5 +1,6 @@
 /** The admin port of another process that a command asks, and the token it shows there. */
 
+import { type AdminHere, adminsHere } from "../../insight/diagnosis/host/admin-here.js";
 import { isOurName } from "../../insight/observe/admin/own-name.js";
 import { AdminPort } from "../../insight/watch/admin-port.js";
 import { inGroup, text, type Values } from "../flags/flag.js";
@@ -9,11 +10,10 @@ import { readInput } from "../framework/files.js";
 
 export const adminPortFlags = (env: Environment) => ({
   admin: text(
-    "Admin port of the process; a server's is 8095, an agent's 8094. It must be https beyond loopback.",
-    "http://127.0.0.1:8095",
+    "Admin port of the process, http://127.0.0.1:8095 say; https beyond loopback. If empty, that of the process that runs here.",
   ),
   "token-file": text(
-    "File with the admin token: the process' own --admin-token-file. If empty, DRAWBRIDGE_ADMIN_TOKEN_FILE.",
+    "File with the admin token. If empty, DRAWBRIDGE_ADMIN_TOKEN_FILE, then the process' own --admin-token-file.",
     env.DRAWBRIDGE_ADMIN_TOKEN_FILE ?? "",
   ),
   ...inGroup("tls", {
@@ -32,14 +32,39 @@ export function checkAdminUrl(admin: string): void {
     throw refused("--admin must be https beyond loopback: the token would be sent in the clear");
 }
 
-export function checkAdminPort({ admin, tokenFile }: AdminPortFlags): void {
-  checkAdminUrl(admin);
-  if (tokenFile === "") throw refused("--token-file must name the file of the process' --admin-token-file");
+export async function openAdminPort(flags: AdminPortFlags): Promise<AdminPort> {
+  const { caFile } = flags;
+  if (flags.admin !== "") checkAdminUrl(flags.admin);
+  const { url, tokenFile } = chosenProcess(flags, await adminsHere());
+  const token = (await readInput(tokenFile)).toString().trim();
+  const ca = caFile === "" ? undefined : (await readInput(caFile)).toString();
+  return new AdminPort({ url: new URL(url), token, ca, caFile });
 }
 
-export async function openAdminPort(flags: AdminPortFlags): Promise<AdminPort> {
-  checkAdminPort(flags);
-  const token = (await readInput(flags.tokenFile)).toString().trim();
-  const ca = flags.caFile === "" ? undefined : (await readInput(flags.caFile)).toString();
-  return new AdminPort({ url: new URL(flags.admin), token, ca, caFile: flags.caFile });
+const USUAL = "http://127.0.0.1:8095";
+
+/** The process that is meant, by what the flags say and by which processes run here. */
+export function chosenProcess(
+  { admin, tokenFile }: Pick<AdminPortFlags, "admin" | "tokenFile">,
+  here: readonly AdminHere[],
+) {
+  const able = here.filter((each) => each.tokenFile !== undefined);
+  // One that was started without a token cannot be asked, so it is not meant while there is another.
+  const meant = (admin === "" && able.length > 0 ? able : here).filter(({ url, tokenFile: own }) =>
+    admin === "" ? tokenFile === "" || own === tokenFile : url === new URL(admin).origin,
+  );
+  if (admin === "" && tokenFile === "" && meant.length > 1) {
+    const which = meant.map(({ pid, title, url }) => `${title} ${pid} at ${url}`).join(", ");
+    throw refused(`several processes run here: name one with --admin (${which})`);
+  }
+  const [process] = meant;
+  const file = tokenFile || process?.tokenFile;
+  if (file !== undefined) return { url: admin || process?.url || USUAL, tokenFile: file };
+  if (process === undefined && admin === "")
+    throw refused("no process of drawbridge with an admin port runs here: name one with --admin and --token-file");
+  throw refused(
+    process === undefined
+      ? "--token-file must name the file of the process' --admin-token-file"
+      : `the ${process.title} ${process.pid} was started without --admin-token-file, so nobody can ask it: start it with one`,
+  );
 }

@@ -42,7 +42,7 @@ export const targets = defineCheck({
       .slice(0, MOST_NAMED)
       .map(({ target, reason, count, peers }) => `${target}: ${reason} (${times(count)}${through(peers)})`);
     const remedy =
-      "Check that the target runs, listens there and lets the agents' hosts in; drawbridge trace HOST:PORT dials it once and says where that ends.";
+      "Check that the target runs, listens there and accepts the agents' hosts; drawbridge trace HOST:PORT dials it once and says where that ends.";
     const short = `${failing.length === 1 ? `${failing[0]!.target} fails` : `${failing.length} targets fail`} (${share} % of dials)`;
     return { ...warning(message, remedy, ...lines), short };
   },

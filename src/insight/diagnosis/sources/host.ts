@@ -30,6 +30,7 @@ import { AdminPort } from "../../watch/admin-port.js";
 import { notedCleanup } from "../bundle/collect.js";
 import { type FactSource, type Gatherer, unavailable } from "../check.js";
 import { findNetworks } from "../find-networks.js";
+import { adminOf } from "../host/admin-here.js";
 import { dialAsAgent, dialByDirectory } from "../host/as-agent.js";
 import { certificateAt, dialAsClient } from "../host/as-client.js";
 import { isListening, processFile, readableHere, readSocketFile, whyForbidden } from "../host/this-host.js";
@@ -247,11 +248,9 @@ function adminFacts({ admin, caFile, host, now, tokenFile }: DoctorPlace): FactS
   return {
     async adminPort(facts) {
       const { kind, running } = await facts.get("program");
-      const own = running && adminPortOf(kind, running);
-      const scheme = running?.flags.get("admin-cert-file") ? "https" : "http";
-      const url = admin || (own && `${scheme}://${own.text}`);
-      const ownTokenFile = running?.flags.get("admin-token-file");
-      const file = tokenFile || (ownTokenFile && running && processFile(running.pid, ownTokenFile));
+      const own = running && adminOf(kind, running);
+      const url = admin || own?.url;
+      const file = tokenFile || own?.tokenFile;
       if (!url || !file) {
         const toStart = running ? "Start it with an admin port to see more (docs/admin-api.md)." : "";
         const toName = "Start it with --admin-token-file, or name that file with --token-file, to see more.";

@@ -25,12 +25,6 @@ export function paragraph(text: string, width: number): string[] {
   return pieces.map((each, at) => (at === 0 ? each : `  ${each}`));
 }
 
-const SGR = { bold: 1, dim: 2, reverse: 7, red: 31, green: 32, yellow: 33, blue: 34 } as const;
-export type Paint = keyof typeof SGR;
-
-export const painted = (text: string, ...paints: readonly Paint[]): string =>
-  paints.length === 0 ? text : `\u001b[${paints.map((paint) => SGR[paint]).join(";")}m${text}\u001b[0m`;
-
 /** A finished line, colours and all, no wider than the screen: one that is wrapped would push the last one out. */
 export function clipped(text: string, width: number): string {
   let room = width;

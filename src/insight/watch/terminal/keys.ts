@@ -1,37 +1,45 @@
 /** What a key does to what is shown. Pure. */
 import type { Column } from "../view/tunnel-list.js";
-import type { Choices } from "./screen.js";
+import type { Choices } from "./choices.js";
 
 const COLUMNS: readonly Column[] = ["age", "from", "to", "queued", "target", "peer", "state"];
 
-export const FIRST_CHOICES: Choices = {
-  order: { column: "age", descending: false },
-  search: "",
-  isTyping: false,
-  skipped: 0,
-};
+/** What the help shows; the keys below do it. */
+export const HELP: readonly (readonly [keys: string, what: string])[] = [
+  ["q, Ctrl-C", "end"],
+  ["Tab", "go to the other list: agents, tunnels"],
+  ["↑ ↓ PgUp PgDn", "select a row"],
+  ["Enter", "show everything about the selected row"],
+  ["d", "drain the selected agent: it gets no new tunnels"],
+  ["/", "search the tunnels; Esc ends the search"],
+  ["s, r", "sort the tunnels by another column, turn the order round"],
+  ["?", "this help"],
+];
 
-const scrolled = (choices: Choices, by: number): Choices => ({
-  ...choices,
-  skipped: Math.max(0, choices.skipped + by),
-});
+const moved = (choices: Choices, by: number): Choices => ({ ...choices, at: Math.max(0, choices.at + by) });
 
 const ACTIONS: Readonly<Record<string, (choices: Choices) => Choices | undefined>> = {
   q: () => undefined,
-  "/": (choices) => ({ ...choices, isTyping: true, search: "", skipped: 0 }),
-  s: (choices) => ({ ...choices, order: { column: nextColumn(choices.order.column), descending: true }, skipped: 0 }),
+  "?": (choices) => ({ ...choices, over: "help" }),
+  "\t": (choices) => ({ ...choices, focus: choices.focus === "peers" ? "tunnels" : "peers", at: 0 }),
+  "\r": (choices) => ({ ...choices, over: "details" }),
+  d: (choices) => (choices.focus === "peers" ? { ...choices, over: "drain" } : choices),
+  "/": (choices) => ({ ...choices, isTyping: true, search: "", focus: "tunnels", at: 0 }),
+  s: (choices) => ({ ...choices, order: { column: nextColumn(choices.order.column), descending: true }, at: 0 }),
   r: (choices) => ({ ...choices, order: { ...choices.order, descending: !choices.order.descending } }),
-  "\u001b[A": (choices) => scrolled(choices, -1),
-  "\u001b[B": (choices) => scrolled(choices, 1),
-  "\u001b[5~": (choices) => scrolled(choices, -20),
-  "\u001b[6~": (choices) => scrolled(choices, 20),
+  "\u001b[A": (choices) => moved(choices, -1),
+  "\u001b[B": (choices) => moved(choices, 1),
+  "\u001b[5~": (choices) => moved(choices, -20),
+  "\u001b[6~": (choices) => moved(choices, 20),
 };
 
 /** Undefined: leave. */
 export function pressed(key: string, choices: Choices): Choices | undefined {
   if (key === "\u0003") return undefined;
   if (choices.isTyping) return typed(key, choices);
-  return Object.hasOwn(ACTIONS, key) ? ACTIONS[key]?.(choices) : choices;
+  if (choices.over !== undefined) return { ...choices, over: undefined };
+  const name = key === "\n" ? "\r" : key;
+  return Object.hasOwn(ACTIONS, name) ? ACTIONS[name]?.(choices) : choices;
 }
 
 function typed(key: string, choices: Choices): Choices {

@@ -4,7 +4,8 @@ import { agent, NOW, refusedPeer, snapshot, totals, tunnel, tunnelChange } from 
 import { History } from "../view/history.js";
 import { ProcessView } from "../view/process-view.js";
 import { cell, sparkline } from "./cells.js";
-import { FIRST_CHOICES, pressed } from "./keys.js";
+import { FIRST_CHOICES } from "./choices.js";
+import { pressed } from "./keys.js";
 import { screen } from "./screen.js";
 
 const draw = (
@@ -93,8 +94,8 @@ describe("the screen", () => {
 
   test("shows who it is, the busiest peers and as many tunnels as fit", () => {
     const text = draw(crowd(500)).map(stripVTControlCharacters).join("\n");
-    expect(text).toMatch(/^drawbridge server {2}server-1/);
-    expect(text).toContain("AGENTS 9, the busiest 5");
+    expect(text).toMatch(/^… {2}ready {2}server server-1/);
+    expect(text).toContain("AGENTS 9, 1 to 5");
     expect(text).toContain("TUNNELS 500 of 500, sorted by age");
     expect(text).toContain("10.0.0.7:443");
   });
@@ -157,7 +158,7 @@ describe("keys", () => {
     expect(typing("s").order).toEqual({ column: "from", descending: true });
     expect(typing(..."sssssss").order.column).toBe("age");
     expect(typing("r").order.descending).toBe(true);
-    expect(typing("\u001b[B", "\u001b[B", "\u001b[A", "\u001b[A", "\u001b[A").skipped).toBe(0);
+    expect(typing("\u001b[B", "\u001b[B", "\u001b[A", "\u001b[A", "\u001b[A").at).toBe(0);
   });
 
   test("q and Ctrl-C leave; Ctrl-C also while typing", () => {

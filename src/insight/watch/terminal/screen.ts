@@ -1,72 +1,101 @@
 /** One screenful of a process: pure, so that a test can read it. */
+
+import { type Paint, painted } from "../../../base/colour.js";
 import { plainText } from "../../../base/text.js";
+import type { Health } from "../../diagnosis/health.js";
+import type { FailureGroup, HistoryInfo, TunnelRow } from "../../observe/admin/contract.js";
 import { bytesText, count, countdown, durationText, rateText, timeOfDay } from "../view/format.js";
 import type { History } from "../view/history.js";
-import { type PeerState, type ProcessView, peerId, peerState } from "../view/process-view.js";
+import type { ProcessView } from "../view/process-view.js";
 import { refusedPeerText } from "../view/refused-peer.js";
-import { listTunnels, type Order, peerName } from "../view/tunnel-list.js";
-import { cell, clipped, line, type Paint, painted, paragraph, sparkline } from "./cells.js";
+import { peerName } from "../view/tunnel-list.js";
+import { cell, clipped, line, paragraph, sparkline } from "./cells.js";
+import { type Choices, type Lists, listsOf } from "./choices.js";
+import { type Column, tableLines } from "./columns.js";
+import { overLines } from "./over.js";
+import { peerColumns } from "./peers.js";
 
 export interface Size {
   readonly columns: number;
   readonly rows: number;
 }
 
-export interface Choices {
-  readonly order: Order;
-  readonly search: string;
-  /** The search is being typed. */
-  readonly isTyping: boolean;
-  /** How many tunnels are scrolled past. */
-  readonly skipped: number;
+/** What is known of the process. */
+export interface Watched {
+  readonly view: ProcessView | undefined;
+  readonly history: History;
+  /** By its own diagnosis; undefined before the first answer. */
+  readonly health?: Health | undefined;
+  readonly kept?: HistoryInfo | undefined;
+  /** Why there is nothing new at present. */
+  readonly problem: string;
 }
 
+/** As many rows as there are, up to half of the screen. */
 const PEERS_SHOWN = 5;
-const REFUSALS_SHOWN = 3;
+const ENTRIES_SHOWN = 3;
 
-export function screen(
-  { view, history, problem }: { view: ProcessView | undefined; history: History; problem: string },
-  choices: Choices,
-  { columns, rows }: Size,
-  now: number,
-): string[] {
+export function screen(watched: Watched, choices: Choices, { columns, rows }: Size, now: number): string[] {
+  const { view, history, problem, kept } = watched;
   if (view === undefined) return [cell(problem || "waiting for the process to answer", columns)];
+  const lists = listsOf(view, choices);
   const carries = view.facts.process.role !== "ignition";
-  const sums = carries ? totals(view, history, columns) : fetches(view);
-  const { ready, unreadyReason } = view.facts.process;
-  const why = ready ? [] : paragraph(`not ready: ${unreadyReason ?? ""}`, columns).map((each) => painted(each, "red"));
-  const head = [title(view, problem, now), ...why, ...sums, ""];
-  const peers = carries ? peerLines(view, columns, now) : [];
+  const head = [
+    ...band(watched, view, columns, now),
+    ...(carries ? totals(view, history, kept, columns) : fetches(view)),
+    "",
+  ];
+  const keys = painted(line(keysLine(choices, carries), columns), "dim");
+  if (choices.over !== undefined) {
+    const over = overLines(choices.over, lists, watched, columns, now);
+    return fitted([...head, ...over, "", painted(line("any key goes back", columns), "dim")], rows, columns);
+  }
+  const peers = carries ? peerLines(view, lists, watched, { columns, rows }, now) : [];
   // Two lines for tunnels, one for the keys; a cause is shown whole or not at all.
   const left = rows - head.length - peers.length - 3;
-  const refusedPeers = section(...refusedPeerLines(view, columns), left);
-  const refusals = [...refusedPeers, ...section(...refusalLines(view, columns), left - refusedPeers.length)];
-  const keys = choices.isTyping
-    ? `search: ${plainText(choices.search, 60)}▏`
-    : "q quit  / search  s sort  r reverse  ↑↓ scroll";
-  const room = rows - head.length - peers.length - refusals.length - 3;
-  const tunnels = carries ? tunnelLines(view, choices, { columns, rows: Math.max(1, room) }, now) : [];
-  const lines = [...head, ...peers, ...tunnels, ...refusals, painted(line(carries ? keys : "q quit", columns), "dim")];
-  return lines.slice(0, rows).map((each) => clipped(each, columns));
+  const failures = section(...failureLines(view, kept, columns), left);
+  const below = [...failures, ...section(...refusedPeerLines(view, columns), left - failures.length)];
+  const room = rows - head.length - peers.length - below.length - 1;
+  const tunnels = carries ? tunnelLines(view, lists, choices, { columns, rows: Math.max(3, room) }, now) : [];
+  return fitted([...head, ...peers, ...tunnels, ...below, keys], rows, columns);
 }
 
-function title({ facts }: ProcessView, problem: string, now: number): string {
-  const { role, id, version, startedAt, ready, draining } = facts.process;
+const fitted = (lines: readonly string[], rows: number, columns: number): string[] =>
+  lines.slice(0, rows).map((each) => clipped(each, columns));
+
+function keysLine({ isTyping, search }: Choices, carries: boolean): string {
+  if (isTyping) return `search: ${plainText(search, 60)}▏`;
+  return carries ? "? help  q quit  Tab list  ↑↓ select  Enter details  d drain  / search  s sort" : "q quit";
+}
+
+const STATES: Record<Health["state"], Paint> = { healthy: "green", degraded: "yellow", down: "red" };
+
+/** The answer first: how it is, who it is, and why. */
+function band({ health, problem }: Watched, { facts }: ProcessView, width: number, now: number): string[] {
+  const { role, id, version, startedAt, ready, unreadyReason, draining } = facts.process;
   const parts = [
-    painted(`drawbridge ${plainText(role)}`, "bold"),
-    plainText(id),
-    plainText(version),
-    `up ${durationText(now - startedAt)}`,
-    // Why it is not has lines of its own.
-    ...(ready ? [painted("ready", "green")] : []),
+    health === undefined ? "…" : painted(health.state.toUpperCase(), "bold", STATES[health.state]),
+    ready ? painted("ready", "green") : painted("not ready", "red"),
     ...(draining ? [painted("draining", "yellow")] : []),
-    ...(facts.path?.state === "failing" ? [painted("path fails", "red")] : []),
     ...(problem === "" ? [] : [painted(plainText(problem, 60), "yellow")]),
+    painted(`${plainText(role)} ${plainText(id)}`, "bold"),
+    `up ${durationText(now - startedAt)}`,
+    `drawbridge ${plainText(version)}`,
   ];
-  return parts.join("  ");
+  const causes = health?.causes.map(({ text }) => text) ?? [];
+  // Before the first answer of the diagnosis this is all that is known.
+  const why = causes.length === 0 && !ready ? [`not ready: ${unreadyReason ?? ""}`] : causes;
+  const paint: Paint = health?.state === "degraded" ? "yellow" : "red";
+  return [
+    parts.join("  "),
+    ...(why.length === 0 ? [] : paragraph(why.join(" · "), width).map((each) => painted(each, paint))),
+  ];
 }
 
-function totals({ facts }: ProcessView, { rates, columns }: History, width: number): string[] {
+function totals({ facts }: ProcessView, history: History, kept: HistoryInfo | undefined, width: number): string[] {
+  const { rates } = history;
+  // Ten minutes as the process kept them; of an older version, what was seen from here.
+  const columns = kept === undefined ? history.columns : keptColumns(kept);
   const spark = Math.max(0, Math.min(60, width - 44));
   const sum = (name: string, now: string, all: string, values: readonly number[]) =>
     `${cell(name, 13)} ${cell(now, 12, "right")}  ${cell(all, 14)} ${painted(sparkline(values, spark), "blue")}`;
@@ -84,6 +113,10 @@ function totals({ facts }: ProcessView, { rates, columns }: History, width: numb
   ];
 }
 
+const keptColumns = ({ total: { kibFromTarget, kibToTarget, tunnels } }: HistoryInfo) => ({
+  ...{ fromTarget: kibFromTarget, toTarget: kibToTarget, tunnels },
+});
+
 function soonestEnd({ certificates, totals: { at } }: ProcessView["facts"]): string {
   const soonest = Math.min(...certificates.map(({ notAfterAt }) => notAfterAt));
   return Number.isFinite(soonest) ? `certificates ${countdown(soonest, at).text}` : "";
@@ -96,69 +129,60 @@ function fetches({ facts }: ProcessView): string[] {
   return [sum("payloads", payloadsServed), sum("refused", fetchesRefused), soonestEnd(facts)];
 }
 
-function peerLines(view: ProcessView, width: number, now: number): string[] {
-  const agents = [...view.agents.values()].sort((a, b) => b.tunnels - a.tunnels || a.key - b.key);
-  const peers = [...agents, ...view.servers.values()];
-  const what = view.facts.process.role === "server" ? "AGENTS" : "SERVERS";
-  const nameWidth = Math.max(10, width - 52);
-  const strategies = (view.facts.process.strategyCounts ?? []).map((each) => `${plainText(each.name)} ${each.agents}`);
-  const lines = peers.slice(0, PEERS_SHOWN).map((peer) => {
-    const [note, ...paint] = PEER_NOTES[peerState(peer)];
-    const moved = (peer.bytesToTarget ?? 0) + (peer.bytesFromTarget ?? 0);
-    const trip = peer.roundTripMs === undefined ? "" : durationText(peer.roundTripMs);
-    const age = peer.connectedAt === undefined ? "" : durationText(now - peer.connectedAt);
-    return [
-      cell(peerId(peer), nameWidth),
-      painted(cell(note, 10), ...paint),
-      cell(age, 10, "right"),
-      cell(trip, 8, "right"),
-      cell(String(peer.tunnels ?? ""), 7, "right"),
-      cell(bytesText(moved), 10, "right"),
-    ].join(" ");
-  });
-  const rest = peers.length - lines.length;
-  const heading = `${what} ${peers.length}${rest > 0 ? `, the busiest ${PEERS_SHOWN}` : ""}`;
-  const split = strategies.length === 0 ? "" : `, by strategy: ${strategies.join(", ")}`;
-  return [painted(line(`${heading}${split}`, width), "bold"), ...lines, ""];
+/** The rows around the selected one. */
+function around<Row>(rows: readonly Row[], at: number, room: number): { shown: readonly Row[]; first: number } {
+  const first = Math.max(0, Math.min(at - Math.floor(room / 2), rows.length - room));
+  return { shown: rows.slice(first, first + room), first };
 }
 
-const PEER_NOTES: Record<PeerState, [text: string, ...paints: Paint[]]> = {
-  ok: [""],
-  draining: ["draining", "yellow"],
-  demoted: ["demoted", "yellow"],
-  failing: ["path fails", "red"],
-};
+function peerLines(view: ProcessView, lists: Lists, watched: Watched, { columns, rows }: Size, now: number): string[] {
+  const { peers, peer, at } = lists;
+  const what = view.facts.process.role === "server" ? "AGENTS" : "SERVERS";
+  const strategies = (view.facts.process.strategyCounts ?? []).map((each) => `${plainText(each.name)} ${each.agents}`);
+  const room = peer === undefined ? PEERS_SHOWN : Math.max(PEERS_SHOWN, Math.floor(rows / 2) - 8);
+  const { shown, first } = around(peers, peer === undefined ? 0 : at, room);
+  const part = shown.length === peers.length ? "" : `, ${first + 1} to ${first + shown.length}`;
+  const split = strategies.length === 0 ? "" : `, by strategy: ${strategies.join(", ")}`;
+  const gone = (watched.kept?.left ?? []).slice(0, ENTRIES_SHOWN).map(({ id, address, leftAt, reason }) => {
+    const text = `${id} (${address}) left ${durationText(now - leftAt)} ago: ${reason}`;
+    return painted(cell(text, columns), "yellow");
+  });
+  const { heading, lines } = tableLines(peerColumns(watched, now), shown, columns, peer);
+  return [
+    painted(line(`${what} ${peers.length}${part}${split}`, columns), "bold"),
+    ...(peers.length === 0 ? [] : [painted(line(heading, columns), "dim")]),
+    ...lines,
+    ...gone,
+    "",
+  ];
+}
+
+const tunnelColumns = (view: ProcessView, now: number): readonly Column<TunnelRow>[] => [
+  { title: "TARGET", text: ({ target }) => target },
+  { title: view.facts.process.role === "sidecar" ? "CAME IN BY" : "CARRIED BY", dropped: 3, text: peerName },
+  { title: "STATE", width: 11, dropped: 1, text: ({ state }) => state },
+  { title: "AGE", width: 9, align: "right", text: ({ askedAt }) => durationText(now - askedAt) },
+  { title: "TO", width: 9, align: "right", text: ({ bytesToTarget }) => bytesText(bytesToTarget) },
+  { title: "FROM", width: 9, align: "right", text: ({ bytesFromTarget }) => bytesText(bytesFromTarget) },
+  {
+    ...{ title: "WAITING", width: 9, align: "right", dropped: 2 },
+    text: ({ queuedBytes }) => (queuedBytes === 0 ? "" : bytesText(queuedBytes)),
+  },
+];
 
 function tunnelLines(
   view: ProcessView,
-  { order, search, skipped }: Choices,
+  { tunnels, tunnel, at }: Lists,
+  { order, search }: Choices,
   { columns, rows }: Size,
   now: number,
 ): string[] {
-  const found = listTunnels(view.tunnels.values(), search, order);
-  const wide = Math.max(20, columns - 58);
-  const widths = [Math.ceil(wide * 0.55), Math.floor(wide * 0.45), 12, 9, 10, 10, 9];
-  // Texts are on the left, numbers on the right.
-  const row = (...texts: string[]): string =>
-    texts.map((text, at) => cell(text, widths[at] ?? 0, at < 3 ? "left" : "right")).join(" ");
-  const carrier = view.facts.process.role === "sidecar" ? "CAME IN BY" : "CARRIED BY";
-  const heading = row("TARGET", carrier, "STATE", "AGE", "TO", "FROM", "WAITING");
-  const lines = found
-    .slice(skipped, skipped + rows - 1)
-    .map((tunnel) =>
-      row(
-        ...[tunnel.target, peerName(tunnel), tunnel.state, durationText(now - tunnel.askedAt)],
-        ...[bytesText(tunnel.bytesToTarget), bytesText(tunnel.bytesFromTarget)],
-        tunnel.queuedBytes === 0 ? "" : bytesText(tunnel.queuedBytes),
-      ),
-    );
+  const { shown } = around(tunnels, tunnel === undefined ? 0 : at, rows - 2);
+  const { heading, lines } = tableLines(tunnelColumns(view, now), shown, columns, tunnel);
   const sorted = `sorted by ${order.column}${order.descending ? ", greatest first" : ""}`;
   const filter = search === "" ? "" : `, with ${plainText(search, 30)}`;
-  return [
-    painted(cell(`TUNNELS ${count(found.length)} of ${count(view.tunnels.size)}${filter}, ${sorted}`, columns), "bold"),
-    painted(line(heading, columns), "dim"),
-    ...lines.map((text) => line(text, columns)),
-  ];
+  const title = `TUNNELS ${count(tunnels.length)} of ${count(view.tunnels.size)}${filter}, ${sorted}`;
+  return [painted(cell(title, columns), "bold"), painted(line(heading, columns), "dim"), ...lines];
 }
 
 /** A heading and the entries below it, each of several lines. */
@@ -174,7 +198,7 @@ function section(heading: string, entries: Section[1], rows: number): string[] {
 }
 
 function refusedPeerLines({ facts: { refusedPeers = [], totals: sums } }: ProcessView, width: number): Section {
-  const entries = refusedPeers.slice(0, REFUSALS_SHOWN).map((peer) => {
+  const entries = refusedPeers.slice(0, ENTRIES_SHOWN).map((peer) => {
     const { subject } = peer.certificate ?? {};
     const more = [peer.code, ...(subject === undefined ? [] : [`certificate of ${subject}`])].join(", ");
     return [...paragraph(refusedPeerText(peer), width), ...paragraph(more, width - 2).map((each) => `  ${each}`)];
@@ -182,7 +206,16 @@ function refusedPeerLines({ facts: { refusedPeers = [], totals: sums } }: Proces
   return [`PEERS REFUSED AT TLS OR LOGIN ${count(sums.peersRefused ?? 0)}`, entries];
 }
 
-function refusalLines({ refusals, ended }: ProcessView, width: number): Section {
+/** By target and reason, as the process remembers them; one by one where it is of an older version. */
+function failureLines(view: ProcessView, kept: HistoryInfo | undefined, width: number): Section {
+  if (kept === undefined) return lastFailures(view, width);
+  const text = ({ target, reason, count: times, lastAt }: FailureGroup): string =>
+    `${times} × ${target}: ${reason} (last ${timeOfDay(lastAt)})`;
+  const entries = kept.failures.slice(0, ENTRIES_SHOWN).map((group) => paragraph(text(group), width));
+  return ["REFUSED OR FAILED IN 10 MIN", entries];
+}
+
+function lastFailures({ refusals, ended }: ProcessView, width: number): Section {
   const failed = ended
     .filter(({ state }) => state === "failed")
     .map(({ askedAt, marks, target, lastError = "no reason was given" }) => ({
@@ -190,7 +223,7 @@ function refusalLines({ refusals, ended }: ProcessView, width: number): Section 
       target,
       why: lastError,
     }));
-  const latest = [...refusals, ...failed].sort((a, b) => b.at - a.at).slice(0, REFUSALS_SHOWN);
+  const latest = [...refusals, ...failed].sort((a, b) => b.at - a.at).slice(0, ENTRIES_SHOWN);
   return [
     "REFUSED OR FAILED",
     latest.map(({ at, target, why }) => paragraph(`${timeOfDay(at)} ${target} ${why}`, width)),
