@@ -83,7 +83,7 @@ export async function startHttp(
   return {
     port,
     address: joinHostPort(address, port),
-    close: () => close(server),
+    close: () => closeHttp(server, CLOSE_GRACE_MS),
   };
 }
 
@@ -107,9 +107,10 @@ async function secure(
   return server as unknown as Server;
 }
 
-function close(server: Server): Promise<void> {
+/** Finishes the answers that are being sent; connections that linger are closed. */
+export function closeHttp(server: Pick<Server, "close" | "closeAllConnections">, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
-    const force = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS);
+    const force = setTimeout(() => server.closeAllConnections(), graceMs);
     server.close(() => {
       clearTimeout(force);
       resolve();

@@ -1,15 +1,14 @@
 import { once } from "node:events";
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
-import net, { type NetConnectOpts, type Socket } from "node:net";
+import type { NetConnectOpts, Socket } from "node:net";
 import { createSecureContext } from "node:tls";
 import { joinHostPort } from "../../base/address.js";
 import { at } from "../../base/at.js";
 import type { Clock } from "../../base/clock.js";
 import { messageOf, reasonOf } from "../../base/errors/error.js";
-import { connected } from "../../tunnel/outgoing/connected.js";
-import { connectTimeout, DialFailure, explainConnect, handshakeTimeout } from "../../tunnel/outgoing/explain.js";
-import { secure } from "../../tunnel/outgoing/secure.js";
+import { DialFailure, explainConnect } from "../../tunnel/outgoing/explain.js";
+import { secureInTime, tcpInTime } from "../../tunnel/outgoing/in-time.js";
 import type { KubeCredentials, KubeEndpoint, KubeTls } from "./endpoint.js";
 import { unreachableError } from "./errors.js";
 
@@ -131,12 +130,9 @@ interface Target {
 /** Calls have limits of their own, and most are shorter. */
 const CONNECT_MS = 30_000;
 
-async function dialDirectly(target: Target): Promise<Socket> {
+function dialDirectly(target: Target): Promise<Socket> {
   const where = joinHostPort(target.host, target.port);
-  const late = AbortSignal.timeout(CONNECT_MS);
-  return await connected(net.connect(target), "connect", late, (why) => explainConnect(where, why)).catch((reason) => {
-    throw late.aborted ? connectTimeout(where, CONNECT_MS) : reason;
-  });
+  return tcpInTime({ ...target }, where, AbortSignal.timeout(CONNECT_MS), CONNECT_MS);
 }
 
 async function securedFor({ host, port }: Target, socket: Socket, tls: KubeTls): Promise<Socket> {
@@ -145,11 +141,8 @@ async function securedFor({ host, port }: Target, socket: Socket, tls: KubeTls):
   const set = { ...(ca === undefined ? {} : { ca }), ...(cert === undefined ? {} : { cert }) };
   const credentials = () => ({ self: "this client", set, admittedBy: "--client-ca-file" });
   const dial = { socket, where: joinHostPort(host, port), name, context, alpn: ["http/1.1"], credentials };
-  const late = AbortSignal.timeout(CONNECT_MS);
-  const secured = secure({ ...dial, isUnverified: !rejectUnauthorized }, late).catch((reason: unknown) => {
-    throw late.aborted ? handshakeTimeout(dial.where) : reason;
-  });
-  return (await secured).socket;
+  const isUnverified = !rejectUnauthorized;
+  return (await secureInTime({ ...dial, isUnverified }, AbortSignal.timeout(CONNECT_MS))).socket;
 }
 
 /** The system's codes are explained; anything else has words of its own. */

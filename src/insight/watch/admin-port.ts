@@ -1,22 +1,14 @@
 /** The admin port of a process, from outside: questions, and the stream of what changes. */
 import type { IncomingMessage } from "node:http";
-import net, { type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { createSecureContext } from "node:tls";
 import { type ErrorCode, remedies } from "../../base/errors/catalogue.js";
 import { DrawbridgeError, reasonOf } from "../../base/errors/error.js";
 import { answerBody, type HttpAnswer, openRequest } from "../../base/http-get.js";
 import { plainText } from "../../base/text.js";
-import { connected } from "../../tunnel/outgoing/connected.js";
-import {
-  alertIn,
-  connectTimeout,
-  explainConnect,
-  explainHangUp,
-  explainRefused,
-  handshakeTimeout,
-} from "../../tunnel/outgoing/explain.js";
+import { alertIn, explainHangUp, explainRefused } from "../../tunnel/outgoing/explain.js";
 import type { Credentials, DialFacts } from "../../tunnel/outgoing/facts.js";
-import { secure } from "../../tunnel/outgoing/secure.js";
+import { secureInTime, tcpInTime } from "../../tunnel/outgoing/in-time.js";
 import { API_PREFIX, type ApiError } from "../observe/admin/contract.js";
 import { EventStreamReader, type ServerSentEvent } from "./event-stream.js";
 
@@ -128,13 +120,7 @@ export class AdminPort {
     const where = this.address;
     const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
     const port = Number(url.port || (isSecure ? 443 : 80));
-    const late = (failure: DrawbridgeError) => (reason: unknown) => {
-      throw (reason as Error).name === "TimeoutError" ? failure : reason;
-    };
-    const failed = (why: unknown): Error => explainConnect(where, why);
-    const socket = await connected(net.connect({ host, port }), "connect", stop, failed).catch(
-      late(connectTimeout(where, ANSWER_MS)),
-    );
+    const socket = await tcpInTime({ host, port }, where, stop, ANSWER_MS);
     if (!isSecure) return { socket };
     const context = createSecureContext({ ca, minVersion: "TLSv1.2" });
     const credentials = (): Credentials => ({
@@ -143,7 +129,7 @@ export class AdminPort {
       caFile,
       admittedBy: "CA file",
     });
-    return await secure({ socket, where, name: host, context, credentials }, stop).catch(late(handshakeTimeout(where)));
+    return await secureInTime({ socket, where, name: host, context, credentials }, stop);
   }
 
   #answerOf<Answer>(status: number, body: string): Answer {

@@ -1,7 +1,7 @@
 /** One attempt to connect to a proxy-server: TLS, HTTP/2, the Connect call, its headers. */
 import { readFileSync } from "node:fs";
 import { STATUS_CODES } from "node:http";
-import net, { isIP, type Socket } from "node:net";
+import { isIP, type LookupFunction, type Socket } from "node:net";
 import { createSecureContext } from "node:tls";
 import { joinHostPort } from "../../base/address.js";
 import { DrawbridgeError, messageOf, wrapErrors } from "../../base/errors/error.js";
@@ -17,7 +17,7 @@ import {
   type Session,
   type Stream,
 } from "../link/open.js";
-import { connected, firstBytes } from "../outgoing/connected.js";
+import { firstBytes } from "../outgoing/connected.js";
 import {
   alertIn,
   connectTimeout,
@@ -26,10 +26,10 @@ import {
   explainProxy,
   explainSession,
   explainWrongPort,
-  handshakeTimeout,
 } from "../outgoing/explain.js";
 import type { Credentials, DialFacts } from "../outgoing/facts.js";
-import { type SecureDial, type Secured, secure } from "../outgoing/secure.js";
+import { secureInTime, tcpInTime } from "../outgoing/in-time.js";
+import type { Secured } from "../outgoing/secure.js";
 import { readCertificateSet } from "../pki/certificate-set.js";
 import { leafIn } from "../pki/pem.js";
 import type { Resolver } from "../resolver/resolver.js";
@@ -180,10 +180,10 @@ export async function connectToServer(
   socket.setKeepAlive(true, 15_000);
   const context = createSecureContext({ ...credentials.set, minVersion: "TLSv1.2" });
   const alpn = [...files.alpn, "h2"];
-  const secured = await handshake(
+  const secured = await secureInTime(
     // A zone is this host's own word; certificates are for addresses without one.
     { socket, where, name: server.host.replace(/%.*$/, ""), context, alpn, credentials: () => credentials },
-    reach,
+    reach.deadline,
   );
   if (secured.socket.alpnProtocol) return secured;
   secured.socket.destroy();
@@ -199,14 +199,6 @@ export function credentialsOf(files: AgentConfig["tls"]): Credentials {
   const mistakenFor = "a frontend, or another program's";
   const set = readCertificateSet(files);
   return { self: "this agent", set, certFile, caFile, admittedBy: "--cluster-ca-cert", mistakenFor };
-}
-
-async function handshake(dial: SecureDial, { deadline }: Reach): Promise<Secured> {
-  try {
-    return await secure(dial, deadline);
-  } catch (reason) {
-    throw deadline.aborted ? handshakeTimeout(dial.where) : reason;
-  }
 }
 
 interface EnvironmentProxy {
@@ -255,25 +247,16 @@ async function dial(
 ): Promise<Socket> {
   const host = parseHost(where.host);
   if (host === undefined) throw new Error(`cannot connect to ${name}: ${NOT_A_HOST}`);
-  const failed = (why: unknown): Error =>
-    deadline.aborted ? connectTimeout(name, CONNECT_TIMEOUT_MS) : explainConnect(name, why);
   const addresses =
     host.kind === "address"
       ? [host.text]
       : await resolver.find(host.text, deadline).catch((why: unknown) => {
-          throw failed(why);
+          throw deadline.aborted ? connectTimeout(name, CONNECT_TIMEOUT_MS) : explainConnect(name, why);
         });
   // Node tries them one after the other.
   const found = addresses.map((address) => ({ address, family: isIP(address) }));
-  const socket = net.connect({
-    host: where.host,
-    port: where.port,
-    autoSelectFamily: true,
-    lookup: (_host, _options, done) => done(null, found),
-  });
-  return await connected(socket, "connect", deadline, failed).catch((why: unknown) => {
-    throw deadline.aborted ? failed(why) : why;
-  });
+  const lookup: LookupFunction = (_host, _options, done) => done(null, found);
+  return await tcpInTime({ ...where, autoSelectFamily: true, lookup }, name, deadline, CONNECT_TIMEOUT_MS);
 }
 
 /** Asks an HTTP proxy for a connection to the server. */
@@ -318,7 +301,8 @@ async function dialThrough(
 async function secureToProxy(socket: Socket, at: { host: string; port: number }, reach: Reach): Promise<Socket> {
   const context = createSecureContext();
   const credentials = () => ({ self: "this agent", set: {}, admittedBy: "authorities" });
-  return (await handshake({ socket, where: describe(at), name: at.host, context, credentials }, reach)).socket;
+  return (await secureInTime({ socket, where: describe(at), name: at.host, context, credentials }, reach.deadline))
+    .socket;
 }
 
 function describe({ host, port }: { host: string; port: number }): string {

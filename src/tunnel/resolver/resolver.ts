@@ -304,7 +304,11 @@ function ownAddresses(): readonly string[] {
   const now = performance.now();
   if (now - knownAt >= REMEMBERED_MS) {
     knownAt = now;
-    known = Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
+    known = addressesOfThisHost();
   }
   return known;
+}
+
+export function addressesOfThisHost(): readonly string[] {
+  return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
 }

@@ -1,10 +1,10 @@
 /** The Ignition server: HTTPS, one page, a token for every payload. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { createServer, type Server } from "node:https";
+import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { joinHostPort } from "../../../base/address.js";
 import { connectionOf } from "../../../base/connections.js";
-import type { Endpoint } from "../../../base/http.js";
+import { closeHttp, type Endpoint } from "../../../base/http.js";
 import { listenOn } from "../../../base/listen.js";
 import { CertificateFiles, type CertificatePaths, type CertificateSet } from "../../../tunnel/pki/certificate-set.js";
 import type { FollowOptions } from "../../../tunnel/pki/followed-files.js";
@@ -79,7 +79,7 @@ export async function startIgnitionServer(
     certificate: () => certificate.current,
     close: async (): Promise<void> => {
       certificate.close();
-      await close(server);
+      await closeHttp(server, CLOSE_GRACE_MS);
     },
   };
 }
@@ -87,18 +87,6 @@ export async function startIgnitionServer(
 const claimedBy = ({ headers: { nodepool, targetconfigversionhash } }: IncomingMessage): Claimed => ({
   ...{ pool: nodepool?.toString(), targetConfigVersion: targetconfigversionhash?.toString() },
 });
-
-/** Finishes the answers that are being sent; connections that linger are closed. */
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    const force = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS);
-    server.close(() => {
-      clearTimeout(force);
-      resolve();
-    });
-    server.closeIdleConnections();
-  });
-}
 
 function sendPage(response: ServerResponse, { status, text }: FetchPage): void {
   const body = text === undefined ? "" : `${text}\n`;

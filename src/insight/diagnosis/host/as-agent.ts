@@ -1,7 +1,6 @@
 /** A server's agent port, dialled as an agent dials it. No agent is registered: the handshake is made, and no call. */
 import type { X509Certificate } from "node:crypto";
 import { existsSync } from "node:fs";
-import { connect } from "node:net";
 import { joinHostPort } from "../../../base/address.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { pkiFile } from "../../../cluster/bootstrap/model/names.js";
@@ -9,8 +8,8 @@ import { textAt } from "../../../cluster/bootstrap/settings/programs.js";
 import type { AgentConfig } from "../../../tunnel/agent/config.js";
 import { connectToServer, type ProxyEnvironment } from "../../../tunnel/agent/connect.js";
 import { openSession } from "../../../tunnel/link/open.js";
-import { connected } from "../../../tunnel/outgoing/connected.js";
-import { connectTimeout, DialFailure, explainConnect, explainSession } from "../../../tunnel/outgoing/explain.js";
+import { DialFailure, explainSession } from "../../../tunnel/outgoing/explain.js";
+import { tcpInTime } from "../../../tunnel/outgoing/in-time.js";
 import type { Secured } from "../../../tunnel/outgoing/secure.js";
 import { readableCertificates } from "../../../tunnel/pki/pem.js";
 import { Resolver, type ResolverOptions } from "../../../tunnel/resolver/resolver.js";
@@ -43,15 +42,11 @@ async function lookAtOwnPort({ host, port, isName, ownFile: file = "" }: Directo
   const [leaf] = readableCertificates((file && (await textAt(file))) ?? "");
   const where = joinHostPort(host, port);
   const known = { where, file, name: isName ? host : undefined, serverCertificate: leaf?.certificate };
-  const deadline = AbortSignal.timeout(ANSWER_MS);
-  const socket = connect({ host, port });
   try {
-    await connected(socket, "connect", deadline, (why) => explainConnect(where, why));
+    (await tcpInTime({ host, port }, where, AbortSignal.timeout(ANSWER_MS), ANSWER_MS)).destroy();
     return known;
   } catch (failure) {
-    return { ...known, failure: deadline.aborted ? connectTimeout(where, ANSWER_MS) : failure };
-  } finally {
-    socket.destroy();
+    return { ...known, failure };
   }
 }
 

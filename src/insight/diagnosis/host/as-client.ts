@@ -1,15 +1,13 @@
 /** Ports dialled as their clients dial them. */
 import type { X509Certificate } from "node:crypto";
-import { connect } from "node:net";
 import { createSecureContext } from "node:tls";
 import { joinHostPort } from "../../../base/address.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { dialThrough } from "../../../tunnel/client/dial.js";
 import { DialRefusedError } from "../../../tunnel/client/errors.js";
 import { describeFrontend, type Frontend } from "../../../tunnel/client/frontend.js";
-import { connected } from "../../../tunnel/outgoing/connected.js";
-import { DialFailure, explainConnect } from "../../../tunnel/outgoing/explain.js";
-import { secure } from "../../../tunnel/outgoing/secure.js";
+import { DialFailure } from "../../../tunnel/outgoing/explain.js";
+import { secureInTime, tcpInTime } from "../../../tunnel/outgoing/in-time.js";
 import { addressOf } from "../../../tunnel/sidecar/routing/errors.js";
 import { AGENT_ITSELF } from "../../../tunnel/wire/destination.js";
 
@@ -51,8 +49,8 @@ export async function certificateAt(host: string, port: number): Promise<ShownCe
   const dial = { where, name: host, context: createSecureContext(), alpn: ["http/1.1"] };
   const credentials = () => ({ self: "doctor", set: {}, admittedBy: "CA file" });
   try {
-    const socket = await connected(connect({ host, port }), "connect", deadline, (why) => explainConnect(where, why));
-    const secured = await secure({ ...dial, socket, credentials }, deadline);
+    const socket = await tcpInTime({ host, port }, where, deadline, PATIENCE_MS);
+    const secured = await secureInTime({ ...dial, socket, credentials }, deadline);
     const [certificate] = secured.facts().peer;
     secured.socket.destroy();
     return { where, certificate };

@@ -1,7 +1,7 @@
 /** Refuses targets that would lead back to us: our own listeners, and the proxy-servers that we go through. */
-import { networkInterfaces } from "node:os";
 import ipaddr from "ipaddr.js";
 import type { Frontend } from "../../client/frontend.js";
+import { addressesOfThisHost } from "../../resolver/resolver.js";
 import { canonicalAddress, judgedHost, parseHost } from "../../wire/destination.js";
 import { loopError, type Target } from "./errors.js";
 
@@ -71,8 +71,4 @@ function isLoopback(host: string): boolean {
 /** A listener at every address of this host. */
 function isEverywhere(host: string): boolean {
   return host === "" || (ipaddr.isValid(host) && ipaddr.process(host).range() === "unspecified");
-}
-
-function addressesOfThisHost(): readonly string[] {
-  return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
 }
