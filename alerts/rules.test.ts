@@ -58,7 +58,7 @@ describe("alert rules", () => {
     expect(labels.severity).toMatch(/^(critical|warning)$/);
     expect(annotations.summary).toMatch(/^[A-Z][^{}]+[^.]$/);
     expect(annotations.description).toMatch(/\{\{ \$(labels|value)\b.*\.$/);
-    expect(annotations.runbook).toBe(`docs/alerts.md#${name.toLowerCase()}`);
+    expect(annotations.runbook_url).toBe(`docs/alerts.md#${name.toLowerCase()}`);
   });
 
   test("each has a section in docs/alerts.md, and no section is of an alert that is gone", () => {
