@@ -33,7 +33,7 @@ test("what is said to be printed follows a command", () => {
   expect(strays.map(({ at }) => at)).toEqual([]);
 });
 
-test.each(["README", "migrating", "seeing", "troubleshooting", "bootstrap", "hosted", "nodes"])(
+test.each(["README", "migrating", "seeing", "troubleshooting", "bootstrap", "install-kubeadm", "hosted", "nodes"])(
   "the how-to %s has commands that are run",
   (name) => {
     const page = pages.find((each) => each.name === name);

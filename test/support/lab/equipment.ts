@@ -13,6 +13,7 @@ const ALWAYS: readonly Tool[] = ["setpriv", "openssl", "curl"];
 const IN_NAMESPACES: readonly Tool[] = ["nsenter", "iptables", "ss"];
 const FOR_SEVERAL_SERVERS: readonly Tool[] = ["haproxy"];
 const FOR_A_NODE: readonly Tool[] = ["unshare", "busybox"];
+const FOR_KUBE_PROXY: readonly Tool[] = ["nft"];
 const FOR_THE_IMAGE: readonly Tool[] = ["apt-get", "dpkg-deb"];
 
 const UPSTREAM = ["proxy-server", "proxy-agent"] as const;
@@ -20,6 +21,8 @@ const CONTROL_PLANE = ["etcd", "kube-apiserver", "kubectl"] as const;
 const CONTROLLERS = ["kube-controller-manager"] as const;
 const SCHEDULER = ["kube-scheduler"] as const;
 const NODE = ["kubelet", "containerd", "ctr", "runc"] as const;
+/** Built only when they are named. */
+export const KUBEADM = ["kubeadm", "kube-proxy", "etcd-for-kubeadm"] as const;
 
 export interface Needs {
   /** Upstream's programs beside those under test. */
@@ -35,13 +38,16 @@ export interface Needs {
   readonly balancer?: boolean;
   /** Everything for startBridgeLab. */
   readonly bridge?: boolean;
+  /** Everything for startKubeadmLab. */
+  readonly kubeadm?: boolean;
 }
 
 /** Whether the lab can be built here. When not, one line says why, or it is a failure (DRAWBRIDGE_REQUIRE_PEERS=1). */
 export async function equipped(wanted: Needs): Promise<boolean> {
-  const needs: Needs = wanted.bridge
-    ? { ...wanted, controlPlane: true, scheduler: true, namespaces: true, node: true }
-    : wanted;
+  const needs: Needs =
+    wanted.bridge || wanted.kubeadm
+      ? { ...wanted, controlPlane: true, scheduler: true, namespaces: true, node: true }
+      : wanted;
   const missing = lacks({
     peers: [
       ...(needs.upstream || origin === "theirs" ? UPSTREAM : []),
@@ -49,13 +55,15 @@ export async function equipped(wanted: Needs): Promise<boolean> {
       ...(needs.controllers || needs.node ? CONTROLLERS : []),
       ...(needs.scheduler ? SCHEDULER : []),
       ...(needs.node ? NODE : []),
+      ...(needs.kubeadm ? KUBEADM : []),
     ],
     tools: [
       ...ALWAYS,
       ...(needs.namespaces ? IN_NAMESPACES : []),
       ...(needs.balancer ? FOR_SEVERAL_SERVERS : []),
       ...(needs.node ? FOR_A_NODE : []),
-      ...(needs.bridge ? FOR_THE_IMAGE : []),
+      ...(needs.kubeadm ? FOR_KUBE_PROXY : []),
+      ...(needs.bridge || needs.kubeadm ? FOR_THE_IMAGE : []),
     ],
     files: needs.node ? [[`${CNI_PLUGINS}/bridge`, "containernetworking-plugins"]] : [],
   });

@@ -9,6 +9,7 @@ const PACKAGES = {
   "dpkg-deb": "dpkg",
   haproxy: "haproxy",
   iptables: "iptables",
+  nft: "nftables",
   nsenter: "util-linux",
   openssl: "openssl",
   promtool: "prometheus",
