@@ -1,25 +1,12 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseAllDocuments, stringify } from "yaml";
+import { SHARED_MACHINE } from "../node/configuration.js";
 
 interface Configuration {
   readonly apiVersion: string;
   readonly kind: string;
   readonly [key: string]: unknown;
 }
-
-/** A machine shared with other work: no cgroup tree of its own, no eviction for the host's full disk. */
-const KUBELET: Configuration = {
-  apiVersion: "kubelet.config.k8s.io/v1beta1",
-  kind: "KubeletConfiguration",
-  failCgroupV1: false,
-  failSwapOn: false,
-  cgroupDriver: "cgroupfs",
-  cgroupsPerQOS: false,
-  enforceNodeAllocatable: ["none"],
-  localStorageCapacityIsolation: false,
-  evictionHard: { "memory.available": "0%" },
-  imageGCHighThresholdPercent: 100,
-};
 
 /** The kernel keeps the limits of connection tracking outside of network namespaces. */
 const KUBE_PROXY: Configuration = {
@@ -36,7 +23,7 @@ const KUBE_PROXY: Configuration = {
 export function addConditions(path: string): void {
   // CoreDNS is not among the peers: nothing here asks for names.
   const cluster = { ...readCluster(path), dns: { disabled: true } };
-  writeFileSync(path, [cluster, KUBELET, KUBE_PROXY].map((one) => stringify(one)).join("---\n"));
+  writeFileSync(path, [cluster, SHARED_MACHINE, KUBE_PROXY].map((one) => stringify(one)).join("---\n"));
 }
 
 /** As a reader does who takes the settings of the kube-apiserver out of the file. */

@@ -30,14 +30,9 @@ export async function buildKubeadmImages(scope: Scope, version: string): Promise
   for (const short of [...Object.keys(PEERS), "pause"]) {
     const name = names.get(short);
     if (name === undefined) throw new Error(`kubeadm asks for no image ${short}, but for ${[...names.keys()]}`);
+    const layers = [{ comment: short, entries: entriesOf(short) }];
     const config = { Env: ["PATH=/usr/local/bin:/usr/sbin"], Entrypoint: [`/${short}`] };
-    const recipe = {
-      name,
-      layers: [{ comment: short, entries: entriesOf(short) }],
-      config,
-      labels: {},
-      contents: "[]\n",
-    };
+    const recipe = { name, layers, config, labels: {}, contents: "[]\n" };
     archives[short] = assemble(recipe, scope.file(`image-${short}.tar`)).path;
   }
   return archives;

@@ -16,7 +16,6 @@ export interface KubeadmLab {
 
 /** Of the images that kubeadm asks for. */
 const ON_EVERY_NODE = ["kube-proxy", "pause"];
-const NAMES = { controlPlane: "control-plane", worker: "worker" };
 
 /**
  * Two empty hosts with the images that kubeadm asks for. The worker reaches the control plane; in the other direction no
@@ -34,11 +33,11 @@ export async function startKubeadmLab(scope: Scope, version: string): Promise<Ku
   const images = await buildKubeadmImages(scope, version);
   const [controlPlane, worker] = await Promise.all([
     KubeadmMachine.boot(scope, {
-      ...{ name: NAMES.controlPlane, netns: bs.name, address: BOOTSTRAP },
+      ...{ name: "control-plane", netns: bs.name, address: BOOTSTRAP },
       ...{ podSubnet: "10.128.0.0/24", podGateway: "10.128.0.1" },
     }),
     KubeadmMachine.boot(scope, {
-      ...{ name: NAMES.worker, netns: node.namespace.name, address: node.address },
+      ...{ name: "worker", netns: node.namespace.name, address: node.address },
       ...{ podSubnet: node.podSubnet, podGateway: node.podGateway },
     }),
   ]);

@@ -92,13 +92,12 @@ export function writeStandaloneKubeletConfig(folder: string, staticPodPath: stri
 export function writeKubeletDropIn(folder: string): string {
   const dropIns = join(folder, "kubelet.d");
   mkdirSync(dropIns);
-  write(join(dropIns, "10-lab.conf"), JSON.stringify({ ...KUBELET_CONFIGURATION, ...forcedOn(folder) }));
+  write(join(dropIns, "10-lab.conf"), JSON.stringify(forcedOn(folder)));
   return dropIns;
 }
 
 function writeKubelet(folder: string, settings: object): string {
   const config = {
-    ...KUBELET_CONFIGURATION,
     ...settings,
     containerRuntimeEndpoint: `unix://${CONTAINERD_SOCKET}`,
     resolvConf: "",
@@ -107,21 +106,26 @@ function writeKubelet(folder: string, settings: object): string {
   return write(join(folder, "kubelet.json"), JSON.stringify(config));
 }
 
-const KUBELET_CONFIGURATION = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
-
 /** A machine shared with other work: no cgroup tree of its own, no eviction for the host's full disk. */
-const forcedOn = (folder: string): object => ({
-  podLogsDir: podLogsFolder(folder),
-  volumePluginDir: join(folder, "volume-plugins"),
-  healthzPort: 0,
+export const SHARED_MACHINE = {
+  apiVersion: "kubelet.config.k8s.io/v1beta1",
+  kind: "KubeletConfiguration",
   failCgroupV1: false,
   failSwapOn: false,
   cgroupDriver: "cgroupfs",
   cgroupsPerQOS: false,
-  enforceNodeAllocatable: [],
+  // An empty list is the default to whoever reads and writes the file in between.
+  enforceNodeAllocatable: ["none"],
   localStorageCapacityIsolation: false,
   evictionHard: { "memory.available": "0%" },
   imageGCHighThresholdPercent: 100,
+};
+
+const forcedOn = (folder: string): object => ({
+  ...SHARED_MACHINE,
+  podLogsDir: podLogsFolder(folder),
+  volumePluginDir: join(folder, "volume-plugins"),
+  healthzPort: 0,
 });
 
 function write(path: string, text: string): string {
