@@ -162,7 +162,7 @@ export function sendText(
 }
 
 /** The answer of Go's ServeMux. */
-function notFound(_request: HttpRequest, response: ServerResponse): void {
+export function notFound(_request: HttpRequest, response: ServerResponse): void {
   sendText(response, 404, "404 page not found\n", { "X-Content-Type-Options": "nosniff" });
 }
 

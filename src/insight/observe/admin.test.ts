@@ -77,6 +77,18 @@ describe("an admin port without a token file, as upstream has it", () => {
     expect(await get(path)).toMatchObject({ status: 404, body: "404 page not found\n" });
   });
 
+  test("tells a browser, and nobody else, how to open the page", async () => {
+    await start({ tokenFile: "" });
+    const accept = "text/html,application/xhtml+xml,*/*;q=0.8";
+    const answer = await get("/", { accept });
+    expect(answer).toMatchObject({ status: 404, headers: { "content-type": "text/html; charset=utf-8" } });
+    expect(answer.body).toContain("--admin-token-file=admin-token");
+    expect(answer.headers["content-security-policy"]).toMatch(/style-src 'sha256-/);
+    for (const other of ["*/*", "application/json"])
+      expect(await get("/", { accept: other })).toMatchObject({ status: 404, body: "404 page not found\n" });
+    expect(await get("/other", { accept })).toMatchObject({ status: 404, body: "404 page not found\n" });
+  });
+
   test("names the flag that opens the API", async () => {
     await start({ tokenFile: "" });
     const answer = await get("/drawbridge/v1/agents", { authorization });

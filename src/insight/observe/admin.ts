@@ -1,6 +1,6 @@
 /**
  * The admin port: upstream's /metrics and /debug/pprof; and, when a token file is given, our API under /drawbridge/v1/ and
- * the live page. Without one it is indistinguishable from upstream's.
+ * the live page. Without one it is upstream's, but that a browser is told how to open the page.
  */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -27,6 +27,7 @@ import { failedHandshake, type PeerRefusal, remoteOf } from "../../tunnel/link/t
 import type { FileProblem } from "../../tunnel/pki/followed-files.js";
 import { unusedFilesOf } from "../../tunnel/pki/unused-files.js";
 import { AdminApi, orFailure } from "./admin/api.js";
+import { closedPageRoute } from "./admin/closed-page.js";
 import { API_PREFIX } from "./admin/contract.js";
 import { Guard } from "./admin/guard.js";
 import { AdminModel, type AdminModelOptions } from "./admin/model.js";
@@ -71,7 +72,11 @@ export async function startAdmin(
     ],
   ]);
   const prefixes: [string, Route][] = [[API_PREFIX, new AdminApi(model, guard, readers).route]];
-  if (options.tokenFile !== "") exact.set("/", pageRoute(guard, options.page ?? readLivePage));
+  const hasToken = options.tokenFile !== "";
+  exact.set(
+    "/",
+    hasToken ? pageRoute(guard, options.page ?? readLivePage) : closedPageRoute(() => options.subject.process().role),
+  );
   if (options.profiling) {
     const [paths, rest] = profilingRoutes(guarded(guard));
     for (const [path, route] of paths) exact.set(path, route);
