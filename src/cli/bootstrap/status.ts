@@ -26,7 +26,7 @@ export default defineCommand({
 });
 
 export function statusText({ for: topology, address, until, lines, nodes, ok }: BridgeStatus): string {
-  const rows = lines.map((line) => [line.name, line.ok ? "ok" : "WRONG", line.detail]);
+  const rows = lines.map((line) => [line.name, line.ok ? (line.isEarly ? "waits" : "ok") : "WRONG", line.detail]);
   const places = (nodes ?? []).map(({ node, isReady, isConnected }) => [
     node,
     isReady ? "ready" : "not ready",

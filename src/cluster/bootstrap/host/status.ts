@@ -27,6 +27,8 @@ export interface StatusLine {
   readonly title: string;
   readonly ok: boolean;
   readonly detail: string;
+  /** It is in order only because nobody needs it yet. */
+  readonly isEarly?: true;
 }
 
 export type BridgeStatus = Awaited<ReturnType<typeof bridgeStatus>>;
@@ -47,8 +49,8 @@ export async function bridgeStatus(host: Host, options: StatusOptions, openApi: 
     const lines: StatusLine[] = [];
     const strategies = strategyCountsIn((await host.ask(healthUrl(model, "/metrics")))?.body ?? "");
     for (const { name, title, check } of stepsOf(site, { apply: false, isApiReady: true, choose })) {
-      const { state, detail } = await check().catch(wrongBecause);
-      lines.push({ name, title, ok: state === "done", detail });
+      const { state, ...more } = await check().catch(wrongBecause);
+      lines.push({ name, title, ok: state === "done", ...more });
       if (name === "server") lines.push(...(await listeners(site, strategies)));
     }
     return {
@@ -114,6 +116,8 @@ async function listeners(
   const { using } = await runningApiServers(host, model);
   const reason = ready?.body.trim() || "it gives no reason";
   const counts = strategies === undefined ? [] : [strategyCountsText(strategies)];
+  const isEarly = ready !== undefined && ready.status !== 200 && using.length === 0;
+  const because = isEarly ? "no agent yet, and none is needed before a kube-apiserver uses the bridge" : reason;
   const isSocket = socket?.kind === "socket";
   const there = isSocket ? `mode ${octal(socket.mode)}` : "there is something else in its place";
   return [
@@ -132,9 +136,9 @@ async function listeners(
     {
       name: "ready",
       title: "Server has an agent",
-      // Without a caller nobody misses them.
-      ok: ready?.status === 200 || (ready !== undefined && using.length === 0),
-      detail: ready === undefined ? "its health port does not answer" : [reason, ...counts].join("; "),
+      ok: ready?.status === 200 || isEarly,
+      detail: ready === undefined ? "its health port does not answer" : [because, ...counts].join("; "),
+      ...(isEarly && { isEarly }),
     },
   ];
 }

@@ -12,6 +12,8 @@ export interface StepState {
   readonly state: "done" | "missing" | "wrong";
   /** One sentence without its full stop. */
   readonly detail: string;
+  /** Of `done`: only because nobody needs it yet. */
+  readonly isEarly?: true;
 }
 
 export interface BridgeStep {

@@ -50,6 +50,12 @@ describe("the bridge's steps", () => {
     expect(step({ by: "command", apply: "x", restore: undefined })).toMatchObject({ state: "failed" });
   });
 
+  test("are not called done when all that can be said is that nobody needs them yet", () => {
+    const info = bridgeInfo(status({ ...line("ready", true), isEarly: true }), circumstances);
+    expect(info.steps).toMatchObject([{ state: "waiting" }]);
+    expect(info.steps[0]?.remedy).toBeUndefined();
+  });
+
   test("are bounded in length", () => {
     const { steps } = bridgeInfo(status(line("a", false, "x".repeat(9_000))), circumstances);
     expect(steps[0]?.detail).toHaveLength(500);

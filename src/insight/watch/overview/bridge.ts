@@ -48,7 +48,7 @@ export async function injectedInfo(host: Pick<Host, "files">): Promise<BridgeInf
 function stepOf(line: StatusLine, isCurrent: boolean, { atWork, setting, flag }: BridgeCircumstances): BridgeStepState {
   const { name, title, ok } = line;
   const step = { name, title, detail: line.detail.slice(0, MAX_DETAIL) };
-  if (ok) return { ...step, state: "done" };
+  if (ok) return { ...step, state: line.isEarly ? "waiting" : "done" };
   if (name === "kube-apiserver" && isLeftToAPerson(setting)) {
     const other = setting.by === "manifest" ? "; drawbridge bootstrap up --apply does it for you" : "";
     return { ...step, state: "waiting", remedy: `Add ${flag} to the kube-apiserver's command and restart it${other}` };

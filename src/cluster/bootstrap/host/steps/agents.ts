@@ -131,7 +131,7 @@ async function checkConnections({ host, model, api }: Site): Promise<StepState> 
     const names = missing.map(({ node }) => node).join(", ");
     return { state: "missing", detail: `${connected.length} of ${needed.length} ready nodes, without ${names}` };
   }
-  if (connected.length === 0) return { state: "done", detail: "no node is ready for an agent yet" };
+  if (connected.length === 0) return { state: "done", detail: "no node is ready for an agent yet", isEarly: true };
   const answer = await host.ask(healthUrl(model, "/readyz"));
   if (answer?.status !== 200) return { state: "missing", detail: "the server knows of no agent yet" };
   return {
