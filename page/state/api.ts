@@ -4,6 +4,7 @@ import {
   API_PREFIX,
   type ApiError,
   type ExplainedRefusal,
+  type HistoryInfo,
   type Page,
 } from "../../src/insight/observe/admin/contract.js";
 
@@ -32,6 +33,7 @@ export async function hasSession(): Promise<boolean> {
 }
 
 export const findings = async (): Promise<readonly Finding[]> => ((await ask("findings")) as Page<Finding>).items;
+export const history = (): Promise<HistoryInfo> => ask("history") as Promise<HistoryInfo>;
 export const closeTunnel = (id: number): Promise<unknown> => ask(`tunnels/${id}/close`, { method: "POST" });
 export const drainAgent = (key: number): Promise<unknown> => ask(`agents/${key}/drain`, { method: "POST" });
 export const refusal = (id: string): Promise<ExplainedRefusal> =>

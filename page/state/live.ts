@@ -1,9 +1,12 @@
 /** The page's one source: follows the stream, keeps the state of the process, redraws at most a few times a second. */
 import type { Finding } from "../../src/base/finding.js";
+import type { HistoryInfo, Role } from "../../src/insight/observe/admin/contract.js";
 import { type FlowMap, FlowMeter } from "../../src/insight/watch/view/flows.js";
+import { type Columns, withPast } from "../../src/insight/watch/view/history.js";
+import { type Mood, troublesOf } from "../../src/insight/watch/view/moods.js";
 import { isSilent, retryAfterMs } from "../../src/insight/watch/view/patience.js";
 import { FollowedProcess } from "../../src/insight/watch/view/process-view.js";
-import { EVENTS, findings as fetchFindings, hasSession, logIn, Refused } from "./api.js";
+import { EVENTS, findings as fetchFindings, history as fetchHistory, hasSession, logIn, Refused } from "./api.js";
 
 /** `asking` whether there is a session · `locked` a token is wanted · `waiting` for the process to answer again. */
 export type Phase = "asking" | "locked" | "live" | "waiting";
@@ -14,12 +17,22 @@ const wasOpened = (): boolean => localStorage.getItem(OPENED) !== null;
 
 const SAMPLE_MS = 1000;
 const DIAGNOSE_MS = 5000;
+const REMEMBER_MS = 10_000;
+/** A dial that failed is shown sooner, but a thousand of them are not asked for one by one. */
+const FAILED_MS = 2000;
+const ROLES_WITH_HISTORY: readonly Role[] = ["server", "agent", "sidecar"];
 
 export class Live extends FollowedProcess {
   phase: Phase = "asking";
   flows: FlowMap | undefined;
   /** Of the process' own diagnosis; undefined before the first answer. */
   findings: readonly Finding[] | undefined;
+  /** Whom the findings name, and how bad that is. */
+  troubles: ReadonlyMap<string, Mood> = new Map();
+  /** The ten minutes that the process remembers; undefined before the first answer, and where the role keeps none. */
+  past: HistoryInfo | undefined;
+  /** What the charts draw. */
+  columns: Columns = this.history.columns;
   /** Grows with every change, so that views know what is new. */
   version = 0;
   #meter = new FlowMeter();
@@ -27,6 +40,8 @@ export class Live extends FollowedProcess {
   /** In memory only: a process that was started again has forgotten its sessions, and the page should not ask again. */
   #token: string | undefined;
   #heardAt = 0;
+  #rememberedAt = 0;
+  #failedThen = 0;
   #failures = 0;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #listeners = new Set<() => void>();
@@ -91,7 +106,7 @@ export class Live extends FollowedProcess {
         const before = this.view?.facts.process.instance;
         this.take(name, (event as MessageEvent<string>).data);
         // What was found in another process is not true of this one.
-        if (this.view?.facts.process.instance !== before) this.findings = undefined;
+        if (this.view?.facts.process.instance !== before) this.#forget();
         if (name === "snapshot") this.#restart();
         this.#changed();
       });
@@ -114,12 +129,39 @@ export class Live extends FollowedProcess {
     this.phase = "live";
     this.#failures = 0;
     void this.#diagnose();
+    this.#sample();
   }
 
   async #diagnose(): Promise<void> {
     if (this.phase !== "live" || document.hidden) return;
     // The stream says when the process does not answer.
     this.findings = await fetchFindings().catch(() => this.findings);
+    this.troubles = troublesOf(this.findings ?? []);
+    this.#changed();
+  }
+
+  /** Every ten seconds, and soon after a dial failed. */
+  async #remember(now: number): Promise<void> {
+    const { process, totals } = this.view!.facts;
+    if (!ROLES_WITH_HISTORY.includes(process.role)) return;
+    const since = now - this.#rememberedAt;
+    if (since < FAILED_MS || (since < REMEMBER_MS && totals.dialsFailed === this.#failedThen)) return;
+    this.#rememberedAt = now;
+    this.#failedThen = totals.dialsFailed;
+    this.past = await fetchHistory().catch(() => this.past);
+    this.#draw();
+  }
+
+  #forget(): void {
+    this.findings = undefined;
+    this.troubles = new Map();
+    this.past = undefined;
+    this.#rememberedAt = 0;
+  }
+
+  #draw(): void {
+    if (this.view === undefined) return;
+    this.columns = withPast(this.history.columns, this.past, this.view.clockSkewMs);
     this.#changed();
   }
 
@@ -129,8 +171,9 @@ export class Live extends FollowedProcess {
     if (this.view === undefined || this.phase !== "live" || document.hidden) return;
     const now = Date.now();
     this.sample(now);
-    this.flows = this.#meter.measure(this.view, now);
-    this.#changed();
+    this.flows = this.#meter.measure(this.view, now, { troubles: this.troubles, history: this.past });
+    void this.#remember(now);
+    this.#draw();
   }
 
   #enter(phase: Phase): void {

@@ -4,6 +4,7 @@ import type { Live } from "../state/live.js";
 import { Bridge } from "./bridge.js";
 import { Certificates } from "./certificates.js";
 import { Charts } from "./charts.js";
+import { Failures } from "./failures.js";
 import { Findings } from "./findings.js";
 import { FlowDrawing } from "./flow-drawing.js";
 import { Header } from "./header.js";
@@ -12,8 +13,8 @@ import { Listeners } from "./listeners.js";
 import { LogIn } from "./log-in.js";
 import { Nodes } from "./nodes.js";
 import { Peers } from "./peers.js";
-import { Refusals } from "./refusals.js";
 import { RefusedPeers } from "./refused-peers.js";
+import { Targets } from "./targets.js";
 import { Tiles } from "./tiles.js";
 import { Tunnels } from "./tunnels.js";
 
@@ -23,13 +24,14 @@ export function App({ live }: { live: Live }) {
   useEffect(() => live.subscribe(() => redraw(undefined)), [live]);
 
   if (live.phase === "locked") return <LogIn live={live} />;
-  const { view, flows } = live;
+  const { view } = live;
   if (view === undefined) return <p class="lonely">Waiting for the process to answer…</p>;
   const now = live.now();
   const { facts } = view;
   const { role } = facts.process;
   const bridge = facts.sources?.find(({ what }) => what === "bridge");
   const findings = live.findings ?? [];
+  const carries = role !== "overview" && role !== "ignition";
   const answers = live.phase !== "waiting";
   const asksCluster = facts.sources?.some(({ what }) => what !== "bridge") === true;
   return (
@@ -41,23 +43,24 @@ export function App({ live }: { live: Live }) {
         )}
         {bridge !== undefined && <Bridge bridge={facts.bridge} source={bridge} now={now} />}
         {asksCluster && <Nodes facts={facts} now={now} />}
-        {role !== "overview" && <Findings findings={findings} />}
-        {role !== "overview" && <Tiles totals={facts.totals} rates={live.history.rates} />}
-        {role !== "overview" && role !== "ignition" && (
+        {role !== "overview" && <Tiles totals={facts.totals} rates={live.history.rates} past={live.past} />}
+        {carries && (
           <>
-            <div class="wide-and-narrow">
-              <FlowDrawing map={flows} info={facts.process} />
-              <Charts columns={live.history.columns} />
-            </div>
-            <Tunnels view={view} now={now} version={live.version} />
+            <Charts columns={live.columns} past={live.past} now={Date.now()} clockSkewMs={view.clockSkewMs} />
+            <FlowDrawing map={live.flows} facts={facts} />
           </>
         )}
+        {role !== "overview" && <Findings findings={findings} />}
+        {carries && <Peers view={view} past={live.past} troubles={live.troubles} now={now} />}
+        {role !== "overview" && (
+          <div class="halves">
+            {carries && <Targets past={live.past} />}
+            <Failures past={live.past} view={view} />
+          </div>
+        )}
+        {carries && <Tunnels view={view} now={now} version={live.version} />}
         {role !== "overview" && (
           <>
-            <div class="halves">
-              {role !== "ignition" && <Peers view={view} now={now} />}
-              <Refusals refusals={view.refusals} ended={view.ended} role={role} />
-            </div>
             <RefusedPeers peers={facts.refusedPeers ?? []} total={facts.totals.peersRefused ?? 0} />
             <div class="halves">
               <Certificates certificates={facts.certificates} now={now} />

@@ -1,116 +1,163 @@
-import { useEffect, useRef } from "preact/hooks";
-import uPlot from "uplot";
-import { durationText, rateText, timeOfDay } from "../../src/insight/watch/view/format.js";
+import type { ComponentChildren } from "preact";
+import type { HistoryInfo } from "../../src/insight/observe/admin/contract.js";
+import { count, durationText, rateText } from "../../src/insight/watch/view/format.js";
 import type { Columns } from "../../src/insight/watch/view/history.js";
+import { sparkline } from "../../src/insight/watch/view/sparkline.js";
+import { minuteTicks, ticks } from "../../src/insight/watch/view/ticks.js";
+import { useWidth } from "./use-width.js";
 
-interface Line {
-  readonly label: string;
-  /** A custom property of the style sheet, so that it fits light and dark. */
-  readonly colour: string;
+const HEIGHT = 96;
+/** Of the texts at the left and below. */
+const LEFT = 66;
+const BELOW = 18;
+const SECONDS = 600;
+
+interface ChartsProps {
+  readonly columns: Columns;
+  readonly past: HistoryInfo | undefined;
+  /** The reader's clock. */
+  readonly now: number;
+  readonly clockSkewMs: number;
 }
 
-export function Charts({ columns }: { columns: Columns }) {
+export function Charts({ columns, past, now, clockSkewMs }: ChartsProps) {
   const { at, toTarget, fromTarget, dialMs } = columns;
+  const dials = past?.total.dials ?? [];
+  const failures = past?.total.failures ?? [];
+  const mostDials = Math.max(0, ...dials);
+  // A millisecond more or less is no height worth showing.
+  const slowest = Math.max(1, ...dialMs.map((ms) => ms ?? 0));
   return (
-    <section class="panel charts" aria-labelledby="charts-title">
-      <h2 id="charts-title">The last ten minutes</h2>
+    <section class="panel charts" aria-label="The last ten minutes">
       <Chart
         title="Throughput"
-        lines={[
-          { label: "from targets", colour: "--from" },
-          { label: "to targets", colour: "--to" },
+        words={`from targets ${spoken(fromTarget, rateText)}, to targets ${spoken(toTarget, rateText)}`}
+        keys={[
+          ["from targets", "from"],
+          ["to targets", "to"],
         ]}
-        data={[at, fromTarget, toTarget]}
+        marks={ticks(Math.max(0, ...fromTarget, ...toTarget), "bytes")}
         format={rateText}
-      />
+        now={now}
+      >
+        {(box) => (
+          <>
+            <path class="line from" d={linePath(at, fromTarget, now, box)} />
+            <path class="line to" d={linePath(at, toTarget, now, box)} />
+          </>
+        )}
+      </Chart>
       <Chart
-        title="Time to dial, average"
-        lines={[{ label: "dial", colour: "--dial" }]}
-        data={[at, dialMs]}
+        title="Dials in 10 s"
+        words={`${count(mostDials)} at most`}
+        keys={[
+          ["established", "dial"],
+          ["failed", "failed"],
+        ]}
+        marks={ticks(mostDials, "count")}
+        format={count}
+        now={now}
+      >
+        {(box) => {
+          if (past === undefined) return null;
+          const bars = sparkline({ dials, failures }, box.width, box.height, box.high);
+          const endAt = past.fromAt + past.stepMs * dials.length + clockSkewMs;
+          const late = ((endAt - now) / 1000 / SECONDS) * box.width;
+          return (
+            <g transform={`translate(${late.toFixed(1)} 0)`} class="bars">
+              <path class="dials" d={bars.dials} />
+              <path class="failures" d={bars.failures} />
+            </g>
+          );
+        }}
+      </Chart>
+      <Chart
+        title="Time to dial, mean"
+        words={spoken(dialMs, durationText)}
+        keys={[]}
+        marks={ticks(slowest, "ms")}
         format={durationText}
-      />
+        now={now}
+      >
+        {(box) => <path class="line dial" d={linePath(at, dialMs, now, box)} />}
+      </Chart>
     </section>
   );
 }
 
-type Data = readonly (readonly (number | null)[])[];
+interface Box {
+  readonly width: number;
+  readonly height: number;
+  /** The value at the top. */
+  readonly high: number;
+}
 
-function Chart(props: { title: string; lines: readonly Line[]; data: Data; format: (value: number) => string }) {
-  const place = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot>();
-  const { title, lines, data, format } = props;
+interface ChartProps {
+  readonly title: string;
+  /** For those who do not see it. */
+  readonly words: string;
+  readonly keys: readonly (readonly [label: string, colour: string])[];
+  readonly marks: readonly number[];
+  readonly format: (value: number) => string;
+  readonly now: number;
+  readonly children: (box: Box) => ComponentChildren;
+}
 
-  useEffect(() => {
-    const element = place.current as HTMLDivElement;
-    const make = () => {
-      plot.current?.destroy();
-      plot.current = new uPlot(optionsFor(element, lines, format), [[], ...lines.map(() => [])], element);
-    };
-    make();
-    const resized = new ResizeObserver(() => plot.current?.setSize(sizeOf(element)));
-    resized.observe(element);
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    dark.addEventListener("change", make);
-    return () => {
-      resized.disconnect();
-      dark.removeEventListener("change", make);
-      plot.current?.destroy();
-    };
-    // Lines and format never change during the life of a chart.
-  }, []);
-
-  useEffect(() => plot.current?.setData(data as uPlot.AlignedData), [data[0]]);
-
-  const latest = lines.map(({ label }, index) => `${label} ${spoken(data[index + 1], format)}`).join(", ");
+function Chart({ title, words, keys, marks, format, now, children }: ChartProps) {
+  const [place, whole] = useWidth();
+  const box: Box = { width: Math.max(0, whole - LEFT - 8), height: HEIGHT - BELOW - 6, high: marks.at(-1) ?? 1 };
+  const apart = box.width < 200 ? 300 : 120;
+  const y = (value: number): number => box.height * (1 - value / box.high);
   return (
     <figure>
       <figcaption>
         {title}
-        {lines.map(({ label, colour }) => (
-          <span key={label} class={`key ${colour.slice(2)}`}>
+        {keys.map(([label, colour]) => (
+          <span key={label} class={`key ${colour}`}>
             {label}
           </span>
         ))}
       </figcaption>
-      <div ref={place} class="plot" role="img" aria-label={`${title}: ${latest}`} />
+      <div ref={place} class="plot">
+        <svg width={whole} height={HEIGHT} role="img" aria-label={`${title}: ${words}`}>
+          <g transform={`translate(${LEFT} 6)`}>
+            {marks.map((mark) => (
+              <g key={mark}>
+                <path class="grid" d={`M0 ${y(mark).toFixed(1)}h${box.width}`} />
+                <text x="-8" y={y(mark) + 4} text-anchor="end">
+                  {format(mark)}
+                </text>
+              </g>
+            ))}
+            {minuteTicks(now / 1000, SECONDS, apart).map((at) => (
+              <text key={at} x={xOf(at, now, box)} y={box.height + BELOW - 3} text-anchor="middle">
+                {new Date(at * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })}
+              </text>
+            ))}
+            <svg width={box.width} height={box.height} aria-hidden="true">
+              {children(box)}
+            </svg>
+          </g>
+        </svg>
+      </div>
     </figure>
   );
 }
 
-function spoken(column: readonly (number | null)[] | undefined, format: (value: number) => string): string {
-  const value = column?.findLast((each) => each !== null);
-  return value === undefined || value === null ? "none yet" : format(value);
+const xOf = (at: number, now: number, { width }: Box): number => (1 - (now / 1000 - at) / SECONDS) * width;
+
+/** Where nothing was measured the line goes on to the next point; a lonely point is a dot. */
+function linePath(at: readonly number[], values: readonly (number | null)[], now: number, box: Box): string {
+  let path = "";
+  values.forEach((value, index) => {
+    if (value === null) return;
+    const y = (1 - value / box.high) * (box.height - 2) + 1;
+    path += `${path === "" ? "M" : "L"}${xOf(at[index]!, now, box).toFixed(1)} ${y.toFixed(1)}`;
+  });
+  return path === "" ? "" : `${path}h.1`;
 }
 
-const sizeOf = (element: HTMLElement) => ({ width: Math.max(120, element.clientWidth), height: 130 });
-
-function optionsFor(element: HTMLElement, lines: readonly Line[], format: (value: number) => string): uPlot.Options {
-  const style = getComputedStyle(element);
-  const colour = (name: string) => style.getPropertyValue(name).trim();
-  const axis = {
-    stroke: colour("--quiet"),
-    grid: { stroke: colour("--line"), width: 1 },
-    ticks: { show: false },
-    font: "11px system-ui, sans-serif",
-  };
-  return {
-    ...sizeOf(element),
-    cursor: { show: false },
-    legend: { show: false },
-    scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
-    axes: [
-      { ...axis, size: 26, values: (_plot, seconds) => seconds.map((at) => timeOfDay(at * 1000)) },
-      { ...axis, size: 70, values: (_plot, values) => values.map(format) },
-    ],
-    series: [
-      {},
-      ...lines.map((line) => ({
-        stroke: colour(line.colour),
-        fill: `color-mix(in srgb, ${colour(line.colour)} 12%, transparent)`,
-        width: 1.5,
-        points: { show: false },
-        spanGaps: true,
-      })),
-    ],
-  };
+function spoken(column: readonly (number | null)[], format: (value: number) => string): string {
+  const value = column.findLast((each) => each !== null);
+  return value === undefined || value === null ? "none yet" : format(value);
 }

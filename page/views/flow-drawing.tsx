@@ -1,149 +1,196 @@
 import type { ProcessInfo } from "../../src/insight/observe/admin/contract.js";
-import { type FlowMap, type PeerOnMap, SHOWN } from "../../src/insight/watch/view/flows.js";
-import { bytesText, count, rateText, shorten } from "../../src/insight/watch/view/format.js";
-import { useMedia } from "./use-media.js";
+import { agentCommand } from "../../src/insight/watch/view/first-agent.js";
+import type { FlowMap, OnMap } from "../../src/insight/watch/view/flows.js";
+import { bytesText, count, rateText } from "../../src/insight/watch/view/format.js";
+import { type Mood, worse } from "../../src/insight/watch/view/moods.js";
+import { shortNames } from "../../src/insight/watch/view/names.js";
+import type { ProcessView } from "../../src/insight/watch/view/process-view.js";
+import { useWidth } from "./use-width.js";
 
-const ROW = 26;
+const BOX = 34;
+const ROW = 40;
+const LETTER = 7.2;
+const NARROW = 560;
 
-/** Where the three columns stand, and how much of a name fits beside a point. */
+/** Where the three columns stand, and how wide a box of each is. */
 interface Sheet {
-  readonly width: number;
   readonly self: number;
+  readonly selfWidth: number;
   readonly peer: number;
   readonly target: number;
-  readonly letters: number;
+  readonly width: number;
 }
 
-const WIDE: Sheet = { width: 760, self: 40, peer: 240, target: 540, letters: 26 };
-const NARROW: Sheet = { width: 390, self: 10, peer: 90, target: 230, letters: 12 };
 /** At an agent or a sidecar tunnels come in by a peer, and this process reaches the targets itself. */
-const WIDE_BEHIND: Sheet = { ...WIDE, peer: 20, self: 300 };
-const NARROW_BEHIND: Sheet = { ...NARROW, peer: 10, self: 155 };
+function sheetOf(whole: number, isServer: boolean): Sheet {
+  const selfWidth = whole < NARROW ? 10 : 96;
+  const width = Math.min(320, Math.max(110, (whole - selfWidth) * 0.36));
+  const gap = (whole - selfWidth - 2 * width - 1) / 2;
+  const [self, peer] = isServer ? [1, selfWidth + gap] : [width + gap, 0];
+  return { self, selfWidth, peer, target: whole - width - 1, width };
+}
 
-/** This process, the peers that carry its tunnels, and where they lead; lines move as the bytes do. */
-export function FlowDrawing({ map, info }: { map: FlowMap | undefined; info: ProcessInfo }) {
-  const isNarrow = useMedia("(max-width: 560px)");
-  const sheet = info.role === "server" ? (isNarrow ? NARROW : WIDE) : isNarrow ? NARROW_BEHIND : WIDE_BEHIND;
-  const rows = Math.max(map?.peers.length ?? 0, map?.targets.length ?? 0, 4);
-  const height = rows * ROW + 40;
+/** This process, the peers that carry its tunnels, and where they lead: health is the colour, load the width. */
+export function FlowDrawing({ map, facts }: { map: FlowMap | undefined; facts: ProcessView["facts"] }) {
+  const [place, whole] = useWidth();
+  const { role } = facts.process;
+  const isEmpty = map === undefined || map.peers.length === 0;
   return (
     <section class="panel flow" aria-labelledby="flow-title">
       <h2 id="flow-title">Who reaches what</h2>
-      {map === undefined || map.peers.length === 0 ? (
-        <p class="quiet">{nobody(info)}</p>
-      ) : (
-        <>
-          <svg viewBox={`0 0 ${sheet.width} ${height}`} role="img" aria-label={inWords(map, info)}>
-            <Lines map={map} height={height} sheet={sheet} />
-            <Node x={sheet.self} y={height / 2} name={info.role} note="" kind="self" />
-            {map.peers.map((peer, index) => (
-              <Node
-                key={peer.key}
-                x={sheet.peer}
-                y={rowOf(index, map.peers.length, height)}
-                name={shorten(peer.name, sheet.letters)}
-                note={noteOf(peer)}
-                kind={peer.state}
-              />
-            ))}
-            {map.targets.map(({ name, tunnels, rate: perSecond }, index) => (
-              <Node
-                key={name}
-                x={sheet.target}
-                y={rowOf(index, map.targets.length, height)}
-                name={shorten(name, sheet.letters)}
-                note={perSecond > 0 ? rateText(perSecond) : count(tunnels)}
-                kind="target"
-              />
-            ))}
-          </svg>
-          <p class="quiet">{leftOut(map)}</p>
-        </>
-      )}
+      {isEmpty && role === "server" && <FirstAgent facts={facts} />}
+      {isEmpty && role !== "server" && <p class="quiet">No server is connected.</p>}
+      <div ref={place}>{!isEmpty && whole > 0 && <Drawing map={map} info={facts.process} whole={whole} />}</div>
     </section>
   );
 }
 
-function Lines({ map, height, sheet }: { map: FlowMap; height: number; sheet: Sheet }) {
-  const peerRow = new Map(map.peers.map(({ key }, index) => [key, rowOf(index, map.peers.length, height)]));
-  const targetRow = new Map(map.targets.map(({ name }, index) => [name, rowOf(index, map.targets.length, height)]));
-  const isBehind = sheet.peer < sheet.self;
-  const middle = height / 2;
+function FirstAgent({ facts }: { facts: ProcessView["facts"] }) {
+  const command = agentCommand(facts);
+  return (
+    <>
+      <p>No agent is connected, so nothing can be reached yet. On a host in the network that is to be reached, run:</p>
+      <pre class="command">{command}</pre>
+      <p class="quiet">
+        NAME is any name of its own.
+        {command.includes("CA_FILE") && " CA_FILE is the authority of this server's certificate."}
+        {command.includes("CERT_FILE") && " The agent's certificate has to be of an authority that this server trusts."}{" "}
+        An agent that is refused is listed below with the reason.
+      </p>
+    </>
+  );
+}
+
+function Drawing({ map, info, whole }: { map: FlowMap; info: ProcessInfo; whole: number }) {
+  const isServer = info.role === "server";
+  const sheet = sheetOf(whole, isServer);
+  const rows = Math.max(map.peers.length, map.targets.length);
+  const height = rows * ROW;
+  const letters = Math.floor((sheet.width - 22) / LETTER);
+  const peerName = shortNames(namesOf(map.peers), letters);
+  const targetName = shortNames(namesOf(map.targets), letters);
+  return (
+    <svg width={whole} height={height} role="img" aria-label={inWords(map, info)}>
+      <Lines map={map} height={height} sheet={sheet} isServer={isServer} />
+      <g class="node self">
+        <rect x={sheet.self} y="4" width={sheet.selfWidth} height={height - 8} rx="5" />
+        {sheet.selfWidth > 20 && (
+          <text x={sheet.self + sheet.selfWidth / 2} y={height / 2 + 4} text-anchor="middle">
+            {info.role}
+          </text>
+        )}
+      </g>
+      {map.peers.map((peer, index) => (
+        <Node
+          key={peer.key}
+          x={sheet.peer}
+          y={rowOf(index, map.peers.length, height)}
+          width={sheet.width}
+          of={peer}
+          name={peer.members === undefined ? peerName(peer.name) : `${count(peer.members)} more`}
+          kind="peer"
+        />
+      ))}
+      {map.targets.map((target, index) => (
+        <Node
+          key={target.name}
+          x={sheet.target}
+          y={rowOf(index, map.targets.length, height)}
+          width={sheet.width}
+          of={target}
+          name={target.members === undefined ? targetName(target.name) : `${count(target.members)} more`}
+          kind="target"
+        />
+      ))}
+    </svg>
+  );
+}
+
+const namesOf = (all: readonly OnMap[]): string[] => all.flatMap(({ name, members }) => (members ? [] : [name]));
+
+function Lines({ map, height, sheet, isServer }: { map: FlowMap; height: number; sheet: Sheet; isServer: boolean }) {
+  const peers = new Map(
+    map.peers.map((peer, index) => [peer.key, { ...peer, y: rowOf(index, map.peers.length, height) }]),
+  );
+  const targets = new Map(
+    map.targets.map((target, index) => [target.name, { ...target, y: rowOf(index, map.targets.length, height) }]),
+  );
+  const most = Math.max(1, ...map.peers.map(({ rate }) => rate), ...map.targets.map(({ rate }) => rate));
+  const line = (key: string, mood: Mood, { rate, tunnels }: { rate: number; tunnels: number }, d: string) => {
+    const width = tunnels === 0 ? 1 : 1.5 + 8 * Math.sqrt(rate / most);
+    return (
+      <path key={key} class={tunnels === 0 && mood === "good" ? "still" : mood} stroke-width={width.toFixed(1)} d={d} />
+    );
+  };
+  const { self, selfWidth, peer: peerX, target: targetX, width } = sheet;
   return (
     <g class="lines">
-      {map.peers.map(({ key, rate: perSecond }) => {
-        const row = peerRow.get(key) ?? 0;
-        const d = isBehind
-          ? curve(sheet.peer + 8, row, sheet.self - 8, middle)
-          : curve(sheet.self + 8, middle, sheet.peer - 8, row);
-        return <path key={key} class={movement(perSecond)} d={d} />;
-      })}
-      {isBehind
-        ? map.targets.map(({ name, rate: perSecond }) => (
-            <path
-              key={name}
-              class={movement(perSecond)}
-              d={curve(sheet.self + 8, middle, sheet.target - 8, targetRow.get(name) ?? 0)}
-            />
-          ))
-        : map.flows.map(({ peer, target, rate: perSecond }) => (
-            <path
-              key={`${peer} ${target}`}
-              class={movement(perSecond)}
-              d={curve(sheet.peer + 8, peerRow.get(peer) ?? 0, sheet.target - 8, targetRow.get(target) ?? 0)}
-            />
-          ))}
+      {[...peers].map(([key, peer]) =>
+        line(
+          `${key}`,
+          peer.mood,
+          peer,
+          isServer ? curve(self + selfWidth, peer.y, peerX, peer.y) : curve(peerX + width, peer.y, self, peer.y),
+        ),
+      )}
+      {isServer
+        ? map.flows.map((flow) => {
+            const [peer, target] = [peers.get(flow.peer), targets.get(flow.target)];
+            if (peer === undefined || target === undefined) return null;
+            const d = curve(peerX + width, peer.y, targetX, target.y);
+            // What an agent merely tried is the target's trouble.
+            return line(
+              `${flow.peer} ${flow.target}`,
+              flow.tunnels === 0 ? target.mood : worse(peer.mood, target.mood),
+              flow,
+              d,
+            );
+          })
+        : [...targets].map(([name, target]) =>
+            line(name, target.mood, target, curve(self + selfWidth, target.y, targetX, target.y)),
+          )}
     </g>
   );
 }
 
-function Node(props: { x: number; y: number; name: string; note: string; kind: string }) {
-  const { x, y, name, note, kind } = props;
+function Node(props: { x: number; y: number; width: number; of: OnMap; name: string; kind: string }) {
+  const { x, y, width, of, name, kind } = props;
+  const { mood, members } = of;
   return (
-    <g class={`node ${kind}`}>
-      <circle cx={x} cy={y} r="6" />
-      <text x={x + 12} y={y + 4}>
+    <g class={`node ${kind} ${mood}`}>
+      {members === undefined && <title>{of.name}</title>}
+      {members !== undefined && <rect x={x + 4} y={y - BOX / 2 + 4} width={width - 4} height={BOX} rx="5" />}
+      <rect x={x} y={y - BOX / 2} width={width - (members === undefined ? 0 : 4)} height={BOX} rx="5" />
+      <rect class="edge" x={x} y={y - BOX / 2} width="5" height={BOX} rx="2" />
+      <text x={x + 13} y={y - 3}>
         {name}
-        <tspan dx="6">{note}</tspan>
+      </text>
+      <text x={x + 13} y={y + 12} class="note">
+        {noteOf(of, kind, width)}
       </text>
     </g>
   );
 }
 
+function noteOf({ rate, tunnels, mood }: OnMap, kind: string, width: number): string {
+  if (kind === "target" && tunnels === 0 && mood !== "good") return mood === "bad" ? "dials fail" : "some dials fail";
+  const load = tunnels === 1 ? "1 tunnel" : `${count(tunnels)} tunnels`;
+  if (rate <= 0) return load;
+  return width < 180 ? rateText(rate) : `${rateText(rate)}, ${load}`;
+}
+
 /** Spread evenly over the height. */
-const rowOf = (index: number, rows: number, height: number): number => ((index + 0.5) / rows) * (height - 20) + 10;
+const rowOf = (index: number, rows: number, height: number): number => ((index + 0.5) / rows) * height;
 
 function curve(x1: number, y1: number, x2: number, y2: number): string {
   const middle = (x1 + x2) / 2;
   return `M${x1} ${y1.toFixed(1)}C${middle} ${y1.toFixed(1)} ${middle} ${y2.toFixed(1)} ${x2} ${y2.toFixed(1)}`;
 }
 
-/** Four speeds are enough for the eye, and a class changes only when the speed does. */
-function movement(perSecond: number): string {
-  if (perSecond <= 0) return "still";
-  if (perSecond < 10_000) return "slow";
-  return perSecond < 10_000_000 ? "brisk" : "fast";
-}
-
-function noteOf({ tunnels, rate: perSecond, state }: PeerOnMap): string {
-  const load = perSecond > 0 ? rateText(perSecond) : tunnels === 1 ? "1 tunnel" : `${count(tunnels)} tunnels`;
-  return state === "ok" ? load : `${state}, ${load}`;
-}
-
-function leftOut({ peersLeftOut, targetsLeftOut }: FlowMap): string {
-  if (peersLeftOut + targetsLeftOut === 0) return "";
-  return `The busiest ${SHOWN} are drawn; ${count(peersLeftOut)} more peers and ${count(targetsLeftOut)} more targets are in the lists below.`;
-}
-
-function nobody({ role }: ProcessInfo): string {
-  if (role === "server") return "No agent is connected, so nothing can be reached yet.";
-  return role === "ignition"
-    ? "Machines come and go; there are no lasting connections to draw."
-    : "No server is connected.";
-}
-
 function inWords(map: FlowMap, { role }: ProcessInfo): string {
-  const busy = map.flows.filter(({ rate: perSecond }) => perSecond > 0).length;
-  const total = map.peers.reduce((sum, { rate: perSecond }) => sum + perSecond, 0);
-  return `This ${role}, ${map.peers.length} peers, ${map.targets.length} targets; ${busy} flows move ${bytesText(total)} a second.`;
+  const all = (items: readonly OnMap[]): number => items.reduce((sum, { members = 1 }) => sum + members, 0);
+  const total = map.peers.reduce((sum, { rate }) => sum + rate, 0);
+  const ill = [...map.peers, ...map.targets].filter(({ mood }) => mood !== "good").map(({ name }) => name);
+  const trouble = ill.length === 0 ? "" : ` In trouble: ${ill.join(", ")}.`;
+  return `This ${role}, ${count(all(map.peers))} peers, ${count(all(map.targets))} targets; they move ${bytesText(total)} a second.${trouble}`;
 }

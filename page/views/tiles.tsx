@@ -1,11 +1,19 @@
-import type { Totals } from "../../src/insight/observe/admin/contract.js";
-import { bytesText, count, durationText, rateText } from "../../src/insight/watch/view/format.js";
+import type { HistoryInfo, Totals } from "../../src/insight/observe/admin/contract.js";
+import { bytesText, count, durationText, rateText, shareText, sum } from "../../src/insight/watch/view/format.js";
 import type { Rates } from "../../src/insight/watch/view/history.js";
 
-export function Tiles({ totals, rates }: { totals: Totals; rates: Rates | undefined }) {
+interface TilesProps {
+  readonly totals: Totals;
+  readonly rates: Rates | undefined;
+  readonly past: HistoryInfo | undefined;
+}
+
+export function Tiles({ totals, rates, past }: TilesProps) {
   // An Ignition server carries nothing, so that rates of bytes and dials would be zero for ever.
   if (totals.payloadsServed !== undefined) return <Fetches totals={totals} />;
-  const { dialMs = null } = rates ?? {};
+  const { p50Ms, p99Ms } = past?.total ?? {};
+  const asked = sum(past?.total.dials ?? []);
+  const failed = sum(past?.total.failures ?? []);
   return (
     <section class="tiles" aria-label="At this moment">
       <Tile
@@ -16,20 +24,26 @@ export function Tiles({ totals, rates }: { totals: Totals; rates: Rates | undefi
       <Tile name="to targets" value={rateText(rates?.toTarget)} note={`${bytesText(totals.bytesToTarget)} in all`} />
       <Tile name="tunnels" value={count(totals.tunnelsOpen)} note={`${count(totals.dialsPending)} being dialled`} />
       <Tile
-        name="new tunnels"
-        value={rates === undefined ? "–" : `${rates.dials < 10 ? rates.dials.toFixed(1) : count(rates.dials)}/s`}
-        note={`${count(totals.dialsEstablished)} in all`}
+        name="dials"
+        value={rates === undefined ? "–" : perSecond(rates.dials + rates.failures)}
+        note={`${count(totals.dialsEstablished)} tunnels in all`}
+      />
+      <Tile
+        name="failed dials"
+        value={asked === 0 ? "–" : shareText(failed, asked)}
+        note={`${count(failed)} of ${count(asked)} in 10 min`}
       />
       <Tile
         name="time to dial"
-        value={dialMs === null ? "–" : durationText(dialMs)}
-        note={`${count(totals.dialsFailed)} failed`}
-        alarming={(rates?.failures ?? 0) > 0}
+        value={p50Ms === undefined ? "–" : durationText(p50Ms)}
+        note={p99Ms === undefined ? "p50 of 10 min" : `p50, p99 is ${durationText(p99Ms)}`}
       />
       <Tile name="waiting for readers" value={bytesText(totals.queuedBytes)} note="held in this process" />
     </section>
   );
 }
+
+const perSecond = (value: number): string => `${value < 10 ? value.toFixed(1) : count(value)}/s`;
 
 function Fetches({ totals }: { totals: Totals }) {
   return (
@@ -40,12 +54,12 @@ function Fetches({ totals }: { totals: Totals }) {
   );
 }
 
-function Tile(props: { name: string; value: string; note: string; alarming?: boolean }) {
+function Tile({ name, value, note }: { name: string; value: string; note: string }) {
   return (
-    <dl class={props.alarming === true ? "tile alarming" : "tile"}>
-      <dt>{props.name}</dt>
-      <dd class="value">{props.value}</dd>
-      <dd class="note">{props.note}</dd>
+    <dl class="tile">
+      <dt>{name}</dt>
+      <dd class="value">{value}</dd>
+      <dd class="note">{note}</dd>
     </dl>
   );
 }

@@ -26,7 +26,7 @@ const COLUMNS_OF_SIDECAR = COLUMNS.map((column) => (column.id === "peer" ? { ...
 /** Ten thousand tunnels, of which the screen's worth is drawn. `version` says when there is something new to sort. */
 export function Tunnels({ view, now, version }: { view: ProcessView; now: number; version: number }) {
   const [search, setSearch] = useState("");
-  const [order, setOrder] = useState<Order>({ column: "age", descending: false });
+  const [order, setOrder] = useState<Order>({ column: "age", descending: true });
   const [showEnded, setShowEnded] = useState(false);
   const [chosen, setChosen] = useState<number>();
   const [top, setTop] = useState(0);
@@ -91,6 +91,7 @@ export function Tunnels({ view, now, version }: { view: ProcessView; now: number
             role="rowgroup"
             class="rows"
             ref={body}
+            style={{ height: `${Math.min(HEIGHT, Math.max(2, rows.length) * ROW)}px` }}
             onScroll={(event) => setTop(event.currentTarget.scrollTop)}
             tabIndex={-1}
           >

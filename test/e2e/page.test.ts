@@ -59,6 +59,12 @@ function mainThreadTasks({ traceEvents }: Trace): number[] {
     .map(({ tdur = 0 }) => tdur / 1000);
 }
 
+/** Buttons and numbers of which a part is beside the box that shows them. */
+const CUT = `[...document.querySelectorAll(".scroll :is(button, td.numeric, td.spark)")]
+  .filter((each) => each.getBoundingClientRect().width > 0)
+  .filter((each) => each.getBoundingClientRect().right > each.closest(".scroll").getBoundingClientRect().right + 1)
+  .map((each) => each.outerHTML)`;
+
 async function picture(page: Page, name: string): Promise<void> {
   await page.evaluate("scrollTo(0, 0)");
   const image = await page.screenshot(PICTURES === undefined ? {} : { path: join(PICTURES, `${name}.png`) });
@@ -151,7 +157,33 @@ describe.skipIf(!ready)("a server with traffic", () => {
 
   test("a dial that fails is there with its why", async () => {
     expect((await tunnel.dial("127.0.0.1:1")).ok).toBe(false);
-    await expect.poll(() => page.textContent(".refusals"), SOON).toMatch(/127\.0\.0\.1:1.*refused/);
+    expect((await tunnel.dial("127.0.0.1:1")).ok).toBe(false);
+    const group = page.locator(".refusals li", { hasText: "127.0.0.1:1" });
+    await expect.poll(() => group.textContent(), SOON).toMatch(/2 ×.*refused/);
+    expect(await group.count()).toBe(1);
+    await group.locator("summary").click();
+    await expect
+      .poll(() => group.locator("dl").textContent(), SOON)
+      .toMatch(/times2first.*last.*tried byours-agent-\d/);
+  });
+
+  test("a dead target is the target's trouble: it is red in the list and on the map, the agents that tried it are well", async () => {
+    const target = page.locator("section[aria-labelledby=targets-title] tr.bad", { hasText: "127.0.0.1:1" });
+    await expect.poll(() => target.textContent(), SOON).toMatch(/fails2100 %/);
+    await expect.poll(() => page.locator(".node.target.bad").count(), SOON).toBe(1);
+    expect(await page.locator(".node.peer.good").count()).toBe(3);
+    expect(await page.locator("section[aria-labelledby=peers-title] tr.good").count()).toBe(3);
+  });
+
+  test("a page that is opened later shows what was before", async () => {
+    const later = await page.context().newPage();
+    await later.goto(page.url());
+    await expect
+      .poll(() => later.textContent("section[aria-labelledby=failures-title]"), SOON)
+      .toContain("127.0.0.1:1");
+    const agents = later.locator("section[aria-labelledby=peers-title] tbody tr");
+    await expect.poll(() => agents.first().locator(".spark .dials").getAttribute("d"), SOON).toMatch(/^M/);
+    await later.close();
   });
 
   test("the band names what is wrong, and its link opens the finding", async () => {
@@ -181,9 +213,13 @@ describe.skipIf(!ready)("a server with traffic", () => {
     await page.fill("input[type=search]", "");
   });
 
-  test("an agent is drained from the page", async () => {
-    await page.click("text=Drain >> nth=0");
-    await expect.poll(() => page.locator("th .pill.warn").count(), SOON).toBe(1);
+  test("an agent is drained from the page, by a button that is all in sight", async () => {
+    const button = page.locator("button[aria-label^=Drain]").first();
+    await button.scrollIntoViewIfNeeded();
+    const box = await button.boundingBox();
+    expect(box!.x + box!.width).toBeLessThan(1280);
+    await button.click();
+    await expect.poll(() => page.locator("th .pill.warn", { hasText: "draining" }).count(), SOON).toBe(1);
   });
 
   test("light and dark, wide and narrow: nothing serious for axe, nothing beside the screen", async () => {
@@ -192,7 +228,7 @@ describe.skipIf(!ready)("a server with traffic", () => {
       for (const width of [1280, 390]) {
         await page.setViewportSize({ width, height: 900 });
         await expect.poll(() => overflow(page), SOON).toBe(0);
-        await picture(page, `page-${colorScheme}-${width}`);
+        expect(await page.evaluate(CUT)).toEqual([]);
         expect(await barriers(page)).toEqual([]);
       }
     }
@@ -228,6 +264,80 @@ describe.skipIf(!ready)("strangers", () => {
   });
 });
 
+describe.skipIf(!ready)("at a glance", () => {
+  const scenes = [
+    ["no agent", { agents: 0, tunnels: 0 }],
+    ["three agents and faults", { agents: 3, tunnels: 8, agentName: "node-{n}", faults: true }],
+    ["200 agents and faults", { agents: 200, tunnels: 600, agentName: "gke-{n}.eu-1.compute.internal", faults: true }],
+  ] as const;
+
+  test.each(scenes)(
+    "%s: light and dark, wide and narrow, all is in sight and nothing serious for axe",
+    async (name, crowd) => {
+      const http = await startCrowd(tokenFile, crowd);
+      const { page, complaints } = await watchedPage(browser);
+      await logIn(page, `http://127.0.0.1:${http.port}/`, TOKEN);
+      await page.waitForSelector(".health:not(.unknown)");
+      if (crowd.agents > 0) await page.waitForSelector(".node.target.bad");
+      for (const colorScheme of ["light", "dark"] as const) {
+        await page.emulateMedia({ colorScheme });
+        for (const width of [1280, 390]) {
+          await page.setViewportSize({ width, height: 900 });
+          await expect.poll(() => overflow(page), SOON).toBe(0);
+          expect(await page.evaluate(CUT)).toEqual([]);
+          if (crowd.agents === 3) await picture(page, `page-${colorScheme}-${width}`);
+          if (crowd.agents === 200 && width === 1280 && colorScheme === "light") await picture(page, "page-crowd");
+          expect(await barriers(page)).toEqual([]);
+        }
+      }
+      expect(complaints, name).toEqual([]);
+      await page.context().close();
+      await http.close();
+    },
+  );
+
+  test("every fault is named at the top, and whoever is gone or was refused stays in the list with the last words", async () => {
+    const http = await startCrowd(tokenFile, scenes[1][1]);
+    const { page } = await watchedPage(browser);
+    await logIn(page, `http://127.0.0.1:${http.port}/`, TOKEN);
+    const band = () => page.textContent(".health");
+    for (const cause of [/^Degraded/, /2 targets fail/, /node-1 342 ms/, /node-3 gone/, /expired.*10\.0\.3\.7/])
+      await expect.poll(band, SOON).toMatch(cause);
+    const agents = page.locator("section[aria-labelledby=peers-title] tbody");
+    await expect.poll(() => agents.textContent(), SOON).toMatch(/node-3.*reset by the agent's host/);
+    expect(await agents.textContent()).toMatch(/10\.0\.3\.7.*its certificate expired/);
+    // Health decides on the colour: the slow agent, not those that tried the dead target.
+    expect(await agents.locator("tr.here.warn th").allTextContents()).toEqual(["node-1slow"]);
+    expect(await agents.locator("tr.here.good").count()).toBe(2);
+    expect(await page.locator(".node.peer.warn title").allTextContents()).toEqual(["node-1"]);
+    await page.context().close();
+    await http.close();
+  });
+
+  test("200 agents: names keep what differs, and those that are not drawn are one", async () => {
+    const http = await startCrowd(tokenFile, scenes[2][1]);
+    const { page } = await watchedPage(browser, { viewport: { width: 390, height: 900 } });
+    await logIn(page, `http://127.0.0.1:${http.port}/`, TOKEN);
+    await expect.poll(() => page.locator(".node.peer").count(), SOON).toBe(10);
+    const names = await page.locator(".node.peer text:not(.note)").allTextContents();
+    expect(new Set(names).size).toBe(10);
+    expect(names).toContain("gke-1…");
+    expect(names.at(-1)).toBe("191 more");
+    await page.context().close();
+    await http.close();
+  });
+
+  test("without an agent the page says how to start one", async () => {
+    const http = await startCrowd(tokenFile, scenes[0][1]);
+    const { page } = await watchedPage(browser);
+    await logIn(page, `http://127.0.0.1:${http.port}/`, TOKEN);
+    await expect.poll(() => page.textContent(".command"), SOON).toContain("proxy-agent --proxy-server-host=");
+    await expect.poll(() => page.title(), SOON).toBe("Down · crowd · drawbridge");
+    await page.context().close();
+    await http.close();
+  });
+});
+
 describe.skipIf(!ready)("a crowd", () => {
   test("500 agents and 10,000 tunnels: no task keeps the main thread for 100 ms in ten seconds of a trace", async () => {
     const http = await startCrowd(tokenFile, { agents: 500, tunnels: 10_000 });
@@ -244,7 +354,6 @@ describe.skipIf(!ready)("a crowd", () => {
     const tasks = mainThreadTasks(JSON.parse((await browser.stopTracing()).toString("utf8")) as Trace);
     expect(tasks.length).toBeGreaterThan(100);
     expect(Math.max(...tasks)).toBeLessThan(100);
-    await picture(page, "page-crowd");
     expect(complaints).toEqual([]);
     await page.context().close();
     await http.close();

@@ -5,6 +5,7 @@ import { MetricsRegistry } from "../../../src/base/metrics/registry.js";
 import type { ProcessInfo, ServerPeer, Totals, TunnelRow } from "../../../src/insight/observe/admin/contract.js";
 import type { ObservedRole } from "../../../src/insight/observe/admin/observed-role.js";
 import { startAdmin } from "../../../src/insight/observe/admin.js";
+import { ProcessHistory } from "../../../src/insight/observe/history/process-history.js";
 import { RefusalLog } from "../../../src/insight/observe/refusals.js";
 
 export type PlayedRole = "agent" | "sidecar" | "ignition";
@@ -66,5 +67,5 @@ function subjectOf(role: PlayedRole, tunnels: readonly TunnelRow[]): ObservedRol
       const bytesToTarget = moved(tunnel);
       return { ...tunnel, bytesToTarget, describe: () => ({ ...tunnel, bytesToTarget }), close: () => false };
     });
-  return { process, totals, certificates, servers, tunnels: live };
+  return { process, totals, certificates, servers, tunnels: live, history: new ProcessHistory() };
 }

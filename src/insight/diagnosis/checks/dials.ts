@@ -2,33 +2,18 @@
 import { hostOfAddress } from "../../../base/address.js";
 import { type Judgement, ok, warning } from "../../../base/finding.js";
 import { roughDuration } from "../../../base/text.js";
-import type { AgentPeer, DialHistory, HistoryInfo } from "../../observe/admin/contract.js";
+import type { AgentPeer, HistoryInfo } from "../../observe/admin/contract.js";
 import { defineCheck } from "../check.js";
+import { failingShare } from "../failing.js";
 
-/** The latest steps with a dial decide whether a target fails now. */
-const LATEST_STEPS = 6;
-/** Below this share of its latest dials a target is not said to fail. */
-const LEAST_SHARE = 0.1;
 const MOST_NAMED = 10;
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((one, other) => one + other, 0);
 
-/** What share of the latest dials failed. */
-function failingShare({ dials, failures }: DialHistory): number {
-  let [asked, failed, steps] = [0, 0, 0];
-  for (let at = dials.length - 1; at >= 0 && steps < LATEST_STEPS; at--) {
-    if (dials[at] === 0) continue;
-    steps++;
-    asked += dials[at]!;
-    failed += failures[at]!;
-  }
-  return asked === 0 ? 0 : failed / asked;
-}
-
 export const targets = defineCheck({
   ...{ id: "targets", about: "The targets that are dialled answer", needs: ["history"] },
   judge({ history }) {
-    const failing = history.targets.filter((target) => failingShare(target) >= LEAST_SHARE);
+    const failing = history.targets.filter((target) => failingShare(target) > 0);
     const dials = sum(history.total.dials);
     if (failing.length === 0) {
       return dials === 0 ? undefined : ok(`the ${history.targets.length} targets of the last 10 minutes answer`);

@@ -346,6 +346,8 @@ export interface HistoryInfo {
   /** When the first of the steps began; all lists of numbers have one for each step, oldest first. */
   readonly fromAt: number;
   readonly total: DialHistory & {
+    /** Mean of the dials that were established in the step; null where there were none. */
+    readonly dialMs?: readonly (number | null)[] | undefined;
     readonly kibToTarget: readonly number[];
     readonly kibFromTarget: readonly number[];
     /** At the end of the step. */

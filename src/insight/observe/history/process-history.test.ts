@@ -54,6 +54,13 @@ describe("dials", () => {
     expect(p99Ms! / 340).toBeLessThan(1.1);
   });
 
+  test("each step has the mean of the dials that were established in it", () => {
+    for (const ms of [2, 5]) history.dialEnded({ target, ms });
+    history.dialEnded({ target, ms: 30_000, error: "i/o timeout" });
+    clock.advance(STEP_MS);
+    expect(history.describe().total.dialMs?.slice(-3)).toEqual([null, 3.5, null]);
+  });
+
   test("a dial that failed is no slow dial", () => {
     history.dialEnded({ target, ms: 30_000, error: "i/o timeout" });
     expect(history.describe().total).toMatchObject({ p50Ms: undefined, p99Ms: undefined });
@@ -78,6 +85,13 @@ describe("failures", () => {
       ["i/o timeout", 3, ["one", "two"]],
       ["connection refused", 1, ["one"]],
     ]);
+  });
+
+  test("the reference of a refusal makes no other reason", () => {
+    const error = (reference: string) => `No agent available (0 connected, none for this; reference ${reference})`;
+    for (const each of ["0badcafe", "12345678"]) history.dialEnded({ target, ms: 0, error: error(each) });
+    const { failures } = history.describe();
+    expect(failures).toMatchObject([{ count: 2, reason: "No agent available (0 connected, none for this)" }]);
   });
 
   test("the port that the agent asked its name server from makes no other reason", () => {

@@ -26,6 +26,8 @@ export class ProcessHistory {
   /** The clock plus this is milliseconds since 1970. */
   readonly #epoch: number;
   readonly #total = new DialSeries();
+  /** Tenths of milliseconds. */
+  readonly #dialTenths = new Steps();
   readonly #toTarget = new Steps();
   readonly #fromTarget = new Steps();
   readonly #tunnels = new Steps();
@@ -47,8 +49,11 @@ export class ProcessHistory {
     if (!isRefused) series.push(this.#targets.of(target));
     if (!isRefused && peer !== undefined) series.push(this.#peers.of(peer));
     for (const each of series) each.add(step, error === undefined ? ms : undefined);
-    if (error === undefined) return;
-    const reason = withoutOwnPort(error);
+    if (error === undefined) {
+      this.#dialTenths.add(step, Math.round(ms * 10));
+      return;
+    }
+    const reason = withoutNumbers(error);
     this.#failures.of(`${target} ${reason}`).add(step, this.#now(), { target, reason, peer });
   }
 
@@ -75,11 +80,16 @@ export class ProcessHistory {
   describe(): HistoryInfo {
     const step = this.#step();
     const recent = this.#now() - KEPT_MS;
+    const total = this.#total.describe(step);
     return {
       stepMs: STEP_MS,
       fromAt: Math.round(this.#epoch + (step - 2 * STEPS + 1) * STEP_MS),
       total: {
-        ...this.#total.describe(step),
+        ...total,
+        dialMs: this.#dialTenths.until(step).map((tenths, at) => {
+          const established = total.dials[at]! - total.failures[at]!;
+          return established === 0 ? null : tenths / 10 / established;
+        }),
         kibToTarget: this.#toTarget.until(step),
         kibFromTarget: this.#fromTarget.until(step),
         tunnels: this.#tunnels.until(step),
@@ -195,5 +205,6 @@ class Bounded<Thing> {
 
 const kib = (bytes: number): number => Math.round(Math.max(0, bytes) / 1024);
 
-/** The caller's own port is another one each time: `read udp 10.0.0.1:40312->10.0.0.2:53`. */
-const withoutOwnPort = (error: string): string => error.replace(/:\d{4,5}->/g, "->");
+/** The caller's own port and a refusal's reference are others each time: `read udp 10.0.0.1:40312->10.0.0.2:53`. */
+const withoutNumbers = (error: string): string =>
+  error.replace(/:\d{4,5}->/g, "->").replace(/;? ?\breference [\da-f]{8}\b/g, "");

@@ -1,6 +1,7 @@
 import type {
   AgentPeer,
   ChangeEvent,
+  HistoryInfo,
   RefusedPeerRow,
   SnapshotEvent,
   Totals,
@@ -89,3 +90,11 @@ export const tunnelChange = (...changed: TunnelRow[]): ChangeEvent => ({
   totals: totals(),
   tunnels: { changed, gone: [] },
 });
+
+const none = { dials: Array(60).fill(0), failures: Array(60).fill(0) };
+
+/** Ten minutes in which nothing happened. */
+export const HISTORY: HistoryInfo = {
+  ...{ stepMs: 10_000, fromAt: NOW - 600_000, peers: [], targets: [], failures: [], left: [] },
+  total: { ...none, kibToTarget: none.dials, kibFromTarget: none.dials, tunnels: none.dials },
+};

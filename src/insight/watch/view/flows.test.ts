@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { agent, NOW, snapshot, tunnel, tunnelChange } from "../testing/samples.js";
 import { FlowMeter, SHOWN } from "./flows.js";
 import { ProcessView } from "./process-view.js";
@@ -18,33 +18,64 @@ test("tunnels of one agent to one target are one flow, whose rate is what moved 
   view.tunnels.set(2, tunnel(2, to("a:1", 1, 1500)));
   const map = meter.measure(view, 3000);
   expect(map.flows).toEqual([{ peer: 1, target: "a:1", tunnels: 2, rate: 1000 }]);
-  expect(map.peers).toMatchObject([{ name: "agent-1", tunnels: 2, rate: 1000, state: "ok" }]);
-  expect(map.targets).toEqual([{ name: "a:1", tunnels: 2, rate: 1000 }]);
+  expect(map.peers).toMatchObject([{ name: "agent-1", tunnels: 2, rate: 1000, mood: "good" }]);
+  expect(map.targets).toEqual([{ name: "a:1", tunnels: 2, rate: 1000, mood: "good" }]);
 });
 
-test("agents without a tunnel are on the map, too, with their state", () => {
+test("agents without a tunnel are on the map, too, with how well they are", () => {
   const agents = [
     agent(1, { draining: true }),
     agent(2, { demotedUntil: NOW }),
     agent(3, { path: { state: "failing" } }),
   ];
   const map = new FlowMeter().measure(new ProcessView(snapshot({ agents }), NOW), 0);
-  expect(map.peers.map(({ state }) => state)).toEqual(["draining", "demoted", "failing"]);
+  expect(map.peers.map(({ mood }) => mood)).toEqual(["warn", "warn", "bad"]);
 });
 
-test("the busiest peers and targets are drawn and the rest is counted", () => {
+describe("more than fit", () => {
   const crowd = Array.from({ length: 500 }, (_, key) => agent(key));
   const view = new ProcessView(snapshot({ agents: crowd }), NOW);
   for (let id = 0; id < 1000; id++) view.tunnels.set(id, tunnel(id, to(`t${id}:1`, id % 500)));
-  const meter = new FlowMeter();
-  meter.measure(view, 0);
-  view.tunnels.set(777, tunnel(777, to("t777:1", 277, 9999)));
-  const map = meter.measure(view, 1000);
-  expect(map.peers).toHaveLength(SHOWN);
-  expect(map.peersLeftOut).toBe(500 - SHOWN);
-  expect(map.peers.map(({ name }) => name)).toContain("agent-277");
-  expect(map.targets.map(({ name }) => name)).toContain("t777:1");
-  expect(map.targetsLeftOut).toBe(1000 - SHOWN);
+  const names = (items: readonly { readonly name: string }[]) => items.map(({ name }) => name);
+
+  test("the busiest are drawn, and the rest is one, with all that it carries", () => {
+    const meter = new FlowMeter();
+    meter.measure(view, 0);
+    view.tunnels.set(777, tunnel(777, to("t777:1", 277, 9999)));
+    const map = meter.measure(view, 40_000);
+    expect(map.peers).toHaveLength(SHOWN + 1);
+    expect(map.peers.at(-1)).toMatchObject({ members: 500 - SHOWN, tunnels: 1000 - 2 * SHOWN });
+    expect(names(map.peers)).toContain("agent-277");
+    expect(names(map.targets)).toContain("t777:1");
+    expect(map.targets.at(-1)).toMatchObject({ members: 1000 - SHOWN });
+    expect(map.flows.reduce((sum, { tunnels }) => sum + tunnels, 0)).toBe(1000);
+  });
+
+  test("those that are drawn stay for a while, whoever is busy at the moment", () => {
+    const meter = new FlowMeter();
+    const before = names(meter.measure(view, 0).peers);
+    view.tunnels.set(888, tunnel(888, to("t888:1", 388, 99_999)));
+    expect(names(meter.measure(view, 1000).peers)).toEqual(before);
+    view.tunnels.set(888, tunnel(888, to("t888:1", 388, 999_999)));
+    expect(names(meter.measure(view, 31_000).peers)).toContain("agent-388");
+  });
+
+  test("one in trouble is drawn at once", () => {
+    const meter = new FlowMeter();
+    meter.measure(view, 0);
+    const map = meter.measure(view, 1000, { troubles: new Map([["agent-499", "warn"]]) });
+    expect(map.peers.find(({ name }) => name === "agent-499")).toMatchObject({ mood: "warn" });
+  });
+});
+
+test("a target that fails is on the map although nothing reaches it, with those that tried", () => {
+  const view = new ProcessView(snapshot({ agents: [agent(1), agent(2)] }), NOW);
+  const failure = { target: "dead:1", reason: "refused", count: 2, firstAt: NOW, lastAt: NOW, peers: ["agent-2"] };
+  const history = { targets: [{ target: "dead:1", dials: [2], failures: [2] }], failures: [failure] };
+  const map = new FlowMeter().measure(view, 0, { troubles: new Map(), history });
+  expect(map.targets).toEqual([{ name: "dead:1", tunnels: 0, rate: 0, mood: "bad" }]);
+  expect(map.flows).toEqual([{ peer: 2, target: "dead:1", tunnels: 0, rate: 0 }]);
+  expect(map.peers.map(({ mood }) => mood)).toEqual(["good", "good"]);
 });
 
 test("a sidecar's tunnels, which no peer is known to carry, come from its listeners", () => {
@@ -62,12 +93,12 @@ test("a sidecar's tunnels, which no peer is known to carry, come from its listen
   view.apply(tunnelChange(through(3, "https", "a:1", 500)));
   const map = meter.measure(view, 2000);
   expect(map.peers).toMatchObject([
-    { name: "https", tunnels: 1, rate: 500, state: "ok" },
-    { name: "socks", tunnels: 2, rate: 0, state: "ok" },
+    { name: "https", tunnels: 1, rate: 500, mood: "good" },
+    { name: "socks", tunnels: 2, rate: 0, mood: "good" },
   ]);
   expect(map.targets).toEqual([
-    { name: "a:1", tunnels: 2, rate: 500 },
-    { name: "b:1", tunnels: 1, rate: 0 },
+    { name: "a:1", tunnels: 2, rate: 500, mood: "good" },
+    { name: "b:1", tunnels: 1, rate: 0, mood: "good" },
   ]);
   const https = map.peers[0]!.key;
   expect(map.flows).toContainEqual({ peer: https, target: "a:1", tunnels: 1, rate: 500 });

@@ -1,6 +1,7 @@
-/** Who talks to whom, and how much: the tunnels summed up for the map. */
-import type { TunnelRow } from "../../observe/admin/contract.js";
-import { type PeerState, type ProcessView, peerId, peerState } from "./process-view.js";
+/** Who talks to whom, how much, and how well: the tunnels summed up for the map. */
+import type { FailureGroup, HistoryInfo, TunnelRow } from "../../observe/admin/contract.js";
+import { byMood, type Mood, peerMood, targetMood } from "./moods.js";
+import { type ProcessView, peerId } from "./process-view.js";
 
 /** One line of the map: from the peer that carries the tunnels to a target. */
 export interface Flow {
@@ -12,26 +13,39 @@ export interface Flow {
   readonly rate: number;
 }
 
-export interface PeerOnMap {
-  readonly key: number;
+export interface OnMap {
   readonly name: string;
   readonly tunnels: number;
   readonly rate: number;
-  readonly state: PeerState;
+  readonly mood: Mood;
+  /** How many it stands for, where they are too many to be drawn one by one. */
+  readonly members?: number;
+}
+
+export interface PeerOnMap extends OnMap {
+  readonly key: number;
 }
 
 export interface FlowMap {
   readonly peers: readonly PeerOnMap[];
-  readonly peersLeftOut: number;
-  readonly targets: readonly { readonly name: string; readonly tunnels: number; readonly rate: number }[];
-  readonly targetsLeftOut: number;
+  readonly targets: readonly OnMap[];
   readonly flows: readonly Flow[];
 }
 
-/** More do not fit on a screen; the busiest are shown, the rest is counted. */
-export const SHOWN = 16;
-/** More lines would be a carpet, and each one that moves has to be painted. */
-const LINES = 48;
+/** What else is known of those on the map. */
+export interface Wellbeing {
+  readonly troubles: ReadonlyMap<string, Mood>;
+  readonly history?: Pick<HistoryInfo, "targets" | "failures"> | undefined;
+}
+
+/** More do not fit on a screen; those in trouble and the busiest are shown, the rest is one. */
+export const SHOWN = 9;
+/** More lines would be a carpet. */
+const LINES = 60;
+/** How long the same ones are drawn, although others may be busier for a moment. */
+const CHOSEN_MS = 30_000;
+const REST_KEY = Number.MIN_SAFE_INTEGER;
+const REST_NAME = "";
 
 /** Remembers how many bytes each tunnel had, so that the next measurement gives rates. */
 export class FlowMeter {
@@ -41,8 +55,10 @@ export class FlowMeter {
   #instance = "";
   /** A sidecar does not say which server carries a tunnel, but which of its listeners it came in by. */
   readonly #listeners = new Map<string, number>();
+  readonly #peerChoice = new Choice<PeerOnMap>(({ key }) => key);
+  readonly #targetChoice = new Choice<OnMap>(({ name }) => name);
 
-  measure(view: ProcessView, now: number): FlowMap {
+  measure(view: ProcessView, now: number, wellbeing: Wellbeing = { troubles: new Map() }): FlowMap {
     const { instance } = view.facts.process;
     const seconds = this.#at === undefined || instance !== this.#instance ? 0 : (now - this.#at) / 1000;
     this.#at = now;
@@ -61,8 +77,9 @@ export class FlowMeter {
       flows.set(`${peer} ${target}`, flow);
     }
     this.#bytes = bytes;
-    const all = [...flows.values()];
-    return drawing(this.#peersOf(view, all), all);
+    const peers = this.#peersOf(view, [...flows.values()], wellbeing);
+    for (const failure of wellbeing.history?.failures ?? []) addFailed(flows, failure, peers, wellbeing);
+    return this.#drawing(peers, [...flows.values()], wellbeing, now);
   }
 
   /** Its number on the map; peers have numbers from zero on. */
@@ -74,38 +91,101 @@ export class FlowMeter {
   }
 
   /** Where flows begin at listeners, servers of which no load is known would only stand about. */
-  #peersOf({ agents, servers }: ProcessView, flows: readonly Flow[]): PeerOnMap[] {
+  #peersOf({ agents, servers }: ProcessView, flows: readonly Flow[], { troubles }: Wellbeing): PeerOnMap[] {
     const sums = sumBy(flows, ({ peer }) => peer);
     const listeners = [...this.#listeners].flatMap(([name, key]): PeerOnMap[] => {
       const sum = sums.get(key);
-      return sum === undefined ? [] : [{ key, name, ...sum, state: "ok" }];
+      return sum === undefined ? [] : [{ key, name, ...sum, mood: "good" }];
     });
     if (listeners.length > 0) return listeners;
     return [...agents.values(), ...servers.values()].map((peer) => ({
       key: peer.key,
       name: peerId(peer),
       ...(sums.get(peer.key) ?? { tunnels: 0, rate: 0 }),
-      state: peerState(peer),
+      mood: peerMood(peer, troubles),
     }));
+  }
+
+  #drawing(peers: readonly PeerOnMap[], flows: readonly Flow[], { history }: Wellbeing, now: number): FlowMap {
+    const moods = new Map(history?.targets.map((each) => [each.target, targetMood(each)]));
+    const targets = [...sumBy(flows, ({ target }) => target)].map(([name, sum]): OnMap => {
+      return { name, ...sum, mood: moods.get(name) ?? "good" };
+    });
+    const [shownPeers, otherPeers] = this.#peerChoice.of(peers, now);
+    const [shownTargets, otherTargets] = this.#targetChoice.of(targets, now);
+    const keys = new Set(shownPeers.map(({ key }) => key));
+    const names = new Set(shownTargets.map(({ name }) => name));
+    const lines = new Map<string, Mutable<Flow>>();
+    for (const { peer, target, tunnels, rate } of flows) {
+      const line = { peer: keys.has(peer) ? peer : REST_KEY, target: names.has(target) ? target : REST_NAME };
+      const id = `${line.peer} ${line.target}`;
+      const sum = lines.get(id) ?? { ...line, tunnels: 0, rate: 0 };
+      sum.tunnels += tunnels;
+      sum.rate += rate;
+      lines.set(id, sum);
+    }
+    return {
+      peers: [...shownPeers, ...restOf(otherPeers).map((rest) => ({ ...rest, key: REST_KEY }))],
+      targets: [...shownTargets, ...restOf(otherTargets)],
+      flows: busiest([...lines.values()]).slice(0, LINES),
+    };
+  }
+}
+
+/** Which ones are drawn: those in trouble, and the busiest, which stay for a while so that the drawing does not jump. */
+class Choice<Item extends OnMap> {
+  readonly #idOf: (item: Item) => string | number;
+  #chosen = new Set<string | number>();
+  #chosenAt = Number.NEGATIVE_INFINITY;
+
+  constructor(idOf: (item: Item) => string | number) {
+    this.#idOf = idOf;
+  }
+
+  /** Those that are drawn, by name, and the others. */
+  of(items: readonly Item[], now: number): [shown: Item[], others: Item[]] {
+    if (items.length <= SHOWN + 1) return [[...items].sort(byName), []];
+    const isDue = now - this.#chosenAt >= CHOSEN_MS;
+    const stays = (item: Item): number => (!isDue && this.#chosen.has(this.#idOf(item)) ? 0 : 1);
+    const sorted = busiest(items).sort((a, b) => byMood(a.mood, b.mood) || stays(a) - stays(b));
+    const shown = sorted.slice(0, SHOWN);
+    this.#chosen = new Set(shown.map(this.#idOf));
+    if (isDue) this.#chosenAt = now;
+    return [shown.sort(byName), sorted.slice(SHOWN)];
+  }
+}
+
+const collator = new Intl.Collator("en", { numeric: true });
+/** `node-2` before `node-10`. */
+export const byName = (one: { readonly name: string }, other: { readonly name: string }): number =>
+  collator.compare(one.name, other.name);
+
+function restOf(others: readonly OnMap[]): OnMap[] {
+  if (others.length === 0) return [];
+  const rest = { name: REST_NAME, mood: others[0]!.mood, members: others.length, tunnels: 0, rate: 0 };
+  for (const { tunnels, rate } of others) {
+    rest.tunnels += tunnels;
+    rest.rate += rate;
+  }
+  return [rest];
+}
+
+/** A target that cannot be reached has no tunnels, and is what people look for. */
+function addFailed(
+  flows: Map<string, Flow>,
+  { target, peers: names }: FailureGroup,
+  peers: readonly PeerOnMap[],
+  { history }: Wellbeing,
+): void {
+  const series = history?.targets.find((each) => each.target === target);
+  if (series === undefined || targetMood(series) === "good") return;
+  for (const { key } of peers.filter(({ name }) => names.includes(name))) {
+    const id = `${key} ${target}`;
+    if (!flows.has(id)) flows.set(id, { peer: key, target, tunnels: 0, rate: 0 });
   }
 }
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
-
-function drawing(peers: readonly PeerOnMap[], flows: readonly Flow[]): FlowMap {
-  const targets = sumBy(flows, ({ target }) => target);
-  const shownPeers = busiest(peers).slice(0, SHOWN);
-  const shownTargets = busiest([...targets].map(([name, sum]) => ({ name, ...sum }))).slice(0, SHOWN);
-  const keys = new Set(shownPeers.map(({ key }) => key));
-  const names = new Set(shownTargets.map(({ name }) => name));
-  return {
-    peers: shownPeers.sort((a, b) => a.name.localeCompare(b.name) || a.key - b.key),
-    peersLeftOut: peers.length - shownPeers.length,
-    targets: shownTargets.sort((a, b) => a.name.localeCompare(b.name)),
-    targetsLeftOut: targets.size - shownTargets.length,
-    flows: busiest(flows.filter(({ peer, target }) => keys.has(peer) && names.has(target))).slice(0, LINES),
-  };
-}
 
 function sumBy<Key>(flows: readonly Flow[], keyOf: (flow: Flow) => Key): Map<Key, { tunnels: number; rate: number }> {
   const sums = new Map<Key, { tunnels: number; rate: number }>();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bytesText, countdown, durationText, rateText, shorten } from "./format.js";
+import { bytesText, countdown, durationText, rateText, shareText } from "./format.js";
 
 test.each([
   [0, "0 B"],
@@ -30,7 +30,10 @@ test("a certificate's end is near within a day, and over afterwards", () => {
   expect(countdown(0, 120_000)).toEqual({ text: "expired 2 min ago", urgency: "over" });
 });
 
-test("long names keep their end", () => {
-  expect(shorten("10.128.1.10:8443", 16)).toBe("10.128.1.10:8443");
-  expect(shorten("10.128.1.10:8443", 10)).toBe("…1.10:8443");
-});
+test.each([
+  [0, 10, "0 %"],
+  [1, 1000, "<1 %"],
+  [17, 100, "17 %"],
+  [999, 1000, "99 %"],
+  [5, 5, "100 %"],
+])("%d of %d are %s", (part, whole, text) => expect(shareText(part, whole)).toBe(text));

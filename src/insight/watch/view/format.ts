@@ -45,7 +45,11 @@ export function countdown(untilAt: number, now: number): { text: string; urgency
 /** The time of day, as the reader's clock has it. */
 export const timeOfDay = (at: number): string => new Date(at).toLocaleTimeString("en-GB");
 
-/** `10.128.1.10:8443` of any length in a bounded place: the end tells most. */
-export function shorten(text: string, length: number): string {
-  return text.length <= length ? text : `…${text.slice(text.length - length + 1)}`;
+export const sum = (numbers: readonly number[]): number => numbers.reduce((one, other) => one + other, 0);
+
+/** In percent; what is little is not nothing. */
+export function shareText(part: number, whole: number): string {
+  const percent = whole === 0 ? 0 : (part / whole) * 100;
+  if (percent > 0 && percent < 1) return "<1 %";
+  return percent > 99 && percent < 100 ? "99 %" : `${Math.round(percent)} %`;
 }

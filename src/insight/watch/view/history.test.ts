@@ -1,7 +1,7 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Totals } from "../../observe/admin/contract.js";
-import { snapshot, totals } from "../testing/samples.js";
-import { History } from "./history.js";
+import { HISTORY, NOW, snapshot, totals } from "../testing/samples.js";
+import { History, withPast } from "./history.js";
 
 const sample = (history: History, parts: Partial<Totals>, now: number, instance = "a") =>
   history.sample({ process: { ...snapshot().process, instance }, totals: totals(parts) }, now);
@@ -54,4 +54,33 @@ test("another process begins a new history", () => {
   sample(history, { dialsEstablished: 6, dialMsSum: 24, bytesToTarget: 19 }, 3000, "b");
   expect(history.columns.dialMs).toEqual([400, 4]);
   expect(history.columns.toTarget).toEqual([0, 10]);
+});
+
+describe("what the process remembers", () => {
+  const steps = (value: number) => Array(60).fill(value);
+  const past = { ...HISTORY, total: { ...HISTORY.total, kibToTarget: steps(20), dialMs: steps(3) } };
+  const nothing = new History().columns;
+
+  test("fills the charts of a page that was just opened, by the reader's clock", () => {
+    const { at, toTarget, dialMs } = withPast(nothing, past, 5000);
+    expect(at).toHaveLength(58);
+    expect(at[0]).toBe((NOW - 600_000 + 10_000 + 5000) / 1000);
+    expect([toTarget[0], dialMs[0]]).toEqual([2048, 3]);
+  });
+
+  test("does not reach back before the process began", () => {
+    const kibToTarget = steps(0).map((_, step) => (step < 52 ? 0 : 20));
+    expect(withPast(nothing, { ...past, total: { ...past.total, kibToTarget } }, 0).at).toHaveLength(6);
+    expect(withPast(nothing, HISTORY, 0).at).toEqual([]);
+  });
+
+  test("gives way to what was sampled here, and fills what was not", () => {
+    const history = new History();
+    for (const ago of [302, 301, 22, 21]) sample(history, {}, NOW - ago * 1000);
+    const { at } = withPast(history.columns, past, 0);
+    expect(at).toEqual([...at].sort((one, other) => one - other));
+    expect(at).toContain((NOW - 301_000) / 1000);
+    expect(at).not.toContain((NOW - 300_000) / 1000);
+    expect(at).toContain((NOW - 200_000) / 1000);
+  });
 });

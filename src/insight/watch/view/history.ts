@@ -1,5 +1,5 @@
 /** What the charts draw: rates over the last minutes, from totals that were sampled once a second. */
-import type { Overview, Totals } from "../../observe/admin/contract.js";
+import type { HistoryInfo, Overview, Totals } from "../../observe/admin/contract.js";
 
 const KEPT_SECONDS = 600;
 
@@ -60,6 +60,38 @@ function columnsOf(samples: readonly Sample[]) {
     dialMs: samples.map(({ dialMs }) => dialMs),
     tunnels: samples.map(({ tunnels }) => tunnels),
   };
+}
+
+/** The steps at the end, whose bytes the process has not counted yet. */
+const UNFINISHED = 2;
+
+/** What was sampled here, and where that is missing what the process itself remembers, from its first sign of life on. */
+export function withPast(columns: Columns, past: HistoryInfo | undefined, clockSkewMs: number): Columns {
+  if (past === undefined) return columns;
+  const { stepMs, fromAt, total } = past;
+  const seconds = stepMs / 1000;
+  const sampled = new Set(columns.at.map((at) => Math.floor((at * 1000 - clockSkewMs - fromAt) / stepMs)));
+  const { dials, kibToTarget, kibFromTarget, tunnels } = total;
+  const first = dials.findIndex((_, at) => dials[at]! + kibToTarget[at]! + kibFromTarget[at]! + tunnels[at]! > 0);
+  const steps = dials
+    .map((_, step): Sample & { step: number } => ({
+      step,
+      at: (fromAt + (step + 1) * stepMs + clockSkewMs) / 1000,
+      toTarget: (kibToTarget[step]! * 1024) / seconds,
+      fromTarget: (kibFromTarget[step]! * 1024) / seconds,
+      dialMs: total.dialMs?.[step] ?? null,
+      tunnels: tunnels[step]!,
+    }))
+    .slice(0, -UNFINISHED)
+    .filter(({ step }) => first >= 0 && step >= first && !sampled.has(step));
+  const here = columns.at.map((at, index) => ({
+    at,
+    toTarget: columns.toTarget[index]!,
+    fromTarget: columns.fromTarget[index]!,
+    dialMs: columns.dialMs[index]!,
+    tunnels: columns.tunnels[index]!,
+  }));
+  return columnsOf([...steps, ...here].sort((one, other) => one.at - other.at));
 }
 
 function between(before: Totals, after: Totals, seconds: number): Rates {

@@ -1,0 +1,59 @@
+import { useMemo } from "preact/hooks";
+import type { HistoryInfo } from "../../src/insight/observe/admin/contract.js";
+import { byName } from "../../src/insight/watch/view/flows.js";
+import { count } from "../../src/insight/watch/view/format.js";
+import { byMood, targetMood } from "../../src/insight/watch/view/moods.js";
+import { shortNames } from "../../src/insight/watch/view/names.js";
+import { DialCells, DialHeadings } from "./spark.js";
+
+/** More rows than anybody reads would only make the page slow. */
+const SHOWN = 50;
+const LETTERS = 30;
+
+/** What was dialled in the last ten minutes; those that fail first, then by name. */
+export function Targets({ past }: { past: HistoryInfo | undefined }) {
+  const all = useMemo(() => {
+    const rows = (past?.targets ?? []).map((each) => ({ name: each.target, mood: targetMood(each), history: each }));
+    return rows.sort((a, b) => byMood(a.mood, b.mood) || byName(a, b));
+  }, [past]);
+  const shown = all.slice(0, SHOWN);
+  const short = shortNames(
+    shown.map(({ name }) => name),
+    LETTERS,
+  );
+  return (
+    <section class="panel" aria-labelledby="targets-title">
+      <h2 id="targets-title">
+        Targets <span class="quiet">{count(all.length)} in ten minutes</span>
+      </h2>
+      {all.length === 0 && <p class="quiet">Nothing was dialled.</p>}
+      {all.length > 0 && (
+        <section class="scroll" tabIndex={0} aria-label="List of targets">
+          <table class="dialled">
+            <thead>
+              <tr>
+                <th>Target</th>
+                <DialHeadings />
+              </tr>
+            </thead>
+            <tbody>
+              {shown.map(({ name, mood, history }) => (
+                <tr key={name} class={mood}>
+                  <th scope="row" class="name" title={name}>
+                    <span class="dot" aria-hidden="true" />
+                    {short(name)}
+                    {mood !== "good" && (
+                      <span class={`pill ${mood}`}>{mood === "bad" ? "fails" : "fails at times"}</span>
+                    )}
+                  </th>
+                  <DialCells history={history} />
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      )}
+      {all.length > SHOWN && <p class="quiet">The first {SHOWN} are listed.</p>}
+    </section>
+  );
+}

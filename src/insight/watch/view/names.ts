@@ -1,0 +1,48 @@
+/** Names in a bounded place, such that they can still be told apart. */
+
+/** Those that fit stay whole. Of the others goes first what they all have in common, then what is in the middle. */
+export function shortNames(names: readonly string[], length: number): (name: string) => string {
+  const long = names.filter((name) => name.length > length);
+  const end = commonEnd(long);
+  const withoutEnd = (name: string): string => (end === 0 ? name : `${name.slice(0, name.length - end)}…`);
+  const tooMany = Math.max(0, ...long.map((name) => withoutEnd(name).length - length));
+  const start = tooMany === 0 ? 0 : commonStart(long, tooMany + 1);
+  const without = (name: string): string => (start === 0 ? withoutEnd(name) : `…${withoutEnd(name).slice(start)}`);
+  return (name) => (name.length <= length ? name : cut(without(name), length));
+}
+
+/** In the middle: both ends tell more. */
+function cut(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const tail = Math.ceil((length - 1) / 2);
+  return `${text.slice(0, length - 1 - tail)}…${text.slice(text.length - tail)}`;
+}
+
+/** At least so much if there is so much, and up to a place where a word ends, so that no half of a number is left. */
+function commonStart(names: readonly string[], least: number): number {
+  const shared = sharedLetters(names);
+  const ends = [...shared].flatMap((letter, at) => (SEPARATORS.includes(letter) ? [at + 1] : []));
+  return ends.find((end) => end >= least) ?? ends.at(-1) ?? 0;
+}
+
+function commonEnd(names: readonly string[]): number {
+  const turned = names.map((name) => [...name].reverse().join(""));
+  const shared = sharedLetters(turned);
+  return lastIndexOfSeparator(shared) + 1;
+}
+
+function sharedLetters([first = "", ...others]: readonly string[]): string {
+  if (others.length === 0) return "";
+  let length = first.length;
+  for (const other of others) {
+    let same = 0;
+    while (same < length && other[same] === first[same]) same++;
+    length = same;
+  }
+  return first.slice(0, length);
+}
+
+const SEPARATORS = "-._:/";
+
+const lastIndexOfSeparator = (text: string): number =>
+  Math.max(...[...SEPARATORS].map((each) => text.lastIndexOf(each)));
