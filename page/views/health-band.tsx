@@ -1,7 +1,7 @@
 import { useEffect } from "preact/hooks";
 import type { Finding } from "../../src/base/finding.js";
 import type { ProcessInfo } from "../../src/insight/observe/admin/contract.js";
-import { type Headline, placesOf, tabTitle } from "../../src/insight/watch/view/headline.js";
+import { type Headline, placesOf, type ShownState, tabTitle } from "../../src/insight/watch/view/headline.js";
 
 /** More would push away what the page is for; the rest is in the diagnosis. */
 const SHOWN = 8;
@@ -18,6 +18,7 @@ export function HealthBand({ headline, findings, process }: HealthBandProps) {
   const title = tabTitle(headline, process);
   useEffect(() => {
     document.title = title;
+    document.querySelector("link[rel=icon]")?.setAttribute("href", iconOf(state));
   }, [title]);
   const places = placesOf(findings);
   return (
@@ -42,6 +43,17 @@ export function HealthBand({ headline, findings, process }: HealthBandProps) {
     </section>
   );
 }
+
+const MARKS: Record<ShownState, string> = {
+  healthy: "2e9e5b",
+  degraded: "d18700",
+  down: "d0342c",
+  unknown: "8894a0",
+};
+
+/** A dot in the tab. */
+const iconOf = (state: ShownState): string =>
+  `data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 8 8'><circle cx='4' cy='4' r='4' fill='%23${MARKS[state]}'/></svg>`;
 
 /** Opens them and goes to the first. */
 function show(event: Event, ids: readonly string[]): void {

@@ -1,8 +1,11 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Live } from "../state/live.js";
 
 export function LogIn({ live }: { live: Live }) {
   const [problem, setProblem] = useState("");
+  useEffect(() => {
+    document.title = "drawbridge";
+  }, []);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const token = String(new FormData(event.currentTarget as HTMLFormElement).get("token") ?? "").trim();

@@ -101,7 +101,10 @@ export function Peers({ view, past, troubles, now }: PeersProps) {
 }
 
 function Pills({ row, troubles }: { row: PeerRow; troubles: ReadonlyMap<string, Mood> }) {
-  if (row.kind === "gone") return <span class="pill warn">gone since {timeOfDay(row.left.leftAt)}</span>;
+  if (row.kind === "gone")
+    return (
+      <span class={`pill ${row.mood === "good" ? "quiet" : row.mood}`}>gone since {timeOfDay(row.left.leftAt)}</span>
+    );
   if (row.kind === "refused") return <span class="pill warn">refused</span>;
   const { peer } = row;
   return (
@@ -138,7 +141,7 @@ function LinkCells({ peer, now, hasAction }: { peer: AgentPeer | ServerPeer; now
   const moved = peer.bytesToTarget === undefined ? undefined : peer.bytesToTarget + (peer.bytesFromTarget ?? 0);
   return (
     <>
-      <td class="numeric" data-name="round trip">
+      <td class="numeric" data-name="rtt">
         {peer.roundTripMs === undefined ? "–" : durationText(peer.roundTripMs)}
       </td>
       <td class="numeric" data-name="tunnels">

@@ -88,10 +88,10 @@ export function Tunnels({ view, now, version }: { view: ProcessView; now: number
             ))}
           </div>
           <div
-            role="rowgroup"
+            role={rows.length === 0 ? "presentation" : "rowgroup"}
             class="rows"
             ref={body}
-            style={{ height: `${Math.min(HEIGHT, Math.max(2, rows.length) * ROW)}px` }}
+            style={{ height: `${Math.min(HEIGHT, rows.length * ROW)}px` }}
             onScroll={(event) => setTop(event.currentTarget.scrollTop)}
             tabIndex={-1}
           >
@@ -109,8 +109,12 @@ export function Tunnels({ view, now, version }: { view: ProcessView; now: number
                 ))}
               </div>
             </div>
-            {rows.length === 0 && <p class="quiet empty">{empty(source.length, showEnded)}</p>}
           </div>
+          {rows.length === 0 && (
+            <div role="row" class="quiet empty">
+              <div role="gridcell">{empty(source.length, showEnded)}</div>
+            </div>
+          )}
         </div>
         {detail !== undefined && <TunnelDetail tunnel={detail} now={now} onClose={() => setChosen(undefined)} />}
       </div>

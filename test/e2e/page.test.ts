@@ -10,8 +10,12 @@ import { hasChromium, startBrowser, watchedPage } from "../support/page/browser.
 import { startCrowd } from "../support/page/crowd.js";
 import { startRole } from "../support/page/roles.js";
 import { barriers, logIn, overflow } from "../support/page/visit.js";
+import { startAgent } from "../support/processes/agent.js";
+import { endedCaller } from "../support/processes/certs.js";
+import { Scope } from "../support/processes/scope.js";
 import { startTunnel, type Tunnel } from "../support/processes/tunnel.js";
 import { startEcho } from "../support/targets/echo.js";
+import { startSlowRelay } from "../support/targets/slow-relay.js";
 
 const ready = hasChromium();
 const TOKEN = "only-for-this-test-0123456789";
@@ -134,7 +138,7 @@ describe.skipIf(!ready)("a server with traffic", () => {
     await page.fill("input[type=search]", targets[1] as string);
     await expect.poll(() => page.locator(".rows .row").count(), SOON).toBe(4);
     await page.fill("input[type=search]", "nothing is called this");
-    await expect.poll(() => page.textContent(".rows"), SOON).toContain("Nothing fits the search");
+    await expect.poll(() => page.textContent(".tunnels .empty"), SOON).toContain("Nothing fits the search");
     await page.fill("input[type=search]", "");
     await page.click("[role=columnheader].to button");
     await expect.poll(() => page.getAttribute("[role=columnheader].to", "aria-sort"), SOON).toBe("descending");
@@ -247,6 +251,47 @@ describe.skipIf(!ready)("a server with traffic", () => {
   });
 });
 
+describe.skipIf(!ready)("an incident, looked at afterwards", () => {
+  test("a dead target, a slow agent, one that was killed and one with an expired certificate are all there", async () => {
+    const scope = new Scope();
+    const serverFlags = [`--admin-token-file=${tokenFile}`];
+    const tunnel = await startTunnel({
+      server: "ours",
+      agent: "ours",
+      frontend: "connect-uds",
+      agents: 2,
+      serverFlags,
+    });
+    scope.defer(() => tunnel.close());
+    try {
+      const relay = await startSlowRelay(tunnel.place.agentPort, 150);
+      scope.defer(() => relay.close());
+      const slow = await tunnel.addAgent([`--proxy-server-port=${relay.port}`]);
+      const killed = tunnel.agents[0]!;
+      for (const _ of [1, 2, 3]) await tunnel.dial("127.0.0.1:1");
+      await killed.process.kill();
+      const agent = endedCaller({ ...tunnel.pki, caller: tunnel.pki.agent });
+      const serverPort = tunnel.place.agentPort;
+      const refused = await startAgent({ origin: "ours", serverPort, pki: { ...tunnel.pki, agent } });
+      scope.use(refused.process);
+      const { page, complaints } = await watchedPage(browser);
+      await logIn(page, `http://127.0.0.1:${tunnel.place.adminPort}/`, TOKEN);
+      const causes = [/^Degraded/, /127\.0\.0\.1:1 fails/, new RegExp(`${slow.id} 3\\d\\d ms`), /refused.*expired/];
+      for (const cause of causes) await expect.poll(() => page.textContent(".health"), SOON).toMatch(cause);
+      const rows = page.locator("section[aria-labelledby=peers-title] tbody tr");
+      await expect.poll(() => rows.filter({ hasText: killed.id }).textContent(), SOON).toMatch(/gone since/);
+      await expect.poll(() => rows.filter({ hasText: "expired" }).count(), SOON).toBe(1);
+      expect(await rows.filter({ hasText: slow.id }).getAttribute("class")).toBe("here warn");
+      expect(await rows.filter({ hasText: tunnel.agents[1]!.id }).getAttribute("class")).toBe("here good");
+      if (PICTURES !== undefined) await picture(page, "page-incident");
+      expect(complaints).toEqual([]);
+      await page.context().close();
+    } finally {
+      await scope.close();
+    }
+  });
+});
+
 describe.skipIf(!ready)("strangers", () => {
   test("markup in names, targets and errors stays text", async () => {
     const evil = `<img src=x onerror="document.title='owned'">`;
@@ -309,7 +354,7 @@ describe.skipIf(!ready)("at a glance", () => {
     // Health decides on the colour: the slow agent, not those that tried the dead target.
     expect(await agents.locator("tr.here.warn th").allTextContents()).toEqual(["node-1slow"]);
     expect(await agents.locator("tr.here.good").count()).toBe(2);
-    expect(await page.locator(".node.peer.warn title").allTextContents()).toEqual(["node-1"]);
+    await expect.poll(() => page.locator(".node.peer.warn title").allTextContents(), SOON).toEqual(["node-1"]);
     await page.context().close();
     await http.close();
   });

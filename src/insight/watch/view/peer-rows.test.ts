@@ -18,8 +18,8 @@ test("those in trouble come first, then all by name as people count", () => {
 
 test("agents that left and agents that were refused stay visible", () => {
   const facts = view({ agents: [agent(1)], refusedPeers: [refusedPeer()] });
-  const rows = peerRows(facts, { ...HISTORY, left: [left("node-9")] }, new Map(), NOW);
-  expect(names(rows)).toEqual(["gone node-9", "refused 10.0.3.7", "here agent-1"]);
+  const rows = peerRows(facts, { ...HISTORY, left: [left("node-9"), left("b")] }, new Map([["node-9", "warn"]]), NOW);
+  expect(names(rows)).toEqual(["gone node-9", "refused 10.0.3.7", "here agent-1", "gone b"]);
 });
 
 test("one that came back, one that was corrected and one of long ago are no trouble any more", () => {

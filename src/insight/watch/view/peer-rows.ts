@@ -44,11 +44,13 @@ export function peerRows(
   const names = new Set(here.map(({ name }) => name));
   const left = past?.left.filter(({ id }) => !names.has(id)) ?? [];
   const gone = left.map((each): PeerRow => {
+    // One whose host came back under another name is missed by nobody.
+    const mood = troubles.get(each.id) ?? "good";
     return {
       kind: "gone",
       id: `gone ${each.id}`,
       name: each.id,
-      mood: "warn",
+      mood,
       history: histories.get(each.id),
       left: each,
     };
