@@ -87,29 +87,31 @@ export function Tunnels({ view, now, version }: { view: ProcessView; now: number
               <Heading key={column.id} column={column} order={order} onOrder={setOrder} />
             ))}
           </div>
-          <div
-            role={rows.length === 0 ? "presentation" : "rowgroup"}
-            class="rows"
-            ref={body}
-            style={{ height: `${Math.min(HEIGHT, rows.length * ROW)}px` }}
-            onScroll={(event) => setTop(event.currentTarget.scrollTop)}
-            tabIndex={-1}
-          >
-            <div style={{ height: `${rows.length * ROW}px`, position: "relative" }} role="presentation">
-              <div style={{ transform: `translateY(${first * ROW}px)` }} role="presentation">
-                {seen.map((tunnel, index) => (
-                  <Row
-                    key={tunnel.id}
-                    tunnel={tunnel}
-                    now={now}
-                    index={first + index + 2}
-                    chosen={tunnel.id === chosen}
-                    onChoose={setChosen}
-                  />
-                ))}
+          {rows.length > 0 && (
+            <div
+              role="rowgroup"
+              class="rows"
+              ref={body}
+              style={{ height: `${Math.min(HEIGHT, rows.length * ROW)}px` }}
+              onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+              tabIndex={-1}
+            >
+              <div style={{ height: `${rows.length * ROW}px`, position: "relative" }} role="presentation">
+                <div style={{ transform: `translateY(${first * ROW}px)` }} role="presentation">
+                  {seen.map((tunnel, index) => (
+                    <Row
+                      key={tunnel.id}
+                      tunnel={tunnel}
+                      now={now}
+                      index={first + index + 2}
+                      chosen={tunnel.id === chosen}
+                      onChoose={setChosen}
+                    />
+                  ))}
+                </div>
               </div>
             </div>
-          </div>
+          )}
           {rows.length === 0 && (
             <div role="row" class="quiet empty">
               <div role="gridcell">{empty(source.length, showEnded)}</div>
