@@ -18,6 +18,8 @@ export interface KubeClientOptions {
   readonly qps?: number;
   readonly burst?: number;
   readonly clock?: Clock;
+  /** Of which HTTPS_PROXY and NO_PROXY count; the process' own by default. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -31,7 +33,7 @@ const LONGEST_ANSWER = 64 * 1024 * 1024;
 export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions = {}): KubeApi {
   const clock = options.clock ?? systemClock;
   const limit = new RateLimit(clock, options.qps ?? 0, options.burst ?? 0);
-  const connection = kubeConnection(endpoint, clock);
+  const connection = kubeConnection(endpoint, clock, options.env);
 
   async function open(call: ApiCall, until: ReturnType<typeof deadline>): Promise<IncomingMessage> {
     const wait = limit.reserve(until.left());

@@ -7,6 +7,7 @@ import { joinHostPort } from "../../base/address.js";
 import { at } from "../../base/at.js";
 import type { Clock } from "../../base/clock.js";
 import { messageOf, reasonOf } from "../../base/errors/error.js";
+import type { ProxyEnvironment } from "../../tunnel/outgoing/environment-proxy.js";
 import { DialFailure, explainConnect } from "../../tunnel/outgoing/explain.js";
 import { secureInTime, tcpInTime } from "../../tunnel/outgoing/in-time.js";
 import type { KubeCredentials, KubeEndpoint, KubeTls } from "./endpoint.js";
@@ -30,7 +31,7 @@ const IDLE_MS = 30_000;
 const KEEP_ALIVE_MS = 15_000;
 
 /** Kept-alive connections to one API server, with whatever credentials are current. */
-export function kubeConnection(endpoint: KubeEndpoint, clock: Clock) {
+export function kubeConnection(endpoint: KubeEndpoint, clock: Clock, env: ProxyEnvironment = process.env) {
   let agent: HttpAgent | undefined;
   let agentFits = "";
   let credentials: KubeCredentials | undefined;
@@ -84,7 +85,9 @@ export function kubeConnection(endpoint: KubeEndpoint, clock: Clock) {
     const options = {
       ...{ keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MS, maxSockets: 32, timeout: IDLE_MS },
     };
-    const dial = proxy === undefined ? dialDirectly : (await import("./proxy.js")).throughProxy(proxy);
+    const { throughEnvironmentProxy, throughProxy } = await import("./proxy.js");
+    const otherwise = isSecure() ? throughEnvironmentProxy(env, dialDirectly) : dialDirectly;
+    const dial = proxy === undefined ? otherwise : throughProxy(proxy);
     const reach = async (target: Target): Promise<Socket> => {
       const socket = await dial(target);
       // Watches are silent for long, and whoever is between may forget them.

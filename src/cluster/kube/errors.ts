@@ -33,7 +33,7 @@ function codeOf({ status, cause }: { status: number; cause?: unknown }): ErrorCo
   if (status === 403) return "DB_API_FORBIDDEN";
   if (status !== 0) return "DB_API_REQUEST";
   const code = String(at(cause, "code"));
-  if (code === "DB_API_PROXY") return code;
+  if (code === "DB_API_PROXY" || code === "DB_HTTPS_PROXY") return code;
   return CERTIFICATE.test(code) ? "DB_API_CERTIFICATE" : "DB_API_UNREACHABLE";
 }
 

@@ -25,11 +25,9 @@ afterEach(async () => {
 });
 
 /** Asks for an object of `api.test`, whose name only the proxy knows. */
-async function ask(proxy: string): Promise<unknown> {
-  const api = createKubeApi({
-    server: "https://api.test:6443",
-    credentials: async () => ({ headers: {}, proxy, tls: { ca } }),
-  });
+async function ask(proxy: string | undefined, env = {}): Promise<unknown> {
+  const credentials = async () => ({ headers: {}, proxy, tls: { ca } });
+  const api = createKubeApi({ server: "https://api.test:6443", credentials }, { env });
   endings.push(() => api.close());
   return api.get("/who", { timeoutMs: 10_000 });
 }
@@ -77,5 +75,30 @@ describe("an API server behind a proxy", () => {
     await expect(ask(proxy)).rejects.toThrow(
       /proxy-url of the kubeconfig is not the address of an http, https or socks5/,
     );
+  });
+});
+
+describe("HTTPS_PROXY", () => {
+  const proxied = async () => {
+    const proxy = await startHttpProxy({ routes: { "api.test:6443": local() } });
+    endings.push(() => proxy.close());
+    return `http://127.0.0.1:${proxy.port}`;
+  };
+
+  test("leads to an API server whose kubeconfig names no proxy, as it does for kubectl", async () => {
+    expect(await ask(undefined, { HTTPS_PROXY: await proxied() })).toEqual({ kind: "api.test" });
+  });
+
+  test("does not count where the kubeconfig names a proxy, or NO_PROXY the server", async () => {
+    expect(await ask(await proxied(), { HTTPS_PROXY: "http://127.0.0.1:1" })).toEqual({ kind: "api.test" });
+    const env = { https_proxy: await proxied(), no_proxy: "api.test" };
+    await expect(ask(undefined, env)).rejects.toMatchObject({ code: "DB_API_UNREACHABLE" });
+  });
+
+  test("is what has to be corrected where nothing listens there, and its login is not repeated", async () => {
+    await expect(ask(undefined, { HTTPS_PROXY: "http://me:hunter2@127.0.0.1:1" })).rejects.toMatchObject({
+      code: "DB_HTTPS_PROXY",
+      message: expect.stringMatching(/^(?!.*hunter2).*through the proxy 127\.0\.0\.1:1 of HTTPS_PROXY: /),
+    });
   });
 });

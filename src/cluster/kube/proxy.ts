@@ -1,8 +1,9 @@
-/** Connections to an API server through the proxy that a kubeconfig names (proxy-url): HTTP CONNECT or SOCKS5. */
+/** Connections to an API server through the proxy of its kubeconfig (proxy-url), by HTTP CONNECT or SOCKS5, or of HTTPS_PROXY. */
 import { once } from "node:events";
 import net, { type Socket } from "node:net";
 import { DrawbridgeError, messageOf, reasonOf } from "../../base/errors/error.js";
 import { connectThrough } from "../../base/http-connect.js";
+import { environmentProxy, type ProxyEnvironment } from "../../tunnel/outgoing/environment-proxy.js";
 import { DialFailure, explainConnect } from "../../tunnel/outgoing/explain.js";
 import { configError } from "./endpoint.js";
 
@@ -15,21 +16,33 @@ interface Target {
 
 type Dial = (proxy: URL, target: Target) => Promise<Socket>;
 
-/** Connects to targets through the proxy. Throws DB_KUBECONFIG when the text is not the address of one that can be used. */
+/** Connects to targets through proxy-url. Throws DB_KUBECONFIG when the text is not the address of one that can be used. */
 export function throughProxy(text: string): (target: Target) => Promise<Socket> {
   const proxy = URL.canParse(text) ? new URL(text) : undefined;
   const dial = proxy && dials[proxy.protocol];
   if (proxy === undefined || dial === undefined) {
     throw configError("The proxy-url of the kubeconfig is not the address of an http, https or socks5 proxy.");
   }
-  return (target) =>
-    dial(proxy, target).catch((reason: unknown) => {
-      const explained = explainConnect(proxy.host, reason);
-      const why = explained instanceof DialFailure ? reasonOf(explained) : messageOf(reason);
-      const sentence = `through the proxy ${proxy.host} of proxy-url: ${why}`;
-      throw new DrawbridgeError("DB_API_PROXY", sentence, { cause: reason });
-    });
+  return (target) => dial(proxy, target).catch(failed(proxy, "proxy-url", "DB_API_PROXY"));
 }
+
+/** Through the proxy that the environment names for the target, as kubectl does where the kubeconfig names none. */
+export const throughEnvironmentProxy =
+  (env: ProxyEnvironment, directly: (target: Target) => Promise<Socket>) =>
+  async (target: Target): Promise<Socket> => {
+    const proxy = environmentProxy(target, env, Object.keys(dials));
+    if (proxy === undefined) return await directly(target);
+    const { url, variable } = proxy;
+    return await dials[url.protocol]!(url, target).catch(failed(url, variable, "DB_HTTPS_PROXY"));
+  };
+
+const failed =
+  (proxy: URL, of: string, code: "DB_API_PROXY" | "DB_HTTPS_PROXY") =>
+  (reason: unknown): never => {
+    const explained = explainConnect(proxy.host, reason);
+    const why = explained instanceof DialFailure ? reasonOf(explained) : messageOf(reason);
+    throw new DrawbridgeError(code, `through the proxy ${proxy.host} of ${of}: ${why}`, { cause: reason });
+  };
 
 const dials: Readonly<Record<string, Dial>> = {
   "http:": connectThrough,

@@ -18,6 +18,7 @@ import {
   type Stream,
 } from "../link/open.js";
 import { firstBytes } from "../outgoing/connected.js";
+import { type EnvironmentProxy, environmentProxy, type ProxyEnvironment } from "../outgoing/environment-proxy.js";
 import {
   alertIn,
   connectTimeout,
@@ -34,7 +35,6 @@ import { readCertificateSet } from "../pki/certificate-set.js";
 import { leafIn } from "../pki/pem.js";
 import type { Resolver } from "../resolver/resolver.js";
 import { NOT_A_HOST, parseHost } from "../wire/destination.js";
-import { bypassesProxy } from "../wire/no-proxy.js";
 import type { AgentConfig } from "./config.js";
 
 export interface ServerConnection {
@@ -155,9 +155,6 @@ function readToken(file: string): string {
   return token;
 }
 
-/** The variables that name a proxy: HTTPS_PROXY and NO_PROXY, in either case. */
-export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
-
 /** gRPC gives a connection attempt at least this long. */
 const CONNECT_TIMEOUT_MS = 20_000;
 
@@ -173,7 +170,7 @@ export async function connectToServer(
 ): Promise<Secured> {
   const credentials = credentialsOf(files);
   const reach: Reach = { resolver, deadline: AbortSignal.timeout(CONNECT_TIMEOUT_MS) };
-  const proxy = proxyFor(server, env);
+  const proxy = environmentProxy(server, env);
   const where = proxy === undefined ? describe(server) : `${describe(server)} ${through(proxy)}`;
   const socket = proxy === undefined ? await dial(server, reach) : await dialThrough(proxy, server, reach);
   socket.setNoDelay(true);
@@ -199,35 +196,6 @@ export function credentialsOf(files: AgentConfig["tls"]): Credentials {
   const mistakenFor = "a frontend, or another program's";
   const set = readCertificateSet(files);
   return { self: "this agent", set, certFile, caFile, admittedBy: "--cluster-ca-cert", mistakenFor };
-}
-
-interface EnvironmentProxy {
-  readonly url: URL;
-  readonly variable: string;
-}
-
-/** The variable's text is never repeated: it may hold a password. */
-function proxyFor(server: { host: string; port: number }, env: ProxyEnvironment): EnvironmentProxy | undefined {
-  // Go takes the first that is not empty.
-  const variable = env.HTTPS_PROXY ? "HTTPS_PROXY" : "https_proxy";
-  const text = env[variable] || "";
-  if (text === "" || bypassesProxy(env.NO_PROXY || env.no_proxy || "", server.host, server.port)) return undefined;
-  const full = text.includes("://") ? text : `http://${text}`;
-  const scheme = /^[a-z][a-z\d+.-]*:\/\//i.exec(full)?.[0].toLowerCase() ?? "";
-  const url = URL.canParse(full) ? new URL(full) : undefined;
-  if (scheme !== "" && scheme !== "http://" && scheme !== "https://") {
-    throw explainProxy(
-      describe(server),
-      `${variable} begins with ${scheme}, and only proxies of http:// and https:// can be used`,
-    );
-  }
-  if (url === undefined || url.hostname === "") {
-    throw explainProxy(
-      describe(server),
-      `${variable} is not the URL of a proxy: write http://host:port or https://host:port`,
-    );
-  }
-  return { url, variable };
 }
 
 /** Without the login. */
