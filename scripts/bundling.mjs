@@ -1,5 +1,6 @@
 // How our executables are bundled, whatever form they are shipped in.
-import { readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -27,7 +28,18 @@ export const executables = [
   ...["konnectivity-socks5-proxy", "konnectivity-https-proxy"],
 ];
 
+/** Of the sources, for --version; empty where there is no repository. */
+function commit() {
+  if (!existsSync(join(root, ".git"))) return "";
+  const { status, stdout } = spawnSync("git", ["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"], {
+    cwd: root,
+    encoding: "utf8",
+  });
+  return status === 0 ? stdout.trim() : "";
+}
+
 export const bundling = {
+  define: { "process.env.DRAWBRIDGE_COMMIT": JSON.stringify(commit()) },
   // The bundle names its sources relative to this.
   absWorkingDir: root,
   plugins: [rawText],

@@ -1,6 +1,7 @@
 /** Every command of drawbridge: its name, what it does in a line, and the module it is in, loaded when it is called. */
-import { defineCommand, type Runnable, VERSION } from "./framework/define.js";
+import { defineCommand, type Runnable } from "./framework/define.js";
 import { defineFamily } from "./framework/family.js";
+import { versionFacts, versionText } from "./framework/version.js";
 
 const pki = defineFamily("Makes, renews and explains the certificates of servers and agents.", {
   init: ["Make a signer and all certificates of an installation", () => import("./pki/init.js")],
@@ -79,15 +80,17 @@ const workers = defineFamily("Makes machines that become nodes of a pool, and re
   verify: ["Verify that workers run pods", () => import("./workers/verify.js")],
 });
 
-export const version = defineCommand({
-  purpose: "Prints the version.",
-  run: async () => ({ version: VERSION }),
-  show: (result) => `drawbridge ${result.version}\n`,
+const version = defineCommand({
+  purpose: "Prints the version of drawbridge, the commit it was built from, and the Node and the platform it runs on.",
+  examples: ["drawbridge version", "drawbridge version --output json"],
+  run: async () => versionFacts(),
+  show: () => versionText("drawbridge"),
 });
 
 /** HyperShift's proxies end with 1 whatever is wrong, and so do these, by whatever name they are called. */
-const withMisuse = (misuse: number, { run }: Runnable): Runnable => ({
-  run: (program, argv) => run(program, argv, misuse),
+const withMisuse = (misuse: number, command: Runnable): Runnable => ({
+  ...command,
+  run: (program, argv) => command.run(program, argv, misuse),
 });
 
 const konnectivity = () => import("./tunnel/konnectivity.js");
@@ -98,6 +101,7 @@ For a tunnel: server beside whoever calls, agent in the network to be reached, p
   {
     agent: ["Dial proxy-servers and open connections for them (proxy-agent)", () => import("./tunnel/agent.js")],
     bootstrap: ["Build, verify and remove the bridge that an installation needs", async () => bootstrap],
+    completion: ["Print the completion script of bash, zsh or fish", () => import("./completion/command.js")],
     csr: ["Decide the certificate signing requests of machines", async () => csr],
     doctor: ["Find what keeps drawbridge from working here", () => import("./insight/doctor.js")],
     explain: ["Say which agent would carry a dial, and why", () => import("./insight/explain.js")],
@@ -122,7 +126,7 @@ For a tunnel: server beside whoever calls, agent in the network to be reached, p
     support: ["Write one archive for a support case, without secrets", () => import("./insight/support.js")],
     top: ["Show a running process on the terminal", () => import("./insight/top.js")],
     trace: ["Dial once through the real path and time each step", () => import("./insight/trace.js")],
-    version: ["Print the version", async () => version],
+    version: ["Print version, commit, Node and platform", async () => version],
     workers: ["Make machines that become nodes of a pool", async () => workers],
   },
 );

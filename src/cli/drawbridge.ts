@@ -1,11 +1,14 @@
 /** The drawbridge executable. */
-import { drawbridge, version } from "./commands.js";
-import { main } from "./framework/output.js";
+import { drawbridge } from "./commands.js";
+import { startProgram } from "./framework/program.js";
 
-void main(async ([name, ...rest]) => {
-  if (name === "--version") return version.run("drawbridge", rest);
-  // Not in the list of commands: only the pod of bootstrap verify --deploy-test-webhook runs it.
-  if (name === "test-webhook")
-    return (await import("./bootstrap/verify-test-webhook.js")).testWebhookCommand.run("drawbridge test-webhook", rest);
-  return drawbridge.run("drawbridge", name === undefined ? [] : [name, ...rest]);
+startProgram("drawbridge", {
+  ...drawbridge,
+  async run(program, argv) {
+    const [name, ...rest] = argv;
+    if (name !== "test-webhook") return drawbridge.run(program, argv);
+    // Not in the list of commands: only the pod of bootstrap verify --deploy-test-webhook runs it.
+    const { testWebhookCommand } = await import("./bootstrap/verify-test-webhook.js");
+    return testWebhookCommand.run(`${program} ${name}`, rest);
+  },
 });

@@ -1,4 +1,4 @@
-/** The three executables as processes: what they print, where, and the code they end with. */
+/** The executables as processes: what they print, where, and the code they end with. */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, test, vi } from "vitest";
@@ -37,10 +37,27 @@ test.each([
   expect(result.stdout).toContain(text);
 });
 
-test("drawbridge --version", () => {
-  const result = run("drawbridge", "--version");
+test.each([
+  ["drawbridge", /^drawbridge \d+\.\d+\.\d+ \(Node [\d.]+, \w+-\w+\)\n$/],
+  ["proxy-server", /^proxy-server \d+\.\d+\.\d+ \(drawbridge, Node /],
+  ["proxy-agent", /^proxy-agent \d+\.\d+\.\d+ \(drawbridge, Node /],
+  ["konnectivity-socks5-proxy", /^konnectivity-socks5-proxy \d+\.\d+\.\d+ \(drawbridge, Node /],
+  ["konnectivity-https-proxy", /^konnectivity-https-proxy \d+\.\d+\.\d+ \(drawbridge, Node /],
+])("%s --version", (program, text) => {
+  const result = run(program, "--version");
   expect(result).toMatchObject({ status: 0, stderr: "" });
-  expect(result.stdout).toMatch(/^drawbridge \d+\.\d+\.\d+\n$/);
+  expect(result.stdout).toMatch(text);
+});
+
+test("help is coloured only where that is asked for", () => {
+  const heading = "\u001b[1mUsage:\u001b[0m";
+  expect(run("drawbridge", "version", "--help").stdout).not.toContain(heading);
+  process.env.FORCE_COLOR = "1";
+  try {
+    expect(run("drawbridge", "help", "version").stdout).toContain(heading);
+  } finally {
+    delete process.env.FORCE_COLOR;
+  }
 });
 
 test.each([

@@ -1,5 +1,5 @@
 /** The executable that takes the place of HyperShift's konnectivity-https-proxy; misuse ends with 1, as there. */
-import { main } from "./framework/output.js";
+import { startProgram } from "./framework/program.js";
 import { httpsProxyCommand } from "./tunnel/konnectivity.js";
 
-void main((argv) => httpsProxyCommand.run("konnectivity-https-proxy", argv, 1));
+startProgram("konnectivity-https-proxy", httpsProxyCommand, 1);

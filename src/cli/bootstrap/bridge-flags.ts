@@ -1,10 +1,10 @@
 /** Flags that several bootstrap commands share: images, protocol, networks and directories of the bridge. */
 import { DEFAULT_STATE_DIRECTORY } from "../../cluster/bootstrap/host/record.js";
 import { type BridgeOptions, imageKinds } from "../../cluster/bootstrap/model/model.js";
-import { inGroup, number, oneOf, text, type Values } from "../flags/flag.js";
+import { filePath, inGroup, number, oneOf, text, type Values } from "../flags/flag.js";
 
 export const stateDirFlag = {
-  "state-dir": text("Directory of the bridge's record and backups.", DEFAULT_STATE_DIRECTORY),
+  "state-dir": filePath("Directory of the bridge's record and backups.", DEFAULT_STATE_DIRECTORY),
 };
 
 /** Programs, protocol and network; the texts say what is so by default. */
@@ -27,9 +27,9 @@ export const hostFlags = (program: string) =>
   inGroup("advanced", {
     "server-program": text(`Executable of the server outside pods. If empty, ${program}.`),
     "socket-group": number(0, "Numeric group of a kube-apiserver that does not run as root."),
-    "runtime-directory": text("Directory of the server's socket. If empty, /run/drawbridge-bootstrap."),
-    "config-directory": text("Directory of egress configuration and certificates. If empty, under /etc."),
-    "manifests-directory": text("Directory of the kubelet's static pods. If empty, /etc/kubernetes/manifests."),
+    "runtime-directory": filePath("Directory of the server's socket. If empty, /run/drawbridge-bootstrap."),
+    "config-directory": filePath("Directory of egress configuration and certificates. If empty, under /etc."),
+    "manifests-directory": filePath("Directory of the kubelet's static pods. If empty, /etc/kubernetes/manifests."),
   });
 
 export const SERVER_FORMS = ["static-pod", "systemd", "process"] as const;

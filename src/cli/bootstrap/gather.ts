@@ -7,7 +7,7 @@ import { recordedHere } from "../../cluster/bootstrap/host/record.js";
 import { type InstallDirectory, openInstallDirectory } from "../../cluster/bootstrap/install-dir.js";
 import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
 import { checkedHost, withPrivateFolder } from "../../cluster/bootstrap/ssh/ssh.js";
-import { inGroup, lifetime, list, number, repeated, text, type Values } from "../flags/flag.js";
+import { filePath, inGroup, lifetime, list, number, repeated, type Values } from "../flags/flag.js";
 import { quote } from "../flags/go-values.js";
 import { clusterFlags, kubeconfigOf } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
@@ -17,10 +17,10 @@ import { stateDirFlag } from "./bridge-flags.js";
 import { bootstrapTarget, checkSshFlags, sshFlags } from "./ssh-flags.js";
 
 const gatherFlags = {
-  dir: text(
+  dir: filePath(
     "Install directory of openshift-install: bootstrap host, control plane, key and kubeconfig are found in it.",
   ),
-  out: text("Archive to write. If empty, drawbridge-gather-<time>.tar.gz in --dir or here."),
+  out: filePath("Archive to write. If empty, drawbridge-gather-<time>.tar.gz in --dir or here."),
   timeout: lifetime("5m", "How long each host and the cluster may take."),
   ...sshFlags("Host to gather from over SSH. If empty, as --dir says, else this host."),
   ...clusterFlags("the agents' cluster", "that of --dir, then the files of KUBECONFIG, else agents are not asked"),

@@ -8,7 +8,7 @@ import { type Injection, inject, injectedFiles, removeBridge } from "../../clust
 import type { InjectOptions } from "../../cluster/bootstrap/inject/payload.js";
 import { checkBootstrapIgn } from "../../insight/diagnosis/checks/bootstrap-ign.js";
 import { findingsJson, findingsText } from "../../insight/diagnosis/report.js";
-import { inGroup, number, text, type Values, yesNo } from "../flags/flag.js";
+import { filePath, inGroup, number, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Environment, onlyWord } from "../framework/define.js";
 import { bridgeOptionsOf, programFlags } from "./bridge-flags.js";
@@ -20,7 +20,7 @@ const injectFlags = (env: Environment) => ({
   remove: yesNo("Take the bridge out again; the file is then what it was, byte for byte."),
   check: yesNo("Change nothing; say for each part of the bridge whether it is there and fits."),
   show: yesNo("Change nothing; print every manifest and script as it would be."),
-  out: text("File to write instead of replacing the input."),
+  out: filePath("File to write instead of replacing the input."),
   ...programFlags({
     kind: "Programs that the image has: those of an OpenShift payload (default), upstream's, or drawbridge's.",
     image: "Pull spec of an image with both programs; required for releases before 4.11.",

@@ -99,7 +99,7 @@ test("a directory that cannot be written is one sentence", () => {
 });
 
 test.each([
-  [[], "--for is missing"],
+  [[], "--for-platform is missing"],
   [["--for=k3s"], "must be one of openshift, kubeadm, bare"],
   [["--for=bare", "again"], '"again" belongs to no flag'],
   [["--for=bare", "--server-address=api.example"], "is not an IP address"],

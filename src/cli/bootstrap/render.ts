@@ -12,7 +12,7 @@ import {
   type RenderedPart,
   renderedFiles,
 } from "../../cluster/bootstrap/render/render.js";
-import { list, oneOf, text, type Values } from "../flags/flag.js";
+import { filePath, list, oneOf, type Values } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Input, VERSION } from "../framework/define.js";
 import { writeRendering } from "../framework/files.js";
@@ -20,14 +20,14 @@ import { note } from "../framework/output.js";
 import { bridgeOptionsOf, hostFlags, programFlags, SERVER_FORMS } from "./bridge-flags.js";
 
 const renderFlags = {
-  for: oneOf(topologies, "Kind of control plane that the bridge is for. Required."),
+  "for-platform": { ...oneOf(topologies, "Kind of control plane that the bridge is for. Required."), alias: "for" },
   part: oneOf(
     ["all", "cluster", "host", "kube-apiserver"],
     "Part to render: what is applied to the cluster, put on the server's host, or added to the kube-apiserver.",
     "all",
   ),
-  out: text("Directory to write the files into. If empty, they are printed."),
-  pki: text(
+  out: filePath("Directory to write the files into. If empty, they are printed."),
+  pki: filePath(
     "Directory with agent.crt, agent.key and ca.crt to fill the Secret from. If empty, it keeps placeholders and no key is printed.",
   ),
   "server-address": list(
@@ -48,7 +48,7 @@ const renderFlags = {
 
 export default defineCommand({
   purpose: "Prints every manifest, flag and unit of the bridge, or writes them; json also names what teardown removes.",
-  examples: ["drawbridge bootstrap render --for kubeadm --server-address 10.0.0.5 --out bridge"],
+  examples: ["drawbridge bootstrap render --for-platform kubeadm --server-address 10.0.0.5 --out bridge"],
   flags: renderFlags,
   config: (flags, input) => ({ ...flags, model: modelOf(flags, input) }),
   async run({ model, pki, part, out }) {
@@ -70,11 +70,11 @@ export default defineCommand({
 });
 
 function modelOf(flags: Values<typeof renderFlags>, { given }: Input): BridgeModel {
-  if (flags.for === undefined) throw refused("--for is missing: openshift, kubeadm or bare");
+  if (flags.forPlatform === undefined) throw refused("--for-platform is missing: openshift, kubeadm or bare");
   const { serverAddress: serverAddresses, serverForm } = flags;
   return bridgeModel({
     ...{ protocol: "GRPC", ...bridgeOptionsOf(flags, given) },
-    ...{ for: flags.for, version: VERSION, serverAddresses, serverForm },
+    ...{ for: flags.forPlatform, version: VERSION, serverAddresses, serverForm },
   });
 }
 

@@ -3,13 +3,13 @@
 import { join } from "node:path";
 import type { InstallDirectory } from "../../cluster/bootstrap/install-dir.js";
 import { checkedHost, checkedUser, type SshTarget, writeKey } from "../../cluster/bootstrap/ssh/ssh.js";
-import { inGroup, port, text, type Values } from "../flags/flag.js";
+import { filePath, inGroup, port, text, type Values } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 
 export const sshFlags = (bootstrapUsage: string) =>
   inGroup("advanced", {
     bootstrap: text(bootstrapUsage),
-    key: text("File of the private SSH key. If empty, as --dir says, else what ssh would use."),
+    key: filePath("File of the private SSH key. If empty, as --dir says, else what ssh would use."),
     user: text("User to log in as by SSH; it must be root or be able to sudo without a password.", "core"),
     port: port(22, "SSH port of the hosts.", 1),
     "known-hosts": text("File of SSH host keys; keys of new hosts are added. If empty, kept in --dir, else forgotten."),

@@ -16,7 +16,7 @@ import { withPrivateFolder } from "../../cluster/bootstrap/ssh/ssh.js";
 import { type Receipt, receiptMarkdown } from "../../cluster/bootstrap/teardown/receipt.js";
 import { type TeardownOptions, takeDown } from "../../cluster/bootstrap/teardown/teardown.js";
 import { networkFlags, networkOf } from "../firewall/command.js";
-import { inGroup, lifetime, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { filePath, inGroup, lifetime, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { quote } from "../flags/go-values.js";
 import { clusterFlags, kubeconfigOf } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
@@ -30,7 +30,7 @@ const teardownFlags = {
     topologies,
     "Kind of control plane that the bridge was for. If empty, as recorded, else as found on the host and in the cluster.",
   ),
-  dir: text(
+  dir: filePath(
     "Install directory of openshift-install on a workstation: cleans the cluster of its auth/kubeconfig and, where it still answers over SSH, the bootstrap host; not this host.",
   ),
   timeout: lifetime("2m", "Longest time that the whole teardown may take.", { least: 1 }),

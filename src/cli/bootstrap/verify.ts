@@ -14,7 +14,7 @@ import { withPrivateFolder } from "../../cluster/bootstrap/ssh/ssh.js";
 import { findingsJson, findingsJunit, findingsText } from "../../insight/diagnosis/report.js";
 import type { BridgeApi, BridgeDescription } from "../../insight/diagnosis/sources/bridge.js";
 import { type BridgeVerification, verifyBridge } from "../../insight/diagnosis/verify.js";
-import { duration, inGroup, list, oneOf, port, text, type Values, yesNo } from "../flags/flag.js";
+import { duration, filePath, inGroup, list, oneOf, port, text, type Values, yesNo } from "../flags/flag.js";
 import { quote } from "../flags/go-values.js";
 import { type ClusterValues, clusterFlags, kubeconfigOf, openCluster } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
@@ -23,8 +23,11 @@ import { note } from "../framework/output.js";
 import { bootstrapTarget, checkSshFlags, sshFlags } from "./ssh-flags.js";
 
 const verifyFlags = {
-  for: oneOf(topologies, "Kind of control plane that the bridge is for. If empty, the one this host has."),
-  dir: text(
+  "for-platform": {
+    ...oneOf(topologies, "Kind of control plane that the bridge is for. If empty, the one this host has."),
+    alias: "for",
+  },
+  dir: filePath(
     "Install directory of openshift-install on a workstation: asks the cluster of its auth/kubeconfig and the bootstrap host over SSH, not this host.",
   ),
   webhook: list(
@@ -44,12 +47,15 @@ const verifyFlags = {
   ),
   ...inGroup("kubernetes", { namespace: text("Namespace of the agents. If empty, as this kind of host has it.") }),
   ...inGroup("tls", {
-    "frontend-ca": text("File with the authority of the certificate of --frontend."),
-    "frontend-cert": text("File with a client certificate for --frontend."),
-    "frontend-key": text("File with the key of --frontend-cert."),
+    "frontend-ca": filePath("File with the authority of the certificate of --frontend."),
+    "frontend-cert": filePath("File with a client certificate for --frontend."),
+    "frontend-key": filePath("File with the key of --frontend-cert."),
   }),
   ...inGroup("advanced", {
-    "state-dir": text("Directory of bootstrap up's record, for settings that no flag gives.", DEFAULT_STATE_DIRECTORY),
+    "state-dir": filePath(
+      "Directory of bootstrap up's record, for settings that no flag gives.",
+      DEFAULT_STATE_DIRECTORY,
+    ),
     uds: text("Unix socket of the server. If empty, as in the egress configuration."),
     frontend: text("Address of a server that listens on TCP instead of a socket, as host:port."),
     protocol: oneOf(
@@ -59,8 +65,8 @@ const verifyFlags = {
     health: text("URL of the server's health port. If empty, that of the server on this host."),
     address: text("Address at which agents dial the server. If empty, as recorded by up or beside its certificates."),
     "agent-port": port(0, "Port that agents dial. If 0, that of the server on this host."),
-    pki: text("Directory of the server's certificates. If empty, where this kind of host has it."),
-    "egress-config": text("The kube-apiserver's egress configuration. If empty, where this kind of host has it."),
+    pki: filePath("Directory of the server's certificates. If empty, where this kind of host has it."),
+    "egress-config": filePath("The kube-apiserver's egress configuration. If empty, where this kind of host has it."),
     resolve: oneOf(
       ["endpoints", "cluster-ip"],
       "How services are dialled. If empty, as the kube-apiserver's --enable-aggregator-routing says.",
@@ -104,7 +110,7 @@ function checked(flags: VerifyFlags, { env, given }: Input) {
   if (flags.timeout <= 0) throw refused("--timeout must be more than nothing");
   const kubeconfig =
     flags.dir === ""
-      ? kubeconfigOf(flags.kubeconfig, env) || hostKubeconfig(flags.for)
+      ? kubeconfigOf(flags.kubeconfig, env) || hostKubeconfig(flags.forPlatform)
       : join(flags.dir, "auth", "kubeconfig");
   const hasNone = kubeconfig === "" && !existsSync(recordFile(flags.stateDir));
   if (hasNone && (flags.deployTestWebhook || given.has("webhook") || given.has("conversion")))
@@ -139,7 +145,7 @@ function bridgeOf(flags: VerifyFlags, given: ReadonlySet<string>): BridgeDescrip
   if (uds !== "" && flags.frontend !== "") throw refused("--uds and --frontend exclude each other");
   return {
     ...{ uds, protocol, address, agentPort, pki, egressConfig, namespace, resolve },
-    topology: flags.for ?? (dir === "" ? undefined : "openshift"),
+    topology: flags.forPlatform ?? (dir === "" ? undefined : "openshift"),
     frontend: frontendOf(flags, given),
     health: healthOf(flags.health),
   };

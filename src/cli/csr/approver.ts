@@ -17,6 +17,7 @@ endpointslices get for those named kubernetes; in its namespace leases and confi
 named ${APPROVER_NAME}; configmaps list unless --inventory is given.
 
 ${INVENTORY_HELP}`,
+  examples: ["drawbridge csr approver --inventory workers/inventory --dry-run"],
   flags: {
     ...csrFlags,
     ...decisionLogFlag,

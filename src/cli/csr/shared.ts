@@ -8,7 +8,7 @@ import { Networks } from "../../cluster/nodes/csr/names.js";
 import { type ApprovalPolicy, defaultPolicy } from "../../cluster/nodes/csr/request-context.js";
 import { kindOf, outcomeOf, requestName } from "../../cluster/nodes/csr/signing-request.js";
 import { APPROVER_NAME } from "../../cluster/nodes/permissions.js";
-import { filled, inGroup, list, number, restricted, text, type Values, yesNo } from "../flags/flag.js";
+import { filePath, filled, inGroup, list, number, restricted, text, type Values, yesNo } from "../flags/flag.js";
 import { namespaceFlag, objectFlags, openObjects } from "../framework/objects.js";
 
 /** For --help: the one format, wherever the inventory is kept. */
@@ -55,7 +55,7 @@ export const policyFlags = inGroup("advanced", {
 export const csrFlags = {
   ...objectFlags,
   ...namespaceFlag("Namespace of the inventory's ConfigMaps, of the lease and of the memory."),
-  inventory: text("Directory with the inventory. If empty, ConfigMaps of the namespace."),
+  inventory: filePath("Directory with the inventory. If empty, ConfigMaps of the namespace."),
   ...policyFlags,
 };
 
@@ -63,7 +63,7 @@ export type CsrFlags = Values<typeof csrFlags>;
 export type PolicyFlags = Values<typeof policyFlags>;
 
 export const decisionLogFlag = {
-  "decision-log": text("File to which every decision is appended as a line of JSON. If empty, there is none."),
+  "decision-log": filePath("File to which every decision is appended as a line of JSON. If empty, there is none."),
 };
 
 export function policyOf(flags: PolicyFlags): ApprovalPolicy {

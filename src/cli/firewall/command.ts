@@ -10,7 +10,7 @@ import {
 import { readInstallDir } from "../../cluster/bootstrap/install-dir.js";
 import { firewallRule } from "../../cluster/bootstrap/model/created.js";
 import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
-import { list, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { filePath, list, oneOf, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 
@@ -29,7 +29,7 @@ export const networkOf = ({ platform, upi, byoNetwork, infraId, machineNetwork }
   ...{ platform, upi, byoNetwork, infraId: infraId || undefined, machineNetworks: machineNetwork },
 });
 
-const firewallFlags = { ...networkFlags("as --dir says"), dir: text("Install directory of openshift-install.") };
+const firewallFlags = { ...networkFlags("as --dir says"), dir: filePath("Install directory of openshift-install.") };
 
 type FirewallFlags = Values<typeof firewallFlags>;
 

@@ -30,7 +30,14 @@ export interface Flag<T> {
   readonly alias?: string;
   /** Accepted, not in --help; using it prints this advice. */
   readonly deprecated?: string;
+  /** Accepted, not in --help. */
+  readonly hidden?: boolean;
+  /** What completion offers as a value. */
+  readonly offers?: Offers;
 }
+
+/** A few words, or the files of this host. */
+type Offers = readonly string[] | "files";
 
 /** By their names on the command line. */
 export type Flags = Readonly<Record<string, Flag<unknown>>>;
@@ -70,6 +77,9 @@ const showList = (value: readonly string[]): string | undefined =>
   value.length === 0 ? undefined : `[${value.join(",")}]`;
 
 export const text = (usage: string, value = ""): Flag<string> => ({ kind: STRING, value, usage });
+
+/** The path of a file or a directory. */
+export const filePath = (usage: string, value = ""): Flag<string> => ({ ...text(usage, value), offers: "files" });
 
 /** A switch. */
 export const yesNo = (usage: string, value = false): Flag<boolean> => ({ kind: BOOLEAN, value, usage });
@@ -186,5 +196,5 @@ export function oneOf<const Word extends string>(
     },
     showDefault: (word) => (word === undefined ? undefined : quote(word)),
   };
-  return { kind, value, usage };
+  return { kind, value, usage, offers: words };
 }

@@ -1,7 +1,7 @@
 /** Access to a Kubernetes cluster: one pair of flags, and one rule for what they stand for when they are empty. */
 import type { KubeAccess } from "../../cluster/kube/open.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
-import { type Flag, inGroup, text } from "./flag.js";
+import { type Flag, filePath, inGroup, text } from "./flag.js";
 
 /** --kubeconfig and --context. `cluster` and `otherwise` complete "Kubeconfig of ... If empty, ...". */
 export const clusterFlags = (
@@ -9,14 +9,14 @@ export const clusterFlags = (
   otherwise = "the files of KUBECONFIG, then the pod's service account",
 ) =>
   inGroup("kubernetes", {
-    kubeconfig: text(`Kubeconfig of ${cluster}. If empty, ${otherwise}.`),
+    kubeconfig: filePath(`Kubeconfig of ${cluster}. If empty, ${otherwise}.`),
     context: text("Context of --kubeconfig to use. If empty, its current one."),
   });
 
 /** Flags of a second cluster: --hosted-kubeconfig and --hosted-context, for the prefix `hosted`. */
 export function secondClusterFlags<Prefix extends string>(prefix: Prefix, cluster: string, otherwise: string) {
   return inGroup("kubernetes", {
-    [`${prefix}-kubeconfig`]: text(`Kubeconfig of ${cluster}. If empty, ${otherwise}.`),
+    [`${prefix}-kubeconfig`]: filePath(`Kubeconfig of ${cluster}. If empty, ${otherwise}.`),
     [`${prefix}-context`]: text(
       `Context to use of --${prefix}-kubeconfig or, if that is empty, of --kubeconfig. If empty, the current one.`,
     ),

@@ -123,7 +123,7 @@ describe("refusals in pflag's words", () => {
   test.each<[string[], DrawbridgeError["code"], string]>([
     [["--x"], "DB_FLAG_UNKNOWN", "unknown flag: --x"],
     [["--x=1"], "DB_FLAG_UNKNOWN", "unknown flag: --x"],
-    [["-port=1"], "DB_FLAG_UNKNOWN", "unknown shorthand flag: 'p' in -port=1"],
+    [["-port=1"], "DB_FLAG_UNKNOWN", "unknown shorthand flag: 'p' in -port=1; did you mean --port?"],
     [["-yq"], "DB_FLAG_UNKNOWN", "unknown shorthand flag: 'q' in -q"],
     [["---port"], "DB_FLAG_VALUE", "bad flag syntax: ---port"],
     [["--=1"], "DB_FLAG_VALUE", "bad flag syntax: --=1"],

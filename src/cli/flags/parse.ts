@@ -1,7 +1,8 @@
 /** Command-line parsing with the semantics and the error texts of Go's pflag, which upstream's users know. */
-import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { DrawbridgeError, errorOf, messageOf } from "../../base/errors/error.js";
 import { type Flag, type Flags, propertyOf, type Values } from "./flag.js";
 import { quote } from "./go-values.js";
+import { suggestion } from "./suggestion.js";
 
 export interface ParsedArguments<F extends Flags> {
   readonly values: Values<F>;
@@ -40,7 +41,7 @@ export function parseFlags<F extends Flags>(flags: F, argv: readonly string[]): 
     if (/^--[-=]/.test(argument)) throw refused(`bad flag syntax: ${argument}`);
     const [, name = "", value] = /^--([^=]*)(?:=(.*))?$/s.exec(argument) ?? [];
     const flag = byName.get(name);
-    if (!flag) throw new DrawbridgeError("DB_FLAG_UNKNOWN", `unknown flag: --${name}`);
+    if (!flag) throw unknown(`unknown flag: --${name}${suggestion(`--${name}`, shownNames(flags))}`);
     const given = value ?? flag[1].kind.withoutValue ?? waiting.shift();
     if (given === undefined) throw refused(`flag needs an argument: --${name}`);
     assign(flag, given);
@@ -51,7 +52,9 @@ export function parseFlags<F extends Flags>(flags: F, argv: readonly string[]): 
     for (let letters = argument.slice(1); letters !== ""; ) {
       const flag = byShorthand.get(letters[0]);
       if (!flag) {
-        throw new DrawbridgeError("DB_FLAG_UNKNOWN", `unknown shorthand flag: '${letters[0]}' in -${letters}`);
+        // `-output` is a row of letters to pflag, and one dash too few to people.
+        const meant = suggestion(`-${argument}`, shownNames(flags));
+        throw unknown(`unknown shorthand flag: '${letters[0]}' in -${letters}${meant}`);
       }
       const { withoutValue } = flag[1].kind;
       let given: string | undefined;
@@ -75,6 +78,12 @@ export function parseFlags<F extends Flags>(flags: F, argv: readonly string[]): 
   const values = named.map(([name, { value }]) => [propertyOf(name), read.has(name) ? read.get(name) : value]);
   return { values: Object.fromEntries(values), given: new Set(read.keys()), words, warnings: [...warnings] };
 }
+
+/** A flag or a command that does not exist. */
+export const unknown = errorOf("DB_FLAG_UNKNOWN");
+
+const shownNames = (flags: Flags): string[] =>
+  Object.entries(flags).flatMap(([name, { deprecated, hidden }]) => (deprecated || hidden ? [] : [`--${name}`]));
 
 /** The command was called wrongly; the sentence says how. */
 export function refused(sentence: string): DrawbridgeError {

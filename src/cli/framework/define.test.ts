@@ -10,6 +10,7 @@ const printed = captureOutput();
 
 const greet = defineCommand({
   purpose: "Greets somebody.",
+  examples: ["greet --whole-name Anna"],
   flags: { "whole-name": text("Name of the person."), "is-evening": yesNo("Say good evening.") },
   run: async ({ wholeName, isEvening }, { words }) => {
     if (wholeName === "") throw refused("--whole-name is missing");
@@ -42,6 +43,27 @@ test.each([
   expect(printed.stderr).toMatch(/^Error: [^\n]+ \(DB_[A-Z_]+: [^\n]+\)\n$/);
 });
 
+test.each([
+  [["--whole-name", "nobody", "-o", "json"], 1, "DB_NODEPOOL", "there is nobody"],
+  [["--whole-nam=x", "--output=json"], 2, "DB_FLAG_UNKNOWN", "unknown flag: --whole-nam; did you mean --whole-name?"],
+  [["word", "-ojson"], 2, "DB_FLAG_VALUE", '"word" belongs to no flag'],
+])("%j: the error is JSON on standard error, and the exit code %i", async (argv, status, code, message) => {
+  expect(await greet.run("greet", argv)).toBe(status);
+  expect(printed.stdout).toBe("");
+  expect(JSON.parse(printed.stderr)).toEqual({ error: { code, message, remedy: expect.stringMatching(/\w+\.$/) } });
+});
+
+test("--version is known to every command, and is JSON where results are", async () => {
+  expect(await greet.run("drawbridge greet", ["--version"])).toBe(0);
+  expect(printed.stdout).toMatch(/^drawbridge \d+\.\d+\.\d+ \((commit \w+, )?Node [\d.]+, \w+-\w+\)\n$/);
+  printed.stdout = "";
+  await greet.run("drawbridge greet", ["--version", "-o", "json"]);
+  expect(JSON.parse(printed.stdout)).toEqual({
+    ...{ version: expect.stringMatching(/^\d+\.\d+/), commit: expect.any(String) },
+    ...{ node: process.versions.node, platform: `${process.platform}-${process.arch}` },
+  });
+});
+
 test("misuse of upstream's executables ends with 1", async () => {
   expect(await greet.run("greet", ["--nonsense"], 1)).toBe(1);
 });
@@ -51,7 +73,10 @@ test("a family finds commands by their first word and passes the program's whole
   expect(await family.run("drawbridge", ["greet", "--help"])).toBe(0);
   expect(printed.stdout).toContain("Usage:\n  drawbridge greet [flags]\n");
   expect(await family.run("drawbridge", ["gret"])).toBe(2);
-  expect(printed.stderr).toContain('unknown command: "gret"; commands of drawbridge are: greet');
+  expect(printed.stderr).toContain('unknown command: "gret"; did you mean greet? Commands of drawbridge are: greet');
+  printed.stdout = "";
+  expect(await family.run("drawbridge", ["help", "greet"])).toBe(0);
+  expect(printed.stdout).toContain("Usage:\n  drawbridge greet [flags]\n");
   expect(await family.run("drawbridge", [])).toBe(0);
   expect(printed.stdout).toContain("  greet   Greet somebody\n");
 });

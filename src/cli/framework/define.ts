@@ -1,17 +1,16 @@
 /** The frame of every command: flags in, a result out, and an exit code. */
-import about from "../../../package.json" with { type: "json" };
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { safeJson } from "../../base/text.js";
 import { type Flags, oneOf, propertyOf, type Values, yesNo } from "../flags/flag.js";
 import { quote } from "../flags/go-values.js";
 import { parseFlags, refused } from "../flags/parse.js";
 import { helpPage } from "./help.js";
-import { complain, note, print } from "./output.js";
+import { complain, print, toneOf, warn } from "./output.js";
+import { versionFacts, versionText } from "./version.js";
+
+export { VERSION } from "./version.js";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** drawbridge's own version, which the build puts into the executables. */
-export const VERSION = about.version;
 
 /** drawbridge ends with 1 for failures and with 2 for misuse; upstream's executables end with 1 for both. */
 export const MISUSE = 2;
@@ -39,7 +38,7 @@ export interface Definition<F extends Flags, Config, Result> {
   readonly words?: string;
   readonly flags?: F | ((env: Environment) => F);
   /** Command lines, each as it is typed. */
-  readonly examples?: readonly string[];
+  readonly examples: readonly [string, ...string[]];
   /** Checks the flags and turns them into what `run` takes. If undefined, `run` takes the flags themselves. */
   config?(flags: Values<F>, input: Input): Config;
   /** Without `show`, resolves to the exit code once the process should end. */
@@ -51,6 +50,7 @@ export interface Definition<F extends Flags, Config, Result> {
 }
 
 export type Invocation<Config> =
+  /** To be printed instead of running the command: help, or the version. */
   | { readonly help: string }
   | {
       readonly help?: undefined;
@@ -60,8 +60,27 @@ export type Invocation<Config> =
       readonly warnings: readonly string[];
     };
 
+/** A command as --help, completion and man pages show it. */
+export interface CommandPage {
+  readonly purpose: string;
+  readonly words: string | undefined;
+  readonly examples: readonly string[];
+  readonly flags: Flags;
+}
+
+/** A command, or the module whose default export it is. */
+type Load = () => Promise<Runnable | { readonly default: Runnable }>;
+/** By name. Each is loaded only when it is called. */
+export type Commands = Readonly<Record<string, readonly [summary: string, load: Load]>>;
+
+export interface FamilyPage {
+  readonly purpose: string;
+  readonly commands: Commands;
+}
+
 /** A command, or a family of commands. */
 export interface Runnable {
+  page(program: string, env: Environment): CommandPage | FamilyPage;
   /** Resolves to the exit code. */
   run(program: string, argv: readonly string[], misuse?: number): Promise<number>;
 }
@@ -76,17 +95,25 @@ export function defineCommand<F extends Flags = {}, Config = Values<F>, Result =
   definition: Definition<F, Config, Result>,
 ): Command<Config> {
   const formats = formatsOf(definition);
-  const parse = (argv: readonly string[], env: Environment, program: string): Invocation<Config> => {
+  const page = (program: string, env: Environment): CommandPage => {
     const { purpose, words, examples } = definition;
     const own = (typeof definition.flags === "function" ? definition.flags(env) : definition.flags) ?? ({} as F);
     const flags: Flags = {
       help: { ...yesNo(`help for ${program}`), shorthand: "h" },
+      // Every command takes it; that each says so would be noise.
+      version: { ...yesNo("drawbridge: Print version, commit, Node and platform."), hidden: program.includes(" ") },
       ...own,
       ...(formats === undefined ? {} : { output: outputFlag(Object.keys(formats)) }),
     };
+    return { purpose, words, examples, flags };
+  };
+  const parse = (argv: readonly string[], env: Environment, program: string): Invocation<Config> => {
+    const shown = page(program, env);
+    const { flags, words } = shown;
     const parsed = parseFlags(flags, argv);
-    const values = parsed.values as Values<F> & { readonly help: boolean; readonly output?: string };
-    if (values.help) return { help: helpPage({ program, purpose, words, examples, flags }) };
+    const values = parsed.values as Values<F> & { help: boolean; version: boolean; output?: string };
+    if (values.help) return { help: helpPage({ program, ...shown }) };
+    if (values.version === true) return { help: versionOf(program, values.output) };
     const [stray] = parsed.words;
     if (words === undefined && stray !== undefined) throw refused(`${quote(stray)} belongs to no flag`);
     for (const [name, { required }] of Object.entries(flags)) {
@@ -102,13 +129,15 @@ export function defineCommand<F extends Flags = {}, Config = Values<F>, Result =
     return { config, input, warnings };
   };
   return {
+    page,
     parse,
     async run(program, argv, misuse = MISUSE) {
+      const tone = formats === undefined ? "text" : toneOf(argv);
       let invocation: Invocation<Config>;
       try {
         invocation = parse(argv, process.env, program);
       } catch (error) {
-        complain(error);
+        complain(error, tone);
         return misuse;
       }
       if (invocation.help !== undefined) {
@@ -116,7 +145,7 @@ export function defineCommand<F extends Flags = {}, Config = Values<F>, Result =
         return 0;
       }
       const { config, input, warnings } = invocation;
-      for (const warning of warnings) note(`Warning: ${warning}\n`);
+      for (const warning of warnings) warn(warning, tone);
       try {
         const result = await definition.run(config, input);
         if (formats === undefined) return Number(result);
@@ -124,13 +153,16 @@ export function defineCommand<F extends Flags = {}, Config = Values<F>, Result =
         print(typeof shown === "string" ? shown : `${safeJson(shown, 2)}\n`);
         return definition.exitCode?.(result, config) ?? 0;
       } catch (error) {
-        complain(error);
+        complain(error, tone);
         // Some values are only read where they are used, a destination rule say; they are misuse all the same.
         return error instanceof DrawbridgeError && error.code === "DB_FLAG_VALUE" ? misuse : 1;
       }
     },
   };
 }
+
+const versionOf = (program: string, output: string | undefined): string =>
+  output === "json" ? `${safeJson(versionFacts(), 2)}\n` : versionText(program);
 
 const outputFlag = (formats: readonly string[]) => ({
   ...oneOf(formats, `Format of the result: ${formats.join(", ")}; json is for scripts.`, formats[0]!),

@@ -1,34 +1,57 @@
 /** Commands that are found by their first word: drawbridge itself, and its families such as `drawbridge bootstrap`. */
-import { DrawbridgeError } from "../../base/errors/error.js";
 import { wrapped } from "../../base/text.js";
 import { quote } from "../flags/go-values.js";
-import { MISUSE, type Runnable } from "./define.js";
-import { paragraphs, terminalWidth } from "./help.js";
-import { complain, print } from "./output.js";
-
-/** A command, or the module whose default export it is. */
-type Load = () => Promise<Runnable | { readonly default: Runnable }>;
-/** By name. Each is loaded only when it is called. */
-type Commands = Readonly<Record<string, readonly [summary: string, load: Load]>>;
+import { unknown } from "../flags/parse.js";
+import { suggestion } from "../flags/suggestion.js";
+import { type Commands, MISUSE, type Runnable } from "./define.js";
+import { headingOf, paragraphs, terminalWidth } from "./help.js";
+import { complain, print, toneOf } from "./output.js";
+import { versionText } from "./version.js";
 
 export function defineFamily(purpose: string, commands: Commands): Runnable {
-  return {
+  const family: Runnable = {
+    page: () => ({ purpose, commands }),
     async run(program, [name, ...rest], misuse = MISUSE) {
+      // `help pki init` is `pki init --help`.
+      if (name === "help" && rest.length > 0) return family.run(program, [...rest, "--help"], misuse);
       if (name === undefined || ["help", "--help", "-h"].includes(name)) {
         print(overview(program, purpose, commands, terminalWidth()));
         return 0;
       }
-      const [, load] = (Object.hasOwn(commands, name) && commands[name]) || [];
-      if (load !== undefined) {
-        const loaded = await load();
-        return ("default" in loaded ? loaded.default : loaded).run(`${program} ${name}`, rest, misuse);
+      if (name === "--version") {
+        print(versionText(program));
+        return 0;
       }
-      const known = Object.keys(commands).join(", ");
-      const what = name.startsWith("-") ? `unknown flag: ${name}` : `unknown command: ${quote(name)}`;
-      complain(new DrawbridgeError("DB_FLAG_UNKNOWN", `${what}; commands of ${program} are: ${known}`));
+      const command = await commandOf(commands, name);
+      if (command !== undefined) return command.run(`${program} ${name}`, rest, misuse);
+      const isFlag = name.startsWith("-");
+      const names = isFlag ? ["--help", "--version"] : Object.keys(commands);
+      const what = isFlag ? `unknown flag: ${name}` : `unknown command: ${quote(name)}`;
+      const known = `ommands of ${program} are: ${Object.keys(commands).join(", ")}`;
+      const meant = suggestion(name, names);
+      complain(unknown(`${what}${meant === "" ? `; c${known}` : `${meant} C${known}`}`), toneOf(rest));
       return misuse;
     },
   };
+  return family;
+}
+
+/** Undefined: there is no command of that name. */
+export async function commandOf(commands: Commands, name: string): Promise<Runnable | undefined> {
+  if (!Object.hasOwn(commands, name)) return undefined;
+  const loaded = await commands[name]![1]();
+  return "default" in loaded ? loaded.default : loaded;
+}
+
+/** The command itself and, of a family, all that are in it. */
+export async function* everyCommand(program: string, command: Runnable): AsyncGenerator<[program: string, Runnable]> {
+  yield [program, command];
+  const page = command.page(program, {});
+  if (!("commands" in page)) return;
+  for (const name of Object.keys(page.commands)) {
+    const next = await commandOf(page.commands, name);
+    if (next !== undefined) yield* everyCommand(`${program} ${name}`, next);
+  }
 }
 
 function overview(program: string, purpose: string, commands: Commands, width: number): string {
@@ -39,7 +62,7 @@ function overview(program: string, purpose: string, commands: Commands, width: n
   });
   return [
     `${paragraphs(purpose, width)}\n\n`,
-    `Usage:\n  ${program} COMMAND [flags]\n\nCommands:\n`,
+    `${headingOf("Usage")}  ${program} COMMAND [flags]\n\n${headingOf("Commands")}`,
     ...list,
     `\n${program} COMMAND --help lists a command's flags.\n`,
   ].join("");

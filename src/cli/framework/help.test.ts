@@ -21,7 +21,8 @@ test("help has purpose, usage, examples and flags by group, in pflag's layout an
     ...inGroup("advanced", { list: list("A list.", ["a", "b"]) }),
   };
   const purpose = "Does something that takes more than sixty characters to say in full.\n\n  as is\n\nEnds with 0.";
-  const page = helpPage({ program: "drawbridge x", purpose, words: "FILE", examples: ["drawbridge x y"], flags }, 60);
+  const examples = ["drawbridge x y", "drawbridge x --name somebody --listen one --listen another"] as const;
+  const page = helpPage({ program: "drawbridge x", purpose, words: "FILE", examples, flags }, 60);
   expect(page).toBe(
     [
       "Does something that takes more than sixty characters to say",
@@ -36,6 +37,8 @@ test("help has purpose, usage, examples and flags by group, in pflag's layout an
       "",
       "Examples:",
       "  drawbridge x y",
+      "  drawbridge x --name somebody --listen one --listen \\",
+      "    another",
       "",
       "Flags:",
       "      --empty string            Nothing.",

@@ -1,7 +1,10 @@
 /** The text of --help: purpose, usage, examples, and flags by group, wrapped to the terminal. */
+import { painterFor } from "../../base/colour.js";
 import { wrapped } from "../../base/text.js";
 import type { Flag, FlagGroup, Flags } from "../flags/flag.js";
+import type { CommandPage } from "./define.js";
 
+/** In their order. */
 const TITLES: Readonly<Record<FlagGroup, string>> = {
   common: "Flags",
   tls: "TLS flags",
@@ -15,29 +18,35 @@ const TEXT_COLUMN = 32;
 const NARROWEST = 60;
 const WIDEST = 120;
 
-export interface HelpContent {
-  readonly program: string;
-  readonly purpose: string;
-  readonly words: string | undefined;
-  readonly examples: readonly string[] | undefined;
-  readonly flags: Flags;
-}
-
 /** 80 where standard output is no terminal. */
 export function terminalWidth(): number {
   return Math.min(Math.max(process.stdout.columns ?? 80, NARROWEST), WIDEST);
 }
 
+/** Bold on a terminal, with its colon and its end of line. */
+export const headingOf = (title: string): string => `${painterFor(process.stdout)(`${title}:`, "bold")}\n`;
+
 export function helpPage(
-  { program, purpose, words, examples = [], flags }: HelpContent,
+  { program, purpose, words, examples, flags }: CommandPage & { readonly program: string },
   width = terminalWidth(),
 ): string {
-  const usage = words ? `${program} ${words} [flags]` : `${program} [flags]`;
   return [
-    `${paragraphs(purpose, width)}\n\nUsage:\n  ${usage}\n`,
-    examples.length === 0 ? "" : `\nExamples:\n${examples.map((example) => `  ${example}\n`).join("")}`,
-    ...(Object.keys(TITLES) as FlagGroup[]).map((group) => flagList(group, flags, width)),
+    `${paragraphs(purpose, width)}\n\n${headingOf("Usage")}${commandLine(usageOf(program, words), width)}`,
+    `\n${headingOf("Examples")}${examples.map((example) => commandLine(example, width)).join("")}`,
+    ...groupsOf(flags).map(
+      ([title, shown]) => `\n${headingOf(title)}${shown.map(([name, flag]) => flagText(name, flag, width)).join("")}`,
+    ),
   ].join("");
+}
+
+export const usageOf = (program: string, words: string | undefined): string =>
+  words ? `${program} ${words} [flags]` : `${program} [flags]`;
+
+/** Broken as a shell takes it, unless its author broke it. */
+function commandLine(line: string, width: number): string {
+  const room = width - "    ".length - " \\".length;
+  const lines = line.includes("\n") ? line.split("\n") : wrapped(line, room);
+  return `  ${lines.join(line.includes("\n") ? "\n" : " \\\n    ")}\n`;
 }
 
 /** Lines that begin with a space stay as they are. */
@@ -45,18 +54,25 @@ export function paragraphs(text: string, width: number): string {
   return text.replace(/^[^ \n].*(?:\n[^ \n].*)*/gm, (paragraph) => wrapped(paragraph, width).join("\n"));
 }
 
-/** Sorted by name, in pflag's layout. */
-function flagList(group: FlagGroup, flags: Flags, width: number): string {
+type Named = readonly [name: string, flag: Flag<unknown>];
+
+/** Parts of --help with their flags, which are sorted by name. */
+export function groupsOf(flags: Flags): [title: string, flags: Named[]][] {
   const shown = Object.entries(flags)
-    .filter(([, flag]) => (flag.group ?? "common") === group && flag.deprecated === undefined)
+    .filter(([, { deprecated, hidden }]) => deprecated === undefined && hidden !== true)
     .sort(([a], [b]) => (a < b ? -1 : 1));
-  if (shown.length === 0) return "";
-  return `\n${TITLES[group]}:\n${shown.map(([name, flag]) => flagText(name, flag, width)).join("")}`;
+  return Object.entries(TITLES)
+    .map(([group, title]): [string, Named[]] => [title, shown.filter(([, flag]) => (flag.group ?? "common") === group)])
+    .filter(([, members]) => members.length > 0);
 }
 
+/** In pflag's layout. */
 function flagText(name: string, { kind, value, usage, shorthand }: Flag<unknown>, width: number): string {
   const dashes = shorthand ? `  -${shorthand}, --${name}` : `      --${name}`;
-  const head = kind.typeName ? `${dashes} ${kind.typeName}` : dashes;
+  const whole = kind.typeName ? `${dashes} ${kind.typeName}` : dashes;
+  // Many words to choose from go on in the next line.
+  const head =
+    whole.length <= width ? whole : whole.replace(new RegExp(`^.{1,${width - 1}}\\|`), `$&\n${" ".repeat(8)}`);
   const fallback = kind.showDefault(value);
   const lines = wrapped(fallback === undefined ? usage : `${usage} (default ${fallback})`, width - TEXT_COLUMN);
   const indent = " ".repeat(TEXT_COLUMN);

@@ -1,12 +1,12 @@
 /** The place of the Kubernetes objects that a command works on: a cluster, or a directory of YAML files. */
 import type { KubeApi } from "../../cluster/kube/port.js";
-import { inGroup, port, restricted, text, type Values } from "../flags/flag.js";
+import { filePath, inGroup, port, restricted, text, type Values } from "../flags/flag.js";
 import { clusterFlags, openCluster } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 
 export const objectFlags = {
   ...clusterFlags(),
-  ...inGroup("kubernetes", { directory: text("Directory of YAML objects to use instead of a cluster.") }),
+  ...inGroup("kubernetes", { directory: filePath("Directory of YAML objects to use instead of a cluster.") }),
 };
 
 /** A --namespace, which has to be a possible name. */

@@ -1,7 +1,8 @@
 /** The only places where results are written and where the process ends. */
 import { fstatSync, writeSync } from "node:fs";
-import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
-import { printable } from "../../base/text.js";
+import { painterFor } from "../../base/colour.js";
+import { causeFields, DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { printable, safeJson } from "../../base/text.js";
 
 /** Why the first part of a result that was not written was not, if there is one. */
 let failure: NodeJS.ErrnoException | undefined;
@@ -20,11 +21,30 @@ export function note(text: string): void {
   process.stderr.write(text);
 }
 
+/** How people, or scripts, are told of errors and warnings. */
+export type Tone = "text" | "json";
+
+/** Errors are JSON where results are; a command line that cannot be read as a whole says it nevertheless. */
+export const toneOf = (argv: readonly string[]): Tone =>
+  argv.some(
+    (word, at) => /^(--output=|-o=?)json$/.test(word) || (/^(--output|-o)$/.test(word) && argv[at + 1] === "json"),
+  )
+    ? "json"
+    : "text";
+
 /** One line that starts as upstream's does; the code and the next step follow. */
-export function complain(error: unknown): void {
-  const advice = error instanceof DrawbridgeError ? ` (${error.code}: ${error.remedy})` : "";
+export function complain(error: unknown, tone: Tone = "text"): void {
+  const { code, remedy } = causeFields(error);
   // Peers' names and answers may be in the sentence.
-  note(`Error: ${printable(messageOf(error))}${advice}\n`);
+  const message = printable(messageOf(error));
+  if (tone === "json") note(`${safeJson({ error: { code, message, remedy } })}\n`);
+  else
+    note(`${painterFor(process.stderr)("Error:", "bold", "red")} ${message}${code ? ` (${code}: ${remedy})` : ""}\n`);
+}
+
+export function warn(sentence: string, tone: Tone): void {
+  if (tone === "json") note(`${safeJson({ warning: { message: sentence } })}\n`);
+  else note(`${painterFor(process.stderr)("Warning:", "yellow")} ${sentence}\n`);
 }
 
 /** Ends the process for good once everything is written: sockets or timers that are still open must not keep it. */
@@ -70,6 +90,7 @@ function flushed(stream: NodeJS.WriteStream): Promise<void> {
 function reportFailure(): boolean {
   if (failure === undefined || failure.code === "EPIPE") return false;
   const why = messageOf(failure);
-  complain(new DrawbridgeError("DB_OUTPUT", `the result cannot be written to standard output: ${why}`));
+  const sentence = `the result cannot be written to standard output: ${why}`;
+  complain(new DrawbridgeError("DB_OUTPUT", sentence), toneOf(process.argv));
   return true;
 }

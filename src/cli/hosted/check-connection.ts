@@ -2,15 +2,16 @@
 
 import { checkOnce, keepChecking } from "../../cluster/hosted/connection-checker.js";
 import { openKubeApi } from "../../cluster/kube/open.js";
-import { duration, text, yesNo } from "../flags/flag.js";
+import { duration, filePath, yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { print } from "../framework/output.js";
 
 export default defineCommand({
   purpose: `Stamps, every minute, that the kube-apiserver was reached from here; hosted status reads the stamp.
 It runs in the hosted cluster, as apply puts it there.`,
+  examples: ["drawbridge hosted check-connection --kubeconfig demo.kubeconfig --once"],
   flags: {
-    kubeconfig: text("Kubeconfig of the kube-apiserver. If empty, the cluster of this pod."),
+    kubeconfig: filePath("Kubeconfig of the kube-apiserver. If empty, the cluster of this pod."),
     once: yesNo("Try once, and end with 1 if it failed."),
     every: duration("1m", "Pause between two attempts.", { least: 1 }),
   },

@@ -11,7 +11,7 @@ import type { Rendering } from "../../cluster/hosted/render/render.js";
 import * as rendering from "../../cluster/hosted/render/render.js";
 import { readCertificateSet } from "../../tunnel/pki/certificate-set.js";
 import { hostedProfile } from "../../tunnel/pki/profiles.js";
-import { oneOf, text, yesNo } from "../flags/flag.js";
+import { filePath, oneOf, yesNo } from "../flags/flag.js";
 import { type ClusterValues, clusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, VERSION } from "../framework/define.js";
@@ -30,8 +30,8 @@ trust bundles are left out. Keys are printed with --show-secrets only.`,
     // KUBECONFIG is not used here: rendering asks a cluster only when a flag names one.
     ...clusterFlags("the management cluster, to take certificates from", "no cluster is asked"),
     side: oneOf(["control-plane", "hosted", "all"], "Side whose objects are rendered.", "all"),
-    out: text("Directory to write files into, those of Secrets 0600. If empty, they are printed."),
-    pki: text("Directory that drawbridge pki init --profile hosted made."),
+    out: filePath("Directory to write files into, those of Secrets 0600. If empty, they are printed."),
+    pki: filePath("Directory that drawbridge pki init --profile hosted made."),
     "show-secrets": yesNo("Print keys, too."),
   },
   async run({ side, out, showSecrets, pki, kubeconfig, context, ...flags }, input) {

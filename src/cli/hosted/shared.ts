@@ -2,7 +2,7 @@
 
 import type { HostedClusters } from "../../cluster/hosted/apply/clusters.js";
 import { type HostedConfig, type Overrides, readHostedConfig } from "../../cluster/hosted/config/config.js";
-import { inGroup, list, number, oneOf, propertyOf, text, type Values } from "../flags/flag.js";
+import { filePath, inGroup, list, number, oneOf, propertyOf, text, type Values } from "../flags/flag.js";
 import {
   type ClusterValues,
   clusterFlags,
@@ -16,7 +16,7 @@ import type { Input } from "../framework/define.js";
 
 /** The description, as a file and in parts. */
 export const descriptionFlags = {
-  config: text("File that describes the hosted control plane (docs/hosted.md). Flags win over it."),
+  config: filePath("File that describes the hosted control plane (docs/hosted.md). Flags win over it."),
   name: text("Name of the hosted cluster."),
   "control-plane-namespace": text("Namespace of the control plane in the management cluster. If empty, clusters-NAME."),
   publish: oneOf(["Route", "NodePort", "LoadBalancer"], "How agents of the hosted cluster reach the servers."),

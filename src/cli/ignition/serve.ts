@@ -3,7 +3,7 @@
 import { splitHostPort } from "../../base/address.js";
 import type { Endpoint } from "../../base/http.js";
 import { SERVING_CERTIFICATE_SECRET } from "../../cluster/nodes/objects.js";
-import { inGroup, required, text, type Values } from "../flags/flag.js";
+import { filePath, inGroup, required, text, type Values } from "../flags/flag.js";
 import { secondClusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Environment, type Input } from "../framework/define.js";
@@ -19,8 +19,8 @@ const serveFlags = (env: Environment) => ({
   ...adminFlags,
   addr: text("Address at which machines fetch their payloads, over HTTPS.", "0.0.0.0:9090"),
   ...inGroup("tls", {
-    "cert-file": text("Serving certificate; a new one is taken up by itself.", `${SERVING_CERTIFICATE}/tls.crt`),
-    "key-file": text("Key of --cert-file.", `${SERVING_CERTIFICATE}/tls.key`),
+    "cert-file": filePath("Serving certificate; a new one is taken up by itself.", `${SERVING_CERTIFICATE}/tls.crt`),
+    "key-file": filePath("Key of --cert-file.", `${SERVING_CERTIFICATE}/tls.key`),
     "cert-secret": text(
       `Secret of the namespace with certificate and key, instead of files; ${SERVING_CERTIFICATE_SECRET} is the one of nodepool controller --issue-certificate.`,
     ),
@@ -33,8 +33,8 @@ const serveFlags = (env: Environment) => ({
   payload: required(text("File that says how payloads are made."), "which file?"),
   ...inGroup("advanced", {
     "worker-tokens": text("File with tokens of single workers, beside the Secrets that hold such."),
-    "audit-log": text("File to which every fetch is appended as a line of JSON. If empty, fetches are logged."),
-    "claims-file": text("File of an inventory directory that records claims, for csr approver --require-claim."),
+    "audit-log": filePath("File to which every fetch is appended as a line of JSON. If empty, fetches are logged."),
+    "claims-file": filePath("File of an inventory directory that records claims, for csr approver --require-claim."),
     "claims-configmap": text("ConfigMap of an inventory in the cluster that records claims, as namespace/name."),
   }),
   ...secondClusterFlags("claims", "the cluster of --claims-configmap", "it is the cluster of the token Secrets"),

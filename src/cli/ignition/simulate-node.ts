@@ -5,14 +5,14 @@ import { DrawbridgeError } from "../../base/errors/error.js";
 import type { FetchAttempt } from "../../cluster/nodes/simulate/fetcher.js";
 import { type Joined, joinCluster } from "../../cluster/nodes/simulate/join.js";
 import { type Simulated, simulateBoot } from "../../cluster/nodes/simulate/simulate.js";
-import { duration, list, required, text, type Values, yesNo } from "../flags/flag.js";
+import { duration, filePath, list, required, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, onlyWord } from "../framework/define.js";
 import { note } from "../framework/output.js";
 import { readConfigInput } from "./payloads.js";
 
 const simulateFlags = {
-  root: required(text("New or empty directory for the machine's disk."), "where should the machine's files go?"),
+  root: required(filePath("New or empty directory for the machine's disk."), "where should the machine's files go?"),
   timeout: duration("2m", "How long each fetch and each certificate is waited for.", { least: 1 }),
   csr: yesNo("Also become a node, as far as certificates go."),
   name: text("Name of the node. If empty, what the payload writes to /etc/hostname."),

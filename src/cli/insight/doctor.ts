@@ -6,7 +6,7 @@ import { diagnose, diagnosisText } from "../../insight/diagnosis/doctor.js";
 import type { DoctorSettings } from "../../insight/diagnosis/place.js";
 import { roles } from "../../insight/diagnosis/programs.js";
 import { findingsJson } from "../../insight/diagnosis/report.js";
-import { inGroup, list, number, oneOf, text, type Values } from "../flags/flag.js";
+import { filePath, inGroup, list, number, oneOf, text, type Values } from "../flags/flag.js";
 import { clusterFlags } from "../flags/kubernetes.js";
 import { defineCommand, type Environment } from "../framework/define.js";
 import { adminPortFlags, checkAdminUrl } from "../tunnel/admin-port.js";
@@ -16,8 +16,8 @@ import { programSettings } from "./doctor-settings.js";
 export const placeFlags = {
   role: oneOf(roles, "Kind of place this is. If empty, found out."),
   pid: number(0, "Process to look at, where several of a kind run. If 0, the one that is found.", { least: 0 }),
-  for: oneOf(topologies, "Kind of control plane. If empty, found out."),
-  dir: text("Install directory of openshift-install."),
+  "for-platform": { ...oneOf(topologies, "Kind of control plane. If empty, found out."), alias: "for" },
+  dir: filePath("Install directory of openshift-install."),
   address: text(
     "Address at which agents dial the server, or machines the Ignition server. If empty, as the agent here, the address's record, the certificates or the clusters say.",
   ),
@@ -29,10 +29,10 @@ export const placeFlags = {
     "agent-port": number(0, "Port that agents dial. If 0, as the program here has it."),
     "health-port": number(0, "Health port of the program here. If 0, as it was started."),
     "admin-port": number(0, "Admin port of the server. If 0, as it was started."),
-    pki: text("Directory of the certificates. If empty, the bridge's own."),
-    socket: text("Unix socket of the server. If empty, as it was started, or the bridge's own."),
-    "egress-config": text("The kube-apiserver's EgressSelectorConfiguration. If empty, the bridge's own."),
-    "state-dir": text("Directory of bootstrap up's record, which says what no flag says.", DEFAULT_STATE_DIRECTORY),
+    pki: filePath("Directory of the certificates. If empty, the bridge's own."),
+    socket: filePath("Unix socket of the server. If empty, as it was started, or the bridge's own."),
+    "egress-config": filePath("The kube-apiserver's EgressSelectorConfiguration. If empty, the bridge's own."),
+    "state-dir": filePath("Directory of bootstrap up's record, which says what no flag says.", DEFAULT_STATE_DIRECTORY),
     "machine-network": list("Prefix of the hosts; repeatable. If empty, from --dir, the cluster or this host."),
     "pod-network": list("Prefix of the pods; repeatable. If empty, from --dir, the cluster or this host."),
     "service-network": list("Prefix of the services; repeatable. If empty, from --dir, the cluster or this host."),
@@ -45,7 +45,7 @@ const doctorFlags = (env: Environment) => ({
   ...placeFlags,
   ...adminPortFlags(env),
   admin: text("Admin port of the process, http://127.0.0.1:8095 say. If empty, as it was started."),
-  "token-file": text(
+  "token-file": filePath(
     "File with the admin token of the process. If empty, DRAWBRIDGE_ADMIN_TOKEN_FILE, then its own --admin-token-file.",
     env.DRAWBRIDGE_ADMIN_TOKEN_FILE ?? "",
   ),
@@ -72,6 +72,6 @@ Doctor changes nothing. It ends with 1 when a check failed; warnings alone end w
 const NO_ADMIN = { admin: "", tokenFile: "", caFile: "" };
 
 export const doctorSettings = (flags: PlaceFlags, given: ReadonlySet<string>, admin = NO_ADMIN): DoctorSettings => ({
-  ...{ ...flags, ...admin, isStateDirGiven: given.has("state-dir") },
+  ...{ ...flags, ...admin, for: flags.forPlatform, isStateDirGiven: given.has("state-dir") },
   programSettings,
 });

@@ -11,7 +11,7 @@ import { type FactProvider, startOverview } from "../../insight/watch/overview/o
 import { claimsProvider, poolsProvider } from "../../insight/watch/overview/pools.js";
 import { defaultTokenFile, keepToken } from "../../insight/watch/overview/token.js";
 import { openAccess, policyFlags, policyOf } from "../csr/shared.js";
-import { inGroup, port, text, type Values } from "../flags/flag.js";
+import { filePath, inGroup, port, type Values } from "../flags/flag.js";
 import { clusterFlags, hostedCluster } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, VERSION } from "../framework/define.js";
@@ -29,10 +29,10 @@ const pageFlags = {
     "hosted-context": workersFlags["hosted-context"],
   }),
   ...namespaceFlag("Namespace of the pools and their Secrets."),
-  inventory: text("Directory with the inventory and its claims. If empty, ConfigMaps of the namespace."),
-  "decision-log": text("The approver's decision log, if it is a file of this host."),
-  "state-dir": text("State directory of bootstrap up. If empty, no bridge is shown."),
-  "token-file": text(
+  inventory: filePath("Directory with the inventory and its claims. If empty, ConfigMaps of the namespace."),
+  "decision-log": filePath("The approver's decision log, if it is a file of this host."),
+  "state-dir": filePath("State directory of bootstrap up. If empty, no bridge is shown."),
+  "token-file": filePath(
     "File with the token that the page asks for; made if it is not there. If empty, drawbridge/page-token in XDG_STATE_HOME.",
   ),
   port: port(0, "Port of the page on loopback. If 0, any that is free."),

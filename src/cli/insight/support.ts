@@ -2,7 +2,7 @@
 import { type SupportManifest, writeBundle } from "../../insight/support/bundle.js";
 import * as parts from "../../insight/support/parts.js";
 import { AdminPort } from "../../insight/watch/admin-port.js";
-import { inGroup, repeated, text, type Values } from "../flags/flag.js";
+import { filePath, inGroup, repeated, type Values } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Environment, VERSION } from "../framework/define.js";
 import { readInput } from "../framework/files.js";
@@ -11,7 +11,7 @@ import { doctorSettings, placeFlags } from "./doctor.js";
 
 const supportFlags = ({ DRAWBRIDGE_ADMIN_TOKEN_FILE: token }: Environment) => ({
   ...placeFlags,
-  out: text("Archive to write (.tar.gz). Required."),
+  out: filePath("Archive to write (.tar.gz). Required."),
   admin: repeated("Admin port of a process, http://127.0.0.1:8095 say; repeatable."),
   "token-file": repeated(
     "File with the admin token; one for all, or one for each --admin in the same order. If empty, DRAWBRIDGE_ADMIN_TOKEN_FILE.",
@@ -20,7 +20,7 @@ const supportFlags = ({ DRAWBRIDGE_ADMIN_TOKEN_FILE: token }: Environment) => ({
   "log-file": repeated("Log whose end goes into the archive; repeatable."),
   "config-file": repeated("Configuration whose text goes into the archive; repeatable."),
   ...inGroup("tls", {
-    "ca-file": text("CA bundle that signed the admin ports' certificates. If empty, the system's authorities."),
+    "ca-file": filePath("CA bundle that signed the admin ports' certificates. If empty, the system's authorities."),
   }),
 });
 

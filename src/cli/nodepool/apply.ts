@@ -1,7 +1,7 @@
 /** `drawbridge nodepool apply`: check a file of pools, and apply it to a cluster or a directory. */
 import { outcomesText } from "../../cluster/kube/apply.js";
 import { applyObjects, readObjects } from "../../cluster/nodes/controller/apply-objects.js";
-import { required, text, yesNo } from "../flags/flag.js";
+import { filePath, required, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { inputName, readInput } from "../framework/files.js";
@@ -33,7 +33,7 @@ ${CLUSTER_HELP}`,
   examples: ["drawbridge nodepool apply -f pool.yaml --dry-run"],
   flags: {
     ...accessFlags,
-    filename: { ...required(text("File with the objects; - is standard input."), "which file?"), shorthand: "f" },
+    filename: { ...required(filePath("File with the objects; - is standard input."), "which file?"), shorthand: "f" },
     "dry-run": yesNo("Let the cluster check the objects, and write nothing."),
     "force-conflicts": yesNo("Take over fields that another manager set."),
   },

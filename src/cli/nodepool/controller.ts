@@ -19,6 +19,7 @@ Conditions that need HyperShift are never set: ValidReleaseImage (unless somethi
 AllMachinesReady, AllNodesHealthy.
 
 ${CLUSTER_HELP}`,
+  examples: ["drawbridge nodepool controller --namespace clusters --issue-certificate"],
   flags: {
     ...accessFlags,
     ...healthFlags(),

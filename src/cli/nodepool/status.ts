@@ -11,6 +11,7 @@ export default defineCommand({
   purpose: `Lists pools with their version, their hash and what is wrong; with a name, all conditions and tokens of that pool (never a
 token itself). Ends with 1 when the named pool cannot give user data to a machine now.`,
   words: "[NAME]",
+  examples: ["drawbridge nodepool status demo --namespace clusters"],
   flags: accessFlags,
   async run(flags, { words: [name, second] }) {
     if (second !== undefined) throw refused(`"${second}" is one name too many: give one pool, or none for all`);

@@ -1,8 +1,8 @@
 /** Flags and texts that the pki commands share. */
 import type { PkiManifest } from "../../tunnel/pki/manifest.js";
-import { lifetime, required, text } from "../flags/flag.js";
+import { filePath, lifetime, required } from "../flags/flag.js";
 
-export const dirFlag = { dir: required(text("Directory of the certificates."), "which directory?") };
+export const dirFlag = { dir: required(filePath("Directory of the certificates."), "which directory?") };
 
 /** --for, which has no default. */
 export const validityFlag = (usage: string) => ({ for: lifetime("0s", usage, { least: 60_000 }) });

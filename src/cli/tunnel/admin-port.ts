@@ -3,7 +3,7 @@
 import { type AdminHere, adminsHere } from "../../insight/diagnosis/host/admin-here.js";
 import { isOurName } from "../../insight/observe/admin/own-name.js";
 import { AdminPort } from "../../insight/watch/admin-port.js";
-import { inGroup, text, type Values } from "../flags/flag.js";
+import { filePath, inGroup, text, type Values } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import type { Environment } from "../framework/define.js";
 import { readInput } from "../framework/files.js";
@@ -12,12 +12,12 @@ export const adminPortFlags = (env: Environment) => ({
   admin: text(
     "Admin port of the process, http://127.0.0.1:8095 say; https beyond loopback. If empty, that of the process that runs here.",
   ),
-  "token-file": text(
+  "token-file": filePath(
     "File with the admin token. If empty, DRAWBRIDGE_ADMIN_TOKEN_FILE, then the process' own --admin-token-file.",
     env.DRAWBRIDGE_ADMIN_TOKEN_FILE ?? "",
   ),
   ...inGroup("tls", {
-    "ca-file": text("CA bundle that signed the admin port's certificate. If empty, the system's authorities."),
+    "ca-file": filePath("CA bundle that signed the admin port's certificate. If empty, the system's authorities."),
   }),
 });
 

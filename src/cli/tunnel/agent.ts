@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../../base/errors/error.js";
 import { IDENTIFIER_KEYS, identifierPairs } from "../../tunnel/wire/identifiers.js";
-import { duration, type Flag, inGroup, list, number, text, type Values, yesNo } from "../flags/flag.js";
+import { duration, type Flag, filePath, inGroup, list, number, text, type Values, yesNo } from "../flags/flag.js";
 import { formatDuration, parseList, quote } from "../flags/go-values.js";
 import { labelSelector } from "../flags/label-selector.js";
 import { parseFlags } from "../flags/parse.js";
@@ -56,22 +56,25 @@ const agentFlags = (env: Environment) => ({
   ),
   "sync-forever": yesNo("Go on searching after every known server is connected."),
   ...inGroup("tls", {
-    "agent-cert": text("Certificate this agent shows to proxy-servers."),
-    "agent-key": text("Key of --agent-cert."),
-    "ca-cert": text("CA bundle that proxy-servers are verified against."),
+    "agent-cert": filePath("Certificate this agent shows to proxy-servers."),
+    "agent-key": filePath("Key of --agent-cert."),
+    "ca-cert": filePath("CA bundle that proxy-servers are verified against."),
     "alpn-proto": list("ALPN names offered before h2, for routers that tell traffic apart."),
   }),
   ...inGroup("kubernetes", {
-    "service-account-token-path": text("File with the token this agent shows to proxy-servers."),
+    "service-account-token-path": filePath("File with the token this agent shows to proxy-servers."),
     "count-server-leases": yesNo("Learn the number of servers from their leases."),
     "lease-namespace": text("Namespace of the leases.", "kube-system"),
     // The name up to upstream's v0.36.
     "lease-label-selector": { ...labelSelector, alias: "lease-label" },
-    "server-count-source": text(
-      "default trusts the leases when they are counted, else the servers; max takes the larger number.",
-      "default",
-    ),
-    kubeconfig: text("How to reach the Kubernetes API. If empty, the in-cluster configuration."),
+    "server-count-source": {
+      ...text(
+        "default trusts the leases when they are counted, else the servers; max takes the larger number.",
+        "default",
+      ),
+      offers: ["default", "max"],
+    },
+    kubeconfig: filePath("How to reach the Kubernetes API. If empty, the in-cluster configuration."),
   }),
   ...inGroup("advanced", {
     "sync-interval": duration("1s", "Pause between two searches for more proxy-servers, at first."),

@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import type { LoggerOptions } from "../../base/log/log.js";
 import type { MemoryLimits } from "../../tunnel/connection/budget.js";
-import { type Flag, type Flags, inGroup, number, oneOf, text, type Values, yesNo } from "../flags/flag.js";
+import { type Flag, type Flags, filePath, inGroup, number, oneOf, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 
 export function loggingOf(flags: { readonly v: number; readonly logFormat: "text" | "json" }): LoggerOptions {
@@ -70,14 +70,14 @@ export const profilingRule = (flags: { enableProfiling: boolean; enableContentio
 
 /** Token and certificate of the admin API, the same for every role. */
 export const adminFlags = {
-  "admin-token-file": text(
+  "admin-token-file": filePath(
     "File with the bearer token that opens the admin API and the live page. If empty, the admin port serves metrics only.",
   ),
   ...inGroup("tls", {
-    "admin-cert-file": text(
+    "admin-cert-file": filePath(
       "Certificate with which the admin port speaks TLS. If empty, the admin API is open on loopback only.",
     ),
-    "admin-key-file": text("Key of --admin-cert-file."),
+    "admin-key-file": filePath("Key of --admin-cert-file."),
   }),
 };
 
@@ -139,7 +139,7 @@ export const commonFlags = {
       "process-queue-bytes": mebibytes(256, "Bytes that may wait for all slow readers together."),
       "credit-budget-bytes": mebibytes(128, "Bytes of extra flow-control window granted over all tunnels."),
       "flight-recorder": yesNo("Record the headers of the last 512 packets of each link, never their payload.", true),
-      "dump-dir": text(
+      "dump-dir": filePath(
         "Folder for what the flight recorder holds when a path fails (server) or the process crashes. If empty, nothing is written.",
       ),
     }),

@@ -3,7 +3,19 @@
 import { randomUUID } from "node:crypto";
 import { DEFAULT_MAX_PENDING } from "../../base/connections.js";
 import { type ListenerConfig, READINESS_RULES } from "../../tunnel/server/config.js";
-import { duration, float, inGroup, list, number, oneOf, repeated, text, type Values, yesNo } from "../flags/flag.js";
+import {
+  duration,
+  filePath,
+  float,
+  inGroup,
+  list,
+  number,
+  oneOf,
+  repeated,
+  text,
+  type Values,
+  yesNo,
+} from "../flags/flag.js";
 import { defineCommand, type Environment, warnOfWords } from "../framework/define.js";
 import { type ListenerDefaults, parseFileMode, parseListen, parseOwner } from "./addresses.js";
 import { checkRules, commonConfigOf, commonFlags, fileRule, loggingOf, ours, validated } from "./process-flags.js";
@@ -28,8 +40,8 @@ const FAILURES_HELP =
 
 const serverFlags = (env: Environment) => ({
   ...commonFlags,
-  mode: text("What the frontend speaks: grpc or http-connect.", "grpc"),
-  "uds-name": text("Unix socket of the frontend; needs --server-port=0. If empty, the frontend is on TCP."),
+  mode: { ...text("What the frontend speaks: grpc or http-connect.", "grpc"), offers: ["grpc", "http-connect"] },
+  "uds-name": filePath("Unix socket of the frontend; needs --server-port=0. If empty, the frontend is on TCP."),
   "delete-existing-uds-file": yesNo("Remove a file that is in the place of the frontend's Unix socket.", true),
   "server-port": number(8090, "Port of the TCP frontend; 0 with --uds-name."),
   "server-bind-address": text("Address of the TCP frontend. If empty, all interfaces."),
@@ -44,28 +56,34 @@ const serverFlags = (env: Environment) => ({
     env.PROXY_SERVER_ID || randomUUID(),
   ),
   "server-count": number(1, "How many servers agents should look for."),
-  "proxy-strategies": text(
-    "How an agent is chosen, tried in order: default, destHost, defaultRoute, and (drawbridge) destCIDR.",
-    "default",
-  ),
+  "proxy-strategies": {
+    ...text(
+      "How an agent is chosen, tried in order: default, destHost, defaultRoute, and (drawbridge) destCIDR.",
+      "default",
+    ),
+    offers: ["default", "destHost", "defaultRoute", "destCIDR"],
+  },
   "graceful-shutdown-timeout": duration("0s", "How long tunnels may finish at shutdown; 0 is not at all."),
   "backend-dial-timeout": duration("15s", "How long an agent may take to dial; 0 is forever."),
   "enable-profiling": yesNo("Serve /debug/pprof on the admin port."),
   ...inGroup("tls", {
-    "server-cert": text("Certificate of the TCP frontend."),
-    "server-key": text("Key of --server-cert."),
-    "server-ca-cert": text("CA bundle that callers of the TCP frontend are verified against."),
-    "cluster-cert": text("Certificate of the agent listener."),
-    "cluster-key": text("Key of --cluster-cert."),
-    "cluster-ca-cert": text("CA bundle that agents are verified against."),
+    "server-cert": filePath("Certificate of the TCP frontend."),
+    "server-key": filePath("Key of --server-cert."),
+    "server-ca-cert": filePath("CA bundle that callers of the TCP frontend are verified against."),
+    "cluster-cert": filePath("Certificate of the agent listener."),
+    "cluster-key": filePath("Key of --cluster-cert."),
+    "cluster-ca-cert": filePath("CA bundle that agents are verified against."),
     "cipher-suites": list("Go names of the allowed suites up to TLS 1.2. If empty, all."),
-    "tls-min-version": text("VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13. If empty, 1.2."),
+    "tls-min-version": {
+      ...text("VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13. If empty, 1.2."),
+      offers: ["VersionTLS12", "VersionTLS13"],
+    },
   }),
   ...inGroup("kubernetes", {
     "agent-namespace": text("Namespace of the agents' service account, for token authentication."),
     "agent-service-account": text("Service account of the agents, for token authentication."),
     "authentication-audience": text("Audience of the agents' tokens."),
-    kubeconfig: text("How to reach the Kubernetes API. If empty, the in-cluster configuration."),
+    kubeconfig: filePath("How to reach the Kubernetes API. If empty, the in-cluster configuration."),
     "kubeconfig-qps": float(0, "Requests a second to the Kubernetes API; 0 is the client's own."),
     "kubeconfig-burst": number(0, "Burst of requests to the Kubernetes API; 0 is the client's own."),
     "enable-lease-controller": yesNo("Announce this server by a lease."),
@@ -100,7 +118,7 @@ const serverFlags = (env: Environment) => ({
     "uds-mode": text("Octal permissions of the frontend's Unix socket.", "0770"),
     "uds-owner": text("Numeric uid:gid of the frontend's Unix socket. If empty, that of the process."),
     "allow-unauthenticated-agents": yesNo("Let anyone who reaches the agent port become an agent."),
-    "agent-claims-file": text(
+    "agent-claims-file": filePath(
       "File that says which agents may claim which identifiers. If empty, any agent may claim any.",
     ),
     "time-boxed": yesNo("End an agent's stream when the certificate it came with ends."),

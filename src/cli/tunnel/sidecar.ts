@@ -9,7 +9,19 @@ import {
   type RoutingConfig,
 } from "../../tunnel/sidecar/config.js";
 import type { Target } from "../../tunnel/sidecar/routing/errors.js";
-import { duration, type Flag, inGroup, list, number, port, repeated, text, type Values, yesNo } from "../flags/flag.js";
+import {
+  duration,
+  type Flag,
+  filePath,
+  inGroup,
+  list,
+  number,
+  port,
+  repeated,
+  text,
+  type Values,
+  yesNo,
+} from "../flags/flag.js";
 import { defineCommand, type Environment, warnOfWords } from "../framework/define.js";
 import { parseFrontend, parseListenUrl, resolversOf, targetOf } from "./addresses.js";
 import { adminAccessOf, adminFlags, logFormatFlag, loggingOf, validated } from "./process-flags.js";
@@ -101,9 +113,9 @@ export const frontendTlsOf = ({ caCertPath, tlsCertPath, tlsKeyPath }: Values<ty
 /** TLS files and cloud bypass, which HyperShift's proxies have, too. */
 export const tunnelFlags = {
   ...inGroup("tls", {
-    "ca-cert-path": text("CA bundle that proxy-servers are verified against.", "/etc/konnectivity/proxy-ca/ca.crt"),
-    "tls-cert-path": text("Certificate shown to proxy-servers.", "/etc/konnectivity/proxy-client/tls.crt"),
-    "tls-key-path": text("Key of --tls-cert-path.", "/etc/konnectivity/proxy-client/tls.key"),
+    "ca-cert-path": filePath("CA bundle that proxy-servers are verified against.", "/etc/konnectivity/proxy-ca/ca.crt"),
+    "tls-cert-path": filePath("Certificate shown to proxy-servers.", "/etc/konnectivity/proxy-client/tls.crt"),
+    "tls-key-path": filePath("Key of --tls-cert-path.", "/etc/konnectivity/proxy-client/tls.key"),
   }),
   "connect-directly-to-cloud-apis": yesNo("Dial the APIs of cloud providers directly from this host."),
   "prefer-ipv4": yesNo("Use only the IPv4 addresses of names that have some."),
@@ -141,9 +153,9 @@ const sidecarFlags = (env: Environment) => ({
     "Dial targets directly from this host while the cluster's DNS is out of reach and this host's DNS knows the name.",
   ),
   "cloud-exclude": list("Hosts of cloud providers that go through the tunnel all the same."),
-  "proxy-trust-bundle": text("More authorities trusted for https:// proxies of the customer, PEM."),
+  "proxy-trust-bundle": filePath("More authorities trusted for https:// proxies of the customer, PEM."),
   ...inGroup("kubernetes", {
-    kubeconfig: text(
+    kubeconfig: filePath(
       "Kubeconfig of the cluster, for services and cluster-dns. If empty, the cluster this runs in.",
       env.KUBECONFIG ?? "",
     ),

@@ -14,7 +14,7 @@ import {
   type PoolDiagnosis,
 } from "../../insight/diagnosis/workers/doctor.js";
 import { policyFlags, policyOf } from "../csr/shared.js";
-import { duration, text, type Values, yesNo } from "../flags/flag.js";
+import { duration, filePath, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { healthFlags, healthOf } from "../framework/objects.js";
@@ -26,10 +26,10 @@ const doctorFlags = {
   ...approverNamespaceFlag,
   ...healthFlags(", with --watch"),
   pool: text("Name of the pool. If empty, the pools of the workers that are remembered."),
-  inventory: text("Directory with the approver's inventory. If empty, the workers' own in --state."),
+  inventory: filePath("Directory with the approver's inventory. If empty, the workers' own in --state."),
   fix: yesNo("Fix what can be fixed safely."),
   "dry-run": yesNo("With --fix: say what would be done, and change nothing."),
-  "fix-log": text("File to which fixes are appended as JSON. If empty, fixes.jsonl in --state."),
+  "fix-log": filePath("File to which fixes are appended as JSON. If empty, fixes.jsonl in --state."),
   watch: yesNo("Look again and again, and log what changes."),
   interval: duration("30s", "Time between two looks, with --watch."),
 };

@@ -15,6 +15,7 @@ export default defineCommand({
   purpose: `Lists the workers that --state remembers, with their node and the hash of the configuration they run: what the node says of
 itself, or what the machine was given. A worker is behind when its pool has another one now; drawbridge workers replace
 --behind brings those up to date. Nodes of a hosted cluster are seen with --hosted-kubeconfig. --offline asks no cluster.`,
+  examples: ["drawbridge workers list --hosted-kubeconfig demo.kubeconfig"],
   flags: { ...workersFlags, offline: yesNo("Say what is remembered, and ask no cluster.") },
   async run(flags) {
     const workers = await new WorkerStore(flags.state).read();

@@ -9,6 +9,7 @@ import { PROVIDERS, type Worker } from "../../cluster/nodes/workers/worker.js";
 import {
   duration,
   type Flag,
+  filePath,
   inGroup,
   list,
   maybe,
@@ -24,7 +25,7 @@ import { hostedCluster, openCluster, secondClusterFlags } from "../flags/kuberne
 import { refused } from "../flags/parse.js";
 import { type AccessFlags, accessFlags, openObjects } from "../framework/objects.js";
 
-export const stateFlag = { state: text("Directory that remembers workers and holds their user data.", "workers") };
+export const stateFlag = { state: filePath("Directory that remembers workers and holds their user data.", "workers") };
 
 /** The two clusters and the store. */
 export const workersFlags = {

@@ -22,6 +22,7 @@ const common = [
   "log-format",
   "process-queue-bytes",
   "tunnel-queue-bytes",
+  "version",
 ];
 
 export const deviations: Readonly<Record<Program, Deviations>> = {

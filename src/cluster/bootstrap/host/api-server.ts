@@ -128,7 +128,7 @@ function editOf(model: BridgeModel, manifest: string, flag: string): string {
     indented(toYaml({ volumes })),
     "The kubelet then restarts it. drawbridge bootstrap up --apply does the same.",
     "For a kube-apiserver that kubeadm is still to make, merge one of the ClusterConfiguration fragments or use the patches of",
-    "drawbridge bootstrap render --for kubeadm --part kube-apiserver --out DIR.",
+    "drawbridge bootstrap render --for-platform kubeadm --part kube-apiserver --out DIR.",
   ].join("\n");
 }
 

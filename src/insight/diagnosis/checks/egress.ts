@@ -8,7 +8,7 @@ export const egressAgreement = defineCheck({
   ...{ id: "egress-config", about: "Kube-apiserver and server agree on protocol and socket" },
   ...{ needs: ["egress"], uses: ["serverFlags", "model"] },
   judge({ egress, serverFlags, model }) {
-    const again = `Write it again: drawbridge bootstrap render${model === undefined ? "" : ` --for ${model.for}`} --part host, and restart the kube-apiserver.`;
+    const again = `Write it again: drawbridge bootstrap render${model === undefined ? "" : ` --for-platform ${model.for}`} --part host, and restart the kube-apiserver.`;
     if (egress.state === "absent") {
       const remedy = "Name the file of the kube-apiserver's --egress-selector-config-file with --egress-config.";
       return failed(`${egress.path} does not exist`, `${remedy} ${again}`);
