@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { executables } from "../scripts/bundling.mjs";
+import { executables, launcher } from "../scripts/bundling.mjs";
 import type { TarMember } from "../src/base/tar.js";
 import { bundledPackages, type Component, describePackage, licenceTexts } from "./contents.js";
 import { PATHS } from "./paths.js";
@@ -25,6 +25,7 @@ export function appLayer(
       mode: 0o644,
       content: readFileSync(join(bundle, name)),
     })),
+    ...manPages(root).map(([name, content]) => ({ path: `${PATHS.man}/${name}`, mode: 0o644, content })),
     { path: `${PATHS.home}/page/index.html`, mode: 0o644, content: readFileSync(join(root, "dist/page/index.html")) },
     ...executables.flatMap(executable),
     { path: `${PATHS.documents}/drawbridge/LICENSE`, mode: 0o644, content: readFileSync(join(root, "LICENSE")) },
@@ -34,9 +35,17 @@ export function appLayer(
   return { entries, components: [itself, ...packages.map(({ component }) => component)] };
 }
 
+/** As `npm run build` has written them. */
+export function manPages(root: string): [file: string, content: Buffer][] {
+  const folder = join(root, "dist", "man");
+  return readdirSync(folder)
+    .toSorted()
+    .map((name) => [name, readFileSync(join(folder, name))]);
+}
+
 /** There is no shell and no env in the image: Node is named as the interpreter. The root has upstream's path as a link. */
 function executable(name: string): TarMember[] {
-  const script = `#!/usr/bin/node\nimport("/${PATHS.home}/bundle/${name}.js");\n`;
+  const script = launcher("/usr/bin/node", `/${PATHS.home}/bundle/${name}.js`);
   return [
     { path: `usr/bin/${name}`, mode: 0o755, content: Buffer.from(script) },
     { path: name, mode: 0o777, linkTo: `usr/bin/${name}` },

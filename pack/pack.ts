@@ -1,7 +1,10 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { gzipSync } from "node:zlib";
+import { manPages } from "../image/app-layer.js";
 import { buildImage } from "../image/image.js";
 import { about, root } from "../image/project.js";
+import { tar } from "../src/base/tar.js";
 import { CHECKSUMS, writeChecksums } from "./checksums.js";
 import { buildExecutable } from "./executable/build.js";
 import { licencesOfExecutable } from "./licences.js";
@@ -15,6 +18,7 @@ export const NAMES = {
   tarball: `${stem}.tgz`,
   executable: `${stem}-linux-x64`,
   licences: `${stem}-linux-x64.licences.txt`,
+  man: `${stem}-man.tar.gz`,
   image: `${stem}-image.tar`,
   sbom: `${stem}.cdx.json`,
   checksums: CHECKSUMS,
@@ -33,6 +37,8 @@ export async function pack(out: string, say: (line: string) => void): Promise<st
     say("single executable");
     await buildExecutable(at(NAMES.executable), say);
     writeFileSync(at(NAMES.licences), await licencesOfExecutable(say));
+    const pages = manPages(root).map(([name, content]) => ({ path: `man1/${name}`, mode: 0o644, content }));
+    writeFileSync(at(NAMES.man), gzipSync(Buffer.concat([...tar(pages)])));
     say("image");
     const { components } = await buildImage({ out: at(NAMES.image), say });
     const lockfile = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { buildPage } from "./build-page.mjs";
-import { bundling, executables } from "./bundling.mjs";
+import { bundling, executables, launcher } from "./bundling.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const at = (...parts) => join(root, ...parts);
@@ -19,6 +19,11 @@ process.once("exit", () => {
   for (const folder of [out(), old]) rmSync(folder, { recursive: true, force: true });
 });
 
+// Some dependencies are CommonJS and call require() for Node's own modules.
+const banner = {
+  js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
+};
+
 // Each by itself, so that what it loads at its start is in few files: shared chunks would cut that into dozens, which
 // takes 20 % longer to start and 7 MiB more. Chunks are named by their content, so all fit into one folder.
 const bundled = executables.map((name) =>
@@ -30,10 +35,7 @@ const bundled = executables.map((name) =>
     splitting: true,
     format: "esm",
     sourcemap: "linked",
-    // Some dependencies are CommonJS and call require() for Node's own modules.
-    banner: {
-      js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
-    },
+    banner,
   }),
 );
 await Promise.all(bundled);
@@ -42,12 +44,19 @@ await Promise.all(bundled);
 mkdirSync(out("bin"), { recursive: true });
 for (const name of executables) {
   const file = out("bin", name);
-  writeFileSync(file, `#!/usr/bin/env node\nimport("../bundle/${name}.js");\n`);
+  writeFileSync(file, launcher("/usr/bin/env node", `../bundle/${name}.js`));
   chmodSync(file, 0o755);
 }
 writeFileSync(out("bin/package.json"), '{ "type": "commonjs" }\n');
 
 await buildPage(root, out("page"));
+
+// The man pages, written by a program that has the definitions of all commands.
+const writer = out("man.mjs");
+await build({ ...bundling, entryPoints: [at("pack/man/write.ts")], outfile: writer, format: "esm", banner });
+const written = spawnSync(process.execPath, [writer, out("man")], { stdio: "inherit" });
+if (written.status !== 0) process.exit(written.status ?? 1);
+rmSync(writer);
 
 const tsc = createRequire(import.meta.url)
   .resolve("typescript7/package.json")

@@ -2,3 +2,4 @@ import type { BuildOptions } from "esbuild";
 
 export const executables: readonly string[];
 export const bundling: BuildOptions;
+export function launcher(interpreter: string, module: string): string;

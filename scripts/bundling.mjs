@@ -49,3 +49,12 @@ export const bundling = {
   minifySyntax: true,
   logLevel: "warning",
 };
+
+/** The script of an executable. Before our own code is loaded nobody else can say that the limit of open files is too low. */
+export const launcher = (interpreter, module) => `#!${interpreter}
+import("${module}").catch((error) => {
+  if (!/^E[MN]FILE$/.test(error.code)) throw error;
+  console.error("Error: the program cannot be loaded: " + error.message + " (DB_OPEN_FILES: Raise the limit of open files: ulimit -n 65536 before it starts, or LimitNOFILE=1048576 in its unit.)");
+  process.exit(1);
+});
+`;

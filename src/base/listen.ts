@@ -5,6 +5,7 @@ import { connect, type Server } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { type Connections, type ListenerLimits, processConnections } from "./connections.js";
 import { DrawbridgeError, messageOf } from "./errors/error.js";
+import { portHolder } from "./port-holder.js";
 
 /** Peers come in bursts, when a kube-apiserver starts or a data centre boots; the kernel's default would refuse some. */
 const BACKLOG = 4096;
@@ -25,7 +26,7 @@ export function listenOn(
     const onError = (reason: Error): void => {
       const holder = port === undefined ? undefined : ports.get(port);
       const isOwn = holder !== undefined && (reason as NodeJS.ErrnoException).code === "EADDRINUSE";
-      reject(isOwn ? takenByUs(what, nameOf(where), holder) : listenError(what, nameOf(where), reason));
+      reject(isOwn ? takenByUs(what, nameOf(where), holder) : listenError(what, nameOf(where), reason, port));
     };
     server.once("error", onError);
     const place = "path" in where || where.host !== "" ? where : { port: where.port };
@@ -68,10 +69,12 @@ const LISTEN_FAILURES: Readonly<Record<string, string>> = {
 };
 
 /** Why the listener cannot use `address`, for people. */
-function listenError(what: string, address: string, cause: unknown): DrawbridgeError {
+function listenError(what: string, address: string, cause: unknown, port?: number): DrawbridgeError {
   const known = LISTEN_FAILURES[(cause as NodeJS.ErrnoException | null)?.code ?? ""];
   const code = known === LISTEN_FAILURES.EEXIST ? "DB_LISTEN_IN_USE" : "DB_LISTEN";
-  return new DrawbridgeError(code, `The ${what} listener cannot open ${address}: ${known ?? messageOf(cause)}.`, {
+  const holder = code === "DB_LISTEN_IN_USE" && port !== undefined ? portHolder(port) : undefined;
+  const by = holder === undefined ? "" : `: port ${port} is held by ${holder}`;
+  return new DrawbridgeError(code, `The ${what} listener cannot open ${address}: ${known ?? messageOf(cause)}${by}.`, {
     cause,
   });
 }

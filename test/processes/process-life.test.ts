@@ -63,6 +63,26 @@ test("an agent that is told to stop serves on until it is idle", async () => {
   expect(await agents[0]!.process.exited).toMatchObject({ code: 0 });
 });
 
+test.each(["server", "agent"] as const)(
+  "a %s that waits for tunnels says for how many, until when and how not to",
+  async (role) => {
+    const { open, server, agents } = await start(["--graceful-shutdown-timeout=60s"], ["--drain-timeout=60s"]);
+    const socket = await open(await echoTarget());
+    const { process, waits } = {
+      server: { process: server.process, waits: "shutting down: waiting for what is open" },
+      agent: { process: agents[0]!.process, waits: "draining: other agents are preferred from now on: waiting" },
+    }[role];
+    process.signal("SIGINT");
+    await waitUntil("the wait to be announced", () => process.log.text.includes(waits));
+    const line = process.log.text.split("\n").find((each) => each.includes(waits));
+    expect(line).toMatch(/a second signal ends the process at once signal="SIGINT" tunnels=1 until="20[\d:TZ.-]+"$/);
+    process.signal("SIGINT");
+    expect(await process.exited).toMatchObject({ code: 1 });
+    expect(process.log.text).toContain('ended at once by a second signal signal="SIGINT"');
+    socket.destroy();
+  },
+);
+
 test("SIGUSR1 opens no debugger in a server or an agent, and they go on serving", async () => {
   const { open, server, agents } = await start();
   const socket = await open(await echoTarget());

@@ -57,7 +57,7 @@ const fish = `# drawbridge completion fish
 function __drawbridge_complete
     set -l typed (commandline -opc)
     set -l current (commandline -ct)
-    for line in ($typed[1] __complete $typed[2..] -- "$current" 2>/dev/null)
+    for line in ($typed[1] __complete $typed[2..] "$current" 2>/dev/null)
         if test "$line" = ":files"
             set -l flag (string match -r '^--[^=]+=' -- "$current")
             set -l path (string replace -r '^--[^=]+=' '' -- "$current")

@@ -33,13 +33,22 @@ export const toneOf = (argv: readonly string[]): Tone =>
     : "text";
 
 /** One line that starts as upstream's does; the code and the next step follow. */
-export function complain(error: unknown, tone: Tone = "text"): void {
+export function complain(reason: unknown, tone: Tone = "text"): void {
+  const error = outOfFiles(reason) ?? reason;
   const { code, remedy } = causeFields(error);
   // Peers' names and answers may be in the sentence.
   const message = printable(messageOf(error));
   if (tone === "json") note(`${safeJson({ error: { code, message, remedy } })}\n`);
   else
     note(`${painterFor(process.stderr)("Error:", "bold", "red")} ${message}${code ? ` (${code}: ${remedy})` : ""}\n`);
+}
+
+/** Whatever was to be opened, it is the limit that keeps it closed: of this process, or with ENFILE of the whole host. */
+function outOfFiles(reason: unknown): DrawbridgeError | undefined {
+  const code = (reason as NodeJS.ErrnoException | undefined)?.code;
+  if (code !== "EMFILE" && code !== "ENFILE") return undefined;
+  const whose = code === "EMFILE" ? "this process may not open more files" : "this host cannot open more files";
+  return new DrawbridgeError("DB_OPEN_FILES", `${whose}: ${messageOf(reason)}`, { cause: reason });
 }
 
 export function warn(sentence: string, tone: Tone): void {
@@ -55,7 +64,11 @@ export async function main(command: (argv: readonly string[]) => Promise<number>
   process.stdout.on("error", noteFailure);
   // Nobody can be told that standard error is closed.
   process.stderr.on("error", () => {});
-  const code = await command(process.argv.slice(2));
+  const argv = process.argv.slice(2);
+  const code = await command(argv).catch((error: unknown) => {
+    complain(error, toneOf(argv));
+    return 1;
+  });
   await flushed(process.stdout);
   const failed = reportFailure();
   await flushed(process.stderr);

@@ -2,6 +2,7 @@
 import type { Endpoint, RunningHttp } from "../../base/http.js";
 import type { Logger } from "../../base/log/log.js";
 import { nextSignal } from "../../base/signals.js";
+import { isoTime } from "../../base/text.js";
 import type { ObservedRole } from "../../insight/observe/admin/observed-role.js";
 import { type AdminMetrics, startAdmin } from "../../insight/observe/admin.js";
 import { CertificateFiles } from "../../tunnel/pki/certificate-set.js";
@@ -30,11 +31,27 @@ export function openAdmin(
   });
 }
 
+/** Says what the process waits for after its first signal, at most until when, and that nobody has to wait. */
+export function announceWait(
+  logger: Logger,
+  what: string,
+  left: Readonly<Record<string, number | string>>,
+  limitMs: number,
+): void {
+  const until = isoTime(Date.now() + limitMs);
+  logger.info(0, `${what}: waiting for what is open; a second signal ends the process at once`, { ...left, until });
+}
+
+/** The next signal, as an exit code. */
+export async function impatience(logger: Logger): Promise<number> {
+  logger.warn("ended at once by a second signal", { signal: await nextSignal() });
+  return 1;
+}
+
 /** Waits for the first signal and runs `end`; a second signal does not wait for that. Resolves to the exit code. */
 export async function untilEnded(logger: Logger, end: (signal: string) => Promise<void>): Promise<number> {
   const signal = await nextSignal();
-  const impatient = nextSignal().then(() => 1);
-  const code = await Promise.race([end(signal).then(() => 0), impatient]);
+  const code = await Promise.race([end(signal).then(() => 0), impatience(logger)]);
   await logger.close();
   return code;
 }

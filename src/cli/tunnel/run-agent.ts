@@ -17,7 +17,7 @@ import { leaseListed, leaseWatched, listening, noteChannel } from "../../tunnel/
 import { readCertificateSet } from "../../tunnel/pki/certificate-set.js";
 import { type StartFacts, warnAtStart } from "../../tunnel/start-warnings.js";
 import { VERSION } from "../framework/define.js";
-import { openAdmin } from "./role-process.js";
+import { announceWait, impatience, openAdmin } from "./role-process.js";
 
 export interface AgentProcessConfig extends AgentConfig {
   /** Set when --count-server-leases is given. */
@@ -50,9 +50,13 @@ export async function runAgent(config: AgentProcessConfig, logging: LoggerOption
 
   logger.info(0, "proxy-agent is up", { agentId: config.agentId, identifiers: config.identifiers });
   const signal = await nextSignal();
-  logger.info(0, "draining: other agents are preferred from now on", { signal });
+  const { drainTimeoutMs } = config;
+  const left = { signal, tunnels: agent.readings().openEndpointConnections() };
+  const draining = "draining: other agents are preferred from now on";
+  if (drainTimeoutMs === 0) logger.info(0, `${draining}, and only a second signal ends this one`, left);
+  else announceWait(logger, draining, left, drainTimeoutMs);
   agent.drain();
-  const code = await Promise.race([nextSignal().then(() => 1), drained(agent, config.drainTimeoutMs)]);
+  const code = await Promise.race([impatience(logger), drained(agent, drainTimeoutMs)]);
   await Promise.all([agent.stop(), leases?.stop(), health.close(), admin.close()]);
   await logger.close();
   return code;

@@ -13,7 +13,7 @@ import { leaseDeleted, leaseListed, leasesCulled, listening, noteChannel } from 
 import type { ServerConfig } from "../../tunnel/server/config.js";
 import { ProxyServer, type ServerParts } from "../../tunnel/server/server.js";
 import { type StartFacts, warnAtStart } from "../../tunnel/start-warnings.js";
-import { openAdmin, untilEnded } from "./role-process.js";
+import { announceWait, openAdmin, untilEnded } from "./role-process.js";
 
 export interface ServerProcessConfig extends ServerConfig {
   readonly kube: KubeAccess;
@@ -48,11 +48,14 @@ export async function runServer(config: ServerProcessConfig, logging: LoggerOpti
 
   logger.info(0, "proxy-server is up", { serverId: config.serverId, serverCount: config.serverCount });
   return await untilEnded(logger, async (signal) => {
-    logger.info(0, "shutting down", { signal, gracefulMs: config.gracefulShutdownMs });
+    const { gracefulShutdownMs } = config;
+    if (gracefulShutdownMs === 0) logger.info(0, "shutting down", { signal });
+    else
+      announceWait(logger, "shutting down", { signal, tunnels: server.board.establishedTunnels }, gracefulShutdownMs);
     // At once: who counts servers should no longer count this one while its tunnels finish.
     const withdrawn = leases?.stop();
-    if (config.gracefulShutdownMs > 0) {
-      const finished = await server.drain(config.gracefulShutdownMs);
+    if (gracefulShutdownMs > 0) {
+      const finished = await server.drain(gracefulShutdownMs);
       if (!finished) logger.warn("tunnels were still open at the end of the graceful shutdown and were cut");
     }
     await Promise.all([health.close(), admin.close(), withdrawn]);

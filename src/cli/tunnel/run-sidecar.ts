@@ -13,7 +13,7 @@ import { logSidecar } from "../../tunnel/sidecar/log.js";
 import { sidecarMetrics } from "../../tunnel/sidecar/metrics.js";
 import { Sidecar } from "../../tunnel/sidecar/sidecar.js";
 import { type StartFacts, warnAtStart } from "../../tunnel/start-warnings.js";
-import { type AdminEndpoint, openAdmin, untilEnded } from "./role-process.js";
+import { type AdminEndpoint, announceWait, openAdmin, untilEnded } from "./role-process.js";
 
 export interface SidecarProcessConfig extends SidecarConfig {
   /** Undefined: no health port. */
@@ -44,7 +44,7 @@ export async function runSidecar(config: SidecarProcessConfig, logging: LoggerOp
 
   logger.info(0, "sidecar is up", { listeners: config.listeners.map(({ name }) => name) });
   return await untilEnded(logger, async (signal) => {
-    logger.info(0, "shutting down", { signal, drainTimeoutMs: config.drainTimeoutMs });
+    announceWait(logger, "shutting down", { signal, connections: sidecar.limit.open }, config.drainTimeoutMs);
     const finished = await sidecar.drain(config.drainTimeoutMs);
     if (!finished) logger.warn("connections were still open at the end of the drain and were cut");
     sidecar.destroy();

@@ -146,8 +146,7 @@ export default defineCommand({
 
 Callers come to a frontend on a Unix socket or on TCP, agents to port 8091; drawbridge pki init makes the certificates.`,
   examples: [
-    "proxy-server --mode=http-connect --server-port=0 --uds-name=/run/konnectivity.sock \\",
-    "  --cluster-cert=server.crt --cluster-key=server.key --cluster-ca-cert=ca.crt",
+    "proxy-server --mode=http-connect --server-port=0 --uds-name=/run/konnectivity.sock --cluster-cert=server.crt --cluster-key=server.key --cluster-ca-cert=ca.crt",
   ],
   words: "",
   flags: serverFlags,

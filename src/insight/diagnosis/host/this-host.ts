@@ -3,6 +3,7 @@ import { accessSync, constants, existsSync, readFileSync, readlinkSync, statSync
 import { lstat, readdir, readFile, readlink } from "node:fs/promises";
 import { connect } from "node:net";
 import { dirname, isAbsolute, join } from "node:path";
+import { listeningInodes } from "../../../base/port-holder.js";
 import { runCommand } from "../../../base/run-command.js";
 import { hostNetwork } from "../../../cluster/bootstrap/address/host-network.js";
 import {
@@ -165,20 +166,6 @@ async function listeners(): Promise<readonly TcpListener[]> {
   const ports = listeningInodes(tables.join("\n"));
   const owners = await ownersOf(new Set(ports.values()));
   return [...ports].map(([port, inode]) => ({ port, owner: owners.get(inode) }));
-}
-
-const LISTEN = "0A";
-
-/** Which port each listening socket of /proc/net/tcp and tcp6 has. */
-export function listeningInodes(tables: string): Map<number, string> {
-  const found = new Map<number, string>();
-  for (const line of tables.split("\n")) {
-    const columns = line.trim().split(/\s+/);
-    const [, local = "", , state] = columns;
-    const port = /:([0-9A-F]{4})$/.exec(local)?.[1];
-    if (state === LISTEN && port !== undefined) found.set(Number.parseInt(port, 16), columns[9] ?? "");
-  }
-  return found;
 }
 
 async function ownersOf(inodes: ReadonlySet<string>): Promise<Map<string, NetworkProcess>> {
