@@ -4,6 +4,7 @@ import { chmodSync, chownSync, linkSync, lstatSync, mkdtempSync, renameSync, rmS
 import { connect, type Server } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { type Connections, type ListenerLimits, processConnections } from "./connections.js";
+import type { ErrorCode } from "./errors/catalogue.js";
 import { DrawbridgeError, messageOf } from "./errors/error.js";
 import { portHolder } from "./port-holder.js";
 
@@ -64,14 +65,24 @@ const LISTEN_FAILURES: Readonly<Record<string, string>> = {
   EACCES: "this user may not use it",
   EADDRNOTAVAIL: "it is not an address of this host",
   ENOENT: "its directory does not exist",
+  EMFILE: "this process has too many open files (EMFILE)",
+  ENFILE: "this host has too many open files (ENFILE)",
   ENOTFOUND: "its name cannot be looked up, and an address of this host is needed",
   EAI_AGAIN: "its name cannot be looked up, and an address of this host is needed",
 };
 
+const LISTEN_CODES: Readonly<Record<string, ErrorCode>> = {
+  EADDRINUSE: "DB_LISTEN_IN_USE",
+  EEXIST: "DB_LISTEN_IN_USE",
+  EMFILE: "DB_OPEN_FILES",
+  ENFILE: "DB_OPEN_FILES",
+};
+
 /** Why the listener cannot use `address`, for people. */
 function listenError(what: string, address: string, cause: unknown, port?: number): DrawbridgeError {
-  const known = LISTEN_FAILURES[(cause as NodeJS.ErrnoException | null)?.code ?? ""];
-  const code = known === LISTEN_FAILURES.EEXIST ? "DB_LISTEN_IN_USE" : "DB_LISTEN";
+  const reason = (cause as NodeJS.ErrnoException | null)?.code ?? "";
+  const known = LISTEN_FAILURES[reason];
+  const code = LISTEN_CODES[reason] ?? "DB_LISTEN";
   const holder = code === "DB_LISTEN_IN_USE" && port !== undefined ? portHolder(port) : undefined;
   const by = holder === undefined ? "" : `: port ${port} is held by ${holder}`;
   return new DrawbridgeError(code, `The ${what} listener cannot open ${address}: ${known ?? messageOf(cause)}${by}.`, {

@@ -21,6 +21,17 @@ function put(name: string, text: string, mode: number): string {
   return file;
 }
 
+test("a low limit of open files is named before it is reached", () => {
+  expect(startWarnings({ ...NOTHING, openFiles: 1024 })).toEqual([]);
+  expect(startWarnings({ ...NOTHING, openFiles: 256 })).toMatchObject([
+    {
+      code: "DB_OPEN_FILES",
+      message: expect.stringContaining("only 256 files"),
+      remedy: expect.stringContaining("ulimit -n"),
+    },
+  ]);
+});
+
 test("a certificate is named when it has expired, is not valid yet or ends soon, and not before", async () => {
   const { certificatePem } = await createAuthority({ commonName: "ca", validForMs: 30 * HOUR_MS, backdateMs: 0 });
   const file = put("ca.crt", certificatePem, 0o644);

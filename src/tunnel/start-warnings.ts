@@ -1,6 +1,7 @@
 /** What a process says at its start of files and flags that will let it down: one line each, with code and remedy. */
 import { readFileSync, realpathSync, statSync } from "node:fs";
-import type { ErrorCode } from "../base/errors/catalogue.js";
+import { processDescriptors } from "../base/connections.js";
+import { type ErrorCode, remedies } from "../base/errors/catalogue.js";
 import { unreadBecause } from "../base/errors/unread.js";
 import type { Logger } from "../base/log/log.js";
 import { weaknessOf } from "./pki/issuer-problem.js";
@@ -26,6 +27,8 @@ export interface StartFacts {
   readonly identifiers?: string;
   /** The service account token of an agent; empty: none. */
   readonly agentTokenFile?: string;
+  /** Most files that the process may open; each connection is one. */
+  readonly openFiles?: number;
 }
 
 export interface StartWarning {
@@ -33,6 +36,9 @@ export interface StartWarning {
   readonly message: string;
   readonly remedy: string;
 }
+
+/** What a shell gives where nobody has set a limit; Node raises it to the hard one, which is far higher. */
+const FEW_FILES = 1024;
 
 /** 96 bits in base64, or 64 in hexadecimal. */
 const SHORTEST_TOKEN = 16;
@@ -47,6 +53,7 @@ export function startWarnings(facts: StartFacts, now = new Date()): StartWarning
     serverCount,
     identifiers = "",
     agentTokenFile = "",
+    openFiles = processDescriptors.limit,
   } = facts;
   const named = (files: readonly string[]): string[] => [...new Set(files)].filter((file) => file !== "");
   return [
@@ -56,6 +63,15 @@ export function startWarnings(facts: StartFacts, now = new Date()): StartWarning
     ...named([adminTokenFile]).flatMap(tokenWarnings),
     ...named([agentTokenFile]).flatMap((file) => agentTokenWarnings(file, now)),
     ...identifierWarnings(identifiers),
+    ...(openFiles < FEW_FILES
+      ? [
+          {
+            code: "DB_OPEN_FILES",
+            message: `this process may open only ${openFiles} files, and every connection is one`,
+            remedy: remedies.DB_OPEN_FILES,
+          } as const,
+        ]
+      : []),
     ...(serverCount === 0
       ? [
           {
