@@ -129,7 +129,7 @@ export class Live extends FollowedProcess {
     this.phase = "live";
     this.#failures = 0;
     void this.#diagnose();
-    this.#sample();
+    void this.#remember(Date.now());
   }
 
   async #diagnose(): Promise<void> {

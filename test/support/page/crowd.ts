@@ -16,6 +16,8 @@ export interface Crowd {
   readonly agentName?: string;
   readonly target?: string;
   readonly lastError?: string;
+  /** Of the server. */
+  readonly id?: string;
   /** A target that is dead, one that fails at times, an agent that is slow, one that left and one that was refused. */
   readonly faults?: boolean;
 }
@@ -26,7 +28,7 @@ export async function startCrowd(tokenFile: string, crowd: Crowd): Promise<Runni
     source,
     tokenFile,
     profiling: false,
-    version: "0.0.0",
+    version: "0.1.0",
     subject: subjectOf(crowd),
   });
   if (crowd.faults === true) {
@@ -63,6 +65,7 @@ class PastClock extends ManualClock {
 }
 
 const PAST_MS = 600_000;
+const LEFT_MS = 150_000;
 
 /** Ten minutes of dials, with a quiet time, a busy one, and the faults. */
 function historyOf({ agents, faults = false }: Crowd, name: (key: number) => string, place: (id: number) => string) {
@@ -102,7 +105,9 @@ function historyOf({ agents, faults = false }: Crowd, name: (key: number) => str
   }
   const connectedAt = Date.now() - 3_600_000;
   const reason = "the connection was reset by the agent's host";
+  clock.advance(-LEFT_MS);
   if (faults) history.peerLeft({ id: name(agents), address: "192.0.2.77:40000", connectedAt, reason });
+  clock.advance(LEFT_MS);
   clock.goOn();
   return history;
 }
@@ -114,9 +119,12 @@ function subjectOf({
   target = "10.128.{n}:8443",
   lastError,
   faults = false,
+  id = "crowd",
 }: Crowd): ObservedRole {
   const began = Date.now();
-  const moved = (id: number) => Math.floor(((Date.now() - began) / 10) * (1 + (id % 97)));
+  const speed = tunnels < 100 ? 4 : 0.1;
+  const moved = (each: number) => Math.floor((Date.now() - began + 900_000) * speed * (1 + (each % 97)));
+  const dialled = () => tunnels + Math.floor((Date.now() - began + 900_000) / 700);
   const name = (key: number) => agentName.replace("{n}", String(key));
   const place = (id: number) => target.replace("{n}", `${id % 250}.${id % 40}`);
   const tunnel = (id: number): TunnelRow => ({
@@ -165,15 +173,15 @@ function subjectOf({
   });
   const all = Array.from({ length: tunnels }, (_, id) => live(id));
   return {
-    process: () => ({ role: "server", id: "crowd", ready: true, draining: false }),
+    process: () => ({ role: "server", id, ready: true, draining: false, startedAt: began - 3_600_000 }),
     totals: () => ({
       bytesToTarget: moved(1) * tunnels,
       bytesFromTarget: moved(3) * tunnels,
       tunnelsOpen: tunnels,
       dialsPending: 0,
-      dialsEstablished: tunnels,
+      dialsEstablished: dialled(),
       dialsFailed: 0,
-      dialMsSum: 4 * tunnels,
+      dialMsSum: (faults ? 118 : 4) * dialled(),
       queuedBytes: 0,
     }),
     certificates: () => [],

@@ -31,3 +31,8 @@ test("what is still too long is cut in the middle", () => {
     "somewh…om:443",
   ]);
 });
+
+test("where two would look alike there, they are cut elsewhere", () => {
+  const names = ["10.128.110.1:8443", "10.128.120.1:8443", "somewhere.example:443"];
+  expect(shown(names, 13)).toEqual(["…8.110.1:8443", "…8.120.1:8443", "….example:443"]);
+});

@@ -8,14 +8,22 @@ export function shortNames(names: readonly string[], length: number): (name: str
   const tooMany = Math.max(0, ...long.map((name) => withoutEnd(name).length - length));
   const start = tooMany === 0 ? 0 : commonStart(long, tooMany + 1);
   const without = (name: string): string => (start === 0 ? withoutEnd(name) : `…${withoutEnd(name).slice(start)}`);
-  return (name) => (name.length <= length ? name : cut(without(name), length));
+  const ways = CUTS.map((cut) => (name: string) => (name.length <= length ? name : cut(without(name), length)));
+  const distinct = ways.map((way) => new Set(names.map(way)).size);
+  return ways[distinct.indexOf(Math.max(...distinct))]!;
 }
 
-/** In the middle: both ends tell more. */
-function cut(text: string, length: number): string {
+/** In the middle first, since both ends tell more; otherwise where the names differ. */
+const CUTS: readonly ((text: string, length: number) => string)[] = [
+  (text, length) => cutAt(text, length, Math.floor((length - 1) / 2)),
+  (text, length) => cutAt(text, length, 0),
+  (text, length) => cutAt(text, length, length - 1),
+];
+
+/** So many letters are kept of its beginning, the rest of its end. */
+function cutAt(text: string, length: number, kept: number): string {
   if (text.length <= length) return text;
-  const tail = Math.ceil((length - 1) / 2);
-  return `${text.slice(0, length - 1 - tail)}…${text.slice(text.length - tail)}`;
+  return `${text.slice(0, kept)}…${text.slice(text.length - (length - 1 - kept))}`;
 }
 
 /** At least so much if there is so much, and up to a place where a word ends, so that no half of a number is left. */
