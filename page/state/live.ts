@@ -130,6 +130,11 @@ export class Live extends FollowedProcess {
     this.#failures = 0;
     void this.#diagnose();
     void this.#remember(Date.now());
+    this.#measure(Date.now());
+  }
+
+  #measure(now: number): void {
+    this.flows = this.#meter.measure(this.view!, now, { troubles: this.troubles, history: this.past });
   }
 
   async #diagnose(): Promise<void> {
@@ -171,7 +176,7 @@ export class Live extends FollowedProcess {
     if (this.view === undefined || this.phase !== "live" || document.hidden) return;
     const now = Date.now();
     this.sample(now);
-    this.flows = this.#meter.measure(this.view, now, { troubles: this.troubles, history: this.past });
+    this.#measure(now);
     void this.#remember(now);
     this.#draw();
   }

@@ -47,7 +47,7 @@ export function App({ live }: { live: Live }) {
         {carries && (
           <>
             <Charts columns={live.columns} past={live.past} now={Date.now()} clockSkewMs={view.clockSkewMs} />
-            <FlowDrawing map={live.flows} facts={facts} />
+            <FlowDrawing map={live.flows} view={view} />
           </>
         )}
         {role !== "overview" && <Findings findings={findings} />}

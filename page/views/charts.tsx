@@ -11,6 +11,8 @@ const HEIGHT = 96;
 const LEFT = 66;
 const BELOW = 18;
 const SECONDS = 600;
+/** Of a time below: where it would be cut there is none. */
+const HALF_LABEL = 10;
 
 interface ChartsProps {
   readonly columns: Columns;
@@ -129,7 +131,7 @@ function Chart({ title, words, keys, marks, format, now, children }: ChartProps)
                 </text>
               </g>
             ))}
-            {minuteTicks(now / 1000, SECONDS, apart).map((at) => (
+            {minuteTicks(now / 1000 - HALF_LABEL * (SECONDS / Math.max(1, box.width)), SECONDS, apart).map((at) => (
               <text key={at} x={xOf(at, now, box)} y={box.height + BELOW - 3} text-anchor="middle">
                 {new Date(at * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })}
               </text>

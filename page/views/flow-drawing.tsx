@@ -31,16 +31,21 @@ function sheetOf(whole: number, isServer: boolean): Sheet {
 }
 
 /** This process, the peers that carry its tunnels, and where they lead: health is the colour, load the width. */
-export function FlowDrawing({ map, facts }: { map: FlowMap | undefined; facts: ProcessView["facts"] }) {
+export function FlowDrawing({ map, view }: { map: FlowMap | undefined; view: ProcessView }) {
   const [place, whole] = useWidth();
+  const { facts, agents, servers } = view;
   const { role } = facts.process;
-  const isEmpty = map === undefined || map.peers.length === 0;
+  const isEmpty = agents.size + servers.size === 0;
   return (
     <section class="panel flow" aria-labelledby="flow-title">
       <h2 id="flow-title">Who reaches what</h2>
       {isEmpty && role === "server" && <FirstAgent facts={facts} />}
       {isEmpty && role !== "server" && <p class="quiet">No server is connected.</p>}
-      <div ref={place}>{!isEmpty && whole > 0 && <Drawing map={map} info={facts.process} whole={whole} />}</div>
+      <div ref={place}>
+        {map !== undefined && map.peers.length > 0 && whole > 0 && (
+          <Drawing map={map} info={facts.process} whole={whole} />
+        )}
+      </div>
     </section>
   );
 }

@@ -29,7 +29,7 @@ export function Targets({ past }: { past: HistoryInfo | undefined }) {
       {all.length === 0 && <p class="quiet">Nothing was dialled.</p>}
       {all.length > 0 && (
         <section class="scroll" tabIndex={0} aria-label="List of targets">
-          <table class="dialled">
+          <table class="dialled targets">
             <thead>
               <tr>
                 <th>Target</th>
