@@ -44,6 +44,7 @@ describe.skipIf(!ready)("npm run pack", () => {
     const names = (await must(["tar", "-tzf", join(packed, NAMES.tarball)])).trimEnd().split("\n");
     expect(names).toContain("package/dist/bin/drawbridge");
     expect(names).toContain("package/docs/install.md");
+    expect(names).toContain("package/dist/man/drawbridge-pki.1");
     expect(names.filter((name) => /\.(test|fuzz)\.|\/testing\/|\/test\//.test(name))).toEqual([]);
     for (const bytes of [gunzipSync(bytesOf(NAMES.tarball)), bytesOf(NAMES.executable), bytesOf(NAMES.image)]) {
       for (const folder of [root, `${homedir()}/`, `${tmpdir()}/db-`]) expect(bytes.includes(folder)).toBe(false);
