@@ -1,7 +1,7 @@
 /** Rows of a table that fit a terminal: numbers stay whole, the least important columns go first, names get the rest. */
 
 import { type Paint, painted } from "../../../base/colour.js";
-import { distinctNames } from "../view/distinct-names.js";
+import { shortNames } from "../view/names.js";
 import { cell } from "./cells.js";
 
 export interface Column<Row> {
@@ -29,18 +29,18 @@ export function tableLines<Row>(
   const fixed = columns.reduce((sum, column) => sum + (column.width ?? 0) + 1, 0);
   const nameWidth = Math.floor((width - 1 - fixed + names.length) / Math.max(1, names.length)) - 1;
   const widthOf = (column: Column<Row>): number => column.width ?? Math.max(1, nameWidth);
-  const shown = names.map((column) =>
-    distinctNames(
+  const shortOf = names.map((column) =>
+    shortNames(
       rows.map((row) => column.text(row)),
       nameWidth,
     ),
   );
   return {
     heading: ` ${columns.map((column) => cell(column.title, widthOf(column), column.align)).join(" ")}`,
-    lines: rows.map((row, at) => {
+    lines: rows.map((row) => {
       const cells = columns.map((column) => {
         const name = names.indexOf(column);
-        const text = name < 0 ? column.text(row) : shown[name]![at]!;
+        const text = name < 0 ? column.text(row) : shortOf[name]!(column.text(row));
         return painted(cell(text, widthOf(column), column.align), ...(column.paint?.(row) ?? []));
       });
       return `${row === selected ? "›" : " "}${cells.join(" ")}`;
