@@ -32,6 +32,8 @@ export function App({ live }: { live: Live }) {
   const bridge = facts.sources?.find(({ what }) => what === "bridge");
   const findings = live.findings ?? [];
   const carries = role !== "overview" && role !== "ignition";
+  // Then the page says first how to begin.
+  const isAlone = view.agents.size + view.servers.size === 0;
   const answers = live.phase !== "waiting";
   const asksCluster = facts.sources?.some(({ what }) => what !== "bridge") === true;
   return (
@@ -43,11 +45,12 @@ export function App({ live }: { live: Live }) {
         )}
         {bridge !== undefined && <Bridge bridge={facts.bridge} source={bridge} now={now} />}
         {asksCluster && <Nodes facts={facts} now={now} />}
+        {carries && isAlone && <FlowDrawing map={live.flows} view={view} />}
         {role !== "overview" && <Tiles totals={facts.totals} rates={live.history.rates} past={live.past} />}
         {carries && (
           <>
             <Charts columns={live.columns} past={live.past} now={Date.now()} clockSkewMs={view.clockSkewMs} />
-            <FlowDrawing map={live.flows} view={view} />
+            {!isAlone && <FlowDrawing map={live.flows} view={view} />}
           </>
         )}
         {role !== "overview" && <Findings findings={findings} />}
