@@ -113,8 +113,7 @@ test("status accepts a server without an agent while no kube-apiserver uses it",
   expect(lines.find(({ name }) => name === "ready")).toMatchObject({
     ok: true,
     isEarly: true,
-    detail:
-      "no agent yet, and none is needed before a kube-apiserver uses the bridge; agents by strategy: defaultRoute 0",
+    detail: "no agent yet, and none is needed while no kube-apiserver uses it; agents by strategy: defaultRoute 0",
   });
 });
 

@@ -117,7 +117,7 @@ async function listeners(
   const reason = ready?.body.trim() || "it gives no reason";
   const counts = strategies === undefined ? [] : [strategyCountsText(strategies)];
   const isEarly = ready !== undefined && ready.status !== 200 && using.length === 0;
-  const because = isEarly ? "no agent yet, and none is needed before a kube-apiserver uses the bridge" : reason;
+  const because = isEarly ? "no agent yet, and none is needed while no kube-apiserver uses it" : reason;
   const isSocket = socket?.kind === "socket";
   const there = isSocket ? `mode ${octal(socket.mode)}` : "there is something else in its place";
   return [

@@ -22,7 +22,7 @@ const pageFor = (role: Role): LivePage =>
     <title>Closed · drawbridge</title>
     <style>
       body { font: 16px/1.5 system-ui, "DejaVu Sans", sans-serif; max-width: 640px; margin: 15vh auto 0; padding: 0 16px; }
-      pre { border: 1px solid; border-radius: 6px; padding: 10px 12px; white-space: pre-wrap; overflow-wrap: anywhere; }
+      pre { font-size: 14px; border: 1px solid; border-radius: 6px; padding: 10px 12px; white-space: pre-wrap; overflow-wrap: anywhere; }
     </style>
   </head>
   <body>
