@@ -82,7 +82,7 @@ export function Tunnels({ view, now, version }: { view: ProcessView; now: number
           onKeyDown={step}
           aria-activedescendant={seen.some(({ id }) => id === chosen) ? `tunnel-${chosen}` : undefined}
         >
-          <div role="row" class="row head" aria-rowindex={1}>
+          <div role="row" class={rows.length * ROW > HEIGHT ? "row head scrolls" : "row head"} aria-rowindex={1}>
             {columns.map((column) => (
               <Heading key={column.id} column={column} order={order} onOrder={setOrder} />
             ))}

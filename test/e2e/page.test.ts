@@ -325,6 +325,7 @@ describe.skipIf(!ready)("at a glance", () => {
       await logIn(page, `http://127.0.0.1:${http.port}/`, TOKEN);
       await page.waitForSelector(".health:not(.unknown)");
       if (crowd.agents > 0) await page.waitForSelector(".node.target.bad");
+      await expect.poll(() => page.textContent(".tile .value"), SOON).not.toBe("–");
       for (const colorScheme of ["light", "dark"] as const) {
         await page.emulateMedia({ colorScheme });
         for (const width of [1280, 390]) {
