@@ -77,7 +77,7 @@ describe("the process that top, status, explain and trace ask", () => {
   const nothing = { admin: "", tokenFile: "" };
 
   test("the one that runs here, with its own token", () => {
-    expect(chosenProcess(nothing, [server])).toEqual({ url: server.url, tokenFile: "/run/token" });
+    expect(chosenProcess(nothing, [server])).toEqual({ url: server.url, tokenFile: "/run/token", pid: 7 });
   });
 
   test("of several the one that --admin names, or whose token is given", () => {

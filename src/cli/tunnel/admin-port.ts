@@ -1,6 +1,8 @@
 /** The admin port of another process that a command asks, and the token it shows there. */
 
+import { wrapErrors } from "../../base/errors/error.js";
 import { type AdminHere, adminsHere } from "../../insight/diagnosis/host/admin-here.js";
+import { readAs } from "../../insight/diagnosis/host/this-host.js";
 import { isOurName } from "../../insight/observe/admin/own-name.js";
 import { AdminPort } from "../../insight/watch/admin-port.js";
 import { filePath, inGroup, text, type Values } from "../flags/flag.js";
@@ -35,15 +37,21 @@ export function checkAdminUrl(admin: string): void {
 export async function openAdminPort(flags: AdminPortFlags): Promise<AdminPort> {
   const { caFile } = flags;
   if (flags.admin !== "") checkAdminUrl(flags.admin);
-  const { url, tokenFile } = chosenProcess(flags, await adminsHere());
-  const token = (await readInput(tokenFile)).toString().trim();
+  const { url, tokenFile, pid } = chosenProcess(flags, await adminsHere());
+  const token = pid === undefined ? (await readInput(tokenFile)).toString() : await tokenOf(pid, tokenFile);
   const ca = caFile === "" ? undefined : (await readInput(caFile)).toString();
-  return new AdminPort({ url: new URL(url), token, ca, caFile });
+  return new AdminPort({ url: new URL(url), token: token.trim(), ca, caFile });
+}
+
+async function tokenOf(pid: number, file: string): Promise<string> {
+  const token = await wrapErrors("DB_FLAG_VALUE", `${file} cannot be read`, () => readAs(pid, file));
+  if (token === undefined) throw refused(`process ${pid} names ${file}, but may not read it itself: give --token-file`);
+  return token;
 }
 
 const USUAL = "http://127.0.0.1:8095";
 
-/** The process that is meant, by what the flags say and by which processes run here. */
+/** The process that is meant, by what the flags say and by which processes run here; `pid` where the token file is its own. */
 export function chosenProcess(
   { admin, tokenFile }: Pick<AdminPortFlags, "admin" | "tokenFile">,
   here: readonly AdminHere[],
@@ -59,12 +67,13 @@ export function chosenProcess(
   }
   const [process] = meant;
   const file = tokenFile || process?.tokenFile;
-  if (file !== undefined) return { url: admin || process?.url || USUAL, tokenFile: file };
+  const pid = tokenFile === "" ? process?.pid : undefined;
+  if (file !== undefined) return { url: admin || process?.url || USUAL, tokenFile: file, pid };
   if (process === undefined && admin === "")
     throw refused("no process of drawbridge with an admin port runs here: name one with --admin and --token-file");
   throw refused(
     process === undefined
       ? "--token-file must name the file of the process' --admin-token-file"
-      : `the ${process.title} ${process.pid} was started without --admin-token-file, so nobody can ask it: start it with one`,
+      : `the ${process.title} ${process.pid} was started without --admin-token-file, or with one that it may not read, so nobody can ask it: start it with one`,
   );
 }

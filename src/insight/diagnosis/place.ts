@@ -8,7 +8,7 @@ import { type BridgeModel, bridgeModel } from "../../cluster/bootstrap/model/mod
 import { ports, type Topology } from "../../cluster/bootstrap/model/names.js";
 import type { RunningProgram, SidecarSettings } from "./facts.js";
 import type { AgentSettings } from "./host/as-agent.js";
-import { type DoctorHost, doctorHost, processFile } from "./host/this-host.js";
+import { type DoctorHost, doctorHost, isTrusted, processFile } from "./host/this-host.js";
 import { type DoctorRole, detectRole, PROGRAMS, type ProgramKind, programOf, topologyOfThisHost } from "./programs.js";
 
 /**
@@ -106,7 +106,7 @@ function usualKubeconfig(role: DoctorRole, running: RunningProgram | undefined):
   if (role === "server") return existing("/etc/kubernetes/admin.conf");
   if (role === "bootstrap") return existing("/opt/openshift/auth/kubeconfig-loopback");
   const own = worksOnObjects(role) ? running?.flags.get("kubeconfig") : undefined;
-  return own && running ? processFile(running.pid, own) : "";
+  return own && running && isTrusted(running.pid) ? processFile(running.pid, own) : "";
 }
 
 /** Whether the role is about a program that works on objects of a cluster, its own if there is no kubeconfig. */

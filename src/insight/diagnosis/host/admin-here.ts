@@ -1,14 +1,14 @@
 /** The admin ports of the processes that run here, by their flags: nobody should have to look up what a process was told. */
 import type { RunningProgram } from "../facts.js";
 import { adminPortOf, PROGRAMS, type ProgramKind, programs } from "../programs.js";
-import { doctorHost, processFile } from "./this-host.js";
+import { doctorHost, processFile, readAs } from "./this-host.js";
 
 export interface AdminHere {
   readonly pid: number;
   readonly title: string;
   /** `http://127.0.0.1:8095`; undefined: it has none. */
   readonly url: string | undefined;
-  /** Its own token file, by the path that leads to it from here; undefined: it has none. */
+  /** Its own token file, by the path that leads to it from here; undefined: it has none, or may not read it itself. */
   readonly tokenFile: string | undefined;
 }
 
@@ -31,5 +31,13 @@ export async function adminsHere(): Promise<AdminHere[]> {
     const others = await Promise.all((first?.others ?? []).map((pid) => doctorHost(pid).running(kind)));
     return [first, ...others].flatMap((running) => (running === undefined ? [] : adminOf(kind, running)));
   });
-  return (await Promise.all(found)).flat().filter(({ url }) => url !== undefined);
+  const all = (await Promise.all(found)).flat().filter(({ url }) => url !== undefined);
+  return await Promise.all(
+    all.map(async (each) => ((await isItsOwn(each)) ? each : { ...each, tokenFile: undefined })),
+  );
+}
+
+/** Also where we may not read it, or it is gone, which is said when it is read. */
+async function isItsOwn({ pid, tokenFile }: AdminHere): Promise<boolean> {
+  return tokenFile === undefined || (await readAs(pid, tokenFile).catch(() => "")) !== undefined;
 }

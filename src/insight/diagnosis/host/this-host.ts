@@ -1,6 +1,6 @@
 /** The host doctor runs on, asked through /proc and `ip`. */
 import { accessSync, constants, existsSync, readFileSync, readlinkSync, statSync } from "node:fs";
-import { lstat, readdir, readFile, readlink } from "node:fs/promises";
+import { lstat, open, readdir, readFile, readlink } from "node:fs/promises";
 import { connect } from "node:net";
 import { dirname, isAbsolute, join } from "node:path";
 import { listeningInodes } from "../../../base/port-holder.js";
@@ -66,19 +66,70 @@ export function readableHere(pid: number, files: readonly string[]): void {
   }
 }
 
+/**
+ * A file that a process names, as that process could read it. Anybody can start a program under one of our names and name
+ * a file of others: its text must not be sent to a port that this program names. Undefined: the process may not read it.
+ */
+export async function readAs(pid: number, file: string): Promise<string | undefined> {
+  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const facts = await handle.stat();
+    const isToken = facts.isFile() && facts.size <= LARGEST_TOKEN && mayRead(pid, handle.fd);
+    // Reading a directory says that it is one.
+    return isToken || facts.isDirectory() ? await handle.readFile("utf8") : undefined;
+  } finally {
+    await handle.close();
+  }
+}
+
+const LARGEST_TOKEN = 64 * 1024;
+
+/** By the open file, which nobody can exchange for another any more. */
+function mayRead(pid: number, fd: number): boolean {
+  try {
+    const base = seesOurFiles(pid) ? "" : `/proc/${pid}/root`;
+    if (base !== "" && !isMountedFor(pid, fd)) return false;
+    const { uid, gids } = userOf(readFileSync(`/proc/${pid}/status`, "utf8"));
+    const user = { uid, gids, mayAll: uid === 0 || uid === process.getuid?.() };
+    return barrier(user, base + readlinkSync(`/proc/self/fd/${fd}`), 0o4) === undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** A link in a container's file system can lead into ours. */
+function isMountedFor(pid: number, fd: number): boolean {
+  const mount = /^mnt_id:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "utf8"))?.[1];
+  return new RegExp(`^${mount} `, "m").test(readFileSync(`/proc/${pid}/mountinfo`, "utf8"));
+}
+
+/** Whether what a process was told may be run as if we had been told it: a kubeconfig names programs that are to be started. */
+export function isTrusted(pid: number): boolean {
+  const owner = statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid;
+  return (owner === 0 || owner === process.getuid?.()) && seesOurFiles(pid);
+}
+
 /** Why a process may not connect to a Unix socket, by the modes of the socket and its directories; undefined: it may, or it is not known. */
 export function whyForbidden(pid: number, socket: string): string | undefined {
   try {
     const user = userOf(readFileSync(`/proc/${pid}/status`, "utf8"));
-    for (const [path, bit] of [[socket, 0o2] as const, ...parentsOf(socket).map((each) => [each, 0o1] as const)]) {
-      const { uid, gid, mode } = statSync(path);
-      const shift = uid === user.uid ? 6 : user.gids.includes(gid) ? 3 : 0;
-      if (user.mayAll || (mode >> shift) & bit) continue;
-      const who = `process ${pid} runs as user ${user.uid} with the groups ${user.gids.join(", ")}`;
-      return `${who}, and ${path} is of ${uid}:${gid} with mode ${(mode & 0o777).toString(8).padStart(4, "0")}`;
-    }
+    const found = barrier(user, socket, 0o2);
+    if (found === undefined) return undefined;
+    const { path, uid, gid, mode } = found;
+    const who = `process ${pid} runs as user ${user.uid} with the groups ${user.gids.join(", ")}`;
+    return `${who}, and ${path} is of ${uid}:${gid} with mode ${(mode & 0o777).toString(8).padStart(4, "0")}`;
   } catch {
     // Another user's process, or a socket that is gone: the dial says it.
+  }
+  return undefined;
+}
+
+/** What keeps a user from a path: itself, by this bit of its mode, or one of the directories that it is in. */
+function barrier(user: Pick<ReturnType<typeof userOf>, "uid" | "gids" | "mayAll">, wanted: string, wantedBit: number) {
+  for (const [path, bit] of [[wanted, wantedBit] as const, ...parentsOf(wanted).map((each) => [each, 0o1] as const)]) {
+    const { uid, gid, mode } = statSync(path);
+    const shift = uid === user.uid ? 6 : user.gids.includes(gid) ? 3 : 0;
+    if (!user.mayAll && !((mode >> shift) & bit)) return { path, uid, gid, mode };
   }
   return undefined;
 }
@@ -132,6 +183,8 @@ export const doctorHost = (pid = 0) => ({
   network: hostNetwork(),
   /** Undefined when the file does not exist. */
   readText: textAt,
+  /** Undefined when the process may not read it. */
+  readAs,
   /** TCP listeners in this network. */
   listeners,
   /** The program of this kind that runs in this network, and the processes that are like it. */

@@ -257,18 +257,19 @@ function adminFacts({ admin, caFile, host, now, tokenFile }: DoctorPlace): FactS
         const unknown = "the process was not asked through its admin port, so whom it refused is not known";
         return unavailable(unknown, url ? toName : toStart);
       }
-      const token = (await host.readText(file))?.trim();
-      if (token === undefined) {
-        const reason: NodeJS.ErrnoException = await readFile(file).then(
-          () => new Error("it changes"),
-          (why) => why,
-        );
+      const isOwn = tokenFile === "" && running !== undefined;
+      const given = async (): Promise<string> => (await host.readText(file)) ?? (await readFile(file, "utf8"));
+      const token = await (isOwn ? host.readAs(running.pid, file) : given()).catch((reason: NodeJS.ErrnoException) => {
         const remedy = reason.code === "EACCES" ? READ_AS_ROOT : tokenFile ? NAME_TOKEN : MAKE_TOKEN;
         throw new CheckFailure(`the admin token file ${file} cannot be read: ${unreadBecause(reason)}`, remedy);
+      });
+      if (token === undefined) {
+        const message = `${running?.source} names the admin token file ${file}, which it may not read itself`;
+        throw new CheckFailure(message, "Look whose process that is; where it is yours, let its user read the file.");
       }
       const port = new AdminPort({
         url: new URL(url),
-        token,
+        token: token.trim(),
         userAgent: "drawbridge doctor",
         ca: caFile === "" ? undefined : await host.readText(caFile),
         caFile,
@@ -334,6 +335,12 @@ function clusterFacts(place: DoctorPlace, opened: KubeApi[]): FactSource {
       const isInCluster = kubeconfig === "" && worksOnObjects(role) && !(await keepsFiles(facts));
       if (kubeconfig === "" && !isInCluster)
         return unavailable("no kubeconfig to look at the cluster with", "Give it with --kubeconfig, or --dir.");
+      const { running } = await facts.get("program");
+      if (isInCluster && running?.flags.get("kubeconfig"))
+        return unavailable(
+          `${running.source} is another user's or in a container, so its kubeconfig, which may start programs, is not used`,
+          "Look at it, and give it with --kubeconfig.",
+        );
       const [{ createKubeApi }, { kubeconfigEndpoint }, { inClusterEndpoint }] = await Promise.all([
         import("../../../cluster/kube/client.js"),
         import("../../../cluster/kube/kubeconfig/endpoint.js"),

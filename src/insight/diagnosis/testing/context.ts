@@ -1,5 +1,6 @@
 /** A host with whatever a test puts there. */
 
+import { readFile } from "node:fs/promises";
 import type { Finding } from "../../../base/finding.js";
 import { FakeNetwork, own } from "../../../cluster/bootstrap/address/testing/fake-host.js";
 import { bridgeModel } from "../../../cluster/bootstrap/model/model.js";
@@ -30,6 +31,7 @@ export function fakeHost(fake: FakeDoctorHost = {}): DoctorHost {
     listeners: async () => fake.listeners ?? [],
     running: async (program) => running(fake[program]),
     readText: async (path) => fake.files?.[path],
+    readAs: async (_, path) => fake.files?.[path] ?? (await readFile(path, "utf8")),
     routesTo: async () => fake.routes ?? [],
   };
 }
