@@ -22,3 +22,9 @@ test.each(PAGES)("every link and every path of %s leads to a file", (page) => {
   const paths = [...text.matchAll(PATH)].map(([, path = ""]) => path);
   expect([...links, ...paths].filter((path) => !existsSync(path))).toEqual([]);
 });
+
+test("docs/README.md leads to every page", () => {
+  const index = readFileSync("docs/README.md", "utf8");
+  const pages = readdirSync("docs").filter((name) => name.endsWith(".md") && name !== "README.md");
+  expect(pages.filter((name) => !index.includes(`](${name})`))).toEqual([]);
+});
