@@ -58,10 +58,11 @@ const rows: Readonly<Record<string, Row>> = {
   "bootstrap up": { none: "a line for each step" },
   "bootstrap verify": {
     says: "ok       agents: 1 agent is connected",
-    line: "bootstrap verify --for=bare --kubeconfig=kubeconfig --uds=SOCKET --health=HEALTH --pki=pki",
+    line: "bootstrap verify --for-platform=bare --kubeconfig=kubeconfig --uds=SOCKET --health=HEALTH --pki=pki",
     varies: "the processes of this host",
     small: "a finding for each check",
   },
+  completion: { says: "__complete", line: "completion bash", small: "one script" },
   "csr approve": { none: "one decision" },
   "csr approver": { none: RUNS },
   "csr explain": {
@@ -133,6 +134,12 @@ const rows: Readonly<Record<string, Row>> = {
   server: { none: RUNS },
   sidecar: { none: RUNS },
   "simulate-node": { none: "one machine, its steps on standard error" },
+  status: {
+    says: '"state": "',
+    line: "status ADMIN --output json",
+    varies: "what others did meanwhile",
+    small: "one state and its causes",
+  },
   support: { says: "support.tar.gz", line: "support --out=support.tar.gz ADMIN", small: "what the archive has" },
   top: { says: '"id": "ours-agent-1"', line: "top --once ADMIN --output json", varies: "what others did meanwhile" },
   trace: {
@@ -194,9 +201,14 @@ function shell(script: string, argv: readonly string[]) {
 const SLOW = 'set -o pipefail; "$@" | { sleep 0.4; dd bs=1000 status=none; }';
 const CLOSED = 'set -o pipefail; "$@" | head -c 1 > /dev/null';
 const GONE = 'set -o pipefail; "$@" | true';
-const NO_SPACE = /Error: the result cannot be written to standard output: ENOSPC[^\n]+ \(DB_OUTPUT: [^\n]+\)\n$/;
-
-const NO_ROOM = /Error: the result cannot be written to standard output: [^\n]+ \(DB_OUTPUT: [^\n]+\)\n$/;
+/** As text, or in JSON where the result would have been. */
+const unwritten = (why: string) =>
+  new RegExp(
+    `Error: the result cannot be written to standard output: ${why}[^\\n]+ \\(DB_OUTPUT: [^\\n]+\\)\\n$|` +
+      `\\{"error":\\{"code":"DB_OUTPUT","message":"the result cannot be written to standard output: ${why}[^\\n]+\\}\\}\\n$`,
+  );
+const NO_SPACE = unwritten("ENOSPC");
+const NO_ROOM = unwritten("");
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "db-output-"));

@@ -72,7 +72,7 @@ export async function main(command: (argv: readonly string[]) => Promise<number>
   await flushed(process.stdout);
   const failed = reportFailure();
   await flushed(process.stderr);
-  process.exit(code === 0 && failed ? 1 : code);
+  process.exit(failed ? 1 : code);
 }
 
 const STDOUT = 1;
