@@ -379,7 +379,7 @@ describe.skipIf(!ready)("at a glance", () => {
     const http = await startCrowd(tokenFile, scenes[0][1]);
     const { page } = await watchedPage(browser);
     await logIn(page, `http://127.0.0.1:${http.port}/`, TOKEN);
-    await expect.poll(() => page.textContent(".command"), SOON).toContain("proxy-agent --proxy-server-host=");
+    await expect.poll(() => page.textContent(".command"), SOON).toMatch(/^proxy-agent \\\n {2}--proxy-server-host=/);
     await expect.poll(() => page.title(), SOON).toBe("Down · crowd · drawbridge");
     await page.context().close();
     await http.close();

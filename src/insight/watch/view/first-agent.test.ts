@@ -15,7 +15,8 @@ const listeners = (address: string) => [
 test("the name is one of the certificate's that others can use, the port the listener's", () => {
   const certificates = [certificate("own", ["localhost", "127.0.0.1", "10.1.2.3"]), certificate("trusted", [])];
   expect(agentCommand({ listeners: listeners("[::]:9091"), certificates })).toBe(
-    `proxy-agent --proxy-server-host=10.1.2.3 \\
+    `proxy-agent \\
+  --proxy-server-host=10.1.2.3 \\
   --proxy-server-port=9091 \\
   --agent-id=NAME \\
   --ca-cert=CA_FILE \\

@@ -23,7 +23,7 @@ export function agentCommand({ listeners, certificates }: Pick<Overview, "listen
   // Without authorities for clients the server wants a token, or nothing.
   if (ofAgents.some(({ kind }) => kind === "trusted")) flags.push("--agent-cert=CERT_FILE", "--agent-key=KEY_FILE");
   else flags.push("--service-account-token-path=TOKEN_FILE");
-  return `proxy-agent ${flags.join(" \\\n  ")}`;
+  return ["proxy-agent", ...flags].join(" \\\n  ");
 }
 
 /** As certificates write them: `DNS:name`, `IP Address:10.0.0.1`. */
