@@ -5,7 +5,7 @@ import { type Measurement, metric, type Row, ratio } from "../rows/row.js";
 import { binds } from "./binding.js";
 import { markdown } from "./markdown.js";
 import { makeReport, toJson } from "./report.js";
-import { sameRoundRatios, spread } from "./statistics.js";
+import { percentile, sameRoundRatios, spread } from "./statistics.js";
 
 const row: Row = {
   name: "row",
@@ -48,6 +48,12 @@ test("the median of an even number lies between the middle two", () => {
   expect(spread([5, 1, 3])?.median).toBe(3);
   expect(spread([Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY])?.median).toBe(Number.POSITIVE_INFINITY);
   expect(spread([])).toBeUndefined();
+});
+
+test("a percentile is one of the values", () => {
+  const values = Array.from({ length: 200 }, (_, i) => 200 - i);
+  expect([50, 99, 100].map((percent) => percentile(values, percent))).toEqual([100, 198, 200]);
+  expect([percentile([7], 1), percentile([], 50)]).toEqual([7, 0]);
 });
 
 test("ratios take values of the same round only", () => {

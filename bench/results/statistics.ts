@@ -27,3 +27,9 @@ export function sameRoundRatios(
     return Number.isNaN(quotient) ? [] : [quotient];
   });
 }
+
+/** The least value that so many of a hundred do not exceed; 0 where there is none. */
+export function percentile(values: readonly number[], percent: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)] ?? 0;
+}

@@ -1,6 +1,7 @@
 import { type ContenderName, PAIRS } from "../contenders/contender.js";
 import { besideBulk } from "./beside-bulk.js";
 import { bulk } from "./bulk.js";
+import { deadTargets } from "./dead-targets.js";
 import { growthAgents } from "./growth-agents.js";
 import { growthTunnels } from "./growth-tunnels.js";
 import { memory } from "./memory.js";
@@ -55,6 +56,7 @@ const connectRows: readonly Row[] = [
   stalled({ name: "stalled-reader", party: "reader", frontend: "connect-uds", contenders: PAIRS }),
   stalled({ name: "stalled-endpoint", party: "endpoint", frontend: "connect-uds", contenders: same }),
   besideBulk,
+  deadTargets,
   start,
 ];
 
