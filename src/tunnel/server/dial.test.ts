@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ManualClock } from "../../base/testing/manual-clock.js";
 import { agentProbed, serverDialEnded } from "../events/channels.js";
 import { ECHO_REFUSAL } from "../wire/destination.js";
+import { statusOf } from "./agents/choice.js";
 import { type FakeAgent, FakeCaller, makeBoard } from "./testing/fakes.js";
 
 const TIMEOUT = "dial tcp 10.0.0.1:443: i/o timeout";
@@ -276,6 +277,43 @@ describe("a target that no agent finds a way to", () => {
     if (how === "answers") agents[1]!.answer(3);
     else agents[1]!.fail(REFUSED);
     expect(agents.map(({ link }) => link.demotedUntil > clock.now())).toEqual([true, false]);
+  });
+
+  test.each([
+    "dial tcp 10.0.0.1:443: refused by this agent's destination policy: no --allow rule covers it",
+    "dial tcp: lookup live: no such host",
+  ])("does not demote the first when the second says: %s", (error) => {
+    const { board, agent } = makeBoard({ random: picks(0) });
+    const agents = [agent("one"), agent("two")];
+    board.dial(new FakeCaller("live:1"));
+    agents[0]!.fail(TIMEOUT);
+    agents[1]!.fail(error);
+    expect(agents.map(({ link }) => link.demotedUntil)).toEqual([0, 0]);
+  });
+
+  test("demotes none that had less time than an endpoint may take", () => {
+    const { board, agent, clock } = makeBoard({ dialTimeoutMs: 8_000, random: picks(0) });
+    const agents = [agent("one"), agent("two")];
+    const caller = new FakeCaller("dead:1");
+    board.dial(caller);
+    clock.advance(5_000);
+    agents[0]!.fail(TIMEOUT);
+    clock.advance(3_000);
+    expect(caller.refusals).toMatchObject([{ kind: "timeout" }]);
+    expect(agents.map(({ link }) => statusOf(link, clock.now()))).toEqual(["ready", "ready"]);
+  });
+
+  test("with a short deadline only keeps an agent back until it has answered a ping", () => {
+    const { board, agent, clock } = makeBoard({ dialTimeoutMs: 3_000, random: picks(0) });
+    const pings: (() => void)[] = [];
+    const connection = { ping: (onAnswer: () => void) => void pings.push(onAnswer) };
+    const one = agent("one", "", false, false, { connection });
+    agent("two");
+    board.dial(new FakeCaller("dead:1"));
+    clock.advance(3_000);
+    expect(statusOf(one.link, clock.now())).toBe("demoted");
+    pings[0]!();
+    expect(statusOf(one.link, clock.now())).toBe("ready");
   });
 });
 

@@ -21,8 +21,8 @@ const SHOWN_ADDRESS_CHARS = 300;
 const MAX_ATTEMPTS = 2;
 
 /**
- * Agents give up on an endpoint after 5 s and say so; one that is silent for longer is itself the trouble. Only with a
- * deadline that leaves another agent time for the same.
+ * Agents give up on an endpoint after 5 s and say so; one that is silent for longer is itself the trouble, and one that
+ * had less time need not be. Another is asked then only with a deadline that leaves it time for the same.
  */
 const SILENT_AGENT_MS = 6_000;
 
@@ -125,8 +125,10 @@ export class Dial {
   readonly #onTimeout = (): void => {
     const silent = this.link!;
     const silentId = this.#dialId;
-    this.#board.registry.demote(silent);
-    if (this.#board.clock.now() >= this.#deadline) {
+    const now = this.#board.clock.now();
+    if (now - this.dialledAt >= SILENT_AGENT_MS) this.#board.registry.demote(silent);
+    else silent.confirmAlive();
+    if (now >= this.#deadline) {
       silent.cancelDial(silentId);
       this.#refuse("timeout", "timed out waiting for backend dial");
     } else if (this.#tryNext()) silent.cancelDial(silentId);
@@ -152,6 +154,7 @@ export class Dial {
   onAgentError(link: AgentLink, error: string): void {
     const fault = faultOf(error);
     if (fault === "target") this.#vouchFor(link);
+    else if (fault === "request") this.#board.registry.restore(link);
     else {
       if (fault === "agent") this.#board.registry.demote(link);
       else this.#suspect = link;

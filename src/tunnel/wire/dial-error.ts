@@ -11,11 +11,13 @@ export function statusOfDialError(text: string): 502 | 503 | 504 {
 /**
  * Why an agent could not dial: `agent`, it ran out of descriptors or has too many dials pending; `way`, its network did
  * not answer or had no route there, which may be the agent's trouble or the target's, so that another agent should be
- * asked; `target`, a refusal or a name that does not exist, which every agent would be told.
+ * asked; `target`, which refused, so that there is a way to it; `request`, a name that does not exist or a destination
+ * that is not allowed, which says nothing of any way.
  */
-export function faultOf(text: string): "agent" | "way" | "target" {
+export function faultOf(text: string): "agent" | "way" | "target" | "request" {
   if (/too many open files|too many dials/i.test(text)) return "agent";
-  return /timeout|deadline exceeded|no route to host|network is unreachable/i.test(text) ? "way" : "target";
+  if (/timeout|deadline exceeded|no route to host|network is unreachable/i.test(text)) return "way";
+  return /connection (?:refused|reset)/i.test(text) ? "target" : "request";
 }
 
 /** The Go phrase for a system error; undefined for codes without one. */

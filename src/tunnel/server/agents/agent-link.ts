@@ -56,7 +56,7 @@ export class AgentLink implements StreamOwner {
   demotedUntil = 0;
   /** Failures of its own in a row. */
   ownFailures = 0;
-  /** A newer stream of the same agent came, and this one's peer has not answered since. */
+  /** A newer stream of the same agent came or a dial was not answered, and this one's peer has not answered a ping since. */
   unconfirmed = false;
 
   readonly #board: Switchboard;
@@ -109,7 +109,7 @@ export class AgentLink implements StreamOwner {
     return this.#pending.values();
   }
 
-  /** Pings the peer. Until it answers, newer streams of the same agent are preferred. */
+  /** Pings the peer. Until it answers, others are preferred. */
   confirmAlive(): void {
     const now = this.#board.clock.now();
     if (this.unconfirmed || now - this.#askedAt < SIGN_OF_LIFE_MS) return;

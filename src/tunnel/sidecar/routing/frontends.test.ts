@@ -37,6 +37,7 @@ function frontends(...answers: DialAnswer[][]) {
 
 const unreachable = (): Error => frontendUnreachable("server", "refused");
 const noAgent = (): Error => new DialRefusedError("x", "currently no tunnels available: No agent available", 500);
+const noAnswer = (): Error => new DialRefusedError("x", "dial tcp 10.0.0.1:443: i/o timeout", 504);
 const refused = (): Error => new DialRefusedError("x", "dial tcp 10.0.0.1:443: connect: connection refused", 502);
 
 describe("several proxy-servers", () => {
@@ -65,6 +66,17 @@ describe("several proxy-servers", () => {
     const { dials, dial } = frontends([refused()], []);
     await expect(dial()).rejects.toMatchObject({ kind: "refused", code: "DB_DIAL_FAILED" });
     expect(dials).toHaveLength(1);
+  });
+
+  test.each<[string, () => Error, () => Error, string]>([
+    ["both found dead leaves the first in its place", noAnswer, noAnswer, "0"],
+    ["the last one never answered for leaves the first in its place", noAnswer, () => dialTimeout("x", 1), "0"],
+    ["only the last one answered for makes that one the first", () => dialTimeout("x", 1), noAnswer, "1"],
+  ])("a target that %s", async (_, one, two, next) => {
+    const { dials, dial } = frontends([one()], [two()]);
+    await expect(dial()).rejects.toMatchObject({ kind: "timeout" });
+    await dial();
+    expect(dials.map((text) => text[0])).toEqual(["0", "1", next]);
   });
 
   test("are all named in the error when none can be used", async () => {

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import type { ErrorCode } from "../../../base/errors/catalogue.js";
 import { DrawbridgeError, reasonOf } from "../../../base/errors/error.js";
 import { type Dialer, dialerOf } from "../../client/dial.js";
+import { DialRefusedError } from "../../client/errors.js";
 import type { Frontend } from "../../client/frontend.js";
 import { GrpcTunnelPool } from "../../client/grpc-pool.js";
 import { DIAL_FAILURES } from "../../outgoing/explain.js";
@@ -38,6 +39,8 @@ export class FailoverDialer {
     const frontends = this.#frontends;
     const deadline = this.#now() + this.#timeoutMs;
     const failures: RouteError[] = [];
+    /** The first server that answered that its agents could not reach the target in time. */
+    let answered: number | undefined;
     for (let turn = 0; turn < frontends.length; turn += 1) {
       const index = (this.#first + turn) % frontends.length;
       // A server that swallows everything may not use up the time of those behind it.
@@ -52,9 +55,12 @@ export class FailoverDialer {
         const failure = tunnelError(reason);
         const isLast = turn === frontends.length - 1;
         // No agent has received the dial, or this server has used up its share of the time.
-        const isServers = NOT_DIALLED.has(failure.code) || (failure.code === "DB_DIAL_TIMEOUT" && !isLast);
+        const isTimeout = failure.code === "DB_DIAL_TIMEOUT";
+        if (isTimeout && reason instanceof DialRefusedError) answered ??= index;
+        const isServers = NOT_DIALLED.has(failure.code) || (isTimeout && !isLast);
         if (!(reason instanceof DrawbridgeError) || !isServers) {
-          this.#first = index;
+          // A target that nobody reaches says nothing against the servers that tried.
+          this.#first = isTimeout ? (answered ?? this.#first) : index;
           throw failure;
         }
         failures.push(failure);
