@@ -176,7 +176,7 @@ describe("a tunnel", () => {
       expect(totals).toMatchObject({ dialsFailed: 0, dialsEstablished: 0, dialsPending: 0 });
     }
     for (const end of ends) end();
-    expect(lines).toEqual([]);
+    expect(lines.filter((line) => /127\.0\.0\.1:9(?!\d)/.test(line))).toEqual([]);
   });
 
   test("is closed on request, at either end", async () => {
