@@ -1,4 +1,8 @@
 /** An agent without file descriptors: it says so, and what it cannot serve is served by another. */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { readExactly } from "../support/callers/bytes.js";
 import { type AgentProcess, startAgent } from "../support/processes/agent.js";
@@ -64,4 +68,21 @@ test("another agent is tried: no dial fails", async () => {
     expect(String(await readExactly(socket, 5))).toBe("hello");
   }
   expect(agent.process.log.text).toContain("has no file descriptor left");
+});
+
+test.each([
+  ["drawbridge", ["pki", "init", "--profile=bootstrap", "--ip=127.0.0.1"]],
+  ["proxy-agent", ["--help"]],
+])("%s that cannot even load itself says so in one sentence, without a stack", (name, argv) => {
+  const folder = mkdtempSync(join(tmpdir(), "db-few-files-"));
+  try {
+    const program = join(import.meta.dirname, "../../dist/bin", name);
+    const where = name === "drawbridge" ? [`--dir=${join(folder, "pki")}`] : [];
+    const limited = ["--nofile=21:21", process.execPath, program, ...argv, ...where];
+    const { status, stderr } = spawnSync("prlimit", limited, { encoding: "utf8", timeout: 60_000 });
+    expect(stderr).toMatch(/^Error: [^\n]+ EMFILE: [^\n]+ \(DB_OPEN_FILES: Raise the limit of open files: [^\n]+\)\n$/);
+    expect(status).toBe(1);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
