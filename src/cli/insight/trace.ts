@@ -45,16 +45,17 @@ there was none. Ends with 1 when the target was not reached.`,
 });
 
 /** A socket needs no certificate; on TCP only its caller has one. */
-async function ownFrontend(admin: AdminPort): Promise<Frontend> {
+export async function ownFrontend(admin: Pick<AdminPort, "get" | "address">): Promise<Frontend> {
   const { items } = await admin.get<Page<ListenerInfo>>("listeners");
   const frontends = items.filter(({ what }) => /^(?:grpc|http-connect) frontend$/.test(what));
   const socket = frontends.find(({ address }) => address.startsWith("/"));
   if (socket !== undefined) return frontendOf(`${socket.what.split(" ")[0]}+uds:${socket.address}`);
   const [first] = frontends;
   if (first === undefined) throw refused(`the process at ${admin.address} is no server: name a server's --frontend`);
-  const mode = first.what.split(" ")[0];
+  // One that listens on every address can be dialled at those that its certificate names.
+  const place = `${first.what.split(" ")[0]}+tcp:${first.address.replace(/^(?:\[::\]|0\.0\.0\.0|)(?=:)/, "SERVER")}`;
   throw refused(
-    `the server's frontend is ${first.address}, which wants a caller's certificate: --frontend ${mode}+tls:${first.address},ca=FILE,cert=FILE,key=FILE`,
+    `the server's frontend is ${first.address}, which wants a caller's certificate: --frontend ${place},ca=FILE,cert=FILE,key=FILE`,
   );
 }
 
