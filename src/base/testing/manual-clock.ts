@@ -4,7 +4,7 @@ import type { Clock } from "../clock.js";
 export class ManualClock implements Clock {
   #now = 1_000_000;
   /** What `now` has to be added to for milliseconds since 1970. */
-  readonly #epoch: number;
+  #epoch: number;
   readonly #timers = new Set<{ at: number; action: () => void }>();
 
   constructor(startDate = Date.parse("2031-01-01T00:00:00Z")) {
@@ -17,6 +17,11 @@ export class ManualClock implements Clock {
 
   date(): number {
     return this.#epoch + this.#now;
+  }
+
+  /** Somebody sets the host's clock. */
+  step(ms: number): void {
+    this.#epoch += ms;
   }
 
   after(ms: number, action: () => void): () => void {

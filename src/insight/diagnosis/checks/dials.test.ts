@@ -44,7 +44,7 @@ describe("targets", () => {
   });
 
   test("a dial that nobody could take says nothing of its target", async () => {
-    history.dialEnded({ target: "10.0.0.2:443", ms: 1, error: "No agent available", isRefused: true });
+    history.dialEnded({ target: "10.0.0.2:443", ms: 1, error: "No agent available", isUndecided: true });
     expect(await shorts()).toEqual([]);
   });
 });
@@ -64,5 +64,19 @@ describe("agents", () => {
     clock.advance(4 * 60_000);
     expect(await shorts()).toEqual(["node-9 gone for 4 min"]);
     expect(await shorts([{ ...agentPeer("node-9b"), remote: "10.9.9.9:5" }])).toEqual([]);
+  });
+
+  test("one that drained before it left was ended by somebody", async () => {
+    const peer = { address: "10.9.9.9:4711", connectedAt: 0, reason: "the stream ended" };
+    history.peerLeft({ id: "node-9", ...peer, isDrained: true });
+    expect(await shorts()).toEqual([]);
+  });
+
+  test("one slow dial makes no slow agent, ten of them do", async () => {
+    const slow = () => history.dialEnded({ target: "10.0.0.1:443", peer: "node-1", ms: 900 });
+    slow();
+    expect(await shorts()).toEqual([]);
+    for (let made = 0; made < 9; made++) slow();
+    expect(await shorts()).toEqual([expect.stringMatching(/^node-1 \d+ ms$/)]);
   });
 });

@@ -64,9 +64,14 @@ export const slowAgents = defineCheck({
   },
 });
 
+/** Fewer dials say more of their targets than of the agent. */
+const ENOUGH_DIALS = 10;
+
 /** The round trip of its link, or what half of its dials take. */
 function delayOf({ id, roundTripMs = 0 }: AgentPeer, history: HistoryInfo | undefined): number {
-  return Math.max(roundTripMs, history?.peers.find((peer) => peer.id === id)?.p50Ms ?? 0);
+  const dialled = history?.peers.find((peer) => peer.id === id);
+  const isMeasured = dialled !== undefined && sum(dialled.dials) - sum(dialled.failures) >= ENOUGH_DIALS;
+  return Math.max(roundTripMs, (isMeasured && dialled.p50Ms) || 0);
 }
 
 export const agentsLeft = defineCheck({
@@ -74,7 +79,7 @@ export const agentsLeft = defineCheck({
   judge({ overview: { agents = [], process }, history }) {
     const present = new Set(agents.map(({ remote }) => hostOfAddress(remote)));
     return history.left
-      .filter(({ address }) => !present.has(hostOfAddress(address)))
+      .filter(({ address, isDrained }) => isDrained !== true && !present.has(hostOfAddress(address)))
       .slice(0, MOST_NAMED)
       .map(({ id, address, leftAt, reason }): Judgement => {
         const ago = `${roughDuration(process.now - leftAt)} ago`;

@@ -389,6 +389,8 @@ export interface LeftPeer {
   readonly leftAt: number;
   /** Its last words. */
   readonly reason: string;
+  /** It was told to end, and said so before. */
+  readonly isDrained?: boolean | undefined;
 }
 
 // ---- role `overview`: what is asked elsewhere, of a bridge's record and of a Kubernetes API ---------------------------

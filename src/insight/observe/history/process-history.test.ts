@@ -111,11 +111,49 @@ describe("peers that left", () => {
     expect(history.describe().left).toEqual([]);
   });
 
+  test("what it says of itself is shown without secrets, and not endlessly", () => {
+    history.peerLeft({ ...peer, id: "x ".repeat(2000), reason: "password=hunter2-is-long" });
+    const [left] = history.describe().left;
+    expect(left!.id.length).toBeLessThan(600);
+    expect(left!.reason).not.toContain("hunter2");
+  });
+
+  test("when it left is told by the clock of today, though that was set since", () => {
+    history.peerLeft(peer);
+    clock.step(3_600_000);
+    const { left, fromAt } = history.describe();
+    expect(left[0]!.leftAt).toBe(clock.date());
+    expect(clock.date() - fromAt).toBeLessThanOrEqual(STEP_MS * STEPS);
+  });
+
   test("one that came back is not missing", () => {
     history.peerLeft(peer);
     history.peerCame("node-1");
     expect(history.describe().left).toEqual([]);
   });
+});
+
+test("an endless error of a stranger takes no room", () => {
+  for (let dial = 0; dial < 20; dial++) history.dialEnded({ target, peer: "one", ms: 1, error: "x y ".repeat(50_000) });
+  history.dialEnded({ target, peer: "one", ms: 1, error: `${"x y ".repeat(50_000)}another` });
+  expect(history.describe().failures).toMatchObject([{ count: 21 }]);
+});
+
+test("an agent that was asked second is not called slow for the first", () => {
+  history.dialEnded({ target, peer: "one", ms: 5_003, peerMs: 3 });
+  const { total, peers } = history.describe();
+  expect(total.p50Ms).toBeGreaterThan(4_000);
+  expect(peers[0]!.p50Ms).toBeLessThan(4);
+});
+
+test("a sample that comes early or late leaves no gap and counts nothing twice", () => {
+  const totals = { tunnelsOpen: 2, dialsPending: 0, dialsEstablished: 0, dialsFailed: 0, dialMsSum: 0, queuedBytes: 0 };
+  const sample = () => history.sample({ ...totals, bytesToTarget: 0, bytesFromTarget: 0 });
+  for (const ms of [STEP_MS, STEP_MS - 1, STEP_MS + 1, 2 * STEP_MS]) {
+    clock.advance(ms);
+    sample();
+  }
+  expect(history.describe().total.tunnels.slice(-5)).toEqual([2, 2, 2, 2, 0]);
 });
 
 test("bytes belong to the step in which they were carried", () => {

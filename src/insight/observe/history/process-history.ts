@@ -15,16 +15,16 @@ export interface EndedDial {
   /** The agent that was asked, or the server that asked. */
   readonly peer?: string | undefined;
   readonly ms: number;
+  /** Of it what this peer took, where another was asked before. */
+  readonly peerMs?: number | undefined;
   /** Absent when it was established. */
   readonly error?: string | undefined;
-  /** Nobody tried the target. */
-  readonly isRefused?: boolean;
+  /** It says nothing of the target: nobody tried it, or nobody waited for its answer. */
+  readonly isUndecided?: boolean;
 }
 
 export class ProcessHistory {
   readonly #clock: Clock;
-  /** The clock plus this is milliseconds since 1970. */
-  readonly #epoch: number;
   readonly #total = new DialSeries();
   /** Tenths of milliseconds. */
   readonly #dialTenths = new Steps();
@@ -36,35 +36,39 @@ export class ProcessHistory {
   readonly #failures = new Bounded(MOST_FAILURES, () => new Failures());
   /** By name: one that came back is not missing. */
   readonly #left = new Map<string, LeftPeer>();
+  /** The last step of which there is a sample. */
+  #sampled = 0;
   #totals: Pick<Totals, "bytesToTarget" | "bytesFromTarget"> = { bytesToTarget: 0, bytesFromTarget: 0 };
 
   constructor(clock: Clock = systemClock) {
     this.#clock = clock;
-    this.#epoch = clock.date() - clock.now();
   }
 
-  dialEnded({ target, peer, ms, error, isRefused = false }: EndedDial): void {
+  dialEnded({ ms, peerMs = ms, error, isUndecided = false, ...names }: EndedDial): void {
     const step = this.#step();
-    const series = [this.#total];
-    if (!isRefused) series.push(this.#targets.of(target));
-    if (!isRefused && peer !== undefined) series.push(this.#peers.of(peer));
-    for (const each of series) each.add(step, error === undefined ? ms : undefined);
+    const target = bounded(names.target);
+    const peer = names.peer === undefined ? undefined : bounded(names.peer);
+    const isEstablished = error === undefined;
+    this.#total.add(step, isEstablished ? ms : undefined);
+    if (!isUndecided) this.#targets.of(target).add(step, isEstablished ? ms : undefined);
+    if (!isUndecided && peer !== undefined) this.#peers.of(peer).add(step, isEstablished ? peerMs : undefined);
     if (error === undefined) {
       this.#dialTenths.add(step, Math.round(ms * 10));
       return;
     }
-    const reason = withoutNumbers(error);
-    this.#failures.of(`${target} ${reason}`).add(step, this.#now(), { target, reason, peer });
+    const reason = withoutNumbers(bounded(error));
+    this.#failures.of(`${target} ${reason}`).add(step, this.#clock.now(), { target, reason, peer });
   }
 
   peerLeft(peer: Omit<LeftPeer, "leftAt">): void {
-    this.#left.delete(peer.id);
-    this.#left.set(peer.id, { ...peer, leftAt: this.#now() });
+    const id = bounded(peer.id);
+    this.#left.delete(id);
+    this.#left.set(id, { ...peer, id, reason: bounded(peer.reason), leftAt: this.#clock.now() });
     if (this.#left.size > MOST_LEFT) this.#left.delete(this.#left.keys().next().value!);
   }
 
   peerCame(id: string): void {
-    this.#left.delete(id);
+    this.#left.delete(bounded(id));
   }
 
   /** Called once in every step. */
@@ -73,17 +77,23 @@ export class ProcessHistory {
     const step = Math.max(0, this.#step() - 1);
     this.#toTarget.add(step, kib(bytesToTarget - this.#totals.bytesToTarget));
     this.#fromTarget.add(step, kib(bytesFromTarget - this.#totals.bytesFromTarget));
-    this.#tunnels.add(step, tunnelsOpen);
+    // A timer may be early or late: no step is without, none has two.
+    for (let each = Math.max(this.#sampled, step - STEPS) + 1; each <= step; each++) {
+      if (this.#sampled > 0 || each === step) this.#tunnels.add(each, tunnelsOpen);
+    }
+    this.#sampled = Math.max(this.#sampled, step);
     this.#totals = { bytesToTarget, bytesFromTarget };
   }
 
   describe(): HistoryInfo {
     const step = this.#step();
-    const recent = this.#now() - KEPT_MS;
+    const recent = this.#clock.now() - KEPT_MS;
+    // As the host's clock is now: it may have been set since.
+    const epoch = this.#clock.date() - this.#clock.now();
     const total = this.#total.describe(step);
     return {
       stepMs: STEP_MS,
-      fromAt: Math.round(this.#epoch + (step - 2 * STEPS + 1) * STEP_MS),
+      fromAt: Math.round(epoch + (step - 2 * STEPS + 1) * STEP_MS),
       total: {
         ...total,
         dialMs: this.#dialTenths.until(step).map((tenths, at) => {
@@ -99,14 +109,18 @@ export class ProcessHistory {
         (target, series) => series.isOver(step) || { target: shown(target), ...series.describe(step) },
       ),
       failures: this.#failures
-        .list((_, failures) => failures.describe(step) ?? true)
+        .list((_, failures) => failures.describe(step, epoch) ?? true)
         .sort((one, other) => other.count - one.count || other.lastAt - one.lastAt),
-      left: [...this.#left.values()].filter(({ leftAt }) => leftAt > recent).reverse(),
+      left: [...this.#left.values()]
+        .filter(({ leftAt }) => leftAt > recent)
+        .map((peer) => ({
+          ...peer,
+          id: shown(peer.id),
+          reason: shown(peer.reason),
+          leftAt: Math.round(epoch + peer.leftAt),
+        }))
+        .reverse(),
     };
-  }
-
-  #now(): number {
-    return Math.round(this.#epoch + this.#clock.now());
   }
 
   /** Counted from before the process began, so that no number is negative. */
@@ -161,12 +175,13 @@ class Failures {
     if (peer !== undefined && this.#peers.size < MOST_NAMED) this.#peers.add(peer);
   }
 
-  describe(step: number): FailureGroup | undefined {
+  describe(step: number, epoch: number): FailureGroup | undefined {
     const count = this.#steps.sum(step);
     if (count === 0) return undefined;
     const { target, reason } = this.#facts;
     const peers = [...this.#peers].map(shown);
-    return { target: shown(target), reason: shown(reason), count, firstAt: this.#firstAt, lastAt: this.#lastAt, peers };
+    const [firstAt, lastAt] = [Math.round(epoch + this.#firstAt), Math.round(epoch + this.#lastAt)];
+    return { target: shown(target), reason: shown(reason), count, firstAt, lastAt, peers };
   }
 }
 
@@ -202,6 +217,12 @@ class Bounded<Thing> {
     return found;
   }
 }
+
+const MOST_CHARS = 1024;
+
+/** Nothing of a longer text is kept in memory; a slice would keep all of it. */
+const bounded = (text: string): string =>
+  text.length <= MOST_CHARS ? text : Buffer.from(text.slice(0, MOST_CHARS)).toString();
 
 const kib = (bytes: number): number => Math.round(Math.max(0, bytes) / 1024);
 

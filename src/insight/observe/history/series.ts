@@ -1,4 +1,4 @@
-/** Counts of the last ten minutes in steps of ten seconds. A series costs about two kilobytes, whatever it counts. */
+/** Counts of the last ten minutes in steps of ten seconds. A series costs some kilobytes, whatever it counts. */
 
 export const STEP_MS = 10_000;
 export const STEPS = 60;

@@ -49,9 +49,10 @@ export class ObservedAgent implements ObservedRole {
     const agent = this.#agent;
     agentDialEnded.subscribe(({ link, asked, outcome, error, durationMs }) => {
       this.#dials.count(outcome === "established", durationMs);
-      const [failure, isRefused] = [outcome === "established" ? undefined : error, outcome === "policy"];
+      const failure = outcome === "established" ? undefined : error;
+      const isUndecided = outcome === "policy" || outcome === "cancelled";
       const peer = link.serverId;
-      this.history.dialEnded({ target: asked.address, peer, ms: durationMs, error: failure, isRefused });
+      this.history.dialEnded({ target: asked.address, peer, ms: durationMs, error: failure, isUndecided });
       if (outcome === "policy") this.refusals.add({ target: asked.address, why: error });
       if (outcome === "established") return;
       this.ended.keep(this.#rows.ended(asked, this.#peerOf(link), { at: agent.clock.now(), reason: error, error }));

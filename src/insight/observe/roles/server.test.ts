@@ -11,12 +11,14 @@ import { listen, type Target } from "../../../../test/support/targets/listener.j
 import type { RunningHttp } from "../../../base/http.js";
 import { Logger } from "../../../base/log/log.js";
 import { MetricsRegistry } from "../../../base/metrics/registry.js";
+import { type ServerDialEnded, serverDialEnded } from "../../../tunnel/events/channels.js";
 import type {
   AgentPeer,
   CertificateInfo,
   Dump,
   ExplainedRefusal,
   Forecast,
+  HistoryInfo,
   Overview,
   Page,
   Refusal,
@@ -177,6 +179,23 @@ describe("a tunnel", () => {
     }
     for (const end of ends) end();
     expect(lines.filter((line) => /127\.0\.0\.1:9(?!\d)/.test(line))).toEqual([]);
+  });
+
+  test("that says nothing of its target is not held against it", async () => {
+    const facts = { source: fixture.server, frontend: "grpc", dialId: 1n, durationMs: 3, agentId: "one" } as const;
+    const ended = (outcome: ServerDialEnded["outcome"], address: string, error: string) =>
+      serverDialEnded.publish({ ...facts, outcome, address, error });
+    ended("unrecognized_response", "", "the agent answered a dial that nobody waits for");
+    ended("frontend_close", "10.0.0.1:1", "the caller gave up");
+    ended("send_rsp", "10.0.0.1:2", "the caller was gone when the dial succeeded");
+    ended("backend_close", "10.0.0.1:3", "the agent's stream ended");
+    const socket = await connectCaller(fixture);
+    socket.write("CONNECT 10.0.0.1:x HTTP/1.1\r\nHost: a\r\n\r\n");
+    await readHead(socket);
+    socket.destroy();
+    const { targets, failures } = await get<HistoryInfo>("server", "history");
+    expect(targets.map((each) => [each.target, Math.max(...each.failures)])).toEqual([["10.0.0.1:2", 0]]);
+    expect(failures.map(({ target }) => target)).not.toContain("");
   });
 
   test("is closed on request, at either end", async () => {

@@ -4,6 +4,7 @@ import { shown } from "../../../base/redact/redact.js";
 import {
   serverAgentConnected,
   serverAgentDisconnected,
+  serverAgentDraining,
   serverDialEnded,
   serverTunnelClosed,
 } from "../../../tunnel/events/channels.js";
@@ -53,8 +54,14 @@ export class ObservedServer implements ObservedRole {
     keepServerRefusals(this.refusals, this.#server);
     serverDialEnded.subscribe(({ dial, address, agentId, outcome, durationMs, error, referenceId: refusalId }) => {
       this.#dials.count(outcome === "established", durationMs);
-      const [failure, isRefused] = [outcome === "established" ? undefined : error, outcome === "no_agent"];
-      this.history.dialEnded({ target: address, peer: agentId, ms: durationMs, error: failure, isRefused });
+      if (outcome !== "unrecognized_response") {
+        const isAnswered = outcome === "established" || outcome === "send_rsp";
+        this.history.dialEnded({
+          ...{ target: address, peer: agentId, ms: durationMs, error: isAnswered ? undefined : error },
+          peerMs: dial && durationMs - (dial.dialledAt || dial.startedAt) + dial.startedAt,
+          isUndecided: agentId === undefined || outcome === "frontend_close" || outcome === "backend_close",
+        });
+      }
       if (outcome === "established" || dial === undefined) return;
       const end = { at: clock.now(), reason: error, error, refusalId };
       this.ended.keep(this.#rows.ended(dial.asked, dial.link && this.#peerOf(dial.link), end));
@@ -66,16 +73,26 @@ export class ObservedServer implements ObservedRole {
   }
 
   #rememberAgents(): void {
-    const connected = new Map<number, { address: string; connectedAt: number }>();
+    const connected = new Map<number, { address: string; connectedAt: number; isDrained?: boolean }>();
+    const streams = new Map<string, number>();
     serverAgentConnected.subscribe(({ agentId, stream, remote: address }) => {
       connected.set(stream, { address, connectedAt: Date.now() });
+      streams.set(agentId, (streams.get(agentId) ?? 0) + 1);
       this.history.peerCame(agentId);
+    }, this.#server);
+    serverAgentDraining.subscribe(({ stream }) => {
+      const facts = connected.get(stream);
+      if (facts !== undefined) facts.isDrained = true;
     }, this.#server);
     serverAgentDisconnected.subscribe(({ agentId, stream, reason }) => {
       const facts = connected.get(stream);
-      connected.delete(stream);
-      const isThere = [...this.#server.board.registry.links()].some(({ identity }) => identity.agentId === agentId);
-      if (facts !== undefined && !isThere) this.history.peerLeft({ id: agentId, ...facts, reason });
+      if (!connected.delete(stream)) return;
+      const left = streams.get(agentId)! - 1;
+      if (left > 0) streams.set(agentId, left);
+      else {
+        streams.delete(agentId);
+        this.history.peerLeft({ id: agentId, ...facts!, reason });
+      }
     }, this.#server);
   }
 

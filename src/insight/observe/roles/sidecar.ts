@@ -38,7 +38,9 @@ export class ObservedSidecar implements ObservedRole {
     requestDecided.subscribe(({ request, outcome, error, code, dialMs = 0 }) => {
       this.#dials.count(outcome === "established", dialMs);
       const failure = outcome === "established" ? undefined : error;
-      if (request !== undefined) this.history.dialEnded({ target: request.address, ms: dialMs, error: failure });
+      const isUndecided = outcome === "abandoned";
+      if (request !== undefined)
+        this.history.dialEnded({ target: request.address, ms: dialMs, error: failure, isUndecided });
       if (outcome === "established") return;
       // A client that hung up was not refused, but what was dialled for it came to nothing all the same.
       const refusal = { target: request?.address ?? "", why: error, code };
