@@ -12,7 +12,7 @@ const MAX_ROWS = 64;
 export function kindOfPeer({ listener, agentId, code }: Pick<RefusedPeer, "listener" | "agentId" | "code">): string {
   if (listener === "admin") return "admin client";
   if (listener !== "agents") return "caller";
-  return agentId !== undefined || code.startsWith("DB_AGENT_") ? "agent" : "peer";
+  return agentId !== undefined || /^DB_AGENT_/.test(code) ? "agent" : "peer";
 }
 
 interface Row {
