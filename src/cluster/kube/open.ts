@@ -1,4 +1,4 @@
-import { createKubeApi } from "./client.js";
+import { createKubeApi, type KubeClientOptions } from "./client.js";
 import { configError, inClusterEndpoint } from "./endpoint.js";
 import type { KubeApi } from "./port.js";
 
@@ -9,10 +9,12 @@ export interface KubeAccess {
   readonly context?: string;
   readonly qps: number;
   readonly burst: number;
+  /** Of which HTTPS_PROXY and NO_PROXY count; the process' own by default. */
+  readonly env?: KubeClientOptions["env"];
 }
 
 /** Opens the cluster of a kubeconfig or, if that is empty, the one that this process runs in. */
-export async function openKubeApi({ burst, context = "", kubeconfig, qps }: KubeAccess): Promise<KubeApi> {
+export async function openKubeApi({ burst, context = "", env, kubeconfig, qps }: KubeAccess): Promise<KubeApi> {
   if (kubeconfig === "" && context !== "") {
     throw configError(`There is no kubeconfig whose context ${JSON.stringify(context)} could be used.`);
   }
@@ -20,5 +22,5 @@ export async function openKubeApi({ burst, context = "", kubeconfig, qps }: Kube
     kubeconfig === ""
       ? inClusterEndpoint()
       : await (await import("./kubeconfig/endpoint.js")).kubeconfigEndpoint(kubeconfig, context);
-  return createKubeApi(endpoint, { qps, burst });
+  return createKubeApi(endpoint, { qps, burst, ...(env && { env }) });
 }

@@ -28,6 +28,16 @@ test("every address of a Service is found", async () => {
   expect(asked).toEqual(["/api/v1/namespaces/shop/services/api"]);
 });
 
+test("HTTPS_PROXY, which beside a sidecar is the sidecar itself, does not count", async () => {
+  const opened: object[] = [];
+  const services = openServiceAddresses(ACCESS, async (access) => {
+    opened.push(access);
+    return apiWith({ clusterIP: "10.0.0.1" }).api;
+  });
+  await services.find(API_SHOP, NEVER);
+  expect(opened).toEqual([{ ...ACCESS, env: {} }]);
+});
+
 test.each([
   ["is headless", { clusterIP: "None", clusterIPs: ["None"] }],
   ["names an outside host", { externalName: "db.example" }],

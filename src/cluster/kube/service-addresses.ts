@@ -22,7 +22,8 @@ export function openServiceAddresses(
   let opening: Promise<KubeApi> | undefined;
   return {
     async find(service, signal) {
-      opening ??= open(access).catch((reason: unknown) => {
+      // HTTPS_PROXY beside a sidecar is mostly the sidecar itself, which would ask the API through itself.
+      opening ??= open({ ...access, env: {} }).catch((reason: unknown) => {
         opening = undefined;
         throw reason;
       });
