@@ -49,12 +49,22 @@ const serverTells = (cause: RegExp) => ({
   "server doctor": { cause },
 });
 
+/** The server's, when the agent does not trust the server's certificate, which it does not say. */
+const hungUpTells = (server: string) => {
+  const cause = new RegExp(`hung up right after TLS without a word[^(]*\\(.{0,2}CN=${server}\\b`);
+  const remedy = /give it the CA that issued it/;
+  return { "server log": { cause, remedy }, "server findings": { cause, remedy }, "server doctor": { cause, remedy } };
+};
+
 const rows: readonly Mistake[] = [
   row({
     id: "tls-agent-wrong-ca",
     title: "agent's --ca-cert is not the authority of the server's certificate",
     wrong: ({ pki }) => ({ agent: { ca: pki.foreignCa.cert } }),
-    tells: agentTells(/cluster-ca[\s\S]*foreign-ca|foreign-ca[\s\S]*cluster-ca/, /--ca-cert/),
+    tells: {
+      ...agentTells(/cluster-ca[\s\S]*foreign-ca|foreign-ca[\s\S]*cluster-ca/, /--ca-cert/),
+      ...hungUpTells("server"),
+    },
   }),
   row({
     id: "tls-agent-foreign-certificate",
@@ -117,10 +127,13 @@ const rows: readonly Mistake[] = [
         cert: await pki.make.issue(pki.ca, "server-elsewhere", { use: "server", dns: ["bridge.example.com"] }),
       },
     }),
-    tells: agentTells(
-      /127\.0\.0\.1[\s\S]*bridge\.example\.com|bridge\.example\.com[\s\S]*127\.0\.0\.1/,
-      /--proxy-server-host|pki/,
-    ),
+    tells: {
+      ...agentTells(
+        /127\.0\.0\.1[\s\S]*bridge\.example\.com|bridge\.example\.com[\s\S]*127\.0\.0\.1/,
+        /--proxy-server-host|pki/,
+      ),
+      ...hungUpTells("server-elsewhere"),
+    },
   }),
   row({
     id: "tls-server-expired",

@@ -38,8 +38,8 @@ const goAgent = ({ wrong, ...rest }: PeerRow<GoAgent>): Mistake => ({
   },
 });
 
-/** Upstream's agent does not say what it was told, so these are the places to look at. */
-const goAgentTells = (cause: RegExp, remedy: RegExp) => ({
+/** The places to look at, where an agent does not say what it was told. */
+const serverTells = (cause: RegExp, remedy: RegExp) => ({
   "server log": { cause, remedy },
   "server findings": { cause, remedy },
   "server doctor": { cause, remedy },
@@ -95,7 +95,8 @@ type RotatedRow = Pick<Mistake, "id" | "title"> & {
 /** One side has the files of the new issue, the other still those of the old one. */
 const rotated = ({ cause, remedy, side, ...rest }: RotatedRow): Mistake => ({
   ...{ ...rest, group: "tls" },
-  tells: agentTells(cause, remedy),
+  // Neither side has the other's authority, so the server refuses as well.
+  tells: { ...agentTells(cause, remedy), ...serverTells(/signed by another key than that/, /--cluster-ca-cert/) },
   async play(stage, isWrong) {
     const files = await newIssue(stage);
     const isNew = (which: "server" | "agent") => !isWrong || which === side;
@@ -114,7 +115,7 @@ const rows: readonly Mistake[] = [
     title: "upstream's agent shows a certificate of another authority",
     wrong: async ({ pki }) => ({ cert: await pki.make.issue(pki.foreignCa, "agent-of-others") }),
     // A Go client does not send a certificate that the server's list of authorities does not fit.
-    tells: goAgentTells(
+    tells: serverTells(
       /keeps back one that is not of .{1,2}CN=cluster-ca/,
       /a certificate and key of this listener's CA/,
     ),
@@ -125,7 +126,7 @@ const rows: readonly Mistake[] = [
     wrong: async ({ pki }) => ({
       cert: await pki.make.issue(pki.ca, "agent-old", { fromMin: -600, untilMin: -37 }),
     }),
-    tells: goAgentTells(/expired 3\d min/, /[Rr]enew/),
+    tells: serverTells(/expired 3\d min/, /[Rr]enew/),
   }),
   goServer({
     id: "tls-upstream-server-foreign-agent",
@@ -196,6 +197,27 @@ const rows: readonly Mistake[] = [
     remedy: /--ca-cert/,
     side: "agent",
   }),
+  {
+    id: "tls-rotated-agents-ca",
+    group: "tls",
+    title: "the agents' --ca-cert was replaced by the new authority, and nothing else",
+    tells: {
+      ...agentTells(/has its issuer's name and another key/, /--ca-cert/),
+      ...serverTells(
+        /hung up right after TLS without a word, as clients do that do not trust this server's certificate/,
+        /give it the CA that issued it/,
+      ),
+    },
+    async play(stage, isWrong) {
+      const { ca } = await newIssue(stage);
+      const server = await stage.server();
+      const agent = await stage.agent(isWrong ? { ca: ca.cert } : {});
+      return {
+        places: { ...agentPlaces(stage, agent), ...serverPlaces(stage, server) },
+        works: async () => (await stage.isAgentConnected()) === true,
+      };
+    },
+  },
   {
     id: "tls-rotated-agent-certificate",
     group: "tls",

@@ -82,6 +82,8 @@ export const remedies = {
     "Compare the TLS versions, ciphers and certificates of both sides; the peer's own log says what it objected to.",
   DB_PEER_DISTRUSTS:
     "Give the peer the CA that issued this server's certificate (--cluster-cert for agents, which take the CA as --ca-cert; --server-cert for callers), or issue the server a certificate that is valid and has the name that the peer dials.",
+  DB_PEER_HUNG_UP:
+    "Read the peer's own log: it says why. Where it does not trust this server's certificate, give it the CA that issued it (--cluster-cert for agents, which take the CA as --ca-cert; --server-cert for callers), or issue the server a certificate that is valid and has the name that the peer dials.",
   DB_PEER_WRONG_PORT:
     "Send agents to --agent-port, and callers to a frontend of their own protocol (gRPC or HTTP CONNECT).",
   DB_AGENT_CLAIM: "Change the agent's --agent-identifiers, or add a rule to the file of --agent-claims-file.",

@@ -179,10 +179,10 @@ describe("logEvents", () => {
   });
 
   test.each([
-    ["agents", "peer was rejected"],
-    ["grpc frontend", "caller was rejected"],
-    ["admin", "admin client was rejected"],
-  ])("writes who was refused at %s, by which certificate, why, and what to do", (listener, message) => {
+    ["agents", "peer was rejected", "peer gave up"],
+    ["grpc frontend", "caller was rejected", "caller gave up"],
+    ["admin", "admin client was rejected", "admin client gave up"],
+  ])("writes who was refused at %s, by which certificate, why, and what to do", (listener, message, itself) => {
     listen(0);
     const certificate = { subject: "CN=a", issuer: "CN=b", serial: "0a", notBeforeAt: 0, notAfterAt: Number.NaN };
     const peer = { remote: "10.0.3.7:1", code: "DB_PEER_CERT_EXPIRED", reason: "its certificate expired" } as const;
@@ -194,6 +194,9 @@ describe("logEvents", () => {
         remedy: expect.stringContaining("Renew"),
       }),
     ]);
+    const silent = { ...peer, code: "DB_PEER_HUNG_UP", reason: "it hung up" } as const;
+    channels.peerRefused.publish({ source, listener, ...silent });
+    expect(lines[1]).toMatchObject({ message: itself, ...silent });
   });
 
   test("a refused peer that comes a thousand times is one line in ten seconds, and hides no other", () => {

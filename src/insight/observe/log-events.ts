@@ -10,7 +10,7 @@ import { Repeats } from "../../base/log/repeats.js";
 import { isoTime } from "../../base/text.js";
 import * as channels from "../../tunnel/events/channels.js";
 import type { ShownCertificate } from "../../tunnel/events/facts.js";
-import { kindOfPeer } from "./refused-peers.js";
+import { gaveUp, kindOfPeer } from "./refused-peers.js";
 
 /** klog levels. Up to 4 is what everybody sees by default, so nothing that happens for every tunnel may be below 5. */
 const RARE = 1;
@@ -122,7 +122,7 @@ function refusedPeerLines(events: Subscriptions, paced: PacedLog, clock: Clock):
     const host = remote.replace(/:\d+$/, "");
     const more = repeats.due([host, listener, code, certificate?.serial].join(" "));
     if (more === undefined) return;
-    paced.warn(`${kindOfPeer(peer)} was rejected`, {
+    paced.warn(`${kindOfPeer(peer)} ${gaveUp(peer) ? "gave up" : "was rejected"}`, {
       ...fieldsOf(peer),
       ...(certificate === undefined ? {} : certificateFields(certificate)),
       remedy: remedies[code],

@@ -15,6 +15,10 @@ export function kindOfPeer({ listener, agentId, code }: Pick<RefusedPeer, "liste
   return agentId !== undefined || /^DB_AGENT_/.test(code) ? "agent" : "peer";
 }
 
+/** Whether the peer itself ended it, and the listener had nothing against it. */
+export const gaveUp = ({ code }: Pick<RefusedPeer, "code">): boolean =>
+  code === "DB_PEER_HUNG_UP" || code === "DB_PEER_DISTRUSTS";
+
 interface Row {
   readonly id: number;
   readonly host: string;

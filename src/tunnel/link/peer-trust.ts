@@ -20,8 +20,7 @@ export class PeerTrust {
   #authorities: readonly X509Certificate[] | undefined;
   /** When the authorities last changed, by performance.now(). */
   #changedAt = Number.NEGATIVE_INFINITY;
-  /** Of admitted peers, the certificate that ends first of those that they are trusted for. */
-  readonly #firstToEnd = new WeakMap<TLSSocket, X509Certificate>();
+  readonly #admitted = new WeakMap<TLSSocket, Admitted>();
   readonly #now: () => number;
 
   /** `now` is the wall clock, in milliseconds. */
@@ -57,7 +56,7 @@ export class PeerTrust {
     if (isVerified) {
       // OpenSSL has checked the signatures.
       const chain = followChain(leaf, others, this.#anchors, (each, issuer) => each.checkIssued(issuer));
-      this.#firstToEnd.set(socket, chain.sort((one, other) => endOf(one) - endOf(other))[0]!);
+      this.#admitted.set(socket, { leaf, firstToEnd: chain.sort((one, other) => endOf(one) - endOf(other))[0]! });
       return undefined;
     }
     const chain = followChain(leaf, others, this.#anchors);
@@ -122,16 +121,28 @@ export class PeerTrust {
       const reason = "the CA bundle was replaced after this connection was opened";
       return { code: "DB_PEER_CERT_UNTRUSTED", reason };
     }
-    const first = this.#firstToEnd.get(socket);
-    if (first === undefined || endOf(first) >= this.#now()) return undefined;
-    const leaf = socket.getPeerX509Certificate();
-    const reason = `${whose(first, leaf)} ended on ${first.validTo}`;
-    return { code: "DB_PEER_CERT_EXPIRED", reason, ...(leaf && { certificate: shownCertificate(leaf) }) };
+    const admitted = this.#admitted.get(socket);
+    if (admitted === undefined || endOf(admitted.firstToEnd) >= this.#now()) return undefined;
+    const { leaf, firstToEnd } = admitted;
+    const reason = `${whose(firstToEnd, leaf)} ended on ${firstToEnd.validTo}`;
+    return { code: "DB_PEER_CERT_EXPIRED", reason, certificate: shownCertificate(leaf) };
+  }
+
+  /** What an admitted peer showed; a closed socket does not know it any more. */
+  shownBy(socket: TLSSocket): Pick<Refusal, "certificate"> {
+    const leaf = this.#admitted.get(socket)?.leaf;
+    return leaf === undefined ? {} : { certificate: shownCertificate(leaf) };
   }
 }
 
-function whose(certificate: X509Certificate, leaf: X509Certificate | undefined): string {
-  if (certificate.fingerprint256 === leaf?.fingerprint256) return "its certificate";
+interface Admitted {
+  readonly leaf: X509Certificate;
+  /** Of all that the peer is trusted for. */
+  readonly firstToEnd: X509Certificate;
+}
+
+function whose(certificate: X509Certificate, leaf: X509Certificate): string {
+  if (certificate.fingerprint256 === leaf.fingerprint256) return "its certificate";
   return `the certificate of its issuer ${quotedName(certificate.subject)}`;
 }
 

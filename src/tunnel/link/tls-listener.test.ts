@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import net, { type AddressInfo } from "node:net";
 import { Duplex } from "node:stream";
-import tls, { type ConnectionOptions, type SecureVersion } from "node:tls";
-import { afterEach, beforeAll, describe, expect, test } from "vitest";
-import { Connections } from "../../base/connections.js";
+import tls, { type ConnectionOptions, type SecureVersion, type TLSSocket } from "node:tls";
+import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { Connections, type ListenerLimits } from "../../base/connections.js";
 import { listenOn } from "../../base/listen.js";
 import { eventually } from "../../base/testing/eventually.js";
 import { type Authority, createAuthority, issueCertificate, type PemPair } from "../pki/issue.js";
@@ -39,21 +39,24 @@ class Visited {
   readonly refused: PeerRefusal[] = [];
   /** What admitted peers have sent. */
   readonly heard: string[] = [];
+  readonly admitted: TLSSocket[] = [];
   listener!: TlsListener;
   port = 0;
 
-  async open(protocol: TlsListenerOptions["protocol"], maxPending = 1024): Promise<this> {
-    const context = { cert: server.certificatePem, key: server.privateKeyPem, ca: authority.certificatePem };
+  async open(protocol: TlsListenerOptions["protocol"], limits: ListenerLimits = {}, asksPeers = true): Promise<this> {
+    const own = { cert: server.certificatePem, key: server.privateKeyPem };
+    const context = { ...own, ...(asksPeers && { ca: authority.certificatePem }) };
     this.listener = createTlsListener({
       ...{ context, protocol },
       onPeer: (socket) => {
+        this.admitted.push(socket);
         socket.on("data", (chunk: Buffer) => this.heard.push(chunk.toString("latin1")));
         socket.on("error", () => {});
         socket.write("in");
       },
       onRefused: (peer) => this.refused.push(peer),
     });
-    await listenOn(this.listener.server, "agent", { host: "127.0.0.1", port: 0 }, { maxPending }, this.connections);
+    await listenOn(this.listener.server, "agent", { host: "127.0.0.1", port: 0 }, limits, this.connections);
     this.port = (this.listener.server.address() as AddressInfo).port;
     endings.push(() => this.listener.server.close());
     return this;
@@ -182,7 +185,7 @@ test("an admitted peer cannot become another by renegotiation", async () => {
 });
 
 test("a refused peer that stays stays pending: it is closed for the next one", async () => {
-  const visited = await new Visited().open("h2", 1);
+  const visited = await new Visited().open("h2", { maxPending: 1 });
   const stubborn = { host: "127.0.0.1", port: visited.port, ca: authority.certificatePem, ALPNProtocols: ["h2"] };
   const first = tls.connect({ ...stubborn, allowHalfOpen: true } as ConnectionOptions).on("error", () => {});
   endings.push(() => first.destroy());
@@ -248,6 +251,98 @@ test.each<
   await eventually(() => expect(visited.refused).toHaveLength(1));
   expect(visited.refused[0]).toMatchObject({ code, reason: expect.stringMatching(reason) });
   expect(visited.heard).toEqual([]);
+});
+
+describe.each(["TLSv1.2", "TLSv1.3"] as const)("a peer that shows a good certificate with %s", (version) => {
+  /** Answers the client once both sides have finished the handshake. */
+  const meet = async (visited: Visited, protocol: TlsListenerOptions["protocol"], plain?: net.Socket) => {
+    const socket = tls.connect({
+      ...{ socket: plain ?? net.connect(visited.port, "127.0.0.1"), rejectUnauthorized: false },
+      ALPNProtocols: [protocol],
+      ...{ cert: shown.good!.certificatePem, key: shown.good!.privateKeyPem },
+      ...{ minVersion: version, maxVersion: version },
+    });
+    socket.on("error", () => {});
+    endings.push(() => socket.destroy());
+    await eventually(() => expect(visited.admitted).toHaveLength(1));
+    return socket;
+  };
+  const isOver = ({ admitted }: Visited) => eventually(() => expect(admitted[0]!.closed).toBe(true));
+
+  test.each<[how: string, protocol: "h2" | "http/1.1", leave: (socket: TLSSocket, plain: net.Socket) => void]>([
+    ["h2 with an end", "h2", (socket) => socket.end()],
+    ["h2 at once", "h2", (socket) => socket.destroy()],
+    ["CONNECT with an end", "http/1.1", (socket) => socket.end()],
+    ["CONNECT with a reset", "http/1.1", (_socket, plain) => plain.resetAndDestroy()],
+  ])("and hangs up without a word is named once, with what that means: %s", async (_how, protocol, leave) => {
+    const visited = await new Visited().open(protocol);
+    const plain = net.connect(visited.port, "127.0.0.1").on("error", () => {});
+    leave(await meet(visited, protocol, plain), plain);
+    await isOver(visited);
+    expect(visited.refused).toEqual([
+      {
+        ...{ code: "DB_PEER_HUNG_UP", remote: expect.stringMatching(/^127\.0\.0\.1:\d+$/) },
+        reason:
+          'it hung up right after TLS without a word, as clients do that do not trust this server\'s certificate ("CN=server", of "CN=the-ca")',
+        certificate: expect.objectContaining({ subject: expect.stringMatching(/^CN=agent/), issuer: "CN=the-ca" }),
+      },
+    ]);
+  });
+
+  test("is named with the certificate that was put into service last", async () => {
+    const visited = await new Visited().open("h2");
+    const next = await issueCertificate(authority, { use: "server", commonName: "next", ipAddresses: ["127.0.0.1"] });
+    const { certificatePem: cert, privateKeyPem: key } = next;
+    visited.listener.setSecureContext({ cert, key, ca: authority.certificatePem });
+    (await meet(visited, "h2")).end();
+    await eventually(() => expect(visited.refused[0]?.reason).toContain('("CN=next", of "CN=the-ca")'));
+  });
+
+  test.each<[why: string, limits: ListenerLimits, leave: (visited: Visited, socket: TLSSocket) => unknown]>([
+    ["it has said something", {}, (_visited, socket) => socket.end("P")],
+    ["the server ended it", {}, ({ admitted: [peer] }, socket) => [socket.resume(), peer!.end()]],
+    ["the server destroyed it", {}, ({ admitted: [peer] }) => peer!.destroy()],
+    ["the server closed it for saying nothing in time", { requestTimeoutMs: 1 }, () => {}],
+    [
+      "the server was shutting down",
+      {},
+      ({ listener }, socket) => {
+        listener.server.close();
+        socket.end();
+      },
+    ],
+    [
+      "it waited before it left",
+      {},
+      (_visited, socket) => {
+        const now = performance.now() + 6_000;
+        vi.spyOn(performance, "now").mockReturnValue(now);
+        endings.push(() => vi.restoreAllMocks());
+        socket.end();
+      },
+    ],
+  ])("is not named when %s", async (_why, limits, leave) => {
+    const visited = await new Visited().open("h2", limits);
+    leave(visited, await meet(visited, "h2"));
+    await isOver(visited);
+    expect(visited.refused).toEqual([]);
+  });
+
+  test("is not named where no certificate is asked for", async () => {
+    const visited = await new Visited().open("h2", {}, false);
+    (await meet(visited, "h2")).end();
+    await isOver(visited);
+    expect(visited.refused).toEqual([]);
+  });
+});
+
+test("a health check is not said to have hung up", async () => {
+  const visited = await new Visited().open("http/1.1");
+  net.connect(visited.port, "127.0.0.1").end();
+  const check = tls.connect({ host: "127.0.0.1", port: visited.port, rejectUnauthorized: false });
+  check.on("error", () => {}).once("secureConnect", () => check.end());
+  endings.push(() => check.destroy());
+  await eventually(() => expect(visited.refused.map(({ code }) => code)).toEqual(["DB_PEER_NO_CERT"]));
 });
 
 function say(bytes: string | Buffer) {

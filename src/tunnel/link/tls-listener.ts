@@ -8,6 +8,8 @@ import tls, { type SecureContextOptions, type Server, type TLSSocket } from "nod
 import { connectionOf } from "../../base/connections.js";
 import { linger } from "../../base/linger.js";
 import type { RefusedPeer } from "../events/facts.js";
+import { leafIn } from "../pki/pem.js";
+import { quotedName } from "../pki/shown.js";
 import { forbidden } from "../wire/connect.js";
 import { onFirstRecord } from "./first-record.js";
 import { refusalFrames } from "./h2/frames.js";
@@ -40,6 +42,8 @@ const TELL_MS = 1_000;
 const PAUSE_MS = 250;
 /** So many at once; further ones are not told. */
 const MOST_TOLD = 64;
+/** Since it was accepted: whoever leaves later has waited for something else than this server's certificate. */
+const RIGHT_AFTER_MS = 5_000;
 
 export function createTlsListener({
   context,
@@ -49,6 +53,7 @@ export function createTlsListener({
   onRefused,
 }: TlsListenerOptions): TlsListener {
   const trust = context.ca === undefined ? undefined : new PeerTrust(context);
+  let { cert } = context;
   let told = 0;
   const tell = (socket: TLSSocket, reason: string): void => {
     if (told >= MOST_TOLD) {
@@ -66,6 +71,16 @@ export function createTlsListener({
     socket.once("close", () => clearTimeout(pause));
     linger(socket, PAUSE_MS + TELL_MS);
   };
+  /** Clients of Node judge a server's certificate only after the handshake, and send no alert: they hang up. */
+  function onHangUp(this: TLSSocket): void {
+    this.off("end", onHangUp).off("error", onHangUp);
+    const age = performance.now() - (connectionOf(this)?.acceptedAt ?? Number.NEGATIVE_INFINITY);
+    if (this.bytesRead > 0 || this.writableEnded || !server.listening || age > RIGHT_AFTER_MS) return;
+    const { subject, issuer } = leafIn(String(cert));
+    const whose = `this server's certificate (${quotedName(subject)}, of ${quotedName(issuer)})`;
+    const reason = `it hung up right after TLS without a word, as clients do that do not trust ${whose}`;
+    onRefused({ remote: remoteOf(this), code: "DB_PEER_HUNG_UP", reason, ...trust?.shownBy(this) });
+  }
   const server = tls.createServer(
     {
       ...strict(context),
@@ -78,7 +93,10 @@ export function createTlsListener({
     (socket) => {
       const refusal = trust?.verdict(socket) ?? unexpected(socket, protocol);
       if (refusal === undefined) {
-        if (trust !== undefined) connectionOf(socket)?.verified();
+        if (trust !== undefined) {
+          connectionOf(socket)?.verified();
+          socket.on("end", onHangUp).on("error", onHangUp);
+        }
         onPeer(socket);
         return;
       }
@@ -100,6 +118,7 @@ export function createTlsListener({
     trust,
     setSecureContext(next) {
       trust?.update(next);
+      ({ cert } = next);
       server.setSecureContext(strict(next));
     },
   };

@@ -1,7 +1,8 @@
+import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import net, { type AddressInfo, type Server } from "node:net";
 import { join } from "node:path";
-import { createSecureContext, createServer, type TlsOptions } from "node:tls";
+import { createSecureContext, createServer, type TLSSocket, type TlsOptions } from "node:tls";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { type Authority, createAuthority, issueCertificate, type PemPair } from "../pki/issue.js";
 import { DAY_MS } from "../pki/request.js";
@@ -95,6 +96,19 @@ test("a server of another authority: both are named, and it is sent nothing", as
   expect(failure.code).toBe("DB_TLS_UNKNOWN_CA");
   expect(failure.message).toMatch(/issuer "CN=foreign-ca".* was not signed by any of ca\.crt \("CN=our-ca"\)/);
   expect(failure.peer[0]?.subject).toBe("CN=server");
+  expect(received).toBe("");
+});
+
+test.each(["TLSv1.2", "TLSv1.3"] as const)("a foreign server sees with %s who hung up", async (version) => {
+  const pair = await issueCertificate(foreign, loopback);
+  const asks = { requestCert: true, rejectUnauthorized: false, minVersion: version, maxVersion: version };
+  const port = await serve(pair, { ...asks, ca: ours.certificatePem });
+  const ended = once(open.at(-1)!, "secureConnection").then(async ([socket]: TLSSocket[]) => {
+    await once(socket!, "end");
+    return socket!.getPeerX509Certificate()?.subject;
+  });
+  expect((await failureOf(port, { own: client })).code).toBe("DB_TLS_UNKNOWN_CA");
+  expect(await ended).toBe("CN=an-agent");
   expect(received).toBe("");
 });
 

@@ -7,6 +7,7 @@ import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import tls, { type SecureContext, type TLSSocket } from "node:tls";
+import { linger } from "../../base/linger.js";
 import { connected } from "./connected.js";
 import { explainHandshake, explainPeer } from "./explain.js";
 import { type Credentials, type DialFacts, dialFacts } from "./facts.js";
@@ -49,15 +50,21 @@ export async function secure(dial: SecureDial, stop: AbortSignal): Promise<Secur
   try {
     await connected(socket, "secureConnect", stop, (why) => explainHandshake(why, facts()));
     peer = shownBy(socket);
-    // Undocumented only in its type: the name of OpenSSL's or Node's objection.
-    if (!socket.authorized && !isUnverified) throw explainPeer(String(socket.authorizationError), facts());
   } catch (reason) {
     socket.destroy();
     plain.destroy();
     throw reason;
   }
-  return { socket, facts };
+  if (socket.authorized || isUnverified) return { socket, facts };
+  // Node sends no alert. With the end of the handshake, which still waits to be sent, the server sees who does not trust it.
+  socket.once("close", () => plain.destroy()).end();
+  linger(socket, LEAVE_MS);
+  // Undocumented only in its type: the name of OpenSSL's or Node's objection.
+  throw explainPeer(String(socket.authorizationError), facts());
 }
+
+/** How long a server that is not trusted has to take the end of the handshake. */
+const LEAVE_MS = 1_000;
 
 const LONGEST_CHAIN = 8;
 

@@ -202,6 +202,13 @@ test("refused-peers names who was refused with what, how often and why, and pass
   expect(
     await messagesOf(refusedPeers, context(admin({ refusedPeers: [{ ...stranger, agentId: "node-7" }] }))),
   ).toEqual([expect.stringMatching(/^warning: an agent from 10.0.3.7 /)]);
+  const silent = { ...peer, code: "DB_PEER_HUNG_UP" as const, reason: "it hung up right after TLS, as some do" };
+  expect(await findingsOf(refusedPeers, context(admin({ refusedPeers: [silent] })))).toMatchObject([
+    {
+      message: expect.stringMatching(/^a peer from 10.0.3.7 gave up at the listener agents 3 times .*: it hung up/),
+      short: "peer gave up: it hung up right after TLS",
+    },
+  ]);
   const corrected = { ...peer, acceptedAt: now - 1_000 };
   const [over] = await findingsOf(refusedPeers, context(admin({ refusedPeers: [corrected] })));
   expect(over).toMatchObject({

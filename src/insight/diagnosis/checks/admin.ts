@@ -13,7 +13,7 @@ import type {
   PathHealth,
   RefusedPeerRow,
 } from "../../observe/admin/contract.js";
-import { kindOfPeer } from "../../observe/refused-peers.js";
+import { gaveUp, kindOfPeer } from "../../observe/refused-peers.js";
 import { type Check, defineCheck } from "../check.js";
 import type { TcpListener } from "../facts.js";
 import type { DoctorRole } from "../programs.js";
@@ -199,11 +199,12 @@ function judgePeer(peer: RefusedPeerRow, now: number): Judgement {
     ...(agentId === undefined ? [] : [`it calls itself ${JSON.stringify(agentId)}`]),
     ...(certificate === undefined ? [] : [certificateLine(certificate)]),
   ];
-  const message = `${who} from ${address} was refused by the listener ${listener} ${times}: ${reason}`;
+  const [became, short] = gaveUp(peer) ? ["gave up at", "gave up"] : ["was refused by", "refused"];
+  const message = `${who} from ${address} ${became} the listener ${listener} ${times}: ${reason}`;
   if (isOver(peer))
     return { ...ok(`${message}; a peer from this address was accepted since`, ...evidence), subject: address };
-  const short = `${who.replace(/^an? /, "")} refused: ${reason.split(/[:;,(]/)[0]!.trim()}`;
-  return { ...warning(message, remedy, ...evidence), code, subject: address, short };
+  const gist = `${kind} ${short}: ${reason.split(/[:;,(]/)[0]!.trim()}`;
+  return { ...warning(message, remedy, ...evidence), code, subject: address, short: gist };
 }
 
 function certificateLine({ subject, issuer, serial, notBeforeAt, notAfterAt }: ShownCertificate): string {
