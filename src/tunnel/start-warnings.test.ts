@@ -70,6 +70,15 @@ test("a certificate that is weak is named, with its file and what to do; a root'
   expect(ended.map(({ message }) => message)).toEqual([expect.stringContaining("is weak")]);
 });
 
+test("what is wrong with a certificate is said once, with every file that holds it", async () => {
+  const { certificatePem } = await createAuthority({ commonName: "ca", validForMs: HOUR_MS });
+  const certFiles = [put("own.crt", certificatePem, 0o644), put("both.crt", certificatePem + certificatePem, 0o644)];
+  const said = startWarnings({ ...NOTHING, certFiles, caFiles: certFiles }, new Date(Date.now() + 2 * HOUR_MS));
+  expect(said.map(({ message }) => message)).toEqual([
+    expect.stringContaining(`the certificate "CN=ca" in ${certFiles.join(" and ")} expired`),
+  ]);
+});
+
 test("certificates of a bundle that are damaged are counted, since they are left out", async () => {
   const { certificatePem } = await createAuthority({ commonName: "whole" });
   const { certificatePem: other } = await createAuthority({ commonName: "damaged" });

@@ -1,4 +1,5 @@
 /** What a process says at its start of files and flags that will let it down: one line each, with code and remedy. */
+import type { X509Certificate } from "node:crypto";
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import { processDescriptors } from "../base/connections.js";
 import { type ErrorCode, remedies } from "../base/errors/catalogue.js";
@@ -57,7 +58,7 @@ export function startWarnings(facts: StartFacts, now = new Date()): StartWarning
   } = facts;
   const named = (files: readonly string[]): string[] => [...new Set(files)].filter((file) => file !== "");
   return [
-    ...named(certFiles).flatMap((file) => certificateWarnings(file, areDatesSaid ? undefined : now)),
+    ...certificateWarnings(named(certFiles), areDatesSaid ? undefined : now),
     ...named(caFiles).flatMap(authorityWarnings),
     ...named(keyFiles).flatMap((file) => exposed(file, "DB_CERT_FILE", "private key")),
     ...named([adminTokenFile]).flatMap(tokenWarnings),
@@ -91,32 +92,44 @@ export function warnAtStart(logger: Logger, facts: StartFacts): void {
 const ISSUE_STRONGER =
   "Have it issued again with an ECDSA key, or RSA with 2048 bits or more, signed with SHA-256; drawbridge pki init and pki issue make such ones.";
 
-function certificateWarnings(file: string, now: Date | undefined): StartWarning[] {
-  const text = readOrNothing(file);
-  if (text === undefined) return [];
-  const found = certificatesIn(text);
-  const damaged = text.split(/^-----BEGIN CERTIFICATE-----/m).length - 1 - found.length;
-  const leftOut: StartWarning = {
-    code: "DB_CERT_FILE",
-    message: `${damaged} of the ${damaged + found.length} certificates in ${file} cannot be read and are left out`,
-    remedy: "Put them into the file again, each between its BEGIN and its END line.",
-  };
-  const ending = found.flatMap(({ certificate: { subject, validFrom, validTo } }): StartWarning[] => {
+/** One for each certificate, however many files hold it. */
+function certificateWarnings(files: readonly string[], now: Date | undefined): StartWarning[] {
+  const damaged: StartWarning[] = [];
+  const all = new Map<string, { readonly certificate: X509Certificate; readonly files: Set<string> }>();
+  for (const file of files) {
+    const text = readOrNothing(file) ?? "";
+    const found = certificatesIn(text);
+    const count = text.split(/^-----BEGIN CERTIFICATE-----/m).length - 1;
+    if (count > found.length) {
+      const message = `${count - found.length} of the ${count} certificates in ${file} cannot be read and are left out`;
+      const remedy = "Put them into the file again, each between its BEGIN and its END line.";
+      damaged.push({ code: "DB_CERT_FILE", message, remedy });
+    }
+    for (const { certificate } of found) {
+      const { fingerprint256 } = certificate;
+      all.set(fingerprint256, { certificate, files: (all.get(fingerprint256)?.files ?? new Set()).add(file) });
+    }
+  }
+  const about = [...all.values()].map(({ certificate, files: holders }) => ({
+    certificate,
+    what: `the certificate ${quotedName(certificate.subject)} in ${[...holders].join(" and ")}`,
+  }));
+  const ending = about.flatMap(({ certificate: { validFrom, validTo }, what }): StartWarning[] => {
     const problem = now && lifeProblem({ notBefore: validFrom, notAfter: validTo }, now);
     if (problem === undefined) return [];
-    const message = `the certificate ${quotedName(subject)} in ${file} ${problem.words}`;
     const remedy =
       problem.id === "not-yet-valid"
         ? "Compare this host's clock with that of the host that issued it."
         : "Renew it, for example with drawbridge pki renew; the file is read again by itself.";
-    return [{ code: "DB_CERT_FILE", message, remedy }];
+    return [{ code: "DB_CERT_FILE", message: `${what} ${problem.words}`, remedy }];
   });
-  const weak = found.flatMap(({ certificate }): StartWarning[] => {
+  const weak = about.flatMap(({ certificate, what }): StartWarning[] => {
     const why = weaknessOf(certificate);
-    const message = `the certificate ${quotedName(certificate.subject)} in ${file} is weak: ${why}`;
-    return why === undefined ? [] : [{ code: "DB_CERT_FILE", message, remedy: ISSUE_STRONGER }];
+    return why === undefined
+      ? []
+      : [{ code: "DB_CERT_FILE", message: `${what} is weak: ${why}`, remedy: ISSUE_STRONGER }];
   });
-  return [...(damaged > 0 ? [leftOut] : []), ...ending, ...weak];
+  return [...damaged, ...ending, ...weak];
 }
 
 /** Nothing that was issued by it is accepted, and it is not accepted itself, unless it is its own issuer. */
