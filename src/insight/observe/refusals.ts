@@ -3,7 +3,7 @@
 import { plainJson } from "../../base/plain-json.js";
 import { shown } from "../../base/redact/redact.js";
 import { serverRefused } from "../../tunnel/events/channels.js";
-import type { ChoiceExplanation, ExplainedRefusal, Refusal } from "./admin/contract.js";
+import { type ChoiceExplanation, type ExplainedRefusal, NO_AGENT_CONNECTED, type Refusal } from "./admin/contract.js";
 import { Recent } from "./recent.js";
 
 const MAX_REFUSALS = 256;
@@ -49,7 +49,7 @@ export function keepServerRefusals(log: RefusalLog, source: object): () => void 
 }
 
 function sentence({ agentsConnected = 0, strategies = [] }: Partial<ChoiceExplanation>): string {
-  if (agentsConnected === 0) return "No agent is connected.";
+  if (agentsConnected === 0) return NO_AGENT_CONNECTED;
   const tried = strategies.map(({ name, matches }) => `${name}: ${matches}`).join(", ");
   return `No agent of ${agentsConnected} takes this destination (matches by strategy: ${tried}).`;
 }

@@ -150,7 +150,7 @@ test("refusals of the last minutes are a warning, in text without terminal contr
   const [finding] = await findingsOf(refusals, given);
   expect(finding).toMatchObject({
     state: "warning",
-    message: "1 dials were refused in the last 10 min",
+    message: "1 dial was refused in the last 10 min",
     evidence: ["1 min ago, db\ufffd[2J:5432: no agent takes it (AB)"],
   });
   expect(await messagesOf(refusals, context(admin()))).toEqual(["ok: no dial was refused in the last 10 min"]);

@@ -6,12 +6,14 @@ import { type Finding, failed, type Judgement, ok, skipped, warning } from "../.
 import { roughDuration } from "../../../base/text.js";
 import type { ShownCertificate, StrategyCount } from "../../../tunnel/events/facts.js";
 import { strategyCountsText } from "../../../tunnel/server/strategy-counts.js";
-import type {
-  CertificateInfo,
-  HistoryInfo,
-  Overview,
-  PathHealth,
-  RefusedPeerRow,
+import {
+  type CertificateInfo,
+  type HistoryInfo,
+  NO_AGENT_CONNECTED,
+  type Overview,
+  type PathHealth,
+  type Refusal,
+  type RefusedPeerRow,
 } from "../../observe/admin/contract.js";
 import { gaveUp, kindOfPeer } from "../../observe/refused-peers.js";
 import { type Check, defineCheck } from "../check.js";
@@ -152,23 +154,36 @@ export const serversConnected = defineCheck({
 const RECENT_MS = 10 * 60_000;
 
 export const refusals = defineCheck({
-  ...{ id: "refusals", about: "Dials and requests are taken on", needs: ["overview"] },
-  judge({ overview: { refusals: all, process } }) {
+  ...{ id: "refusals", about: "Dials and requests are taken on", needs: ["overview"], uses: ["history"] },
+  judge({ overview: { agents = [], refusals: all, process }, history }) {
     // Whoever is refused at a listener never comes to ask for one: see refused-peers.
     const what = process.role === "ignition" ? "request" : "dial";
     const recent = all.filter(({ at }) => process.now - at <= RECENT_MS);
-    if (recent.length === 0) return ok(`no ${what} was refused in the last ${roughDuration(RECENT_MS)}`);
-    const lines = recent
+    const within = `in the last ${roughDuration(RECENT_MS)}`;
+    if (recent.length === 0) return ok(`no ${what} was refused ${within}`);
+    const isOver = ({ at, target, why }: Refusal): boolean =>
+      (why === NO_AGENT_CONNECTED && agents.length > 0) || wasReachedAfter(history, target, at);
+    const open = recent.filter((refusal) => !isOver(refusal));
+    const counted = (count: number): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+    if (open.length === 0) return ok(`${counted(recent.length)} refused ${within}, for reasons that are over`);
+    const lines = open
       .slice(0, 10)
       .map(({ at, target, why, id }) => `${roughDuration(process.now - at)} ago, ${target}: ${why} (${id})`);
     const remedy =
       process.role === "ignition"
         ? "See the check ignition-tokens; drawbridge workers doctor says for each machine what is wrong with its user data."
         : "Ask drawbridge explain HOST:PORT for one of these targets.";
-    const message = `${recent.length} ${what}s were refused in the last ${roughDuration(RECENT_MS)}`;
-    return { ...warning(message, remedy, ...lines), short: `${recent.length} ${what}s refused` };
+    const message = `${counted(open.length)} ${open.length === 1 ? "was" : "were"} refused ${within}`;
+    return { ...warning(message, remedy, ...lines), short: `${counted(open.length)} refused` };
   },
 });
+
+/** Whether a dial to the target succeeded in a later step. */
+function wasReachedAfter(history: HistoryInfo | undefined, target: string, at: number): boolean {
+  const series = history?.targets.find((each) => each.target === target);
+  const first = history === undefined ? 0 : Math.ceil((at - history.fromAt) / history.stepMs);
+  return series?.dials.some((dials, step) => step >= first && dials > series.failures[step]!) === true;
+}
 
 /** Agents, callers and admin clients that were refused before they could ask for anything. */
 export const refusedPeers = defineCheck({

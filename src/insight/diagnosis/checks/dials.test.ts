@@ -43,9 +43,46 @@ describe("targets", () => {
     expect(await shorts()).toEqual([]);
   });
 
+  test("a single failed dial is spoken of for a minute, two for as long as nothing else is known", async () => {
+    dials("10.0.0.2:443", 1, "connection refused");
+    dials("10.0.0.3:443", 2, "connection refused");
+    expect(await shorts()).toEqual(["2 targets fail (100 % of dials)"]);
+    clock.advance(60_000);
+    expect(await shorts()).toEqual(["10.0.0.3:443 fails (67 % of dials)"]);
+  });
+
   test("a dial that nobody could take says nothing of its target", async () => {
     history.dialEnded({ target: "10.0.0.2:443", ms: 1, error: "No agent available", isUndecided: true });
     expect(await shorts()).toEqual([]);
+  });
+});
+
+describe("refused dials", () => {
+  const judged = async (agents: readonly AgentPeer[], why: string) => {
+    const { process, ...facts } = snapshot({ agents });
+    const refused = [{ id: "R", at: clock.date() - 30_000, target: "10.0.0.1:443", why }];
+    const overview = { ...facts, refusals: refused, process: { ...process, now: clock.date() } };
+    const findings = await processFindings(overview, history.describe());
+    return findings.flatMap(({ check, state, message }) => (check === "refusals" ? [`${state}: ${message}`] : []));
+  };
+
+  test("those from before the first agent are over once there is one", async () => {
+    expect(await judged([], "No agent is connected.")).toEqual(["warning: 1 dial was refused in the last 10 min"]);
+    expect(await judged([agentPeer("node-1")], "No agent is connected.")).toEqual([
+      "ok: 1 dial refused in the last 10 min, for reasons that are over",
+    ]);
+  });
+
+  test("one whose target was reached since is over, and no other", async () => {
+    clock.advance(60_000);
+    dials("10.0.0.2:443", 1);
+    expect(await judged([agentPeer("node-1")], "No agent of 1 takes it.")).toEqual([
+      "warning: 1 dial was refused in the last 10 min",
+    ]);
+    dials("10.0.0.1:443", 1);
+    expect(await judged([agentPeer("node-1")], "No agent of 1 takes it.")).toEqual([
+      "ok: 1 dial refused in the last 10 min, for reasons that are over",
+    ]);
   });
 });
 

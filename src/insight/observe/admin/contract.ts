@@ -193,6 +193,9 @@ export interface TunnelMarks {
   readonly ended?: number;
 }
 
+/** Why a server without any agent refuses. */
+export const NO_AGENT_CONNECTED = "No agent is connected.";
+
 /** Why a dial or a request was refused. */
 export interface Refusal {
   /** What the caller's error ends with (`reference XXXXXXXX`), where there is one. */
