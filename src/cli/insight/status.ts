@@ -2,7 +2,7 @@
 import type { Finding } from "../../base/finding.js";
 import { plainText } from "../../base/text.js";
 import { type Health, healthOf } from "../../insight/diagnosis/health.js";
-import type { Page, ProcessInfo } from "../../insight/observe/admin/contract.js";
+import type { ProcessInfo } from "../../insight/observe/admin/contract.js";
 import { durationText } from "../../insight/watch/view/format.js";
 import { defineCommand } from "../framework/define.js";
 import { adminPortFlags, openAdminPort } from "../tunnel/admin-port.js";
@@ -21,11 +21,11 @@ with 1 when it cannot be asked. drawbridge doctor looks beyond the process.`,
   flags: adminPortFlags,
   async run(flags): Promise<Status> {
     const port = await openAdminPort(flags);
-    const [process, { items }] = await Promise.all([
+    const [process, findings] = await Promise.all([
       port.get<ProcessInfo>("process"),
-      port.get<Page<Finding>>("findings?limit=1000"),
+      port.list<Finding>("findings?limit=1000"),
     ]);
-    return { process, ...healthOf(items) };
+    return { process, ...healthOf(findings) };
   },
   show: { text: statusText, json: ({ process, state, causes }) => ({ state, causes, process }) },
   exitCode: ({ state }) => EXIT_CODES[state],

@@ -3,9 +3,9 @@ import type { AdminPort } from "../../insight/watch/admin-port.js";
 import { parseFrontend } from "../tunnel/addresses.js";
 import { ownFrontend } from "./trace.js";
 
-const serverWith = (...addresses: string[]): Pick<AdminPort, "get" | "address"> => ({
+const serverWith = (...addresses: string[]): Pick<AdminPort, "list" | "address"> => ({
   address: "127.0.0.1:8095",
-  get: async <T>() => ({ items: addresses.map((address) => ({ what: "http-connect frontend", address })) }) as T,
+  list: async <T>() => addresses.map((address) => ({ what: "http-connect frontend", address })) as T[],
 });
 
 test("a Unix socket is used as it is", async () => {

@@ -2,7 +2,7 @@
 
 import { messageOf } from "../../base/errors/error.js";
 import { plainText } from "../../base/text.js";
-import type { ListenerInfo, Page } from "../../insight/observe/admin/contract.js";
+import type { ListenerInfo } from "../../insight/observe/admin/contract.js";
 import type { AdminPort } from "../../insight/watch/admin-port.js";
 import { type Trace, type TraceStep, trace } from "../../insight/watch/trace.js";
 import type { Frontend } from "../../tunnel/client/frontend.js";
@@ -45,8 +45,8 @@ there was none. Ends with 1 when the target was not reached.`,
 });
 
 /** A socket needs no certificate; on TCP only its caller has one. */
-export async function ownFrontend(admin: Pick<AdminPort, "get" | "address">): Promise<Frontend> {
-  const { items } = await admin.get<Page<ListenerInfo>>("listeners");
+export async function ownFrontend(admin: Pick<AdminPort, "list" | "address">): Promise<Frontend> {
+  const items = await admin.list<ListenerInfo>("listeners");
   const frontends = items.filter(({ what }) => /^(?:grpc|http-connect) frontend$/.test(what));
   const socket = frontends.find(({ address }) => address.startsWith("/"));
   if (socket !== undefined) return frontendOf(`${socket.what.split(" ")[0]}+uds:${socket.address}`);

@@ -4,9 +4,8 @@ import { arch, availableParallelism, freemem, hostname, loadavg, platform, relea
 import { basename } from "node:path";
 import { tailOf } from "../../base/tail.js";
 import { safeJson } from "../../base/text.js";
-import { textAt } from "../../cluster/bootstrap/settings/programs.js";
 import { diagnose, diagnosisText } from "../diagnosis/doctor.js";
-import { doctorHost, processFile } from "../diagnosis/host/this-host.js";
+import { doctorHost, processFile, readAs } from "../diagnosis/host/this-host.js";
 import type { DoctorSettings } from "../diagnosis/place.js";
 import { PROGRAMS, programs } from "../diagnosis/programs.js";
 import { findingsJson } from "../diagnosis/report.js";
@@ -66,7 +65,7 @@ export const processesPart: BundlePart = {
 export async function tokensInUse(): Promise<string[]> {
   const tokens = (await runningPrograms()).map(async ({ running: { flags, pid } }) => {
     const file = flags.get("admin-token-file");
-    return file && textAt(processFile(pid, file));
+    return file && readAs(pid, processFile(pid, file)).catch(() => undefined);
   });
   return (await Promise.all(tokens)).flatMap((token) => token || []);
 }

@@ -270,6 +270,14 @@ describe("an admin port with TLS", () => {
     );
   });
 
+  test("is not whatever answers with JSON of its own", async () => {
+    const port = await listening(createServer((_, response) => response.end("{}")));
+    await expect(portAt(port).list("findings")).rejects.toMatchObject({
+      code: "DB_ADMIN_ANSWER",
+      message: expect.stringContaining('not the admin API\'s JSON, which begins "{}"'),
+    });
+  });
+
   test("that nobody listens at", async () => {
     const server = net.createServer();
     const port = await listening(server);

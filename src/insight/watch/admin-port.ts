@@ -9,7 +9,7 @@ import { plainText } from "../../base/text.js";
 import { alertIn, explainHangUp, explainRefused } from "../../tunnel/outgoing/explain.js";
 import type { Credentials, DialFacts } from "../../tunnel/outgoing/facts.js";
 import { secureInTime, tcpInTime } from "../../tunnel/outgoing/in-time.js";
-import { API_PREFIX, type ApiError } from "../observe/admin/contract.js";
+import { API_PREFIX, type ApiError, type Page } from "../observe/admin/contract.js";
 import { EventStreamReader, type ServerSentEvent } from "./event-stream.js";
 
 export interface AdminPortOptions {
@@ -51,6 +51,14 @@ export class AdminPort {
   async get<Answer>(route: string): Promise<Answer> {
     const { status, body } = await this.#ask(route);
     return this.#answerOf<Answer>(status, body);
+  }
+
+  /** The items of a route that lists. */
+  async list<Item>(route: string): Promise<readonly Item[]> {
+    const { status, body } = await this.#ask(route);
+    const { items } = this.#answerOf<Partial<Page<Item>>>(status, body);
+    if (!Array.isArray(items)) throw this.#notOurs(status, "JSON", body);
+    return items as readonly Item[];
   }
 
   /** Undefined when there is no such thing, or the process cannot do that. */

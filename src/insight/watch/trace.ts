@@ -4,7 +4,7 @@ import { causeFields, messageOf } from "../../base/errors/error.js";
 import { describeFrontend } from "../../tunnel/client/frontend.js";
 import { randomDialId } from "../../tunnel/client/grpc-tunnel.js";
 import { dialThrough, type Frontend } from "../../tunnel/client/index.js";
-import type { AgentPeer, ChoiceExplanation, ExplainedRefusal, Page, TunnelRow } from "../observe/admin/contract.js";
+import type { AgentPeer, ChoiceExplanation, ExplainedRefusal, TunnelRow } from "../observe/admin/contract.js";
 import type { AdminPort } from "./admin-port.js";
 
 export interface TraceStep {
@@ -77,12 +77,9 @@ async function recordOf(admin: AdminPort | undefined, dialId: string): Promise<S
   if (admin === undefined) return { blind: "no admin port was given, so only this side's times are known" };
   try {
     const query = `?dialId=${dialId}`;
-    const lists = await Promise.all([
-      admin.get<Page<TunnelRow>>(`tunnels${query}`),
-      admin.get<Page<TunnelRow>>(`ended${query}`),
-    ]);
+    const lists = await Promise.all([admin.list<TunnelRow>(`tunnels${query}`), admin.list<TunnelRow>(`ended${query}`)]);
     // A server that does not know the question answers with everybody's.
-    const tunnel = lists.flatMap(({ items }) => items).find((each) => each.dialId === dialId);
+    const tunnel = lists.flat().find((each) => each.dialId === dialId);
     if (tunnel === undefined) return { blind: unknownTo(admin) };
     const { refusalId, agent } = tunnel;
     const refusal =

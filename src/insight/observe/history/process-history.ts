@@ -34,6 +34,7 @@ export class ProcessHistory {
   readonly #peers = new Bounded(MOST_PEERS, () => new DialSeries());
   readonly #targets = new Bounded(MOST_TARGETS, () => new DialSeries());
   readonly #failures = new Bounded(MOST_FAILURES, () => new Failures());
+  readonly #texts = new ShownTexts();
   /** By name: one that came back is not missing. */
   readonly #left = new Map<string, LeftPeer>();
   /** The last step of which there is a sample. */
@@ -91,6 +92,7 @@ export class ProcessHistory {
     // As the host's clock is now: it may have been set since.
     const epoch = this.#clock.date() - this.#clock.now();
     const total = this.#total.describe(step);
+    const texts = this.#texts;
     return {
       stepMs: STEP_MS,
       fromAt: Math.round(epoch + (step - 2 * STEPS + 1) * STEP_MS),
@@ -104,19 +106,19 @@ export class ProcessHistory {
         kibFromTarget: this.#fromTarget.until(step),
         tunnels: this.#tunnels.until(step),
       },
-      peers: this.#peers.list((id, series) => series.isOver(step) || { id: shown(id), ...series.describe(step) }),
+      peers: this.#peers.list((id, series) => series.isOver(step) || { id: texts.of(id), ...series.describe(step) }),
       targets: this.#targets.list(
-        (target, series) => series.isOver(step) || { target: shown(target), ...series.describe(step) },
+        (target, series) => series.isOver(step) || { target: texts.of(target), ...series.describe(step) },
       ),
       failures: this.#failures
-        .list((_, failures) => failures.describe(step, epoch) ?? true)
+        .list((_, failures) => failures.describe(step, epoch, texts) ?? true)
         .sort((one, other) => other.count - one.count || other.lastAt - one.lastAt),
       left: [...this.#left.values()]
         .filter(({ leftAt }) => leftAt > recent)
         .map((peer) => ({
           ...peer,
-          id: shown(peer.id),
-          reason: shown(peer.reason),
+          id: texts.of(peer.id),
+          reason: texts.of(peer.reason),
           leftAt: Math.round(epoch + peer.leftAt),
         }))
         .reverse(),
@@ -175,13 +177,13 @@ class Failures {
     if (peer !== undefined && this.#peers.size < MOST_NAMED) this.#peers.add(peer);
   }
 
-  describe(step: number, epoch: number): FailureGroup | undefined {
+  describe(step: number, epoch: number, texts: ShownTexts): FailureGroup | undefined {
     const count = this.#steps.sum(step);
     if (count === 0) return undefined;
     const { target, reason } = this.#facts;
-    const peers = [...this.#peers].map(shown);
+    const peers = [...this.#peers].map((peer) => texts.of(peer));
     const [firstAt, lastAt] = [Math.round(epoch + this.#firstAt), Math.round(epoch + this.#lastAt)];
-    return { target: shown(target), reason: shown(reason), count, firstAt, lastAt, peers };
+    return { target: texts.of(target), reason: texts.of(reason), count, firstAt, lastAt, peers };
   }
 }
 
@@ -217,6 +219,23 @@ class Bounded<Thing> {
     return found;
   }
 }
+
+/** Each looked through once: the same texts are shown every few seconds. */
+class ShownTexts {
+  readonly #shown = new Map<string, string>();
+
+  of(text: string): string {
+    const known = this.#shown.get(text);
+    if (known !== undefined) return known;
+    if (this.#shown.size === MOST_TEXTS) this.#shown.clear();
+    const made = shown(text);
+    this.#shown.set(text, made);
+    return made;
+  }
+}
+
+/** As many as there can be at a time. */
+const MOST_TEXTS = MOST_PEERS + MOST_TARGETS + 2 * MOST_FAILURES + 2 * MOST_LEFT;
 
 const MOST_CHARS = 1024;
 
