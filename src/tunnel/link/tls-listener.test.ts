@@ -336,6 +336,21 @@ describe.each(["TLSv1.2", "TLSv1.3"] as const)("a peer that shows a good certifi
   });
 });
 
+test("of a crowd that hangs up at once only some are named", async () => {
+  const visited = await new Visited().open("h2");
+  const { certificatePem: cert, privateKeyPem: key } = shown.good!;
+  const peer = { host: "127.0.0.1", port: visited.port, rejectUnauthorized: false, ALPNProtocols: ["h2"], cert, key };
+  const crowd = Array.from({ length: 40 }, () => tls.connect(peer).on("error", () => {}));
+  endings.push(() => {
+    for (const each of crowd) each.destroy();
+  });
+  await eventually(() => expect(visited.admitted).toHaveLength(40));
+  for (const each of crowd) each.end();
+  await eventually(() => expect(visited.admitted.every(({ closed }) => closed)).toBe(true));
+  expect(visited.refused.length).toBeGreaterThan(0);
+  expect(visited.refused.length).toBeLessThan(30);
+});
+
 test("a health check is not said to have hung up", async () => {
   const visited = await new Visited().open("http/1.1");
   net.connect(visited.port, "127.0.0.1").end();

@@ -5,8 +5,10 @@
 import { constants } from "node:crypto";
 import type { Socket } from "node:net";
 import tls, { type SecureContextOptions, type Server, type TLSSocket } from "node:tls";
+import { systemClock } from "../../base/clock.js";
 import { connectionOf } from "../../base/connections.js";
 import { linger } from "../../base/linger.js";
+import { RateLimit } from "../../base/rate-limit.js";
 import type { RefusedPeer } from "../events/facts.js";
 import { leafIn } from "../pki/pem.js";
 import { quotedName } from "../pki/shown.js";
@@ -42,6 +44,8 @@ const TELL_MS = 1_000;
 const PAUSE_MS = 250;
 /** So many at once; further ones are not told. */
 const MOST_TOLD = 64;
+/** Whoever has a certificate may come and go by the thousand; a certificate costs some tenths of a millisecond to describe. */
+const NAMED_PER_SECOND = 8;
 /** Since it was accepted: whoever leaves later has waited for something else than this server's certificate. */
 const RIGHT_AFTER_MS = 5_000;
 
@@ -54,6 +58,8 @@ export function createTlsListener({
 }: TlsListenerOptions): TlsListener {
   const trust = context.ca === undefined ? undefined : new PeerTrust(context);
   let { cert } = context;
+  let ownWords: string | undefined;
+  const naming = new RateLimit(systemClock, NAMED_PER_SECOND, 2 * NAMED_PER_SECOND);
   let told = 0;
   const tell = (socket: TLSSocket, reason: string): void => {
     if (told >= MOST_TOLD) {
@@ -76,9 +82,9 @@ export function createTlsListener({
     this.off("end", onHangUp).off("error", onHangUp);
     const age = performance.now() - (connectionOf(this)?.acceptedAt ?? Number.NEGATIVE_INFINITY);
     if (this.bytesRead > 0 || this.writableEnded || !server.listening || age > RIGHT_AFTER_MS) return;
-    const { subject, issuer } = leafIn(String(cert));
-    const whose = `this server's certificate (${quotedName(subject)}, of ${quotedName(issuer)})`;
-    const reason = `it hung up right after TLS without a word, as clients do that do not trust ${whose}`;
+    if (!naming.take()) return;
+    ownWords ??= wordsFor(String(cert));
+    const reason = `it hung up right after TLS without a word, as clients do that do not trust ${ownWords}`;
     onRefused({ remote: remoteOf(this), code: "DB_PEER_HUNG_UP", reason, ...trust?.shownBy(this) });
   }
   const server = tls.createServer(
@@ -119,9 +125,15 @@ export function createTlsListener({
     setSecureContext(next) {
       trust?.update(next);
       ({ cert } = next);
+      ownWords = undefined;
       server.setSecureContext(strict(next));
     },
   };
+}
+
+function wordsFor(cert: string): string {
+  const { subject, issuer } = leafIn(cert);
+  return `this server's certificate (${quotedName(subject)}, of ${quotedName(issuer)})`;
 }
 
 /**
