@@ -51,7 +51,7 @@ describe("a server with two agents", () => {
     const socket = await tunnel.open(echo.address);
     const picture = await drawbridge("top", "--once", ...admin);
     expect(picture).toMatchObject({ code: 0, stderr: "" });
-    expect(picture.stdout).toMatch(/^drawbridge server .*ready/);
+    expect(picture.stdout).toMatch(/^HEALTHY {2}ready {2}server /);
     expect(picture.stdout).toContain("AGENTS 2");
     expect(picture.stdout).toContain(echo.address);
     const dump = JSON.parse((await drawbridge("top", "--once", "--output=json", ...admin)).stdout);

@@ -31,7 +31,7 @@ describe("targets", () => {
   test("one that fails is named with its share of all dials", async () => {
     dials("10.0.0.1:443", 83);
     dials("10.0.0.2:443", 17, "connection refused");
-    expect(await shorts()).toEqual(["10.0.0.2:443 fails (17 % of dials)"]);
+    expect(await shorts()).toEqual(["10.0.0.2:443 fails (17 % of all dials)"]);
   });
 
   test("one that failed before and answers since is not said to fail", async () => {
@@ -43,12 +43,32 @@ describe("targets", () => {
     expect(await shorts()).toEqual([]);
   });
 
-  test("a single failed dial is spoken of for a minute, two for as long as nothing else is known", async () => {
+  test("a single failed dial is spoken of for a minute, two for three", async () => {
     dials("10.0.0.2:443", 1, "connection refused");
     dials("10.0.0.3:443", 2, "connection refused");
-    expect(await shorts()).toEqual(["2 targets fail (100 % of dials)"]);
+    expect(await shorts()).toEqual(["10.0.0.2:443 and 10.0.0.3:443 fail (100 % of all dials)"]);
     clock.advance(60_000);
-    expect(await shorts()).toEqual(["10.0.0.3:443 fails (67 % of dials)"]);
+    expect(await shorts()).toEqual(["10.0.0.3:443 fails (67 % of all dials)"]);
+    clock.advance(120_000);
+    expect(await shorts()).toEqual([]);
+  });
+
+  test("one that answers again is not said to fail after five dials", async () => {
+    dials("10.0.0.2:443", 20, "connection refused");
+    clock.advance(10_000);
+    dials("10.0.0.2:443", 4);
+    expect(await shorts()).toHaveLength(1);
+    clock.advance(10_000);
+    dials("10.0.0.2:443", 4);
+    expect(await shorts()).toEqual([]);
+  });
+
+  test("a name that does not exist is what has to be corrected", async () => {
+    dials("no-such.svc:80", 2, "dial tcp: lookup no-such.svc on 10.0.0.10:53: no such host");
+    const { process, ...facts } = snapshot({ agents: [agentPeer("node-1")] });
+    const now = { ...process, now: clock.date() };
+    const findings = await processFindings({ ...facts, process: now }, history.describe());
+    expect(findings.find(({ check }) => check === "targets")?.remedy).toMatch(/^Correct the name/);
   });
 
   test("a dial that nobody could take says nothing of its target", async () => {

@@ -26,12 +26,20 @@ export const targets = defineCheck({
     const lines = groups
       .slice(0, MOST_NAMED)
       .map(({ target, reason, count, peers }) => `${target}: ${reason} (${times(count)}${through(peers)})`);
-    const remedy =
-      "Check that the target runs, listens there and accepts the agents' hosts; drawbridge trace HOST:PORT dials it once and says where that ends.";
-    const short = `${failing.length === 1 ? `${failing[0]!.target} fails` : `${failing.length} targets fail`} (${share} % of dials)`;
-    return { ...warning(message, remedy, ...lines), short };
+    const areUnknown = groups.length > 0 && groups.every(({ reason }) => /no such host/.test(reason));
+    const remedy = areUnknown
+      ? "Correct the name, or make its record at the DNS server that the agents ask."
+      : "Check that the target runs, listens there and accepts the agents' hosts; drawbridge trace HOST:PORT dials it once and says where that ends.";
+    return { ...warning(message, remedy, ...lines), short: `${shortNames(failing)} (${share} % of all dials)` };
   },
 });
+
+/** The first two by name. */
+function shortNames(failing: readonly { readonly target: string }[]): string {
+  const [one, two, ...more] = failing.map(({ target }) => target);
+  if (two === undefined) return `${one} fails`;
+  return more.length === 0 ? `${one} and ${two} fail` : `${one}, ${two} and ${more.length} more targets fail`;
+}
 
 const times = (count: number): string => (count === 1 ? "once" : `${count} times`);
 const through = (peers: readonly string[]): string => (peers.length === 0 ? "" : `, through ${peers.join(", ")}`);
