@@ -3,16 +3,21 @@ import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
-import { wrapErrors } from "../../base/errors/error.js";
+import { DrawbridgeError, wrapErrors } from "../../base/errors/error.js";
+import { unreadBecause } from "../../base/errors/unread.js";
 import { makeDirectory, replaceFiles } from "../../base/files.js";
 
 /** Name of a file in messages; `-` is standard input. */
 export const inputName = (file: string): string => (file === "-" ? "standard input" : file);
 
-/** A file, or standard input for `-`. Throws an error of this code. */
-export async function readInput(file: string, code: ErrorCode = "DB_FLAG_VALUE"): Promise<Buffer> {
-  // Descriptor 0 rather than a path: not every system has one for it.
-  return wrapErrors(code, `${inputName(file)} cannot be read`, () => (file === "-" ? readFileSync(0) : readFile(file)));
+/** A file, or standard input for `-`. Throws an error of this code; `remedy` names the flag where the command has several files. */
+export async function readInput(file: string, code: ErrorCode = "DB_FLAG_VALUE", remedy?: string): Promise<Buffer> {
+  try {
+    // Descriptor 0 rather than a path: not every system has one for it.
+    return file === "-" ? readFileSync(0) : await readFile(file);
+  } catch (cause) {
+    throw new DrawbridgeError(code, `${inputName(file)} cannot be read: ${unreadBecause(cause)}.`, { cause, remedy });
+  }
 }
 
 interface RenderedFile {

@@ -5,8 +5,7 @@ import { AdminPort } from "../../insight/watch/admin-port.js";
 import { filePath, inGroup, repeated, type Values } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, type Environment, VERSION } from "../framework/define.js";
-import { readInput } from "../framework/files.js";
-import { checkAdminUrl } from "../tunnel/admin-port.js";
+import { checkAdminUrl, readCa, readToken } from "../tunnel/admin-port.js";
 import { doctorSettings, placeFlags } from "./doctor.js";
 
 const supportFlags = ({ DRAWBRIDGE_ADMIN_TOKEN_FILE: token }: Environment) => ({
@@ -38,9 +37,8 @@ that a flag named could not be collected. For the bridge of a bootstrap there is
   async run(flags, { given }) {
     const { admin, configFile, logFile, out, tokenFile } = flags;
     check(flags);
-    const read = async (file: string) => (await readInput(file)).toString();
-    const ca = flags.caFile === "" ? undefined : await read(flags.caFile);
-    const tokens = await Promise.all(tokenFile.map(async (file) => (await read(file)).trim()));
+    const ca = await readCa(flags.caFile);
+    const tokens = await Promise.all(tokenFile.map(async (file) => (await readToken(file)).trim()));
     const ports = admin.map(
       (url, index) =>
         new AdminPort({ url: new URL(url), token: tokens[index] ?? tokens[0] ?? "", ca, caFile: flags.caFile }),

@@ -1,6 +1,7 @@
 /** The admin port of another process that a command asks, and the token it shows there. */
 
-import { wrapErrors } from "../../base/errors/error.js";
+import { DrawbridgeError } from "../../base/errors/error.js";
+import { unreadBecause } from "../../base/errors/unread.js";
 import { type AdminHere, adminsHere } from "../../insight/diagnosis/host/admin-here.js";
 import { readAs } from "../../insight/diagnosis/host/this-host.js";
 import { isOurName } from "../../insight/observe/admin/own-name.js";
@@ -38,13 +39,28 @@ export async function openAdminPort(flags: AdminPortFlags): Promise<AdminPort> {
   const { caFile } = flags;
   if (flags.admin !== "") checkAdminUrl(flags.admin);
   const { url, tokenFile, pid } = chosenProcess(flags, await adminsHere());
-  const token = pid === undefined ? (await readInput(tokenFile)).toString() : await tokenOf(pid, tokenFile);
-  const ca = caFile === "" ? undefined : (await readInput(caFile)).toString();
+  const token = pid === undefined ? await readToken(tokenFile) : await tokenOf(pid, tokenFile);
+  const ca = await readCa(caFile);
   return new AdminPort({ url: new URL(url), token: token.trim(), ca, caFile });
 }
 
+const CORRECT_CA = "Give --ca-file the file of the CA that issued the admin port's certificate.";
+const CORRECT_TOKEN =
+  "Give --token-file, or DRAWBRIDGE_ADMIN_TOKEN_FILE, the file that the process was given with --admin-token-file.";
+
+/** The admin token in a file that a flag or the environment names. */
+export const readToken = async (file: string): Promise<string> =>
+  (await readInput(file, "DB_FLAG_VALUE", CORRECT_TOKEN)).toString();
+
+/** Of --ca-file; undefined: the system's authorities. */
+export const readCa = async (file: string): Promise<string | undefined> =>
+  file === "" ? undefined : (await readInput(file, "DB_FLAG_VALUE", CORRECT_CA)).toString();
+
 async function tokenOf(pid: number, file: string): Promise<string> {
-  const token = await wrapErrors("DB_FLAG_VALUE", `${file} cannot be read`, () => readAs(pid, file));
+  const token = await readAs(pid, file).catch((cause: unknown) => {
+    const message = `${file}, the admin token file of process ${pid}, cannot be read: ${unreadBecause(cause)}.`;
+    throw new DrawbridgeError("DB_ADMIN_TOKEN_FILE", message, { cause });
+  });
   if (token === undefined) throw refused(`process ${pid} names ${file}, but may not read it itself: give --token-file`);
   return token;
 }

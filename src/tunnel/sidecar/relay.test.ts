@@ -121,9 +121,13 @@ describe("a relay", () => {
   });
 
   test("bounds a connection that stays half open", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
     const { client, target, ends } = await relayed(150);
     client.end("only this");
-    await readAll(target);
+    expect((await readAll(target)).toString()).toBe("only this");
+    vi.advanceTimersByTime(150);
+    vi.useRealTimers();
     await eventually(() => expect(ends).toMatchObject([{ error: "nothing moved for 150 ms" }]));
   });
 
