@@ -85,7 +85,7 @@ describe("the process that top, status, explain and trace ask", () => {
     expect(chosenProcess({ admin: "", tokenFile: "/run/token" }, [agent, server]).url).toBe(server.url);
     expect(chosenProcess(nothing, [agent, server]).url).toBe(server.url);
     expect(() => chosenProcess(nothing, [{ ...agent, tokenFile: "/run/other" }, server])).toThrow(
-      "several processes run here: name one with --admin (proxy-agent 8 at http://127.0.0.1:8094, proxy-server 7 at http://127.0.0.1:8095)",
+      "several processes run here (proxy-agent 8 at http://127.0.0.1:8094, proxy-server 7 at http://127.0.0.1:8095).",
     );
   });
 
@@ -95,7 +95,9 @@ describe("the process that top, status, explain and trace ask", () => {
 
   test("one elsewhere, whose port is forwarded, needs its token", () => {
     expect(chosenProcess({ admin: "", tokenFile: "t" }, [])).toEqual({ url: "http://127.0.0.1:8095", tokenFile: "t" });
-    expect(() => chosenProcess({ admin: "http://127.0.0.1:1", tokenFile: "" }, [])).toThrow("--token-file must name");
+    expect(() => chosenProcess({ admin: "http://127.0.0.1:1", tokenFile: "" }, [])).toThrow(
+      "no process of drawbridge here has its admin port at 127.0.0.1:1.",
+    );
     expect(() => chosenProcess(nothing, [])).toThrow("no process of drawbridge with an admin port runs here");
   });
 });

@@ -20,6 +20,8 @@ export const remedies = {
   DB_ADMIN_UNREACHABLE:
     "Give --admin the address that the process logs for its admin port, and run this on the same host or through ssh -L; begin it with https:// where the process has --admin-cert-file.",
   DB_ADMIN_REFUSED: "Give --token-file the file that the process was started with as --admin-token-file.",
+  DB_ADMIN_UNKNOWN:
+    "Start the process if it should run here; for one that runs elsewhere, name its admin port with --admin and the file with its token with --token-file.",
   DB_ADMIN_ANSWER:
     "Give --admin the address that the process logs for its admin port: health ports, agents' ports and frontends do not serve this API, and upstream's programs have none.",
   DB_OUTPUT: "Make room where standard output leads and run the command again; what is there is only a part.",

@@ -59,7 +59,7 @@ function pictureOf(dump: Dump, watched: Omit<Watched, "view">): string {
   const { tunnels, ...facts } = dump;
   const view = new ProcessView(facts, Date.now());
   view.apply({ totals: dump.totals, tunnels: { changed: tunnels, gone: [] } });
-  const size = { columns: process.stdout.columns ?? 120, rows: tunnels.length + 60 };
+  const size = { columns: process.stdout.columns || 120, rows: tunnels.length + 60 };
   const lines = screen({ ...watched, view }, FIRST_CHOICES, size, dump.process.now);
   const text = `${lines.slice(0, -1).join("\n")}\n`;
   return isColoured(process.stdout) ? text : stripVTControlCharacters(text);

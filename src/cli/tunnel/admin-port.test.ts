@@ -29,9 +29,9 @@ test.each([
     const ca = "Give --ca-file the file of the CA that issued the admin port's certificate.";
     const lines = said.stderr.trim().split("\n");
     expect(lines).toEqual([
-      expect.stringContaining(`/nowhere/token cannot be read: it does not exist (DB_FLAG_VALUE). ${token}`),
-      expect.stringContaining(`${tmpdir()} cannot be read: it is a directory (DB_FLAG_VALUE). ${token}`),
-      expect.stringContaining(`/nowhere/ca cannot be read: it does not exist (DB_FLAG_VALUE). ${ca}`),
+      expect.stringContaining(`/nowhere/token cannot be read: it does not exist. (DB_FLAG_VALUE: ${token})`),
+      expect.stringContaining(`${tmpdir()} cannot be read: it is a directory. (DB_FLAG_VALUE: ${token})`),
+      expect.stringContaining(`/nowhere/ca cannot be read: it does not exist. (DB_FLAG_VALUE: ${ca})`),
     ]);
   },
 );

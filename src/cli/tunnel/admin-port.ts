@@ -79,17 +79,20 @@ export function chosenProcess(
   );
   if (admin === "" && tokenFile === "" && meant.length > 1) {
     const which = meant.map(({ pid, title, url }) => `${title} ${pid} at ${url}`).join(", ");
-    throw refused(`several processes run here: name one with --admin (${which})`);
+    throw unknown(`several processes run here (${which})`, "Name one of them with --admin.");
   }
   const [process] = meant;
   const file = tokenFile || process?.tokenFile;
   const pid = tokenFile === "" ? process?.pid : undefined;
   if (file !== undefined) return { url: admin || process?.url || USUAL, tokenFile: file, pid };
-  if (process === undefined && admin === "")
-    throw refused("no process of drawbridge with an admin port runs here: name one with --admin and --token-file");
-  throw refused(
-    process === undefined
-      ? "--token-file must name the file of the process' --admin-token-file"
-      : `the ${process.title} ${process.pid} was started without --admin-token-file, or with one that it may not read, so nobody can ask it: start it with one`,
-  );
+  if (process === undefined && admin === "") throw unknown("no process of drawbridge with an admin port runs here");
+  if (process === undefined)
+    throw unknown(`no process of drawbridge here has its admin port at ${new URL(admin).host}`);
+  const { title, pid: number } = process;
+  const without = "was started without --admin-token-file, or with one that it may not read, so nobody can ask it";
+  throw unknown(`the ${title} ${number} ${without}`, "Start it with --admin-token-file.");
 }
+
+/** Nothing is wrong with the flags: a script has to tell this from a wrong call. */
+const unknown = (sentence: string, remedy?: string): DrawbridgeError =>
+  new DrawbridgeError("DB_ADMIN_UNKNOWN", `${sentence}.`, { remedy });

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { remedies } from "../../../base/errors/catalogue.js";
+import { refusedPeer } from "../../watch/testing/samples.js";
 import { context, findingsOf, messagesOf } from "../testing/context.js";
 import { admin, agent, certificate, now, processInfo } from "../testing/overview.js";
 import {
@@ -56,7 +57,11 @@ test("agents-connected fails without agents and warns when all of them drain or 
     { ...agent, key: 2, demotedUntil: now + hour },
   ];
   expect(await messagesOf(agentsConnected, context(admin({ agents: bad })))).toEqual([
-    expect.stringMatching(/^warning: none of the 2 connected agents is a good choice/),
+    expect.stringMatching(/^warning: no connected agent is a good choice: each drains, or found no way/),
+  ]);
+  const draining = [{ ...agent, draining: true }];
+  expect(await messagesOf(agentsConnected, context(admin({ agents: draining })))).toEqual([
+    `warning: the only agent, ${agent.id}, drains, and no other is connected`,
   ]);
   // One agent may have several streams.
   expect(await messagesOf(agentsConnected, context(admin({ agents: [agent, { ...agent, key: 2 }], ...many })))).toEqual(
@@ -263,4 +268,14 @@ test("files-on-disk names files that were not taken, and what that means for the
   ]);
   // Older versions do not say.
   expect(await messagesOf(filesOnDisk, context(admin()))).toEqual([]);
+});
+
+test("the few words about a refused peer do not cut a name in quotes", async () => {
+  const reason =
+    'its certificate was signed by another key than that of the CA "CN=signer,O=drawbridge" (RSA), see there';
+  const peer = refusedPeer({ reason, at: now - 1000, firstAt: now - 1000 });
+  const [finding] = await findingsOf(refusedPeers, context(admin({ refusedPeers: [peer] })));
+  expect(finding?.short).toBe(
+    'peer refused: its certificate was signed by another key than that of the CA "CN=signer,O=drawbridge"',
+  );
 });

@@ -7,6 +7,7 @@ import { roughDuration } from "../../../base/text.js";
 import type { ShownCertificate, StrategyCount } from "../../../tunnel/events/facts.js";
 import { strategyCountsText } from "../../../tunnel/server/strategy-counts.js";
 import {
+  type AgentPeer,
   type CertificateInfo,
   type HistoryInfo,
   NO_AGENT_CONNECTED,
@@ -50,7 +51,11 @@ export const path = defineCheck({
       return warning(message, remedy, ...lines);
     }
     if (whole?.state === "ok") return ok("bytes get through the tunnel");
-    return skipped("no probe has been sent through the tunnel yet");
+    return skipped(
+      agents.length === 0 && process.role === "server"
+        ? "no agent is connected that a probe could be sent to"
+        : "no probe has been sent through the tunnel yet",
+    );
   },
 });
 
@@ -71,8 +76,10 @@ export const agentsConnected = defineCheck({
     const useful = agents.filter(({ draining, demotedUntil }) => !draining && demotedUntil === undefined);
     const lines = agents.slice(0, 20).map(({ id, remote, tunnels }) => `${id} from ${remote}, ${tunnels} tunnels`);
     if (useful.length === 0) {
-      const message = `none of the ${agents.length} connected agents is a good choice: they drain, or their dials failed`;
-      return warning(message, "Look at those agents' logs: the dials fail for reasons of their own hosts.", ...lines);
+      if (agents.every(({ draining }) => draining)) return { ...allDrain(agents), evidence: lines };
+      const message =
+        "no connected agent is a good choice: each drains, or found no way to a target that another agent reached";
+      return warning(message, "Look at those agents' logs and at the networks of their hosts.", ...lines);
     }
     const count = new Set(agents.map(({ id }) => id)).size;
     const servers = process.serverCount ?? 1;
@@ -80,6 +87,12 @@ export const agentsConnected = defineCheck({
     return ok(`${count === 1 ? "1 agent is" : `${count} agents are`} connected${others}`, ...lines);
   },
 });
+
+function allDrain(agents: readonly AgentPeer[]): Judgement {
+  const who = agents.length === 1 ? `the only agent, ${agents[0]!.id}, drains` : `all ${agents.length} agents drain`;
+  const remedy = "Start another agent before a draining one ends: until then it still gets new tunnels.";
+  return { ...warning(`${who}, and no other is connected`, remedy), short: who };
+}
 
 /** Strategies that take any destination. */
 const CATCH_ALL: readonly string[] = ["default", "defaultRoute"];
@@ -218,9 +231,12 @@ function judgePeer(peer: RefusedPeerRow, now: number): Judgement {
   const message = `${who} from ${address} ${became} the listener ${listener} ${times}: ${reason}`;
   if (isOver(peer))
     return { ...ok(`${message}; a peer from this address was accepted since`, ...evidence), subject: address };
-  const gist = `${kind} ${short}: ${reason.split(/[:;,(]/)[0]!.trim()}`;
+  const gist = `${kind} ${short}: ${firstClause(reason)}`;
   return { ...warning(message, remedy, ...evidence), code, subject: address, short: gist };
 }
+
+/** Up to the first sign that ends a clause; a name in quotes is not cut. */
+const firstClause = (reason: string): string => /^(?:"[^"]*"|[^":;,(])*/.exec(reason)![0].trim();
 
 function certificateLine({ subject, issuer, serial, notBeforeAt, notAfterAt }: ShownCertificate): string {
   const [from, until] = [notBeforeAt, notAfterAt].map((at) => new Date(at).toISOString());

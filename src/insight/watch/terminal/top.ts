@@ -42,7 +42,7 @@ export async function runTop(port: AdminPort, terminal: Terminal, intervalMs: nu
   let said: Awaited<ReturnType<typeof diagnosed>> = {};
   const follower = new Follower(port);
   const draw = () => {
-    const size = { columns: output.columns, rows: output.rows };
+    const size = { columns: output.columns || 80, rows: output.rows || 24 };
     const now = Date.now() - (follower.view?.clockSkewMs ?? 0);
     const { view, history, problem } = follower;
     const lines = screen({ view, history, problem, ...said }, choices, size, now);
