@@ -45,12 +45,12 @@ export function App({ live }: { live: Live }) {
         )}
         {bridge !== undefined && <Bridge bridge={facts.bridge} source={bridge} now={now} />}
         {asksCluster && <Nodes facts={facts} now={now} />}
-        {carries && isAlone && <FlowDrawing map={live.flows} view={view} />}
+        {carries && isAlone && <FlowDrawing map={live.flows} view={view} past={live.past} />}
         {role !== "overview" && <Tiles totals={facts.totals} rates={live.history.rates} past={live.past} />}
         {carries && (
           <>
             <Charts columns={live.columns} past={live.past} now={Date.now()} clockSkewMs={view.clockSkewMs} />
-            {!isAlone && <FlowDrawing map={live.flows} view={view} />}
+            {!isAlone && <FlowDrawing map={live.flows} view={view} past={live.past} />}
           </>
         )}
         {role !== "overview" && <Findings findings={findings} />}

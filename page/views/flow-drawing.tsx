@@ -1,7 +1,7 @@
-import type { ProcessInfo } from "../../src/insight/observe/admin/contract.js";
+import type { HistoryInfo, LeftPeer, ProcessInfo } from "../../src/insight/observe/admin/contract.js";
 import { agentCommand } from "../../src/insight/watch/view/first-agent.js";
 import type { FlowMap, OnMap } from "../../src/insight/watch/view/flows.js";
-import { bytesText, count, rateText } from "../../src/insight/watch/view/format.js";
+import { bytesText, count, rateText, timeOfDay } from "../../src/insight/watch/view/format.js";
 import { type Mood, worse } from "../../src/insight/watch/view/moods.js";
 import { shortNames } from "../../src/insight/watch/view/names.js";
 import type { ProcessView } from "../../src/insight/watch/view/process-view.js";
@@ -31,7 +31,15 @@ function sheetOf(whole: number, isServer: boolean): Sheet {
 }
 
 /** This process, the peers that carry its tunnels, and where they lead: health is the colour, load the width. */
-export function FlowDrawing({ map, view }: { map: FlowMap | undefined; view: ProcessView }) {
+export function FlowDrawing({
+  map,
+  view,
+  past,
+}: {
+  map: FlowMap | undefined;
+  view: ProcessView;
+  past: HistoryInfo | undefined;
+}) {
   const [place, whole] = useWidth();
   const { facts, agents, servers } = view;
   const { role } = facts.process;
@@ -39,7 +47,7 @@ export function FlowDrawing({ map, view }: { map: FlowMap | undefined; view: Pro
   return (
     <section class="panel flow" aria-labelledby="flow-title">
       <h2 id="flow-title">Who reaches what</h2>
-      {isEmpty && role === "server" && <FirstAgent facts={facts} />}
+      {isEmpty && role === "server" && <FirstAgent facts={facts} left={past?.left[0]} />}
       {isEmpty && role !== "server" && <p class="quiet">No server is connected.</p>}
       <div ref={place}>
         {map !== undefined && map.peers.length > 0 && whole > 0 && (
@@ -50,11 +58,16 @@ export function FlowDrawing({ map, view }: { map: FlowMap | undefined; view: Pro
   );
 }
 
-function FirstAgent({ facts }: { facts: ProcessView["facts"] }) {
+function FirstAgent({ facts, left }: { facts: ProcessView["facts"]; left: LeftPeer | undefined }) {
   const command = agentCommand(facts);
   return (
     <>
-      <p>No agent is connected, so nothing can be reached yet. On a host in the network that is to be reached, run:</p>
+      <p>
+        No agent is connected, so nothing can be reached.
+        {left !== undefined &&
+          ` The last one, ${left.id} (${left.address}), left at ${timeOfDay(left.leftAt)}: ${left.reason}.`}{" "}
+        On a host in the network that is to be reached, run:
+      </p>
       <pre class="command">{command}</pre>
       <p class="quiet">
         NAME is any name of its own.

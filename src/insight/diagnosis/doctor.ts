@@ -10,8 +10,9 @@ import { egressAgreement } from "./checks/egress.js";
 import * as host from "./checks/host.js";
 import * as networks from "./checks/networks.js";
 import { nameResolution, running, settings } from "./checks/programs.js";
+import type { DoctorHost } from "./host/this-host.js";
 import { type DoctorSettings, findPlace } from "./place.js";
-import { bridgeRoles, type DoctorRole, roles } from "./programs.js";
+import { bridgeRoles, type DoctorRole, PROGRAMS, programOf, programs, roles } from "./programs.js";
 import { findingsText } from "./report.js";
 import { runChecks } from "./run.js";
 import { hostSource } from "./sources/host.js";
@@ -56,14 +57,33 @@ export async function diagnose(settings: DoctorSettings) {
   const opened: KubeApi[] = [];
   const checks = selection.flatMap(([check, among]) => (among.includes(role) ? [check] : []));
   try {
-    return { role, findings: await runChecks(checks, hostSource(place, opened)) };
+    const here = await processesHere(place.host);
+    return { role, here, findings: await runChecks(checks, hostSource(place, opened)) };
   } finally {
     for (const api of opened) api.close();
   }
 }
 
-export const diagnosisText = ({ role, findings }: Diagnosis): string =>
-  `Checks for ${places[role]} (--role ${role}).\n\n${findingsText(findings)}`;
+/** Every kind of program that runs here, with the process that doctor looks at for it. */
+async function processesHere(host: Pick<DoctorHost, "running">) {
+  const found = await Promise.all(
+    programs.map(async (kind) => ({ kind, title: PROGRAMS[kind].title, pid: (await host.running(kind))?.pid })),
+  );
+  return found.filter(({ pid }) => pid !== undefined);
+}
+
+export function diagnosisText({ role, here, findings }: Diagnosis): string {
+  const own = here.find(({ kind }) => kind === programOf(role));
+  const others = here.filter((each) => each !== own).map(({ kind, title, pid }) => `${title} ${pid} (--role ${kind})`);
+  const lines = [
+    `Checks for ${places[role]} (--role ${role})${own === undefined ? "" : `: ${own.title} ${own.pid}`}.`,
+    ...(others.length === 0 ? [] : [`Not looked at, but running here, too: ${others.join(", ")}.`]),
+    ...(here.length > 0
+      ? []
+      : ["No process of drawbridge runs here; where one should, --role says which is looked for."]),
+  ];
+  return `${lines.join("\n")}\n\n${findingsText(findings)}`;
+}
 
 const places: Readonly<Record<DoctorRole, string>> = {
   server: "a server's host",

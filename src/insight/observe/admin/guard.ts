@@ -98,7 +98,7 @@ export class Guard {
     const tokens = this.#openTokens();
     if (!(await this.#reading(tokens.accepts(`Bearer ${token}`)))) {
       this.#noteWrongToken(message);
-      if (this.#guesses.take()) throw unauthenticated();
+      if (this.#guesses.take()) throw unauthenticated("this is not the token in the file of --admin-token-file");
       throw new ApiFailure(429, "too-many", "too many wrong tokens; wait a second");
     }
     this.#options.onAccepted?.(message.socket);
@@ -164,8 +164,8 @@ function certificateNames(socket: TLSSocket, hostHeader: string | undefined): bo
   return host !== "" && isFor(certificate, host);
 }
 
-function unauthenticated(): ApiFailure {
-  return new ApiFailure(401, "unauthenticated", "send the admin token as Authorization: Bearer <token>, or log in", {
+function unauthenticated(why = "send the admin token as Authorization: Bearer <token>, or log in"): ApiFailure {
+  return new ApiFailure(401, "unauthenticated", why, {
     headers: { "WWW-Authenticate": 'Bearer realm="drawbridge"' },
   });
 }
