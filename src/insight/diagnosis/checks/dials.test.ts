@@ -120,7 +120,19 @@ describe("agents", () => {
     history.peerLeft({ id: "node-9", address: "10.9.9.9:4711", connectedAt: 0, reason: "the connection was reset" });
     clock.advance(4 * 60_000);
     expect(await shorts()).toEqual(["node-9 gone for 4 min"]);
-    expect(await shorts([{ ...agentPeer("node-9b"), remote: "10.9.9.9:5" }])).toEqual([]);
+    const sameHost = { ...agentPeer("node-9b"), remote: "10.9.9.9:5" };
+    expect(await shorts([{ ...sameHost, connectedAt: clock.date() }])).toEqual([]);
+  });
+
+  test("one that left is named although others behind the same address are still here", async () => {
+    const others = { ...agentPeer("node-8"), remote: "10.9.9.9:5", connectedAt: clock.date() };
+    clock.advance(1000);
+    for (const id of ["node-9", "node-10"])
+      history.peerLeft({ id, address: "10.9.9.9:4711", connectedAt: 0, reason: "the connection was reset" });
+    clock.advance(60_000);
+    expect(await shorts([others])).toEqual(["node-9 gone for 1 min", "node-10 gone for 1 min"]);
+    const successor = { ...others, key: 2, id: "new", connectedAt: clock.date() };
+    expect(await shorts([others, successor])).toHaveLength(1);
   });
 
   test("one that drained before it left was ended by somebody", async () => {

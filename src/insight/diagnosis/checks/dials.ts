@@ -2,7 +2,7 @@
 import { hostOfAddress } from "../../../base/address.js";
 import { type Judgement, ok, warning } from "../../../base/finding.js";
 import { roughDuration } from "../../../base/text.js";
-import type { AgentPeer, HistoryInfo } from "../../observe/admin/contract.js";
+import type { AgentPeer, HistoryInfo, LeftPeer } from "../../observe/admin/contract.js";
 import { defineCheck } from "../check.js";
 import { failingShare } from "../failing.js";
 
@@ -82,12 +82,24 @@ function delayOf({ id, roundTripMs = 0 }: AgentPeer, history: HistoryInfo | unde
   return Math.max(roundTripMs, (isMeasured && dialled.p50Ms) || 0);
 }
 
+/** Without those that drained first, and those in whose place another came from the same address, under a new name perhaps. */
+function missing(left: HistoryInfo["left"], agents: readonly AgentPeer[]): LeftPeer[] {
+  const successors = new Set(agents);
+  const gone = left.filter(({ isDrained }) => isDrained !== true);
+  // The oldest first: one successor stands for one that left.
+  return gone.toReversed().filter(({ address, leftAt }) => {
+    const successor = [...successors].find(
+      ({ connectedAt, remote }) => connectedAt >= leftAt && hostOfAddress(remote) === hostOfAddress(address),
+    );
+    if (successor !== undefined) successors.delete(successor);
+    return successor === undefined;
+  });
+}
+
 export const agentsLeft = defineCheck({
   ...{ id: "agents-left", about: "Agents that were connected still are", needs: ["overview", "history"] },
   judge({ overview: { agents = [], process }, history }) {
-    const present = new Set(agents.map(({ remote }) => hostOfAddress(remote)));
-    return history.left
-      .filter(({ address, isDrained }) => isDrained !== true && !present.has(hostOfAddress(address)))
+    return missing(history.left, agents)
       .slice(0, MOST_NAMED)
       .map(({ id, address, leftAt, reason }): Judgement => {
         const ago = `${roughDuration(process.now - leftAt)} ago`;
