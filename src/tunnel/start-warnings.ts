@@ -120,7 +120,7 @@ function certificateWarnings(files: readonly string[], now: Date | undefined): S
     const remedy =
       problem.id === "not-yet-valid"
         ? "Compare this host's clock with that of the host that issued it."
-        : "Renew it, for example with drawbridge pki renew; the file is read again by itself.";
+        : "Renew it, for example with drawbridge pki renew --dir DIR where its signer's key is; the file is read again by itself.";
     return [{ code: "DB_CERT_FILE", message: `${what} ${problem.words}`, remedy }];
   });
   const weak = about.flatMap(({ certificate, what }): StartWarning[] => {

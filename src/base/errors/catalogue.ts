@@ -72,7 +72,7 @@ export const remedies = {
   DB_PEER_NO_CERT:
     "Give the peer a certificate and key of this listener's CA: an agent with --agent-cert and --agent-key, a caller in its egress selector's configuration.",
   DB_PEER_CERT_EXPIRED:
-    "Renew the peer's certificate, for example with drawbridge pki renew; it is read again by itself.",
+    "Renew the peer's certificate, for example with drawbridge pki renew --dir DIR where its signer's key is; it is read again by itself.",
   DB_PEER_CERT_NOT_YET_VALID: "Compare the clocks of both hosts and of the one that issued the certificate.",
   DB_PEER_CERT_UNTRUSTED:
     "Give the peer a certificate of this listener's CA, with the intermediate authorities behind it in its file, or add its issuer to the file of --cluster-ca-cert (agents) or --server-ca-cert (callers).",
@@ -122,7 +122,7 @@ export const remedies = {
   DB_TLS_SERVER_NAME:
     "Dial one of the names that the certificate has (--proxy-server-host of an agent, servername= of a --frontend), or issue the server a certificate for the name that is dialled.",
   DB_TLS_SERVER_EXPIRED:
-    "Compare the time in the message with the real time, and set this host's clock if it is ahead; otherwise renew the server's certificate, for example with drawbridge pki renew; a proxy-server reads it again by itself.",
+    "Compare the time in the message with the real time, and set this host's clock if it is ahead; otherwise renew the server's certificate, for example with drawbridge pki renew --dir DIR where its signer's key is; a proxy-server reads it again by itself.",
   DB_TLS_CA_EXPIRED:
     "Make a new authority and certificates of it, and hand its file out before the certificates; drawbridge pki renew --new-signers keeps that order.",
   DB_TLS_SERVER_USE: "Issue the server a certificate whose extended key usage has serverAuth.",
@@ -131,7 +131,7 @@ export const remedies = {
   DB_TLS_CLOCK:
     "Set the clocks of this host, of the server's and of the one that issued the certificate (chronyc makestep); where they are right, wait until its time, or issue one that is valid now.",
   DB_TLS_OWN_EXPIRED:
-    "Renew the certificate in the file that the message names, for example with drawbridge pki renew; it is read again by itself.",
+    "Renew the certificate in the file that the message names, for example with drawbridge pki renew --dir DIR where its signer's key is; it is read again by itself.",
   DB_TLS_OWN_USE:
     "Issue a certificate whose extended key usage has clientAuth, and put it into the file that the message names.",
   DB_TLS_OWN_MISSING:

@@ -199,7 +199,7 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
   DB_TLS_SERVER_NAME:
     "Give --admin one of the names or addresses that the certificate has, or issue one for this name for the process' --admin-cert-file.",
   DB_TLS_SERVER_EXPIRED:
-    "Renew the file of the process' --admin-cert-file, for example with drawbridge pki renew; it is read again by itself.",
+    "Renew the file of the process' --admin-cert-file, for example with drawbridge pki renew --dir DIR where its signer's key is; it is read again by itself.",
   DB_TLS_OWN_MISSING: NOT_ADMIN,
   DB_SERVER_HUNG_UP: NOT_ADMIN,
 };

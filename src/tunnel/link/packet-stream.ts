@@ -198,7 +198,7 @@ export class PacketStream {
     const lost = session.destroyed;
     return {
       status: isServer ? GrpcStatus.CANCELLED : statusOfReset(lost ? undefined : code),
-      reason: lost ? (session.failure ?? "the connection was lost") : `reset with HTTP/2 code ${code}`,
+      reason: lost ? (session.failure ?? "the connection was lost") : resetReason(code),
     };
   }
 
@@ -209,3 +209,7 @@ export class PacketStream {
     this.#owner.onClosed(end);
   }
 }
+
+/** Whoever is stopped cancels its streams. */
+const resetReason = (code: number): string =>
+  code === Http2ErrorCode.CANCEL ? "the stream was cancelled" : `the stream was reset with HTTP/2 code ${code}`;
