@@ -40,9 +40,12 @@ describe("a server with two agents", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const drawbridge = (...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> =>
+  const drawbridge = (...words: string[]) => run(ours("drawbridge"), ...words);
+  /** Where no other process can be seen, whatever else runs on this host. */
+  const alone = (...words: string[]) => run("unshare", "--pid", "--fork", "--mount-proc", ours("drawbridge"), ...words);
+  const run = (program: string, ...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> =>
     new Promise((resolve) => {
-      execFile(ours("drawbridge"), words, { timeout: 120_000 }, (error, stdout, stderr) => {
+      execFile(program, words, { timeout: 120_000 }, (error, stdout, stderr) => {
         resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
       });
     });
@@ -98,7 +101,7 @@ describe("a server with two agents", () => {
   });
 
   test("trace without a token tells its own side, and says so", async () => {
-    const { code, stdout } = await drawbridge("trace", echo.address, frontend);
+    const { code, stdout } = await alone("trace", echo.address, frontend);
     expect(code).toBe(0);
     expect(stdout).toContain("ask, and wait for the answer");
     expect(stdout).toContain("no admin port was given");
@@ -121,15 +124,15 @@ describe("a server with two agents", () => {
       drawbridge("top", "--once", "--admin=http://127.0.0.1:9", `--token-file=${wrong}`),
       drawbridge("top", "--once", `--admin=http://127.0.0.1:${tunnel.place.healthPort}`, `--token-file=${wrong}`),
       drawbridge("explain", ...admin),
-      drawbridge("trace", "127.0.0.1:1"),
+      alone("trace", "127.0.0.1:1"),
     ]);
-    expect(outcomes.map(({ code }) => code)).toEqual([1, 1, 1, 2, 2]);
+    expect(outcomes.map(({ code }) => code)).toEqual([1, 1, 1, 2, 1]);
     expect(outcomes.map(({ stderr }) => /\((DB_\w+): /.exec(stderr)?.[1])).toEqual([
       "DB_ADMIN_REFUSED",
       "DB_CONNECT_REFUSED",
       "DB_ADMIN_ANSWER",
       "DB_FLAG_VALUE",
-      "DB_FLAG_VALUE",
+      "DB_ADMIN_UNKNOWN",
     ]);
     for (const { stderr } of outcomes) expect(stderr.trim().split("\n")).toHaveLength(1);
   });

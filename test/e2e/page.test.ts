@@ -349,7 +349,13 @@ describe.skipIf(!ready)("at a glance", () => {
     const { page } = await watchedPage(browser);
     await logIn(page, `http://127.0.0.1:${http.port}/`, TOKEN);
     const band = () => page.textContent(".health");
-    for (const cause of [/^Degraded/, /2 targets fail/, /node-1 342 ms/, /node-3 gone/, /expired.*10\.0\.3\.7/])
+    for (const cause of [
+      /^Degraded/,
+      /10\.128\.9\.9:8443 and billing\.svc:443 fail/,
+      /node-1 342 ms/,
+      /node-3 gone/,
+      /expired.*10\.0\.3\.7/,
+    ])
       await expect.poll(band, SOON).toMatch(cause);
     const agents = page.locator("section[aria-labelledby=peers-title] tbody");
     await expect.poll(() => agents.textContent(), SOON).toMatch(/node-3.*reset by the agent's host/);
