@@ -3,9 +3,9 @@ import type { Finding } from "../../src/base/finding.js";
 import type { HistoryInfo, Role } from "../../src/insight/observe/admin/contract.js";
 import { type FlowMap, FlowMeter } from "../../src/insight/watch/view/flows.js";
 import { type Columns, withPast } from "../../src/insight/watch/view/history.js";
-import { type Mood, troublesOf } from "../../src/insight/watch/view/moods.js";
 import { isSilent, retryAfterMs } from "../../src/insight/watch/view/patience.js";
 import { FollowedProcess } from "../../src/insight/watch/view/process-view.js";
+import { type Severity, troublesOf } from "../../src/insight/watch/view/severity.js";
 import { EVENTS, findings as fetchFindings, history as fetchHistory, hasSession, logIn, Refused } from "./api.js";
 
 /** `asking` whether there is a session · `locked` a token is wanted · `waiting` for the process to answer again. */
@@ -28,7 +28,7 @@ export class Live extends FollowedProcess {
   /** Of the process' own diagnosis; undefined before the first answer. */
   findings: readonly Finding[] | undefined;
   /** Whom the findings name, and how bad that is. */
-  troubles: ReadonlyMap<string, Mood> = new Map();
+  troubles: ReadonlyMap<string, Severity> = new Map();
   /** The ten minutes that the process remembers; undefined before the first answer, and where the role keeps none. */
   past: HistoryInfo | undefined;
   /** What the charts draw. */

@@ -2,13 +2,15 @@ import type { BridgeInfo, BridgeStepState, SourceInfo } from "../../src/insight/
 import { countdown, timeOfDay } from "../../src/insight/watch/view/format.js";
 import { SourceState } from "./source-state.js";
 
-const LOOKS: Record<BridgeStepState["state"], { readonly word: string; readonly sign: string; readonly mood: string }> =
-  {
-    done: { word: "done", sign: "✓", mood: "good" },
-    running: { word: "running", sign: "…", mood: "busy" },
-    waiting: { word: "waiting", sign: "◷", mood: "warn" },
-    failed: { word: "failed", sign: "✕", mood: "bad" },
-  };
+const LOOKS: Record<
+  BridgeStepState["state"],
+  { readonly word: string; readonly sign: string; readonly severity: string }
+> = {
+  done: { word: "done", sign: "✓", severity: "good" },
+  running: { word: "running", sign: "…", severity: "busy" },
+  waiting: { word: "waiting", sign: "◷", severity: "warn" },
+  failed: { word: "failed", sign: "✕", severity: "bad" },
+};
 
 /** The bootstrap bridge of this host, step by step. */
 export function Bridge({ bridge, source, now }: { bridge: BridgeInfo | undefined; source: SourceInfo; now: number }) {
@@ -51,14 +53,14 @@ function About({ bridge, now }: { bridge: BridgeInfo; now: number }) {
 }
 
 function Step({ step }: { step: BridgeStepState }) {
-  const { word, sign, mood } = LOOKS[step.state];
+  const { word, sign, severity } = LOOKS[step.state];
   return (
-    <li class={`step ${mood}`} aria-current={step.state === "running" ? "step" : undefined}>
+    <li class={`step ${severity}`} aria-current={step.state === "running" ? "step" : undefined}>
       <span class="sign" aria-hidden="true">
         {sign}
       </span>
       <span>
-        <strong>{step.title}</strong> <span class={`pill ${mood}`}>{word}</span>
+        <strong>{step.title}</strong> <span class={`pill ${severity}`}>{word}</span>
         <br />
         <span class="name">{step.detail}</span>
         {step.remedy !== undefined && <span class="remedy name">{step.remedy}</span>}

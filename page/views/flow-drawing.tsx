@@ -1,10 +1,10 @@
 import type { HistoryInfo, LeftPeer, ProcessInfo } from "../../src/insight/observe/admin/contract.js";
 import { agentCommand } from "../../src/insight/watch/view/first-agent.js";
-import type { FlowMap, OnMap } from "../../src/insight/watch/view/flows.js";
+import type { FlowMap, OnMap, PeerOnMap } from "../../src/insight/watch/view/flows.js";
 import { bytesText, count, rateText, timeOfDay } from "../../src/insight/watch/view/format.js";
-import { type Mood, worse } from "../../src/insight/watch/view/moods.js";
 import { shortNames } from "../../src/insight/watch/view/names.js";
 import type { ProcessView } from "../../src/insight/watch/view/process-view.js";
+import { type Severity, worse } from "../../src/insight/watch/view/severity.js";
 import { useWidth } from "./use-width.js";
 
 const BOX = 34;
@@ -87,6 +87,23 @@ function Drawing({ map, info, whole }: { map: FlowMap; info: ProcessInfo; whole:
   const letters = Math.floor((sheet.width - 22) / LETTER);
   const peerName = shortNames(namesOf(map.peers), letters);
   const targetName = shortNames(namesOf(map.targets), letters);
+  const nodes = (
+    items: readonly (OnMap | PeerOnMap)[],
+    kind: "peer" | "target",
+    x: number,
+    short: (name: string) => string,
+  ) =>
+    items.map((item, index) => (
+      <Node
+        key={"key" in item ? item.key : item.name}
+        x={x}
+        y={rowOf(index, items.length, height)}
+        width={sheet.width}
+        of={item}
+        name={item.members === undefined ? short(item.name) : `${count(item.members)} more`}
+        kind={kind}
+      />
+    ));
   return (
     <svg width={whole} height={height} role="img" aria-label={inWords(map, info)}>
       <Lines map={map} height={height} sheet={sheet} isServer={isServer} />
@@ -98,28 +115,8 @@ function Drawing({ map, info, whole }: { map: FlowMap; info: ProcessInfo; whole:
           </text>
         )}
       </g>
-      {map.peers.map((peer, index) => (
-        <Node
-          key={peer.key}
-          x={sheet.peer}
-          y={rowOf(index, map.peers.length, height)}
-          width={sheet.width}
-          of={peer}
-          name={peer.members === undefined ? peerName(peer.name) : `${count(peer.members)} more`}
-          kind="peer"
-        />
-      ))}
-      {map.targets.map((target, index) => (
-        <Node
-          key={target.name}
-          x={sheet.target}
-          y={rowOf(index, map.targets.length, height)}
-          width={sheet.width}
-          of={target}
-          name={target.members === undefined ? targetName(target.name) : `${count(target.members)} more`}
-          kind="target"
-        />
-      ))}
+      {nodes(map.peers, "peer", sheet.peer, peerName)}
+      {nodes(map.targets, "target", sheet.target, targetName)}
     </svg>
   );
 }
@@ -134,10 +131,15 @@ function Lines({ map, height, sheet, isServer }: { map: FlowMap; height: number;
     map.targets.map((target, index) => [target.name, { ...target, y: rowOf(index, map.targets.length, height) }]),
   );
   const most = Math.max(1, ...map.peers.map(({ rate }) => rate), ...map.targets.map(({ rate }) => rate));
-  const line = (key: string, mood: Mood, { rate, tunnels }: { rate: number; tunnels: number }, d: string) => {
+  const line = (key: string, severity: Severity, { rate, tunnels }: { rate: number; tunnels: number }, d: string) => {
     const width = tunnels === 0 ? 1 : 1.5 + 8 * Math.sqrt(rate / most);
     return (
-      <path key={key} class={tunnels === 0 && mood === "good" ? "still" : mood} stroke-width={width.toFixed(1)} d={d} />
+      <path
+        key={key}
+        class={tunnels === 0 && severity === "good" ? "still" : severity}
+        stroke-width={width.toFixed(1)}
+        d={d}
+      />
     );
   };
   const { self, selfWidth, peer: peerX, target: targetX, width } = sheet;
@@ -146,7 +148,7 @@ function Lines({ map, height, sheet, isServer }: { map: FlowMap; height: number;
       {[...peers].map(([key, peer]) =>
         line(
           `${key}`,
-          peer.mood,
+          peer.severity,
           peer,
           isServer ? curve(self + selfWidth, peer.y, peerX, peer.y) : curve(peerX + width, peer.y, self, peer.y),
         ),
@@ -159,13 +161,13 @@ function Lines({ map, height, sheet, isServer }: { map: FlowMap; height: number;
             // What an agent merely tried is the target's trouble.
             return line(
               `${flow.peer} ${flow.target}`,
-              flow.tunnels === 0 ? target.mood : worse(peer.mood, target.mood),
+              flow.tunnels === 0 ? target.severity : worse(peer.severity, target.severity),
               flow,
               d,
             );
           })
         : [...targets].map(([name, target]) =>
-            line(name, target.mood, target, curve(self + selfWidth, target.y, targetX, target.y)),
+            line(name, target.severity, target, curve(self + selfWidth, target.y, targetX, target.y)),
           )}
     </g>
   );
@@ -173,9 +175,9 @@ function Lines({ map, height, sheet, isServer }: { map: FlowMap; height: number;
 
 function Node(props: { x: number; y: number; width: number; of: OnMap; name: string; kind: string }) {
   const { x, y, width, of, name, kind } = props;
-  const { mood, members } = of;
+  const { severity, members } = of;
   return (
-    <g class={`node ${kind} ${mood}`}>
+    <g class={`node ${kind} ${severity}`}>
       {members === undefined && <title>{of.name}</title>}
       {members !== undefined && <rect x={x + 4} y={y - BOX / 2 + 4} width={width - 4} height={BOX} rx="5" />}
       <rect x={x} y={y - BOX / 2} width={width - (members === undefined ? 0 : 4)} height={BOX} rx="5" />
@@ -190,8 +192,9 @@ function Node(props: { x: number; y: number; width: number; of: OnMap; name: str
   );
 }
 
-function noteOf({ rate, tunnels, mood }: OnMap, kind: string, width: number): string {
-  if (kind === "target" && tunnels === 0 && mood !== "good") return mood === "bad" ? "dials fail" : "some dials fail";
+function noteOf({ rate, tunnels, severity }: OnMap, kind: string, width: number): string {
+  if (kind === "target" && tunnels === 0 && severity !== "good")
+    return severity === "bad" ? "dials fail" : "some dials fail";
   const load = tunnels === 1 ? "1 tunnel" : `${count(tunnels)} tunnels`;
   if (rate <= 0) return load;
   return width < 180 ? rateText(rate) : `${rateText(rate)}, ${load}`;
@@ -208,7 +211,7 @@ function curve(x1: number, y1: number, x2: number, y2: number): string {
 function inWords(map: FlowMap, { role }: ProcessInfo): string {
   const all = (items: readonly OnMap[]): number => items.reduce((sum, { members = 1 }) => sum + members, 0);
   const total = map.peers.reduce((sum, { rate }) => sum + rate, 0);
-  const ill = [...map.peers, ...map.targets].filter(({ mood }) => mood !== "good").map(({ name }) => name);
+  const ill = [...map.peers, ...map.targets].filter(({ severity }) => severity !== "good").map(({ name }) => name);
   const trouble = ill.length === 0 ? "" : ` In trouble: ${ill.join(", ")}.`;
   return `This ${role}, ${count(all(map.peers))} peers, ${count(all(map.targets))} targets; they move ${bytesText(total)} a second.${trouble}`;
 }

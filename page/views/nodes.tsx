@@ -61,7 +61,7 @@ function Pools({ pools, now }: { pools: readonly PoolInfo[]; now: number }) {
                 <Name of={pool.name} />
               </th>
               <td>
-                <span class={`pill ${mood(pool)}`}>{pool.ready ? "gives user data" : "no user data"}</span>
+                <span class={`pill ${severity(pool)}`}>{pool.ready ? "gives user data" : "no user data"}</span>
               </td>
               <td class="wide numeric">{pool.replicas === undefined ? "" : count(pool.replicas)}</td>
               <td class="wide">{workers(pool)}</td>
@@ -96,7 +96,7 @@ function Name({ of }: { of: string }) {
   );
 }
 
-const mood = ({ ready, troubles }: PoolInfo): string => (!ready ? "bad" : troubles.length > 0 ? "warn" : "good");
+const severity = ({ ready, troubles }: PoolInfo): string => (!ready ? "bad" : troubles.length > 0 ? "warn" : "good");
 
 function workers({ workers: some }: PoolInfo): string {
   if (some === undefined) return "";

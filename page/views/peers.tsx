@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
 import type { AgentPeer, HistoryInfo, ServerPeer } from "../../src/insight/observe/admin/contract.js";
 import { bytesText, count, durationText, timeOfDay } from "../../src/insight/watch/view/format.js";
-import type { Mood } from "../../src/insight/watch/view/moods.js";
 import { shortNames } from "../../src/insight/watch/view/names.js";
 import { type PeerRow, peerRows, peersFound } from "../../src/insight/watch/view/peer-rows.js";
 import type { ProcessView } from "../../src/insight/watch/view/process-view.js";
+import type { Severity } from "../../src/insight/watch/view/severity.js";
 import { drainAgent } from "../state/api.js";
 import { DialCells, DialHeadings } from "./spark.js";
 
@@ -15,7 +15,7 @@ const LETTERS = 32;
 interface PeersProps {
   readonly view: ProcessView;
   readonly past: HistoryInfo | undefined;
-  readonly troubles: ReadonlyMap<string, Mood>;
+  readonly troubles: ReadonlyMap<string, Severity>;
   readonly now: number;
 }
 
@@ -78,7 +78,7 @@ export function Peers({ view, past, troubles, now }: PeersProps) {
             </thead>
             <tbody>
               {shown.map((row) => (
-                <tr key={row.id} class={`${row.kind} ${row.mood}`}>
+                <tr key={row.id} class={`${row.kind} ${row.severity}`}>
                   <th scope="row" class="name" title={row.name}>
                     <span class="dot" aria-hidden="true" />
                     {short(row.name)}
@@ -100,10 +100,12 @@ export function Peers({ view, past, troubles, now }: PeersProps) {
   );
 }
 
-function Pills({ row, troubles }: { row: PeerRow; troubles: ReadonlyMap<string, Mood> }) {
+function Pills({ row, troubles }: { row: PeerRow; troubles: ReadonlyMap<string, Severity> }) {
   if (row.kind === "gone")
     return (
-      <span class={`pill ${row.mood === "good" ? "quiet" : row.mood}`}>gone since {timeOfDay(row.left.leftAt)}</span>
+      <span class={`pill ${row.severity === "good" ? "quiet" : row.severity}`}>
+        gone since {timeOfDay(row.left.leftAt)}
+      </span>
     );
   if (row.kind === "refused") return <span class="pill warn">refused</span>;
   const { peer } = row;

@@ -1,6 +1,7 @@
 import { useMemo } from "preact/hooks";
+import { sum } from "../../src/base/sum.js";
 import type { DialHistory } from "../../src/insight/observe/admin/contract.js";
-import { count, durationText, shareText, sum } from "../../src/insight/watch/view/format.js";
+import { count, durationText, shareText } from "../../src/insight/watch/view/format.js";
 import { sparkline } from "../../src/insight/watch/view/sparkline.js";
 
 const WIDTH = 120;

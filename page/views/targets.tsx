@@ -2,8 +2,8 @@ import { useMemo } from "preact/hooks";
 import type { HistoryInfo } from "../../src/insight/observe/admin/contract.js";
 import { byName } from "../../src/insight/watch/view/flows.js";
 import { count } from "../../src/insight/watch/view/format.js";
-import { byMood, targetMood } from "../../src/insight/watch/view/moods.js";
 import { shortNames } from "../../src/insight/watch/view/names.js";
+import { bySeverity, targetSeverity } from "../../src/insight/watch/view/severity.js";
 import { DialCells, DialHeadings } from "./spark.js";
 
 /** More rows than anybody reads would only make the page slow. */
@@ -13,8 +13,12 @@ const LETTERS = 30;
 /** What was dialled in the last ten minutes; those that fail first, then by name. */
 export function Targets({ past }: { past: HistoryInfo | undefined }) {
   const all = useMemo(() => {
-    const rows = (past?.targets ?? []).map((each) => ({ name: each.target, mood: targetMood(each), history: each }));
-    return rows.sort((a, b) => byMood(a.mood, b.mood) || byName(a, b));
+    const rows = (past?.targets ?? []).map((each) => ({
+      name: each.target,
+      severity: targetSeverity(each),
+      history: each,
+    }));
+    return rows.sort((a, b) => bySeverity(a.severity, b.severity) || byName(a, b));
   }, [past]);
   const shown = all.slice(0, SHOWN);
   const short = shortNames(
@@ -37,13 +41,13 @@ export function Targets({ past }: { past: HistoryInfo | undefined }) {
               </tr>
             </thead>
             <tbody>
-              {shown.map(({ name, mood, history }) => (
-                <tr key={name} class={mood}>
+              {shown.map(({ name, severity, history }) => (
+                <tr key={name} class={severity}>
                   <th scope="row" class="name" title={name}>
                     <span class="dot" aria-hidden="true" />
                     {short(name)}
-                    {mood !== "good" && (
-                      <span class={`pill ${mood}`}>{mood === "bad" ? "fails" : "fails at times"}</span>
+                    {severity !== "good" && (
+                      <span class={`pill ${severity}`}>{severity === "bad" ? "fails" : "fails at times"}</span>
                     )}
                   </th>
                   <DialCells history={history} />

@@ -1,5 +1,6 @@
+import { sum } from "../../src/base/sum.js";
 import type { HistoryInfo, Totals } from "../../src/insight/observe/admin/contract.js";
-import { bytesText, count, durationText, rateText, shareText, sum } from "../../src/insight/watch/view/format.js";
+import { bytesText, count, durationText, rateText, shareText } from "../../src/insight/watch/view/format.js";
 import type { Rates } from "../../src/insight/watch/view/history.js";
 
 interface TilesProps {

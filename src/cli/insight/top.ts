@@ -35,7 +35,7 @@ agent, / searches. NO_COLOR takes the colours away.`,
       await pause(systemClock, RATE_OVER_MS);
       const [dump, said] = await Promise.all([port.get<Dump>("dump"), diagnosed(port)]);
       history.sample(dump, dump.totals.at);
-      const all = { ...dump, rates: history.rates, health: said.health, history: said.kept };
+      const all = { ...dump, rates: history.rates, health: said.health, history: said.past };
       return { dump: all, text: pictureOf(dump, { ...said, history, problem: "" }) };
     }
     if (!process.stdin.isTTY || !process.stdout.isTTY)

@@ -12,6 +12,7 @@ import { DialFailure, explainConnect } from "../../tunnel/outgoing/explain.js";
 import { secureInTime, tcpInTime } from "../../tunnel/outgoing/in-time.js";
 import type { KubeCredentials, KubeEndpoint, KubeTls } from "./endpoint.js";
 import { unreachableError } from "./errors.js";
+import { throughEnvironmentProxy, throughProxy } from "./proxy.js";
 
 export interface ApiCall {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -53,7 +54,7 @@ export function kubeConnection(endpoint: KubeEndpoint, clock: Clock, env: ProxyE
       "content-length": Buffer.byteLength(body),
     };
     const options = {
-      ...{ method, signal, agent: await agentFor(access) },
+      ...{ method, signal, agent: agentFor(access) },
       headers: { accept, "user-agent": "drawbridge", ...content, ...headers },
     };
     for (;;) {
@@ -79,13 +80,12 @@ export function kubeConnection(endpoint: KubeEndpoint, clock: Clock, env: ProxyE
   }
 
   /** Connections made with replaced certificates are not used for new calls; calls under way on them finish. */
-  async function agentFor({ proxy, tls }: Omit<KubeCredentials, "headers">): Promise<HttpAgent> {
+  function agentFor({ proxy, tls }: Omit<KubeCredentials, "headers">): HttpAgent {
     const wanted = JSON.stringify([endpoint.server, proxy, tls]);
     if (agent !== undefined && wanted === agentFits) return agent;
     const options = {
       ...{ keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MS, maxSockets: 32, timeout: IDLE_MS },
     };
-    const { throughEnvironmentProxy, throughProxy } = await import("./proxy.js");
     const otherwise = isSecure() ? throughEnvironmentProxy(env, dialDirectly) : dialDirectly;
     const dial = proxy === undefined ? otherwise : throughProxy(proxy);
     const reach = async (target: Target): Promise<Socket> => {

@@ -139,7 +139,7 @@ export class Dial {
 
   onAgentAnswer(link: AgentLink, connectId: ConnectId): void {
     this.#cancelTimer?.();
-    this.#vouchFor(link);
+    this.#targetAnswered(link);
     const port = this.caller.accept(connectId);
     if (port === undefined) {
       link.stream.control({ type: "CLOSE_REQ", connectId });
@@ -153,7 +153,7 @@ export class Dial {
 
   onAgentError(link: AgentLink, error: string): void {
     const fault = faultOf(error);
-    if (fault === "target") this.#vouchFor(link);
+    if (fault === "target") this.#targetAnswered(link);
     else if (fault === "request") this.#board.registry.restore(link);
     else {
       if (fault === "agent") this.#board.registry.demote(link);
@@ -164,7 +164,7 @@ export class Dial {
   }
 
   /** The target answered this agent, so the one that found no way there is itself the trouble. */
-  #vouchFor(link: AgentLink): void {
+  #targetAnswered(link: AgentLink): void {
     this.#board.registry.restore(link);
     if (this.#suspect !== undefined) this.#board.registry.demote(this.#suspect);
   }

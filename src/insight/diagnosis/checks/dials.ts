@@ -1,14 +1,13 @@
 /** The last ten minutes, as the process itself remembers them: targets that fail, agents that are slow or gone. */
 import { hostOfAddress } from "../../../base/address.js";
 import { type Judgement, ok, warning } from "../../../base/finding.js";
+import { sum } from "../../../base/sum.js";
 import { roughDuration } from "../../../base/text.js";
 import type { AgentPeer, HistoryInfo, LeftPeer } from "../../observe/admin/contract.js";
 import { defineCheck } from "../check.js";
 import { failingShare } from "../failing.js";
 
 const MOST_NAMED = 10;
-
-const sum = (numbers: readonly number[]): number => numbers.reduce((one, other) => one + other, 0);
 
 export const targets = defineCheck({
   ...{ id: "targets", about: "The targets that are dialled answer", needs: ["history"] },

@@ -21,7 +21,7 @@ const slow: Finding = {
   ...warning("the agent node-3 answers after 342 ms", "Look at the way."),
 };
 const steps = (...last: number[]): number[] => [...new Array<number>(60 - last.length).fill(0), ...last];
-const kept: HistoryInfo = {
+const past: HistoryInfo = {
   ...{ stepMs: 10_000, fromAt: NOW - 600_000 },
   total: { dials: steps(7), failures: steps(2), kibToTarget: steps(), kibFromTarget: steps(), tunnels: steps() },
   peers: [{ id: "node-3.eu.example.internal", dials: steps(4, 4), failures: steps(0, 2), p50Ms: 340, p99Ms: 400 }],
@@ -36,7 +36,7 @@ const agents = [1, 2, 3].map((key) =>
 function watched(parts: Partial<Watched> = {}): Watched {
   const view = new ProcessView(snapshot({ agents }), NOW);
   view.apply(tunnelChange(tunnel(1), tunnel(2)));
-  return { view, history: new History(), problem: "", health: healthOf([slow]), kept, ...parts };
+  return { view, history: new History(), problem: "", health: healthOf([slow]), past, ...parts };
 }
 
 const draw = (what: Watched, choices: Choices = FIRST_CHOICES, columns = 100, rows = 40): string[] =>
@@ -121,7 +121,7 @@ describe("keys", () => {
 
   test("d asks before it drains, and only for agents", () => {
     expect(draw(watched(), keyed("\t", "d")).join("\n")).toContain("Drain node-1.eu.example.internal?");
-    expect(keyed("d").over).toBeUndefined();
+    expect(keyed("d").overlay).toBeUndefined();
   });
 
   test("a selection beyond the end is the last row", () => {

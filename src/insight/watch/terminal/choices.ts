@@ -13,7 +13,7 @@ export interface Choices {
   /** Which row of it. */
   readonly at: number;
   /** What is shown over the lists. */
-  readonly over?: "help" | "details" | "drain" | undefined;
+  readonly overlay?: "help" | "details" | "drain" | undefined;
 }
 
 export const FIRST_CHOICES: Choices = {

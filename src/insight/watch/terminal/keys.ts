@@ -20,10 +20,10 @@ const moved = (choices: Choices, by: number): Choices => ({ ...choices, at: Math
 
 const ACTIONS: Readonly<Record<string, (choices: Choices) => Choices | undefined>> = {
   q: () => undefined,
-  "?": (choices) => ({ ...choices, over: "help" }),
+  "?": (choices) => ({ ...choices, overlay: "help" }),
   "\t": (choices) => ({ ...choices, focus: choices.focus === "peers" ? "tunnels" : "peers", at: 0 }),
-  "\r": (choices) => ({ ...choices, over: "details" }),
-  d: (choices) => (choices.focus === "peers" ? { ...choices, over: "drain" } : choices),
+  "\r": (choices) => ({ ...choices, overlay: "details" }),
+  d: (choices) => (choices.focus === "peers" ? { ...choices, overlay: "drain" } : choices),
   "/": (choices) => ({ ...choices, isTyping: true, search: "", focus: "tunnels", at: 0 }),
   s: (choices) => ({ ...choices, order: { column: nextColumn(choices.order.column), descending: true }, at: 0 }),
   r: (choices) => ({ ...choices, order: { ...choices.order, descending: !choices.order.descending } }),
@@ -37,7 +37,7 @@ const ACTIONS: Readonly<Record<string, (choices: Choices) => Choices | undefined
 export function pressed(key: string, choices: Choices): Choices | undefined {
   if (key === "\u0003") return undefined;
   if (choices.isTyping) return typed(key, choices);
-  if (choices.over !== undefined) return { ...choices, over: undefined };
+  if (choices.overlay !== undefined) return { ...choices, overlay: undefined };
   const name = key === "\n" ? "\r" : key;
   return Object.hasOwn(ACTIONS, name) ? ACTIONS[name]?.(choices) : choices;
 }

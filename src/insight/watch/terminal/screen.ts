@@ -12,7 +12,7 @@ import { peerName } from "../view/tunnel-list.js";
 import { cell, clipped, line, paragraph, sparkline } from "./cells.js";
 import { type Choices, type Lists, listsOf } from "./choices.js";
 import { type Column, tableLines } from "./columns.js";
-import { overLines } from "./over.js";
+import { overlayLines } from "./overlay.js";
 import { peerColumns } from "./peers.js";
 
 export interface Size {
@@ -26,7 +26,7 @@ export interface Watched {
   readonly history: History;
   /** By its own diagnosis; undefined before the first answer. */
   readonly health?: Health | undefined;
-  readonly kept?: HistoryInfo | undefined;
+  readonly past?: HistoryInfo | undefined;
   /** Why there is nothing new at present. */
   readonly problem: string;
 }
@@ -36,24 +36,24 @@ const PEERS_SHOWN = 5;
 const ENTRIES_SHOWN = 3;
 
 export function screen(watched: Watched, choices: Choices, { columns, rows }: Size, now: number): string[] {
-  const { view, history, problem, kept } = watched;
+  const { view, history, problem, past } = watched;
   if (view === undefined) return [cell(problem || "waiting for the process to answer", columns)];
   const lists = listsOf(view, choices);
   const carries = view.facts.process.role !== "ignition";
   const head = [
     ...band(watched, view, columns, now),
-    ...(carries ? totals(view, history, kept, columns) : fetches(view)),
+    ...(carries ? totals(view, history, past, columns) : fetches(view)),
     "",
   ];
   const keys = painted(line(keysLine(choices, carries), columns), "dim");
-  if (choices.over !== undefined) {
-    const over = overLines(choices.over, lists, watched, columns, now);
+  if (choices.overlay !== undefined) {
+    const over = overlayLines(choices.overlay, lists, watched, columns, now);
     return fitted([...head, ...over, "", painted(line("any key goes back", columns), "dim")], rows, columns);
   }
   const peers = carries ? peerLines(view, lists, watched, { columns, rows }, now) : [];
   // Two lines for tunnels, one for the keys; a cause is shown whole or not at all.
   const left = rows - head.length - peers.length - 3;
-  const failures = section(...failureLines(view, kept, columns), left);
+  const failures = section(...failureLines(view, past, columns), left);
   const below = [...failures, ...section(...refusedPeerLines(view, columns), left - failures.length)];
   const room = rows - head.length - peers.length - below.length - 1;
   const tunnels = carries ? tunnelLines(view, lists, choices, { columns, rows: Math.max(3, room) }, now) : [];
@@ -92,10 +92,10 @@ function band({ health, problem }: Watched, { facts }: ProcessView, width: numbe
   ];
 }
 
-function totals({ facts }: ProcessView, history: History, kept: HistoryInfo | undefined, width: number): string[] {
+function totals({ facts }: ProcessView, history: History, past: HistoryInfo | undefined, width: number): string[] {
   const { rates } = history;
-  // Ten minutes as the process kept them; of an older version, what was seen from here.
-  const columns = kept === undefined ? history.columns : keptColumns(kept);
+  // Ten minutes as the process remembers them; of an older version, what was seen from here.
+  const columns = past === undefined ? history.columns : pastColumns(past);
   const spark = Math.max(0, Math.min(60, width - 44));
   const sum = (name: string, now: string, all: string, values: readonly number[]) =>
     `${cell(name, 13)} ${cell(now, 12, "right")}  ${cell(all, 14)} ${painted(sparkline(values, spark), "blue")}`;
@@ -113,7 +113,7 @@ function totals({ facts }: ProcessView, history: History, kept: HistoryInfo | un
   ];
 }
 
-const keptColumns = ({ total: { kibFromTarget, kibToTarget, tunnels } }: HistoryInfo) => ({
+const pastColumns = ({ total: { kibFromTarget, kibToTarget, tunnels } }: HistoryInfo) => ({
   ...{ fromTarget: kibFromTarget, toTarget: kibToTarget, tunnels },
 });
 
@@ -143,7 +143,7 @@ function peerLines(view: ProcessView, lists: Lists, watched: Watched, { columns,
   const { shown, first } = around(peers, peer === undefined ? 0 : at, room);
   const part = shown.length === peers.length ? "" : `, ${first + 1} to ${first + shown.length}`;
   const split = strategies.length === 0 ? "" : `, by strategy: ${strategies.join(", ")}`;
-  const gone = (watched.kept?.left ?? []).slice(0, ENTRIES_SHOWN).map(({ id, address, leftAt, reason }) => {
+  const gone = (watched.past?.left ?? []).slice(0, ENTRIES_SHOWN).map(({ id, address, leftAt, reason }) => {
     const text = `${id} (${address}) left ${durationText(now - leftAt)} ago: ${reason}`;
     return painted(cell(text, columns), "yellow");
   });
@@ -207,11 +207,11 @@ function refusedPeerLines({ facts: { refusedPeers = [], totals: sums } }: Proces
 }
 
 /** By target and reason, as the process remembers them; one by one where it is of an older version. */
-function failureLines(view: ProcessView, kept: HistoryInfo | undefined, width: number): Section {
-  if (kept === undefined) return lastFailures(view, width);
+function failureLines(view: ProcessView, past: HistoryInfo | undefined, width: number): Section {
+  if (past === undefined) return lastFailures(view, width);
   const text = ({ target, reason, count: times, lastAt }: FailureGroup): string =>
     `${times} × ${target}: ${reason} (last ${timeOfDay(lastAt)})`;
-  const entries = kept.failures.slice(0, ENTRIES_SHOWN).map((group) => paragraph(text(group), width));
+  const entries = past.failures.slice(0, ENTRIES_SHOWN).map((group) => paragraph(text(group), width));
   return ["REFUSED OR FAILED IN 10 MIN", entries];
 }
 

@@ -26,12 +26,12 @@ export interface Terminal {
 }
 
 /** What the process says of itself when it is asked. */
-export async function diagnosed(port: AdminPort): Promise<Pick<Watched, "health" | "kept">> {
-  const [found, kept] = await Promise.all([
+export async function diagnosed(port: AdminPort): Promise<Pick<Watched, "health" | "past">> {
+  const [found, past] = await Promise.all([
     port.find<Page<Finding>>("findings?limit=1000"),
     port.find<HistoryInfo>("history"),
   ]);
-  return { health: found && healthOf(found.items), kept };
+  return { health: found && healthOf(found.items), past };
 }
 
 export async function runTop(port: AdminPort, terminal: Terminal, intervalMs: number): Promise<void> {
@@ -62,7 +62,7 @@ export async function runTop(port: AdminPort, terminal: Terminal, intervalMs: nu
   };
   const onKey = (data: Buffer) => {
     const key = data.toString("utf8");
-    if (choices.over === "drain" && key === "y") drainSelected();
+    if (choices.overlay === "drain" && key === "y") drainSelected();
     const next = pressed(key, choices);
     if (next === undefined) return leave();
     choices = follower.view === undefined ? next : { ...next, at: listsOf(follower.view, next).at };

@@ -18,8 +18,8 @@ test("tunnels of one agent to one target are one flow, whose rate is what moved 
   view.tunnels.set(2, tunnel(2, to("a:1", 1, 1500)));
   const map = meter.measure(view, 3000);
   expect(map.flows).toEqual([{ peer: 1, target: "a:1", tunnels: 2, rate: 1000 }]);
-  expect(map.peers).toMatchObject([{ name: "agent-1", tunnels: 2, rate: 1000, mood: "good" }]);
-  expect(map.targets).toEqual([{ name: "a:1", tunnels: 2, rate: 1000, mood: "good" }]);
+  expect(map.peers).toMatchObject([{ name: "agent-1", tunnels: 2, rate: 1000, severity: "good" }]);
+  expect(map.targets).toEqual([{ name: "a:1", tunnels: 2, rate: 1000, severity: "good" }]);
 });
 
 test("agents without a tunnel are on the map, too, with how well they are", () => {
@@ -29,7 +29,7 @@ test("agents without a tunnel are on the map, too, with how well they are", () =
     agent(3, { path: { state: "failing" } }),
   ];
   const map = new FlowMeter().measure(new ProcessView(snapshot({ agents }), NOW), 0);
-  expect(map.peers.map(({ mood }) => mood)).toEqual(["warn", "warn", "bad"]);
+  expect(map.peers.map(({ severity }) => severity)).toEqual(["warn", "warn", "bad"]);
 });
 
 describe("more than fit", () => {
@@ -64,7 +64,7 @@ describe("more than fit", () => {
     const meter = new FlowMeter();
     meter.measure(view, 0);
     const map = meter.measure(view, 1000, { troubles: new Map([["agent-499", "warn"]]) });
-    expect(map.peers.find(({ name }) => name === "agent-499")).toMatchObject({ mood: "warn" });
+    expect(map.peers.find(({ name }) => name === "agent-499")).toMatchObject({ severity: "warn" });
   });
 });
 
@@ -73,9 +73,9 @@ test("a target that fails is on the map although nothing reaches it, with those 
   const failure = { target: "dead:1", reason: "refused", count: 2, firstAt: NOW, lastAt: NOW, peers: ["agent-2"] };
   const history = { targets: [{ target: "dead:1", dials: [2], failures: [2] }], failures: [failure] };
   const map = new FlowMeter().measure(view, 0, { troubles: new Map(), history });
-  expect(map.targets).toEqual([{ name: "dead:1", tunnels: 0, rate: 0, mood: "bad" }]);
+  expect(map.targets).toEqual([{ name: "dead:1", tunnels: 0, rate: 0, severity: "bad" }]);
   expect(map.flows).toEqual([{ peer: 2, target: "dead:1", tunnels: 0, rate: 0 }]);
-  expect(map.peers.map(({ mood }) => mood)).toEqual(["good", "good"]);
+  expect(map.peers.map(({ severity }) => severity)).toEqual(["good", "good"]);
 });
 
 test("a sidecar's tunnels, which no peer is known to carry, come from its listeners", () => {
@@ -93,12 +93,12 @@ test("a sidecar's tunnels, which no peer is known to carry, come from its listen
   view.apply(tunnelChange(through(3, "https", "a:1", 500)));
   const map = meter.measure(view, 2000);
   expect(map.peers).toMatchObject([
-    { name: "https", tunnels: 1, rate: 500, mood: "good" },
-    { name: "socks", tunnels: 2, rate: 0, mood: "good" },
+    { name: "https", tunnels: 1, rate: 500, severity: "good" },
+    { name: "socks", tunnels: 2, rate: 0, severity: "good" },
   ]);
   expect(map.targets).toEqual([
-    { name: "a:1", tunnels: 2, rate: 500, mood: "good" },
-    { name: "b:1", tunnels: 1, rate: 0, mood: "good" },
+    { name: "a:1", tunnels: 2, rate: 500, severity: "good" },
+    { name: "b:1", tunnels: 1, rate: 0, severity: "good" },
   ]);
   const https = map.peers[0]!.key;
   expect(map.flows).toContainEqual({ peer: https, target: "a:1", tunnels: 1, rate: 500 });

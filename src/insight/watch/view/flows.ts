@@ -1,7 +1,7 @@
 /** Who talks to whom, how much, and how well: the tunnels summed up for the map. */
 import type { FailureGroup, HistoryInfo, TunnelRow } from "../../observe/admin/contract.js";
-import { byMood, type Mood, peerMood, targetMood } from "./moods.js";
 import { type ProcessView, peerId } from "./process-view.js";
+import { bySeverity, peerSeverity, type Severity, targetSeverity } from "./severity.js";
 
 /** One line of the map: from the peer that carries the tunnels to a target. */
 export interface Flow {
@@ -17,7 +17,7 @@ export interface OnMap {
   readonly name: string;
   readonly tunnels: number;
   readonly rate: number;
-  readonly mood: Mood;
+  readonly severity: Severity;
   /** How many it stands for, where they are too many to be drawn one by one. */
   readonly members?: number;
 }
@@ -34,7 +34,7 @@ export interface FlowMap {
 
 /** What else is known of those on the map. */
 export interface Wellbeing {
-  readonly troubles: ReadonlyMap<string, Mood>;
+  readonly troubles: ReadonlyMap<string, Severity>;
   readonly history?: Pick<HistoryInfo, "targets" | "failures"> | undefined;
 }
 
@@ -95,21 +95,21 @@ export class FlowMeter {
     const sums = sumBy(flows, ({ peer }) => peer);
     const listeners = [...this.#listeners].flatMap(([name, key]): PeerOnMap[] => {
       const sum = sums.get(key);
-      return sum === undefined ? [] : [{ key, name, ...sum, mood: "good" }];
+      return sum === undefined ? [] : [{ key, name, ...sum, severity: "good" }];
     });
     if (listeners.length > 0) return listeners;
     return [...agents.values(), ...servers.values()].map((peer) => ({
       key: peer.key,
       name: peerId(peer),
       ...(sums.get(peer.key) ?? { tunnels: 0, rate: 0 }),
-      mood: peerMood(peer, troubles),
+      severity: peerSeverity(peer, troubles),
     }));
   }
 
   #drawing(peers: readonly PeerOnMap[], flows: readonly Flow[], { history }: Wellbeing, now: number): FlowMap {
-    const moods = new Map(history?.targets.map((each) => [each.target, targetMood(each)]));
+    const severities = new Map(history?.targets.map((each) => [each.target, targetSeverity(each)]));
     const targets = [...sumBy(flows, ({ target }) => target)].map(([name, sum]): OnMap => {
-      return { name, ...sum, mood: moods.get(name) ?? "good" };
+      return { name, ...sum, severity: severities.get(name) ?? "good" };
     });
     const [shownPeers, otherPeers] = this.#peerChoice.of(peers, now);
     const [shownTargets, otherTargets] = this.#targetChoice.of(targets, now);
@@ -147,7 +147,7 @@ class Choice<Item extends OnMap> {
     if (items.length <= SHOWN + 1) return [[...items].sort(byName), []];
     const isDue = now - this.#chosenAt >= CHOSEN_MS;
     const stays = (item: Item): number => (!isDue && this.#chosen.has(this.#idOf(item)) ? 0 : 1);
-    const sorted = busiest(items).sort((a, b) => byMood(a.mood, b.mood) || stays(a) - stays(b));
+    const sorted = busiest(items).sort((a, b) => bySeverity(a.severity, b.severity) || stays(a) - stays(b));
     const shown = sorted.slice(0, SHOWN);
     this.#chosen = new Set(shown.map(this.#idOf));
     if (isDue) this.#chosenAt = now;
@@ -162,7 +162,7 @@ export const byName = (one: { readonly name: string }, other: { readonly name: s
 
 function restOf(others: readonly OnMap[]): OnMap[] {
   if (others.length === 0) return [];
-  const rest = { name: REST_NAME, mood: others[0]!.mood, members: others.length, tunnels: 0, rate: 0 };
+  const rest = { name: REST_NAME, severity: others[0]!.severity, members: others.length, tunnels: 0, rate: 0 };
   for (const { tunnels, rate } of others) {
     rest.tunnels += tunnels;
     rest.rate += rate;
@@ -178,7 +178,7 @@ function addFailed(
   { history }: Wellbeing,
 ): void {
   const series = history?.targets.find((each) => each.target === target);
-  if (series === undefined || targetMood(series) === "good") return;
+  if (series === undefined || targetSeverity(series) === "good") return;
   for (const { key } of peers.filter(({ name }) => names.includes(name))) {
     const id = `${key} ${target}`;
     if (!flows.has(id)) flows.set(id, { peer: key, target, tunnels: 0, rate: 0 });

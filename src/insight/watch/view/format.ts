@@ -45,8 +45,6 @@ export function countdown(untilAt: number, now: number): { text: string; urgency
 /** The time of day, as the reader's clock has it. */
 export const timeOfDay = (at: number): string => new Date(at).toLocaleTimeString("en-GB");
 
-export const sum = (numbers: readonly number[]): number => numbers.reduce((one, other) => one + other, 0);
-
 /** In percent; what is little is not nothing. */
 export function shareText(part: number, whole: number): string {
   const percent = whole === 0 ? 0 : (part / whole) * 100;

@@ -8,14 +8,14 @@ import type {
   ServerPeer,
 } from "../../observe/admin/contract.js";
 import { byName } from "./flows.js";
-import { byMood, type Mood, peerMood } from "./moods.js";
 import { type ProcessView, peerId } from "./process-view.js";
+import { bySeverity, peerSeverity, type Severity } from "./severity.js";
 
 export type PeerRow = {
   /** Stays the same while the row does. */
   readonly id: string;
   readonly name: string;
-  readonly mood: Mood;
+  readonly severity: Severity;
   readonly history: DialHistory | undefined;
 } & (
   | { readonly kind: "here"; readonly peer: AgentPeer | ServerPeer }
@@ -32,25 +32,25 @@ const RECENT_MS = 600_000;
 export function peerRows(
   { agents, servers, facts }: Pick<ProcessView, "agents" | "servers" | "facts">,
   past: HistoryInfo | undefined,
-  troubles: ReadonlyMap<string, Mood>,
+  troubles: ReadonlyMap<string, Severity>,
   now: number,
 ): PeerRow[] {
   const histories = new Map(past?.peers.map((each) => [each.id, each]));
   const here = [...agents.values(), ...servers.values()].map((peer): PeerRow => {
     const name = peerId(peer);
-    const mood = peerMood(peer, troubles);
-    return { kind: "here", id: `${peer.key}`, name, mood, history: histories.get(name), peer };
+    const severity = peerSeverity(peer, troubles);
+    return { kind: "here", id: `${peer.key}`, name, severity, history: histories.get(name), peer };
   });
   const names = new Set(here.map(({ name }) => name));
   const left = past?.left.filter(({ id }) => !names.has(id)) ?? [];
   const gone = left.map((each): PeerRow => {
     // One whose host came back under another name is missed by nobody.
-    const mood = troubles.get(each.id) ?? "good";
+    const severity = troubles.get(each.id) ?? "good";
     return {
       kind: "gone",
       id: `gone ${each.id}`,
       name: each.id,
-      mood,
+      severity,
       history: histories.get(each.id),
       left: each,
     };
@@ -59,11 +59,14 @@ export function peerRows(
     listener === "agents" && acceptedAt === undefined && now - at <= RECENT_MS;
   const refused = (facts.refusedPeers ?? []).filter(isOpen).map((each): PeerRow => {
     const name = each.agentId ?? each.address;
-    return { kind: "refused", id: `refused ${each.id}`, name, mood: "warn", history: undefined, refused: each };
+    return { kind: "refused", id: `refused ${each.id}`, name, severity: "warn", history: undefined, refused: each };
   });
   return [...here, ...gone, ...refused].sort(
     (a, b) =>
-      byMood(a.mood, b.mood) || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) || byName(a, b) || (a.id < b.id ? -1 : 1),
+      bySeverity(a.severity, b.severity) ||
+      KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) ||
+      byName(a, b) ||
+      (a.id < b.id ? -1 : 1),
   );
 }
 

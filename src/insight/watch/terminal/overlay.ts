@@ -13,8 +13,8 @@ import { HELP } from "./keys.js";
 import { failureRate, seriesOf } from "./peers.js";
 import type { Watched } from "./screen.js";
 
-export function overLines(
-  over: NonNullable<Choices["over"]>,
+export function overlayLines(
+  over: NonNullable<Choices["overlay"]>,
   { peer, tunnel }: Lists,
   watched: Watched,
   width: number,
@@ -40,8 +40,8 @@ const facts = (rows: readonly (readonly [name: string, value: string | undefined
       : paragraph(value, width - 16).map((each, at) => `${cell(at === 0 ? name : "", 15)} ${each}`),
   );
 
-function peerDetails(peer: Peer, { kept, health }: Watched, width: number, now: number): string[] {
-  const series = seriesOf(peer, kept);
+function peerDetails(peer: Peer, { past, health }: Watched, width: number, now: number): string[] {
+  const series = seriesOf(peer, past);
   const ms = (value: number | undefined) => (value === undefined ? undefined : durationText(value));
   const agent = "remote" in peer ? peer : undefined;
   const found = (health?.causes ?? [])
