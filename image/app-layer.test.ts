@@ -49,6 +49,12 @@ test("every program is under OpenShift's path and under upstream's", () => {
   }
 });
 
+test("what is called /bin/sh is run by Node", () => {
+  const found = appLayer(checkout("one"), about).entries.find(({ path }) => path === "bin/sh");
+  expect(found?.mode).toBe(0o755);
+  expect(found?.content?.toString()).toMatch(/^#!\/usr\/bin\/node\n/);
+});
+
 test("names and licences of what went into the bundle come along, source maps do not", () => {
   const { entries, components } = appLayer(checkout("one"), about);
   expect(components.map(({ name, version }) => `${name} ${version}`)).toEqual([

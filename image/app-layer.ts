@@ -28,6 +28,7 @@ export function appLayer(
     ...manPages(root).map(([name, content]) => ({ path: `${PATHS.man}/${name}`, mode: 0o644, content })),
     { path: `${PATHS.home}/page/index.html`, mode: 0o644, content: readFileSync(join(root, "dist/page/index.html")) },
     ...executables.flatMap(executable),
+    { path: "bin/sh", mode: 0o755, content: readFileSync(new URL("./sh.cjs", import.meta.url)) },
     { path: `${PATHS.documents}/drawbridge/LICENSE`, mode: 0o644, content: readFileSync(join(root, "LICENSE")) },
     ...packages.flatMap(({ folder, component }) => licenceTexts(folder, component)),
   ];
@@ -43,7 +44,7 @@ export function manPages(root: string): [file: string, content: Buffer][] {
     .map((name) => [name, readFileSync(join(folder, name))]);
 }
 
-/** There is no shell and no env in the image: Node is named as the interpreter. The root has upstream's path as a link. */
+/** There is no env in the image: Node is named as the interpreter. The root has upstream's path as a link. */
 function executable(name: string): TarMember[] {
   const script = launcher("/usr/bin/node", `/${PATHS.home}/bundle/${name}.js`);
   return [
