@@ -88,7 +88,7 @@ describe("errors in Go's words", () => {
   test("a port on which nobody listens: connection refused", async () => {
     const closed = await freePort();
     const { failure } = await dial(`127.0.0.1:${closed}`).outcome;
-    expect(failure).toEqual({ outcome: "unknown", error: `dial tcp 127.0.0.1:${closed}: connect: connection refused` });
+    expect(failure).toEqual({ outcome: "failed", error: `dial tcp 127.0.0.1:${closed}: connect: connection refused` });
     expect(clock.waiting).toEqual([]);
   });
 
@@ -112,7 +112,7 @@ describe("errors in Go's words", () => {
   test.each(["udp", "unix", "tcp4", "TCP", ""])("protocol %j is refused, without dialling", async (protocol) => {
     const { outcomes } = dial(`127.0.0.1:${port}`, { protocol });
     expect(outcomes).toMatchObject([
-      { failure: { outcome: "unknown", error: expect.stringContaining("unknown network") } },
+      { failure: { outcome: "failed", error: expect.stringContaining("unknown network") } },
     ]);
     expect(clock.waiting).toEqual([]);
   });

@@ -31,7 +31,7 @@ export interface DialRules {
 }
 
 export interface DialFailure {
-  readonly outcome: "timeout" | "unknown" | "policy";
+  readonly outcome: "timeout" | "failed" | "policy";
   readonly error: string;
 }
 
@@ -62,7 +62,7 @@ export class EndpointDial {
     if (protocol === "tcp") this.#start();
     else
       this.#fail({
-        outcome: "unknown",
+        outcome: "failed",
         error: `dial ${protocol}: unknown network ${protocol}; this agent dials only tcp`,
       });
   }
@@ -78,7 +78,7 @@ export class EndpointDial {
   #start(): void {
     const to = parseDestination(this.#address);
     if ("error" in to) {
-      this.#fail({ outcome: "unknown", error: `dial tcp: ${to.error}` });
+      this.#fail({ outcome: "failed", error: `dial tcp: ${to.error}` });
       return;
     }
     this.#to = to;
@@ -91,7 +91,7 @@ export class EndpointDial {
 
   readonly #onLookedUp = (found: readonly string[] | LookupError): void => {
     if (found instanceof LookupError) {
-      const outcome = found.code === "ETIMEOUT" ? "timeout" : "unknown";
+      const outcome = found.code === "ETIMEOUT" ? "timeout" : "failed";
       this.#fail({ outcome, error: `dial tcp: ${found.message}` });
     } else {
       this.#candidates = [...found];
@@ -142,7 +142,7 @@ export class EndpointDial {
     };
     const onError = (error: NodeJS.ErrnoException): void => {
       const text = goPhrase(error.code) ?? error.message;
-      const outcome = text === "i/o timeout" ? "timeout" : "unknown";
+      const outcome = text === "i/o timeout" ? "timeout" : "failed";
       giveUp({ outcome, error: `dial tcp ${joinHostPort(address, port)}: ${text}` });
     };
     socket.once("error", onError);

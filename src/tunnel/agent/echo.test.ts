@@ -89,7 +89,7 @@ test("the echo is not there for a server that did not agree on it, and no resolv
   expect(packets).toEqual([
     { type: "DIAL_RSP", error: `dial tcp: lookup ${ECHO_HOST}: no such host`, connectId: 0, random: 5n },
   ]);
-  expect(events).toEqual(["unknown"]);
+  expect(events).toEqual(["failed"]);
 });
 
 test("the echo holds back what the link does not take, and passes an end on behind it", () => {

@@ -154,7 +154,7 @@ export class ServerLink implements StreamOwner {
     const asked = { id: connectId, address, askedAt: startedAt, dialledAt: startedAt };
     const refusal = this.#refusal(address, random);
     if (refusal !== undefined) {
-      this.#dialEnded({ ...asked, address: address.slice(0, MAX_ADDRESS_CHARS) }, "unknown", refusal);
+      this.#dialEnded({ ...asked, address: address.slice(0, MAX_ADDRESS_CHARS) }, "failed", refusal);
       this.stream.control({ type: "DIAL_RSP", error: refusal, connectId: 0, random });
       return;
     }
@@ -185,7 +185,7 @@ export class ServerLink implements StreamOwner {
     const { source, clock } = this.#options;
     const { id: connectId, address, askedAt } = asked;
     const durationMs = clock.now() - askedAt;
-    if (outcome === "unknown" && foundAgent(address, error)) agentProbed.publish({ source, address, durationMs });
+    if (outcome === "failed" && foundAgent(address, error)) agentProbed.publish({ source, address, durationMs });
     else agentDialEnded.publish({ source, link: this, asked, address, connectId, outcome, error, durationMs });
   }
 

@@ -121,7 +121,8 @@ export const agentServerConnectFailed = ofAgent<{
 }>("server-connect-failed");
 export const agentDuplicateServer = ofAgent<{ serverId: string; address: string }>("duplicate-server");
 
-export type AgentDialOutcome = "established" | "timeout" | "unknown" | "policy" | "cancelled";
+/** `failed`: for a reason that its error names. */
+export type AgentDialOutcome = "established" | "timeout" | "failed" | "policy" | "cancelled";
 
 export const agentDialEnded = ofAgent<{
   link: ServerLink;

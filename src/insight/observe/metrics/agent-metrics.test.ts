@@ -41,7 +41,7 @@ describe("agentMetrics", () => {
       link: {} as ServerLink,
       asked: { id: 1, address: "10.0.0.1:443", askedAt: 0, dialledAt: 0 },
     };
-    for (const outcome of ["established", "timeout", "unknown", "unknown", "policy", "cancelled"] as const) {
+    for (const outcome of ["established", "timeout", "failed", "failed", "policy", "cancelled"] as const) {
       channels.agentDialEnded.publish({ ...dial, outcome });
     }
     expect(await samples(`${K}endpoint_dial_failure_total`)).toEqual([

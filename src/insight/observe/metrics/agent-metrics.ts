@@ -55,7 +55,8 @@ function dialMetrics(metrics: EventMetrics): void {
     if (outcome === "established") durations.observe(durationMs / 1000);
     else if (outcome === "policy") denied.inc();
     else if (outcome === "cancelled") cancelled.inc();
-    else failures.inc({ reason: outcome });
+    // Upstream has no other word.
+    else failures.inc({ reason: outcome === "timeout" ? outcome : "unknown" });
   });
 }
 
