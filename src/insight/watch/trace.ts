@@ -2,8 +2,8 @@
 
 import { causeFields, messageOf } from "../../base/errors/error.js";
 import { describeFrontend } from "../../tunnel/client/frontend.js";
-import { randomDialId } from "../../tunnel/client/grpc-tunnel.js";
 import { dialThrough, type Frontend } from "../../tunnel/client/index.js";
+import { newDialId } from "../../tunnel/wire/dial-id.js";
 import type { AgentPeer, ChoiceExplanation, ExplainedRefusal, TunnelRow } from "../observe/admin/contract.js";
 import type { AdminPort } from "./admin-port.js";
 
@@ -38,7 +38,7 @@ export async function trace(
   admin: AdminPort | undefined,
   timeoutMs: number,
 ): Promise<Trace> {
-  const id = randomDialId();
+  const id = newDialId();
   const dialId = String(id);
   const began = performance.now();
   const elapsed = (): number => performance.now() - began;

@@ -154,14 +154,14 @@ export class ServerLink implements StreamOwner {
     const asked = { id: connectId, address, askedAt: startedAt, dialledAt: startedAt };
     const refusal = this.#refusal(address, random);
     if (refusal !== undefined) {
-      this.#dialEnded({ ...asked, address: address.slice(0, MAX_ADDRESS_CHARS) }, "failed", refusal);
+      this.#dialEnded(random, { ...asked, address: address.slice(0, MAX_ADDRESS_CHARS) }, "failed", refusal);
       this.stream.control({ type: "DIAL_RSP", error: refusal, connectId: 0, random });
       return;
     }
     let port: SocketPort | undefined;
     const ended = (outcome: AgentDialOutcome, error: string): void => {
       this.#dials.delete(random);
-      this.#dialEnded(asked, outcome, error);
+      this.#dialEnded(random, asked, outcome, error);
     };
     const dial = new EndpointDial(protocol, address, this.#options, {
       onConnected: (socket: Socket) => {
@@ -181,11 +181,11 @@ export class ServerLink implements StreamOwner {
     if (!dial.over) this.#dials.set(random, { dial, asked });
   }
 
-  #dialEnded(asked: DialFacts, outcome: AgentDialOutcome, error: string): void {
+  #dialEnded(random: DialId, asked: DialFacts, outcome: AgentDialOutcome, error: string): void {
     const { source, clock } = this.#options;
     const { id: connectId, address, askedAt } = asked;
     const durationMs = clock.now() - askedAt;
-    if (outcome === "failed" && foundAgent(address, error)) agentProbed.publish({ source, address, durationMs });
+    if (foundAgent(random, address, error)) agentProbed.publish({ source, address, durationMs });
     else agentDialEnded.publish({ source, link: this, asked, address, connectId, outcome, error, durationMs });
   }
 

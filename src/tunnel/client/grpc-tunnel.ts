@@ -1,5 +1,4 @@
 /** One Proxy stream at a gRPC frontend as a socket: one dial, one connection, then nothing more. */
-import { randomBytes } from "node:crypto";
 import { Duplex } from "node:stream";
 import { decodeGrpcMessage, GrpcStatus, goCodeName } from "../link/grpc-status.js";
 import { type Headers, NOT_HTTP2, type OpenSession } from "../link/open.js";
@@ -7,6 +6,7 @@ import { SegmentCounters } from "../link/packet-meter.js";
 import { PacketStream, type StreamEnd, type StreamOwner } from "../link/packet-stream.js";
 import { step } from "../outgoing/connected.js";
 import { explainOtherGrpc, explainWords, isAboutCertificates } from "../outgoing/explain.js";
+import { newDialId } from "../wire/dial-id.js";
 import type { ConnectId, ControlPacket, DialId } from "../wire/packet.js";
 import { agentGaveUp, badAnswer, DialRefusedError, type FrontendTrust, frontendLost, refusalBehind } from "./errors.js";
 import { describeFrontend, type Frontend, parseTarget } from "./frontend.js";
@@ -58,9 +58,6 @@ const CLOSE_WAIT_MS = 10_000;
 /** Bytes that may wait for the program in either direction before the far side is held back. */
 const HIGH_WATER_BYTES = 128 * 1024;
 
-/** 63 bits, as upstream's client draws them. */
-export const randomDialId = (): DialId => randomBytes(8).readBigUInt64BE() >> 1n;
-
 export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
   readonly remoteAddress: string;
   readonly remotePort: number;
@@ -94,7 +91,7 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
     this.remoteAddress = host;
     this.remotePort = port;
     this.#options = options;
-    this.#dialId = options.dialId ?? randomDialId();
+    this.#dialId = options.dialId ?? newDialId();
     this.#where = describeFrontend(options.frontend);
     const stream = options.open.call("/ProxyService/Proxy", {});
     this.#stream = new PacketStream(stream, this, { received: this.#counters, sent: this.#counters });

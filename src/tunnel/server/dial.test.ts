@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ManualClock } from "../../base/testing/manual-clock.js";
 import { agentProbed, serverDialEnded } from "../events/channels.js";
 import { ECHO_REFUSAL } from "../wire/destination.js";
+import { newProbeDialId } from "../wire/dial-id.js";
 import { statusOf } from "./agents/choice.js";
 import { type FakeAgent, FakeCaller, makeBoard } from "./testing/fakes.js";
 
@@ -53,7 +54,7 @@ describe("a dial that goes well", () => {
   });
 });
 
-describe("a dial of the port by which a sidecar asks for an agent", () => {
+describe("a probe of the port by which a sidecar asks for an agent", () => {
   const answered = "dial tcp 127.0.0.1:9: connect: connection refused";
   test.each<[string, string[], (agent: FakeAgent | undefined, clock: ManualClock) => void]>([
     ["the agent's refusal", [], (agent) => agent!.fail(answered)],
@@ -70,7 +71,7 @@ describe("a dial of the port by which a sidecar asks for an agent", () => {
       serverDialEnded.subscribe(({ outcome }) => seen!.push(outcome), board.source),
       agentProbed.subscribe(({ address }) => shown!.push(address), board.source),
     ];
-    const caller = new FakeCaller("127.0.0.1:9");
+    const caller = new FakeCaller("127.0.0.1:9", newProbeDialId());
     board.dial(caller);
     end(one, clock);
     expect(seen).toEqual(outcomes);
@@ -80,13 +81,16 @@ describe("a dial of the port by which a sidecar asks for an agent", () => {
     for (const over of unsubscribe) over();
   });
 
-  test("any other port's refusal is a failed dial", () => {
+  test.each([
+    ["any other port", new FakeCaller("127.0.0.1:99", newProbeDialId())],
+    ["this port without the mark of a probe", new FakeCaller("127.0.0.1:9")],
+  ])("a refused dial of %s is a failed one", (_, caller) => {
     const { board, agent } = makeBoard();
     const one = agent("one");
     const seen: string[] = [];
     const over = serverDialEnded.subscribe(({ outcome }) => seen.push(outcome), board.source);
-    board.dial(new FakeCaller("127.0.0.1:99"));
-    one.fail("dial tcp 127.0.0.1:99: connect: connection refused");
+    board.dial(caller);
+    one.fail(`dial tcp ${caller.address}: connect: connection refused`);
     expect(seen).toEqual(["error_response"]);
     over();
   });

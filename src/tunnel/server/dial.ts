@@ -4,12 +4,12 @@
  * within its deadline. It is demoted when the reason is its own: it says so, or another agent reaches the target.
  */
 
-import { randomFillSync } from "node:crypto";
 import { plainText } from "../../base/text.js";
 import type { DialFacts, Port } from "../connection/tunnel.js";
 import type { ServerDialEnded } from "../events/channels.js";
 import { ECHO_HOST, ECHO_REFUSAL, judgedHost, parseDestination } from "../wire/destination.js";
 import { faultOf } from "../wire/dial-error.js";
+import { newDialId } from "../wire/dial-id.js";
 import type { ConnectId, DialId } from "../wire/packet.js";
 import type { AgentLink } from "./agents/agent-link.js";
 import type { Switchboard } from "./switchboard.js";
@@ -219,17 +219,3 @@ const REFUSAL_OUTCOMES = {
   "dial-error": "error_response",
   "closed-by-agent": "backend_close",
 } as const satisfies Record<string, DialEnd["outcome"]>;
-
-/** Randomness is drawn for many dials at once: a call for eight bytes costs as much as one for thousands. */
-const drawn = Buffer.alloc(4096);
-let used = drawn.length;
-
-/** 63 random bits, as upstream's client makes them. */
-export function newDialId(): DialId {
-  if (used === drawn.length) {
-    randomFillSync(drawn);
-    used = 0;
-  }
-  used += 8;
-  return drawn.readBigUInt64BE(used - 8) >> 1n;
-}

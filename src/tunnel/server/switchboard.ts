@@ -72,7 +72,7 @@ export class Switchboard {
     const durationMs = this.clock.now() - startedAt;
     const agent = link === undefined ? {} : { agentId: link.identity.agentId };
     const { source } = this;
-    if (end.outcome === "error_response" && foundAgent(address, end.error)) {
+    if (end.outcome === "error_response" && foundAgent(dialId, address, end.error)) {
       agentProbed.publish({ source, address, durationMs, ...agent });
     } else serverDialEnded.publish({ source, dial, frontend, address, dialId, durationMs, ...agent, ...end });
   }

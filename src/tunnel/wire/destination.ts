@@ -5,6 +5,8 @@
 import ipaddr from "ipaddr.js";
 import { joinHostPort, splitHostPort } from "../../base/address.js";
 import { plainText } from "../../base/text.js";
+import { isProbeDialId } from "./dial-id.js";
+import type { DialId } from "./packet.js";
 
 /**
  * An address: IPv4 as four decimal parts, IPv6 as RFC 5952 writes it, an IPv4-mapped one as IPv4, the unspecified ones as
@@ -89,9 +91,11 @@ export const ECHO_ADDRESS = `${ECHO_HOST}:7`;
 /** A port on which an agent's host listens on nothing: its refusal shows that an agent answered. */
 export const AGENT_ITSELF = { host: "127.0.0.1", port: 9 } as const;
 
-/** Whether a dial was one of AGENT_ITSELF and has found its agent: nothing has failed then. */
-export const foundAgent = (address: string, error: string): boolean =>
-  address === joinHostPort(AGENT_ITSELF.host, AGENT_ITSELF.port) && error.endsWith("connection refused");
+/** Whether a dial was a probe of AGENT_ITSELF and has found its agent: nothing has failed then. */
+export const foundAgent = (dialId: DialId, address: string, error: string): boolean =>
+  isProbeDialId(dialId) &&
+  address === joinHostPort(AGENT_ITSELF.host, AGENT_ITSELF.port) &&
+  error.endsWith("connection refused");
 
 /** The answer to callers who ask for the echo, in Go's words. */
 export const ECHO_REFUSAL = `dial tcp: lookup ${ECHO_HOST}: no such host`;

@@ -10,6 +10,7 @@ import { DialFailure } from "../../../tunnel/outgoing/explain.js";
 import { secureInTime, tcpInTime } from "../../../tunnel/outgoing/in-time.js";
 import { addressOf } from "../../../tunnel/sidecar/routing/errors.js";
 import { AGENT_ITSELF } from "../../../tunnel/wire/destination.js";
+import { newProbeDialId } from "../../../tunnel/wire/dial-id.js";
 
 /** A server's frontend, asked for what a sidecar's probe asks: an agent's answer, or the server's for it, shows that it works. */
 export async function dialAsClient(frontend: Frontend) {
@@ -20,7 +21,8 @@ export async function dialAsClient(frontend: Frontend) {
   };
   try {
     const signal = AbortSignal.timeout(PATIENCE_MS);
-    (await dialThrough(frontend, addressOf(AGENT_ITSELF), { signal, onFrontend })).destroy();
+    const options = { signal, onFrontend, dialId: newProbeDialId() };
+    (await dialThrough(frontend, addressOf(AGENT_ITSELF), options)).destroy();
     return { frontend, where };
   } catch (failure) {
     if (isAnswered(failure)) return { frontend, where };

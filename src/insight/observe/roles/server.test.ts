@@ -12,6 +12,8 @@ import type { RunningHttp } from "../../../base/http.js";
 import { Logger } from "../../../base/log/log.js";
 import { MetricsRegistry } from "../../../base/metrics/registry.js";
 import { type ServerDialEnded, serverDialEnded } from "../../../tunnel/events/channels.js";
+import { dialIdHeader } from "../../../tunnel/wire/connect.js";
+import { newProbeDialId } from "../../../tunnel/wire/dial-id.js";
 import type {
   AgentPeer,
   CertificateInfo,
@@ -169,7 +171,7 @@ describe("a tunnel", () => {
     const logger = new Logger({ format: "text", verbosity: 4, write });
     const ends = [fixture.server, fixture.agent].map((source) => logEvents(logger, source));
     const socket = await connectCaller(fixture);
-    socket.write("CONNECT 127.0.0.1:9 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+    socket.write(`CONNECT 127.0.0.1:9 HTTP/1.1\r\nHost: 127.0.0.1\r\n${dialIdHeader(newProbeDialId())}\r\n`);
     expect(await readHead(socket)).toContain("502");
     socket.destroy();
     for (const role of ["server", "agent"] as const) {

@@ -20,8 +20,9 @@ import {
   parseConnectRequest,
 } from "../../wire/connect.js";
 import { statusOfDialError } from "../../wire/dial-error.js";
+import { newDialId } from "../../wire/dial-id.js";
 import type { ConnectId, DialId } from "../../wire/packet.js";
-import { type Caller, type Dial, type DialRefusal, newDialId } from "../dial.js";
+import type { Caller, Dial, DialRefusal } from "../dial.js";
 import type { Switchboard } from "../switchboard.js";
 
 /** Bytes that a caller may send behind its head before the dial is answered; more wait in the socket. */

@@ -6,12 +6,13 @@ import { FakePort } from "../../connection/testing/fake-port.js";
 import type { Features } from "../../link/features.js";
 import { PacketMeter, SegmentCounters } from "../../link/packet-meter.js";
 import type { PacketStream } from "../../link/packet-stream.js";
+import { newDialId } from "../../wire/dial-id.js";
 import { parseIdentifiers } from "../../wire/identifiers.js";
 import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
 import type { AgentLink } from "../agents/agent-link.js";
 import { AgentRegistry } from "../agents/registry.js";
 import type { StrategyName } from "../config.js";
-import { type Caller, type DialRefusal, newDialId } from "../dial.js";
+import type { Caller, DialRefusal } from "../dial.js";
 import { Switchboard } from "../switchboard.js";
 
 /** What is needed of a PacketStream, kept instead of sent. */

@@ -10,8 +10,8 @@ import type { NearEvents, Port } from "../../connection/tunnel.js";
 import type { PathHealth } from "../../events/facts.js";
 import type { PacketStream } from "../../link/packet-stream.js";
 import { ECHO_ADDRESS } from "../../wire/destination.js";
+import { newDialId } from "../../wire/dial-id.js";
 import type { ConnectId, DialId } from "../../wire/packet.js";
-import { newDialId } from "../dial.js";
 
 const NONCE_BYTES = 16;
 /** Dials that were given up, whose answers may still come when a link works again. */

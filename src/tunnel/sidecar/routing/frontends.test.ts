@@ -31,7 +31,7 @@ function frontends(...answers: DialAnswer[][]) {
     },
   }));
   const tunnels = new FailoverDialer(made, 9_000, () => 0);
-  const dial = async (): Promise<void> => void (await tunnels.dial(TARGET, "db.example", NEVER)).destroy();
+  const dial = async (): Promise<void> => void (await tunnels.dial(TARGET, { name: "db.example" }, NEVER)).destroy();
   return { dials, options, dial };
 }
 
@@ -114,6 +114,6 @@ describe("several proxy-servers", () => {
       },
     };
     const tunnels = new FailoverDialer([never, never], 1_000, () => 0);
-    await expect(tunnels.dial(TARGET, undefined, stop.signal)).rejects.toBe(gone);
+    await expect(tunnels.dial(TARGET, {}, stop.signal)).rejects.toBe(gone);
   });
 });

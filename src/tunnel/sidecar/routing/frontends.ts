@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import type { ErrorCode } from "../../../base/errors/catalogue.js";
 import { DrawbridgeError, reasonOf } from "../../../base/errors/error.js";
 import { type Dialer, dialerOf } from "../../client/dial.js";
-import { DialRefusedError } from "../../client/errors.js";
+import { type DialOptions, DialRefusedError } from "../../client/errors.js";
 import type { Frontend } from "../../client/frontend.js";
 import { GrpcTunnelPool } from "../../client/grpc-pool.js";
 import { DIAL_FAILURES } from "../../outgoing/explain.js";
@@ -34,8 +34,8 @@ export class FailoverDialer {
     this.#now = now;
   }
 
-  /** `name` is what the target was before it was resolved. Rejects with a RouteError, or with the reason of `stop`. */
-  async dial(target: Target, name: string | undefined, stop: AbortSignal): Promise<Duplex> {
+  /** Rejects with a RouteError, or with the reason of `stop`. */
+  async dial(target: Target, hints: Pick<DialOptions, "name" | "dialId">, stop: AbortSignal): Promise<Duplex> {
     const frontends = this.#frontends;
     const deadline = this.#now() + this.#timeoutMs;
     const failures: RouteError[] = [];
@@ -46,7 +46,7 @@ export class FailoverDialer {
       // A server that swallows everything may not use up the time of those behind it.
       const share = Math.max(1, (deadline - this.#now()) / (frontends.length - turn));
       try {
-        const bounds = { signal: stop, timeoutMs: share, allowHalfOpen: true, name };
+        const bounds = { signal: stop, timeoutMs: share, allowHalfOpen: true, ...hints };
         const stream = await frontends[index]!.dial(addressOf(target), bounds);
         this.#first = index;
         return stream;

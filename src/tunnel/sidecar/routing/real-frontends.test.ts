@@ -6,6 +6,8 @@ import { startHttpProxy } from "../../../../test/support/sidecar/http-proxy.js";
 import { startBanner, startEcho } from "../../../../test/support/targets/echo.js";
 import { startAnswerAfterEnd } from "../../../../test/support/targets/half-open.js";
 import { FRONTENDS, type FrontendName, startTunnelFixture, type TunnelFixture } from "../../client/testing/fixture.js";
+import { agentDialEnded, agentProbed, serverDialEnded } from "../../events/channels.js";
+import { AGENT_ITSELF } from "../../wire/destination.js";
 import { DEFAULT_ROUTING, type RoutingConfig } from "../config.js";
 import { type Router, TunnelRouter } from "./router.js";
 import { hello, NEVER } from "./testing/test-router.js";
@@ -34,6 +36,21 @@ describe.each(FRONTENDS)("by %s", (frontend) => {
       code: "DB_DIAL_FAILED",
     });
     await expect(router.probe(NEVER)).resolves.toBeUndefined();
+  });
+
+  test("its probe fails nowhere, and a dial of the same address is a failed dial at both ends", async () => {
+    const seen: string[] = [];
+    const over = [
+      serverDialEnded.subscribe(({ address }) => seen.push(`server ${address}`)),
+      agentDialEnded.subscribe(({ address }) => seen.push(`agent ${address}`)),
+      agentProbed.subscribe(({ agentId }) => seen.push(agentId === undefined ? "agent probed" : "server probed")),
+    ];
+    const router = routerFor(frontend);
+    await router.probe(NEVER);
+    expect(seen.splice(0)).toEqual(["agent probed", "server probed"]);
+    await expect(router.open(AGENT_ITSELF, NEVER)).rejects.toMatchObject({ kind: "refused" });
+    expect(seen).toEqual(["agent 127.0.0.1:9", "server 127.0.0.1:9"]);
+    for (const end of over) end();
   });
 
   test("goes through a customer's proxy with TLS, and loses no byte of either side", async () => {

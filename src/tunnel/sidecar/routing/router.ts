@@ -9,6 +9,7 @@ import type { Dialer } from "../../client/dial.js";
 import { withinBounds } from "../../client/errors.js";
 import { parseTarget } from "../../client/frontend.js";
 import { AGENT_ITSELF } from "../../wire/destination.js";
+import { newProbeDialId } from "../../wire/dial-id.js";
 import { noProxyRules } from "../../wire/no-proxy.js";
 import type { RoutingConfig } from "../config.js";
 import { clusterDnsAddress, queryClusterDns, queryServices, type ServiceAddresses } from "./cluster-dns.js";
@@ -144,7 +145,7 @@ export class TunnelRouter {
   async #connectToDns(stop: AbortSignal): Promise<Duplex> {
     const server = await this.#dns.find(stop);
     try {
-      return await this.#tunnels.dial(server, undefined, stop);
+      return await this.#tunnels.dial(server, {}, stop);
     } catch (reason) {
       this.#dns.forget();
       throw reason;
@@ -194,7 +195,7 @@ export class TunnelRouter {
     const { probe } = this.#config;
     try {
       const stream = await this.#bounded(probe ?? (await this.#probeTarget(signal)), signal, async (target, until) => {
-        if (probe === undefined) return await this.#tunnels.dial(target, undefined, until);
+        if (probe === undefined) return await this.#tunnels.dial(target, { dialId: newProbeDialId() }, until);
         const dialled = await this.#throughTunnel(target, until);
         if (dialled !== undefined) return dialled;
         const message = `the tunnel is out of reach, and ${addressOf(target)} is dialled directly.`;
@@ -333,14 +334,14 @@ export class TunnelRouter {
 
   /** Undefined: the name is to be dialled directly. */
   async #throughTunnel(target: Target, stop: AbortSignal): Promise<Duplex | undefined> {
-    if (isIP(target.host) !== 0) return await this.#tunnels.dial(target, undefined, stop);
+    if (isIP(target.host) !== 0) return await this.#tunnels.dial(target, {}, stop);
     const found = await this.#names.resolve(target.host, stop);
     if (found === "direct" && target.port !== DNS_PORT) return undefined;
-    if (found === "agent" || found === "direct") return await this.#tunnels.dial(target, undefined, stop);
+    if (found === "agent" || found === "direct") return await this.#tunnels.dial(target, {}, stop);
     return await firstReachable(found, async (host) => {
       const at = { host, port: target.port };
       await this.#guard.check(at, stop);
-      return await this.#tunnels.dial(at, target.host, stop);
+      return await this.#tunnels.dial(at, { name: target.host }, stop);
     });
   }
 
