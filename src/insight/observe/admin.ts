@@ -23,7 +23,8 @@ import {
   certificatesReloaded,
   peerRefused,
 } from "../../tunnel/events/channels.js";
-import { failedHandshake, type PeerRefusal, remoteOf } from "../../tunnel/link/tls-listener.js";
+import { failedHandshake, OwnCertificate } from "../../tunnel/link/failed-handshake.js";
+import { type PeerRefusal, remoteOf } from "../../tunnel/link/tls-listener.js";
 import type { FileProblem } from "../../tunnel/pki/followed-files.js";
 import { unusedFilesOf } from "../../tunnel/pki/unused-files.js";
 import { AdminApi, orFailure } from "./admin/api.js";
@@ -59,7 +60,7 @@ export async function startAdmin(
   options: AdminOptions,
 ): Promise<RunningHttp> {
   const model = new AdminModel(options);
-  const onRefused = (socket: Socket, refusal: Pick<PeerRefusal, "code" | "reason">): void =>
+  const onRefused = (socket: Socket, refusal: Pick<PeerRefusal, "code" | "reason" | "remedy">): void =>
     peerRefused.publish({ source: options.source, listener: "admin", remote: remoteOf(socket), ...refusal });
   const onAccepted = (socket: Socket): void =>
     callerAccepted.publish({ source: options.source, listener: "admin", remote: remoteOf(socket) });
@@ -88,7 +89,11 @@ export async function startAdmin(
     { exact, prefixes },
     options.tls && published(options.tls, options, model),
     (error, socket) => {
-      const refusal = failedHandshake(error, "http/1.1");
+      const refusal = failedHandshake(
+        error,
+        "http/1.1",
+        () => new OwnCertificate(model.ownCertificate?.()?.cert ?? ""),
+      );
       if (refusal !== undefined) onRefused(socket, refusal);
     },
   );

@@ -125,7 +125,7 @@ function refusedPeerLines(events: Subscriptions, paced: PacedLog, clock: Clock):
     paced.warn(`${kindOfPeer(peer)} ${gaveUp(peer) ? "gave up" : "was rejected"}`, {
       ...fieldsOf(peer),
       ...(certificate === undefined ? {} : certificateFields(certificate)),
-      remedy: remedies[code],
+      remedy: peer.remedy ?? remedies[code],
       ...more,
     });
   });

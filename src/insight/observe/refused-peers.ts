@@ -110,9 +110,9 @@ function mostOf<Item>(items: readonly Item[], nameOf: (item: Item) => string, al
 }
 
 function describe({ id, host, firstAt, at, count, peer, acceptedAt }: Row): RefusedPeerRow {
-  const { listener, code, reason, agentId, certificate } = peer;
+  const { listener, code, reason, remedy = remedies[code], agentId, certificate } = peer;
   return {
-    ...{ id, listener, address: shown(host), code, reason: shown(reason), remedy: remedies[code], count, firstAt, at },
+    ...{ id, listener, address: shown(host), code, reason: shown(reason), remedy, count, firstAt, at },
     ...(acceptedAt === undefined ? {} : { acceptedAt }),
     ...(agentId === undefined ? {} : { agentId: shown(agentId) }),
     ...(certificate === undefined

@@ -58,6 +58,8 @@ export interface RefusedPeer {
   readonly code: ErrorCode;
   /** In words that go on from the peer's name, without a full stop. */
   readonly reason: string;
+  /** Where more is known than what the code's own says. */
+  readonly remedy?: string;
   /** As an agent claims it. */
   readonly agentId?: string;
   /** The certificate it showed, if it showed one. */

@@ -10,7 +10,7 @@ import { CLIENT_AUTH } from "../pki/request.js";
 import { isForUse, listed, quotedName, shownCertificate } from "../pki/shown.js";
 
 /** Why a peer is refused. */
-export type Refusal = Pick<RefusedPeer, "code" | "reason" | "certificate">;
+export type Refusal = Pick<RefusedPeer, "code" | "reason" | "remedy" | "certificate">;
 
 /** Of a whole handshake. Parsing more certificates than fit in here, to name one to blame, costs more than refusing. */
 const MOST_EXPLAINED_BYTES = 8 * 1024;

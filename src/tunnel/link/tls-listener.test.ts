@@ -298,6 +298,25 @@ describe.each(["TLSv1.2", "TLSv1.3"] as const)("a peer that shows a good certifi
     await eventually(() => expect(visited.refused[0]?.reason).toContain('("CN=next", of "CN=the-ca")'));
   });
 
+  test("is named with the end of this server's certificate, and told to renew it", async () => {
+    const visited = await new Visited().open("h2");
+    const life = { now: new Date(Date.now() - 7_200_000), validForMs: 3_600_000 };
+    const ended = await issueCertificate(authority, {
+      use: "server",
+      commonName: "old",
+      dnsNames: ["a.example"],
+      ...life,
+    });
+    const { certificatePem: cert, privateKeyPem: key } = ended;
+    visited.listener.setSecureContext({ cert, key, ca: authority.certificatePem });
+    (await meet(visited, "h2")).end();
+    await eventually(() => expect(visited.refused).toHaveLength(1));
+    expect(visited.refused[0]).toMatchObject({
+      reason: expect.stringMatching(/this server's certificate \("CN=old", .*\), which expired 1 h ago/),
+      remedy: expect.stringMatching(/^Renew this server's certificate/),
+    });
+  });
+
   test.each<[why: string, limits: ListenerLimits, leave: (visited: Visited, socket: TLSSocket) => unknown]>([
     ["it has said something", {}, (_visited, socket) => socket.end("P")],
     ["the server ended it", {}, ({ admitted: [peer] }, socket) => [socket.resume(), peer!.end()]],

@@ -10,13 +10,11 @@ import { connectionOf } from "../../base/connections.js";
 import { linger } from "../../base/linger.js";
 import { RateLimit } from "../../base/rate-limit.js";
 import type { RefusedPeer } from "../events/facts.js";
-import { leafIn } from "../pki/pem.js";
-import { quotedName } from "../pki/shown.js";
 import { forbidden } from "../wire/connect.js";
+import { failedHandshake, OwnCertificate } from "./failed-handshake.js";
 import { onFirstRecord } from "./first-record.js";
 import { refusalFrames } from "./h2/frames.js";
 import { PeerTrust, type Refusal } from "./peer-trust.js";
-import { transportFailure } from "./transport-failure.js";
 
 /** A refused peer without the name of the listener. */
 export type PeerRefusal = Omit<RefusedPeer, "listener">;
@@ -58,7 +56,11 @@ export function createTlsListener({
 }: TlsListenerOptions): TlsListener {
   const trust = context.ca === undefined ? undefined : new PeerTrust(context);
   let { cert } = context;
-  let ownWords: string | undefined;
+  let shown: OwnCertificate | undefined;
+  const own = (): OwnCertificate => {
+    shown ??= new OwnCertificate(String(cert));
+    return shown;
+  };
   const naming = new RateLimit(systemClock, NAMED_PER_SECOND, 2 * NAMED_PER_SECOND);
   let told = 0;
   const tell = (socket: TLSSocket, reason: string): void => {
@@ -83,9 +85,11 @@ export function createTlsListener({
     const age = performance.now() - (connectionOf(this)?.acceptedAt ?? Number.NEGATIVE_INFINITY);
     if (this.bytesRead > 0 || this.writableEnded || !server.listening || age > RIGHT_AFTER_MS) return;
     if (!naming.take()) return;
-    ownWords ??= wordsFor(String(cert));
-    const reason = `it hung up right after TLS without a word, as clients do that do not trust ${ownWords}`;
-    onRefused({ remote: remoteOf(this), code: "DB_PEER_HUNG_UP", reason, ...trust?.shownBy(this) });
+    const { words, remedy } = own().timeProblem() ?? {};
+    const distrusted = words === undefined ? own().words : `${own().words}, ${words}`;
+    const reason = `it hung up right after TLS without a word, as clients do that do not trust ${distrusted}`;
+    const refusal = { code: "DB_PEER_HUNG_UP", reason, ...(remedy !== undefined && { remedy }) } as const;
+    onRefused({ remote: remoteOf(this), ...refusal, ...trust?.shownBy(this) });
   }
   const server = tls.createServer(
     {
@@ -116,7 +120,7 @@ export function createTlsListener({
   server.removeAllListeners("connection");
   server.on("connection", (socket: Socket) => onFirstRecord(socket, () => startTls?.call(server, socket)));
   server.on("tlsClientError", (error: NodeJS.ErrnoException, socket: TLSSocket) => {
-    const refusal = failedHandshake(error, SPOKEN[protocol]);
+    const refusal = failedHandshake(error, SPOKEN[protocol], own);
     if (refusal !== undefined) onRefused({ remote: remoteOf(socket), ...refusal });
   });
   return {
@@ -125,15 +129,10 @@ export function createTlsListener({
     setSecureContext(next) {
       trust?.update(next);
       ({ cert } = next);
-      ownWords = undefined;
+      shown = undefined;
       server.setSecureContext(strict(next));
     },
   };
-}
-
-function wordsFor(cert: string): string {
-  const { subject, issuer } = leafIn(cert);
-  return `this server's certificate (${quotedName(subject)}, of ${quotedName(issuer)})`;
 }
 
 /**
@@ -154,37 +153,6 @@ function unexpected({ alpnProtocol }: TLSSocket, protocol: TlsListenerOptions["p
 }
 
 const SPOKEN = { h2: "h2 (HTTP/2)", "http/1.1": "http/1.1 (HTTP CONNECT)" } as const;
-
-/** `spoken`: what a listener takes, by its name in ALPN. Undefined for a port scan or a load balancer's probe that hangs up at once. */
-export function failedHandshake(error: NodeJS.ErrnoException, spoken: string): Refusal | undefined {
-  switch (error.code) {
-    case "ECONNRESET":
-      return undefined;
-    case "ERR_SSL_HTTP_REQUEST":
-      return { code: "DB_PEER_PLAIN_TEXT", reason: "it sent an HTTP request without TLS" };
-    case "ERR_SSL_HTTPS_PROXY_REQUEST":
-      return { code: "DB_PEER_PLAIN_TEXT", reason: "it sent an HTTP CONNECT request without TLS" };
-    case "ERR_SSL_WRONG_VERSION_NUMBER":
-      return { code: "DB_PEER_PLAIN_TEXT", reason: "its first bytes are not TLS" };
-    case "ERR_SSL_NO_APPLICATION_PROTOCOL":
-      return {
-        code: "DB_PEER_WRONG_PORT",
-        reason: `by ALPN it offered other protocols than ${spoken}, which is all that this listener takes`,
-      };
-    default:
-      return distrust(error) ?? { code: "DB_PEER_TLS", reason: transportFailure(error) };
-  }
-}
-
-/** What a client says that does not accept the certificate of the server. */
-const ALERT_ABOUT_CERTIFICATE =
-  /\balert ((?:bad |unsupported )?certificate(?: expired| unknown| revoked)?|unknown ca)$/;
-
-function distrust(error: NodeJS.ErrnoException): Refusal | undefined {
-  const alert = ALERT_ABOUT_CERTIFICATE.exec((error as { reason?: string }).reason ?? "")?.[1];
-  if (alert === undefined) return undefined;
-  return { code: "DB_PEER_DISTRUSTS", reason: `it does not accept this server's certificate (TLS alert "${alert}")` };
-}
 
 /** The remote address when the connection was accepted: a closed socket does not know it any more. */
 export function remoteOf(socket: Socket): string {
