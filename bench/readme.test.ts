@@ -49,3 +49,17 @@ test("the pause beside a caller that does not read: no shorter than in its row, 
     }),
   );
 });
+
+// Where drawbridge is not better, README says how much.
+test.each([
+  ["new-tunnels", "rate"],
+  ["ping-pong-1", "p50"],
+  ["grpc-ping-pong-64", "rate"],
+] as const)("what is about equal: the ratio of row %s", (row, column) => {
+  const [, section = ""] = read("docs/benchmarks.md").split(`### ${row}\n`);
+  const cells = (beginning: string): string[] =>
+    (section.split("\n").find((line) => line.startsWith(beginning)) ?? "").split("|").map((cell) => cell.trim());
+  const at = cells("|  |").findIndex((title) => title.startsWith(column));
+  const [median] = cells("| ours/ours ÷ Go/Go")[at]!.split(" ");
+  expect(lines.join(" ")).toContain(`(${median} ×)`);
+});
