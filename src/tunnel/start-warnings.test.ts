@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createAuthority, issueCertificate } from "./pki/issue.js";
-import { startWarnings } from "./start-warnings.js";
+import { startWarnings, warnFromNowOn } from "./start-warnings.js";
 
 const NOTHING = { certFiles: [], keyFiles: [], adminTokenFile: "" };
 const HOUR_MS = 3_600_000;
@@ -190,4 +190,38 @@ test("identifiers that can match are not warned of", () => {
   const identifiers =
     "ipv4=10.0.0.1&ipv6=10.0.0.1&ipv6=fd00::1&host=db&host=DB.example&host=10.0.0.1&cidr=10.0.0.0/8&cidr=fd00::/8&default-route=false";
   expect(startWarnings({ ...NOTHING, identifiers })).toEqual([]);
+});
+
+test("a certificate is named once when its time comes, and once when it is replaced by one that is no better", async () => {
+  const make = async (hours: number) =>
+    (await createAuthority({ commonName: "ca", validForMs: hours * HOUR_MS, backdateMs: 0 })).certificatePem;
+  const file = put("followed.crt", await make(30), 0o644);
+  const lines: string[] = [];
+  let [hours, tick] = [1, () => {}];
+  const warn = (message: string) => lines.push(message.replace(/^.*\.crt /, ""));
+  const stop = warnFromNowOn(
+    { warn },
+    { ...NOTHING, certFiles: [file] },
+    () => new Date(Date.now() + hours * HOUR_MS),
+    (_intervalMs, look) => {
+      tick = look;
+      return () => lines.push("stopped");
+    },
+  );
+  const after = (until: number): string[] => {
+    hours = until;
+    tick();
+    tick();
+    return lines.splice(0);
+  };
+  expect(after(1)).toEqual([]);
+  expect(after(29)).toEqual([expect.stringMatching(/^expires in 1 h|^expires in 59 min/)]);
+  expect(after(29.5)).toEqual([]);
+  expect(after(30.1)).toEqual([expect.stringMatching(/^expired \d+ min ago/)]);
+  put("followed.crt", await make(20), 0o644);
+  expect(after(30.1)).toEqual([expect.stringMatching(/^expired 10 h/)]);
+  put("followed.crt", await make(90), 0o644);
+  expect(after(30.1)).toEqual([]);
+  stop();
+  expect(lines).toEqual(["stopped"]);
 });

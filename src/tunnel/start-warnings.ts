@@ -1,10 +1,14 @@
-/** What a process says at its start of files and flags that will let it down: one line each, with code and remedy. */
+/**
+ * What a process says of files and flags that will let it down: one line each, with code and remedy. At its start, and of
+ * files also when they are replaced by such ones and when a certificate's time comes.
+ */
 import type { X509Certificate } from "node:crypto";
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import { processDescriptors } from "../base/connections.js";
 import { type ErrorCode, remedies } from "../base/errors/catalogue.js";
 import { unreadBecause } from "../base/errors/unread.js";
 import type { Logger } from "../base/log/log.js";
+import { CHECK_INTERVAL_MS, fingerprint, unrefInterval } from "./pki/followed-files.js";
 import { weaknessOf } from "./pki/issuer-problem.js";
 import { lifeProblem } from "./pki/manifest.js";
 import { certificatesIn } from "./pki/pem.js";
@@ -36,6 +40,8 @@ export interface StartWarning {
   readonly code: ErrorCode;
   readonly message: string;
   readonly remedy: string;
+  /** Stays the same while the same is true; undefined: the message does. */
+  readonly key?: string;
 }
 
 /** What a shell gives where nobody has set a limit; Node raises it to the hard one, which is far higher. */
@@ -85,8 +91,33 @@ export function startWarnings(facts: StartFacts, now = new Date()): StartWarning
   ];
 }
 
-export function warnAtStart(logger: Logger, facts: StartFacts): void {
-  for (const { message, code, remedy } of startWarnings(facts)) logger.warn(message, { code, remedy });
+/** How often dates are looked at where no file was replaced. */
+const DATES_MS = 60_000;
+
+/** The returned function ends it. Tests give their own clock and ticks. */
+export function warnFromNowOn(
+  logger: Pick<Logger, "warn">,
+  facts: StartFacts,
+  now: () => Date = () => new Date(),
+  every = unrefInterval,
+): () => void {
+  const { certFiles, caFiles = [], keyFiles, adminTokenFile, agentTokenFile = "" } = facts;
+  const files = [...certFiles, ...caFiles, ...keyFiles, adminTokenFile, agentTokenFile].filter((file) => file !== "");
+  let said: ReadonlySet<string> = new Set();
+  let seen: string | undefined;
+  let lookedAt = 0;
+  const look = (): void => {
+    const [found, at] = [fingerprint(files), now()];
+    if (found === seen && Math.abs(at.getTime() - lookedAt) < DATES_MS) return;
+    [seen, lookedAt] = [found, at.getTime()];
+    const warnings = startWarnings(facts, at).map((each) => ({ key: each.message, ...each }));
+    for (const { key, message, code, remedy } of warnings) {
+      if (!said.has(key)) logger.warn(message, { code, remedy });
+    }
+    said = new Set(warnings.map(({ key }) => key));
+  };
+  look();
+  return every(CHECK_INTERVAL_MS, look);
 }
 
 const ISSUE_STRONGER =
@@ -114,14 +145,15 @@ function certificateWarnings(files: readonly string[], now: Date | undefined): S
     certificate,
     what: `the certificate ${quotedName(certificate.subject)} in ${[...holders].join(" and ")}`,
   }));
-  const ending = about.flatMap(({ certificate: { validFrom, validTo }, what }): StartWarning[] => {
+  const ending = about.flatMap(({ certificate: { fingerprint256, validFrom, validTo }, what }): StartWarning[] => {
     const problem = now && lifeProblem({ notBefore: validFrom, notAfter: validTo }, now);
     if (problem === undefined) return [];
     const remedy =
       problem.id === "not-yet-valid"
         ? "Compare this host's clock with that of the host that issued it."
         : "Renew it, for example with drawbridge pki renew --dir DIR where its signer's key is; the file is read again by itself.";
-    return [{ code: "DB_CERT_FILE", message: `${what} ${problem.words}`, remedy }];
+    const key = `${fingerprint256} ${problem.id}`;
+    return [{ code: "DB_CERT_FILE", message: `${what} ${problem.words}`, remedy, key }];
   });
   const weak = about.flatMap(({ certificate, what }): StartWarning[] => {
     const why = weaknessOf(certificate);

@@ -15,7 +15,7 @@ import { ProxyAgent } from "../../tunnel/agent/agent.js";
 import type { AgentConfig } from "../../tunnel/agent/config.js";
 import { leaseListed, leaseWatched, listening, noteChannel } from "../../tunnel/events/channels.js";
 import { readCertificateSet } from "../../tunnel/pki/certificate-set.js";
-import { type StartFacts, warnAtStart } from "../../tunnel/start-warnings.js";
+import { type StartFacts, warnFromNowOn } from "../../tunnel/start-warnings.js";
 import { VERSION } from "../framework/define.js";
 import { announceWait, impatience, openAdmin } from "./role-process.js";
 
@@ -33,7 +33,7 @@ export async function runAgent(config: AgentProcessConfig, logging: LoggerOption
   const agent = new ProxyAgent(config, { program: `drawbridge/${VERSION}`, countServers: () => leases?.count() });
   const logger = new Logger(logging);
   logEvents(logger, agent);
-  warnAtStart(logger, startFactsOf(config));
+  const endWarnings = warnFromNowOn(logger, startFactsOf(config));
   const metrics = agentMetrics(agent, agent.readings());
   const health = await startAgentHealth(
     config.health,
@@ -57,6 +57,7 @@ export async function runAgent(config: AgentProcessConfig, logging: LoggerOption
   else announceWait(logger, draining, left, drainTimeoutMs);
   agent.drain();
   const code = await Promise.race([impatience(logger), drained(agent, drainTimeoutMs)]);
+  endWarnings();
   await Promise.all([agent.stop(), leases?.stop(), health.close(), admin.close()]);
   await logger.close();
   return code;

@@ -12,7 +12,7 @@ import { ObservedServer } from "../../insight/observe/roles/server.js";
 import { leaseDeleted, leaseListed, leasesCulled, listening, noteChannel } from "../../tunnel/events/channels.js";
 import type { ServerConfig } from "../../tunnel/server/config.js";
 import { ProxyServer, type ServerParts } from "../../tunnel/server/server.js";
-import { type StartFacts, warnAtStart } from "../../tunnel/start-warnings.js";
+import { type StartFacts, warnFromNowOn } from "../../tunnel/start-warnings.js";
 import { announceWait, openAdmin, untilEnded } from "./role-process.js";
 
 export interface ServerProcessConfig extends ServerConfig {
@@ -27,7 +27,7 @@ export async function runServer(config: ServerProcessConfig, logging: LoggerOpti
   const server = new ProxyServer(config, await loadParts(config));
   const logger = new Logger(logging);
   logEvents(logger, server);
-  warnAtStart(logger, startFactsOf(config));
+  const endWarnings = warnFromNowOn(logger, startFactsOf(config));
   const metrics = serverMetrics(server, server.readings());
   const { dumpDir = "" } = config;
   const { flights } = server.board;
@@ -58,6 +58,7 @@ export async function runServer(config: ServerProcessConfig, logging: LoggerOpti
       const finished = await server.drain(gracefulShutdownMs);
       if (!finished) logger.warn("tunnels were still open at the end of the graceful shutdown and were cut");
     }
+    endWarnings();
     await Promise.all([health.close(), admin.close(), withdrawn]);
     server.destroy();
   });

@@ -12,7 +12,7 @@ import type { SidecarConfig } from "../../tunnel/sidecar/config.js";
 import { logSidecar } from "../../tunnel/sidecar/log.js";
 import { sidecarMetrics } from "../../tunnel/sidecar/metrics.js";
 import { Sidecar } from "../../tunnel/sidecar/sidecar.js";
-import { type StartFacts, warnAtStart } from "../../tunnel/start-warnings.js";
+import { type StartFacts, warnFromNowOn } from "../../tunnel/start-warnings.js";
 import { type AdminEndpoint, announceWait, openAdmin, untilEnded } from "./role-process.js";
 
 export interface SidecarProcessConfig extends SidecarConfig {
@@ -31,7 +31,7 @@ export async function runSidecar(config: SidecarProcessConfig, logging: LoggerOp
   const logger = new Logger(logging);
   logEvents(logger, sidecar);
   logSidecar(logger, sidecar);
-  warnAtStart(logger, startFactsOf(config));
+  const endWarnings = warnFromNowOn(logger, startFactsOf(config));
   const { registry } = sidecarMetrics(sidecar);
   const { readiness } = sidecar;
   const readyz: Route = (_request, response) =>
@@ -47,6 +47,7 @@ export async function runSidecar(config: SidecarProcessConfig, logging: LoggerOp
     announceWait(logger, "shutting down", { signal, connections: sidecar.limit.open }, config.drainTimeoutMs);
     const finished = await sidecar.drain(config.drainTimeoutMs);
     if (!finished) logger.warn("connections were still open at the end of the drain and were cut");
+    endWarnings();
     sidecar.destroy();
     await Promise.all([health?.close(), admin?.close()]);
   });

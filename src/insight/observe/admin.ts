@@ -118,7 +118,7 @@ function published(
     const followed = follow({
       onChange: (next) => {
         onChange(next);
-        certificatesReloaded.publish({ source, files });
+        certificatesReloaded.publish({ source, listener: "admin", files });
       },
       onProblem: (error) => certificatesRefused.publish({ source, files, error: error.message, code: error.code }),
     });

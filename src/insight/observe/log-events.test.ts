@@ -58,7 +58,7 @@ describe("logEvents", () => {
       queuedBytes: 4096,
       reason: "slow",
     });
-    channels.certificatesReloaded.publish({ source, files: ["a.pem"] });
+    channels.certificatesReloaded.publish({ source, listener: "agents", files: ["a.pem"] });
     channels.certificatesRefused.publish({ source, files: ["a.pem"], error: "it is not PEM" });
     channels.noteChannel.publish({ source, level: "warn", message: "something else", fields: { n: 1 } });
     expect(lines.map(({ time: _time, pid: _pid, ...line }) => line)).toEqual([
@@ -87,7 +87,12 @@ describe("logEvents", () => {
         queuedBytes: 4096,
         reason: "slow",
       },
-      { level: "info", message: "certificates were replaced on disk and are in use", files: ["a.pem"] },
+      {
+        level: "info",
+        message: "certificates were replaced on disk and are in use",
+        listener: "agents",
+        files: ["a.pem"],
+      },
       {
         level: "error",
         message: "changed certificate files cannot be used; the old ones stay in use",

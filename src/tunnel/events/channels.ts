@@ -165,7 +165,7 @@ export const tunnelCut = ofBoth<{
   reason: string;
 }>("tunnel-cut");
 
-export const certificatesReloaded = ofBoth<{ files: readonly string[] }>("certificates-reloaded");
+export const certificatesReloaded = ofBoth<{ listener: string; files: readonly string[] }>("certificates-reloaded");
 /** New files were found but could not be used; the old certificates stay in service. */
 export const certificatesRefused = ofBoth<{ files: readonly string[]; error: string; code?: ErrorCode }>(
   "certificates-refused",

@@ -19,7 +19,7 @@ export interface FileProblem {
   readonly at: number;
 }
 
-const CHECK_INTERVAL_MS = 5000;
+export const CHECK_INTERVAL_MS = 5000;
 
 /**
  * What is read from files that may be replaced on disk while the process runs. The constructor reads them and throws when
@@ -91,13 +91,13 @@ export class FollowedFiles<Content> {
   }
 }
 
-function unrefInterval(intervalMs: number, tick: () => void): () => void {
+export function unrefInterval(intervalMs: number, tick: () => void): () => void {
   const timer = setInterval(tick, intervalMs).unref();
   return () => clearInterval(timer);
 }
 
 /** Changes with content, replacement (inode) and permissions (ctime) of what the paths lead to, links followed. */
-function fingerprint(paths: readonly string[]): string {
+export function fingerprint(paths: readonly string[]): string {
   return paths
     .map((file) => {
       try {

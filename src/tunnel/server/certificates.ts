@@ -24,7 +24,7 @@ export class WatchedCertificates extends CertificateFiles {
     super(paths, {
       onChange: () => {
         this.apply(this.context);
-        certificatesReloaded.publish({ source, files: names });
+        certificatesReloaded.publish({ source, listener: use, files: names });
       },
       onProblem: (error) =>
         certificatesRefused.publish({ source, files: names, error: error.message, code: error.code }),

@@ -168,7 +168,7 @@ describe("serverMetrics", () => {
     } as const;
     channels.peerRefused.publish({ ...peer, listener: "agents" });
     channels.peerRefused.publish({ ...peer, listener: "grpc frontend" });
-    channels.certificatesReloaded.publish({ source, files: ["a.pem"] });
+    channels.certificatesReloaded.publish({ source, listener: "agents", files: ["a.pem"] });
     channels.certificatesRefused.publish({ source, files: ["a.pem"], error: "not PEM" });
     channels.claimRulesReloaded.publish({ source, file: "rules.yaml", dismissed: 0 });
     channels.claimRulesRefused.publish({ source, file: "rules.yaml", error: "not YAML" });
