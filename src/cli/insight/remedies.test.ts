@@ -45,4 +45,9 @@ describe("remedies of doctor", () => {
       expect(doctor.has(flag)).toBe(true);
     }
   });
+
+  test.each(["checks/admin.ts", "checks/dials.ts"])("%s, which status and pages show, names no check", (file) => {
+    const text = readFileSync(new URL(`../../insight/diagnosis/${file}`, import.meta.url), "utf8");
+    expect(text.match(/^.*["`].*\bthe checks? [a-z-]+.*["`].*$/gim)).toBeNull();
+  });
 });

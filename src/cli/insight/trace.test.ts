@@ -5,7 +5,8 @@ import { ownFrontend } from "./trace.js";
 
 const serverWith = (...addresses: string[]): Pick<AdminPort, "list" | "address"> => ({
   address: "127.0.0.1:8095",
-  list: async <T>() => addresses.map((address) => ({ what: "http-connect frontend", address })) as T[],
+  list: async <T>(route: string) =>
+    (route === "listeners" ? addresses.map((address) => ({ what: "http-connect frontend", address })) : []) as T[],
 });
 
 test("a Unix socket is used as it is", async () => {

@@ -2,7 +2,8 @@
 
 import { messageOf } from "../../base/errors/error.js";
 import { plainText } from "../../base/text.js";
-import type { ListenerInfo } from "../../insight/observe/admin/contract.js";
+import { frontendOf } from "../../insight/diagnosis/trace-command.js";
+import type { CertificateInfo, ListenerInfo } from "../../insight/observe/admin/contract.js";
 import type { AdminPort } from "../../insight/watch/admin-port.js";
 import { type Trace, type TraceStep, trace } from "../../insight/watch/trace.js";
 import type { Frontend } from "../../tunnel/client/frontend.js";
@@ -37,29 +38,27 @@ there was none. Ends with 1 when the target was not reached.`,
       if (isAsked) throw reason;
       return undefined;
     });
-    const frontend = flags.frontend === "" ? await ownFrontend(admin!) : frontendOf(flags.frontend);
+    const frontend = flags.frontend === "" ? await ownFrontend(admin!) : givenFrontend(flags.frontend);
     return trace(frontend, target, admin, flags.timeout);
   },
   show: traceText,
   exitCode: ({ ok }) => (ok ? 0 : 1),
 });
 
-/** A socket needs no certificate; on TCP only its caller has one. */
 export async function ownFrontend(admin: Pick<AdminPort, "list" | "address">): Promise<Frontend> {
-  const items = await admin.list<ListenerInfo>("listeners");
-  const frontends = items.filter(({ what }) => /^(?:grpc|http-connect) frontend$/.test(what));
-  const socket = frontends.find(({ address }) => address.startsWith("/"));
-  if (socket !== undefined) return frontendOf(`${socket.what.split(" ")[0]}+uds:${socket.address}`);
-  const [first] = frontends;
-  if (first === undefined) throw refused(`the process at ${admin.address} is no server: name a server's --frontend`);
-  // One that listens on every address can be dialled at those that its certificate names.
-  const place = `${first.what.split(" ")[0]}+tcp:${first.address.replace(/^(?:\[::\]|0\.0\.0\.0|)(?=:)/, "SERVER")}`;
+  const [listeners, certificates] = await Promise.all([
+    admin.list<ListenerInfo>("listeners"),
+    admin.list<CertificateInfo>("certificates"),
+  ]);
+  const found = frontendOf(listeners, certificates);
+  if (found === undefined) throw refused(`the process at ${admin.address} is no server: name a server's --frontend`);
+  if (found.isSocket) return givenFrontend(found.flag);
   throw refused(
-    `the server's frontend is ${first.address}, which wants a caller's certificate: --frontend ${place},ca=FILE,cert=FILE,key=FILE`,
+    `the server's frontend is ${found.address}, which wants a caller's certificate: --frontend ${found.flag}`,
   );
 }
 
-function frontendOf(given: string): Frontend {
+function givenFrontend(given: string): Frontend {
   try {
     return parseFrontend(given, {});
   } catch (error) {

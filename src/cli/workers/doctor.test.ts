@@ -37,7 +37,9 @@ describe("drawbridge workers doctor", () => {
   test("workers doctor shows what is wrong with its code, what shows it and what to do, and ends with 1", async () => {
     spoil();
     expect(await doctor()).toBe(1);
-    expect(said.stdout).toContain("FAILED   DB_NODE_USER_DATA: The user data of w-0: a machine would refuse it");
+    expect(said.stdout).toContain(
+      "FAILED   user-data (DB_NODE_USER_DATA): The user data of w-0: a machine would refuse it",
+    );
     expect(said.stdout).toContain(fixture.store.userDataFile("w-0"));
     expect(said.stdout).toMatch(/Do: Write it again with drawbridge workers userdata/);
     expect(said.stdout).toContain("--fix can do something about 1 of these");
@@ -62,7 +64,7 @@ describe("drawbridge workers doctor", () => {
     spoil();
     writeFileSync(join(fixture.store.directory, ".lock"), `${process.ppid}\n`);
     expect(await doctor("--fix")).toBe(1);
-    expect(said.stdout).toContain("FAILED   DB_NODE_USER_DATA");
+    expect(said.stdout).toContain("FAILED   user-data (DB_NODE_USER_DATA)");
     expect(said.stdout).toMatch(/failed: write .*\n.*another drawbridge workers command/);
     expect(readFileSync(fixture.store.userDataFile("w-0"), "utf8")).toBe("{}");
     expect(existsSync(fixLog())).toBe(false);
@@ -88,7 +90,7 @@ describe("drawbridge workers doctor", () => {
     await fixture.store.change((all) => [...all, { ...all[0]!, name: "x-0", pool: "clusters/gone" }]);
     expect(await doctor()).toBe(1);
     expect(said.stdout).toContain("Pool clusters/gone could not be read: there is no pool clusters/gone");
-    expect(said.stdout).toContain("FAILED   DB_NODE_USER_DATA: The user data of w-0");
+    expect(said.stdout).toContain("FAILED   user-data (DB_NODE_USER_DATA): The user data of w-0");
   });
 
   test("workers doctor gives scripts the same findings as JSON", async () => {

@@ -52,7 +52,11 @@ export interface Facts {
   /** The host's own routes to each pod network. */
   readonly podRoutes: readonly { readonly prefix: Network; readonly routes: readonly string[] }[];
   /** The address that agents would be given now, and the one that certificates and agents were made for. */
-  readonly address: AddressChoice & { readonly recorded: string | undefined };
+  readonly address: AddressChoice & {
+    readonly recorded: string | undefined;
+    /** Whether there is no bridge here yet. */
+    readonly isPlanned: boolean;
+  };
   readonly listeners: readonly TcpListener[];
   readonly socket: SocketFileState;
   /** The certificates of this side. */
@@ -75,6 +79,8 @@ export interface Facts {
     readonly kind: ProgramKind;
     readonly title: string;
     readonly running: RunningProgram | undefined;
+    /** What to do where it does not run. */
+    readonly start: string;
   };
   readonly openFiles: { readonly who: string; readonly line: string; readonly path: string };
   /** The answer, or why there is none. */

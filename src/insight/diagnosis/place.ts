@@ -1,6 +1,7 @@
 /** The place that doctor diagnoses: the values of flags, completed by the processes and files of this host. */
 import { existsSync } from "node:fs";
 import { DrawbridgeError } from "../../base/errors/error.js";
+import { isBridgeHost } from "../../cluster/bootstrap/gather/plan.js";
 import { type BridgeRecord, recordedHere } from "../../cluster/bootstrap/host/record.js";
 import { type BridgeCluster, chosenCluster } from "../../cluster/bootstrap/host/step.js";
 import { openInstallDirectory } from "../../cluster/bootstrap/install-dir.js";
@@ -37,6 +38,10 @@ export interface ProgramSettings {
 export interface DoctorPlace extends DoctorSettings {
   readonly role: DoctorRole;
   readonly isAddressGiven: boolean;
+  /** By --socket or by the running server's own flags. */
+  readonly isSocketGiven: boolean;
+  /** Whether a bridge was made on this host; a server may have been installed in other ways. */
+  readonly isBridge: boolean;
   readonly model: BridgeModel;
   readonly host: DoctorHost;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -58,6 +63,8 @@ export async function findPlace(settings: DoctorSettings): Promise<DoctorPlace> 
   return {
     ...{ ...settings, role, model, host, pki, egressConfig, env: process.env, now: () => new Date() },
     isAddressGiven: settings.address !== "",
+    isSocketGiven: (settings.socket || running?.flags.get("uds-name") || "") !== "",
+    isBridge: isBridgeHost(),
     address:
       settings.address || running?.flags.get("proxy-server-host") || (record?.options.serverAddresses?.[0] ?? ""),
     agentPort: settings.agentPort || Number(port ?? ports.agent),

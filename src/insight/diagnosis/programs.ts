@@ -44,7 +44,8 @@ const adminAt = (usual: number, port = "admin-port"): PortFlags => ({ host: "adm
 export const PROGRAMS = {
   server: {
     ...{ title: "proxy-server", spellings: [], health: healthAt(8092), admin: adminAt(8095) },
-    start: "Start it: drawbridge bootstrap up, or the unit drawbridge-bootstrap-server.service.",
+    start: "Start it the way it was installed: its systemd unit, its static pod or Deployment, or by hand.",
+    startOfBridge: "Start it: drawbridge bootstrap up, or the unit drawbridge-bootstrap-server.service.",
     unready: (agentPort: string = String(ports.agent)) =>
       `No agent is connected: look at the agents' logs, and whether nodes reach TCP ${agentPort} (drawbridge firewall plan).`,
   },
@@ -54,7 +55,8 @@ export const PROGRAMS = {
       health: healthAt(8093, "health-server-port", "health-server-host"),
       admin: adminAt(8094, "admin-server-port"),
     },
-    start: "Look at the DaemonSet: kubectl get pods -A -l app=konnectivity-agent -o wide.",
+    start:
+      "Start it the way it was installed: its systemd unit or by hand; of a DaemonSet, kubectl get pods -A -l app=konnectivity-agent -o wide shows the pods.",
     unready: () => "It has no server: see the check server-reachable and its own log.",
   },
   sidecar: {
@@ -84,6 +86,10 @@ export const PROGRAMS = {
     unready: () => "Do what the answer says; drawbridge csr list shows the requests that wait.",
   },
 };
+
+/** What to do where a program does not run. */
+export const startOf = (kind: ProgramKind, isBridge: boolean): string =>
+  isBridge && kind === "server" ? PROGRAMS.server.startOfBridge : PROGRAMS[kind].start;
 
 export type ProgramKind = keyof typeof PROGRAMS;
 

@@ -18,7 +18,7 @@ const findings: Finding[] = [
 test("text lists failed findings first, the most likely cause first, and shows evidence of what is not in order", () => {
   expect(findingsText(findings)).toBe(
     [
-      "FAILED   DB_NODE_CSR_PENDING node-1: csr-1 waits <long>. (certain)",
+      "FAILED   b node-1 (DB_NODE_CSR_PENDING): csr-1 waits <long>. (certain)",
       "           since: 5 s",
       "         Do: Do b.",
       "FAILED   a: Perhaps this. (possible)",
@@ -34,6 +34,34 @@ test("text lists failed findings first, the most likely cause first, and shows e
       "",
     ].join("\n"),
   );
+});
+
+test("text tells a long explanation once, and names that check where it would be repeated", () => {
+  const why = "the agent's own certificate (/etc/konnectivity/agent.crt) expired 15 d 13 h ago: it is refused";
+  const renew = "Renew the certificate in the file that the message names; it is read again by itself.";
+  const code = "DB_TLS_OWN_EXPIRED" as const;
+  const text = findingsText([
+    {
+      check: "health",
+      about: "",
+      ...failed(
+        "it is not ready",
+        "Read on.",
+        `/readyz answered 500: ${why.replace("/etc/konnectivity/", "").replace("13 h", "14 h")} (${code}). ${renew}`,
+      ),
+    },
+    { check: "server-reachable", about: "", ...failed(`10.0.0.5:8091: ${why}`, renew), code },
+    { check: "servers-connected", about: "", ...failed(`the agent has no server: ${why}`, renew), code },
+  ]);
+  expect(text.split("\n").slice(0, 7)).toEqual([
+    "FAILED   health: It is not ready.",
+    "           /readyz answered 500: see server-reachable",
+    "         Do: Read on.",
+    `FAILED   server-reachable (DB_TLS_OWN_EXPIRED): 10.0.0.5:8091: ${why}.`,
+    `         Do: ${renew}`,
+    "FAILED   servers-connected (DB_TLS_OWN_EXPIRED): The agent has no server: see server-reachable.",
+    "         Do: As for server-reachable.",
+  ]);
 });
 
 test("JSON has counts, keeps the order of the checks and shows a fix by what it would do", () => {

@@ -29,19 +29,56 @@ function countsOf(findings: readonly Finding[]): Readonly<Record<FindingState, n
 export function findingsText(findings: readonly Finding[]): string {
   const counts = countsOf(findings);
   const summary = `\n${counts.failed} failed, ${counts.warning} ${counts.warning === 1 ? "warning" : "warnings"}, ${counts.ok} ok, ${counts.skipped} skipped.\n`;
-  return sorted(findings).map(findingText).join("") + summary;
+  return toldOnce(sorted(findings)).map(findingText).join("") + summary;
 }
 
+/** The check's name, which remedies refer to, then the code, which docs/errors.md explains. */
 function findingText({ check, code, evidence, likelihood, message, remedy, state, subject }: Finding): string {
   const about = subject === undefined || message.includes(subject) ? "" : ` ${subject}`;
+  const known = code === undefined ? "" : ` (${code})`;
   const doubt = likelihood === undefined ? "" : ` (${likelihood})`;
   return [
-    `${painterFor(process.stdout)(labels[state].padEnd(INDENT.length), ...PAINTS[state])}${code ?? check}${about}: ${plainText(sentence(message))}${doubt}\n`,
+    `${painterFor(process.stdout)(labels[state].padEnd(INDENT.length), ...PAINTS[state])}${check}${about}${known}: ${plainText(sentence(message))}${doubt}\n`,
     // What is in order needs no proof on the screen; JSON has it.
     ...(state === "ok" || state === "skipped" ? [] : evidence.map((line) => `${INDENT}  ${plainText(line)}\n`)),
     remedy === "" ? "" : `${INDENT}Do: ${plainText(remedy)}\n`,
   ].join("");
 }
+
+/** Shorter ones are read faster than a reference is followed. */
+const LONG = 60;
+
+/** A long explanation stands once, where it is the message; whoever repeats it names that check instead. */
+function toldOnce(findings: readonly Finding[]): Finding[] {
+  const wrong = findings.filter(({ state }) => state === "failed" || state === "warning");
+  return findings.map((finding) => {
+    const at = wrong.indexOf(finding);
+    if (at < 0) return finding;
+    const others = wrong.filter((each) => each.check !== finding.check);
+    const before = wrong.slice(0, at).filter((each) => each.check !== finding.check);
+    const first = before.find(({ remedy, code }) => remedy === finding.remedy && code === finding.code);
+    return {
+      ...finding,
+      message: referring(finding.message, before),
+      evidence: finding.evidence.map((line) => referring(line, others)),
+      remedy: finding.remedy.length < LONG || first === undefined ? finding.remedy : `As for ${first.check}.`,
+    };
+  });
+}
+
+/** The longest part behind a colon that another message has, too, replaced by the name of its check. */
+function referring(text: string, others: readonly Finding[]): string {
+  for (const { index } of text.matchAll(/: /g)) {
+    const part = unchanging(text.slice(index + 2).replace(/ \(DB_[A-Z_]+\)\. .*$|\.$/, ""));
+    const teller = part.length < LONG ? undefined : others.find(({ message }) => unchanging(message).includes(part));
+    if (teller !== undefined) return `${text.slice(0, index)}: see ${teller.check}`;
+  }
+  return text;
+}
+
+/** Without what two looks at the same thing differ in: how long ago it was, and from which directory a file is named. */
+const unchanging = (text: string): string =>
+  text.replace(/\d+ (?:d|h|min|s)\b/g, "").replace(/[^\s"(]*\/(?=[^\s/])/g, "");
 
 /** A word is capitalised, a name is not: csr-1 and https://... stay what they are. */
 export function sentence(message: string): string {

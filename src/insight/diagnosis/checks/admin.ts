@@ -21,6 +21,7 @@ import { type Check, defineCheck } from "../check.js";
 import type { TcpListener } from "../facts.js";
 import type { DoctorRole } from "../programs.js";
 import { runChecks } from "../run.js";
+import { traceCommand } from "../trace-command.js";
 import { judgeLife } from "./certificates.js";
 import { agentsLeft, slowAgents, targets } from "./dials.js";
 
@@ -35,13 +36,14 @@ export const adminApi = defineCheck({
 /** An agent that is connected may still not work: the watchdog, or the sidecar's probe, sends bytes through the tunnel. */
 export const path = defineCheck({
   ...{ id: "path", about: "Bytes get through the tunnel", needs: ["overview"] },
-  judge({ overview: { path: whole, agents = [], process } }) {
+  judge({ overview }) {
+    const { path: whole, agents = [], process } = overview;
     const failing = agents.filter((agent) => agent.path?.state === "failing");
     const lines = failing.map(({ id, path: its }) => `${id}: ${describeFailure(its)}`);
     const remedy =
       process.role === "sidecar"
-        ? "See the check frontend; beside the server drawbridge doctor and drawbridge trace HOST:PORT say where it ends."
-        : "Look at those agents' logs and hosts; drawbridge trace HOST:PORT shows where a dial ends.";
+        ? "Run drawbridge doctor here, which dials the frontend as the sidecar does, then beside the server."
+        : `Look at those agents' logs and hosts; ${traceCommand("HOST:PORT", overview)} shows where a dial ends.`;
     const own = whole?.state === "failing" && ownCause("bytes do not get through", process);
     if (own) return own;
     if (whole?.state === "failing")
@@ -66,10 +68,12 @@ function describeFailure({ error, failures }: PathHealth = { state: "unknown" })
 
 export const agentsConnected = defineCheck({
   ...{ id: "agents-connected", about: "Agents are connected to the server", needs: ["overview"] },
-  judge({ overview: { agents = [], process } }) {
+  judge({ overview: { agents = [], process, refusedPeers: peers = [] } }) {
     if (agents.length === 0) {
-      const remedy =
-        "Look at the agents: drawbridge doctor beside one says what keeps it from here; the check refused-peers lists those that the server refused.";
+      const areRefused = peers.some(({ at, listener }) => listener === "agents" && process.now - at <= RECENT_MS);
+      const remedy = areRefused
+        ? "Do what is said here of the peers that were refused; drawbridge doctor beside an agent says what keeps it away."
+        : "Start an agent; beside one that runs, drawbridge doctor says what keeps it away.";
       const judged = failed("no agent is connected, so every dial is refused", remedy, ...unreadyReason(process));
       return { ...judged, short: "no agent is connected" };
     }
@@ -148,7 +152,7 @@ export const serversConnected = defineCheck({
   judge({ overview: { servers = [], process }, adminPort }) {
     const lines = servers.map(({ id = "?", address }) => `${id} at ${address}`);
     if (servers.length === 0) {
-      const remedy = "See the check server-reachable, and the agent's log.";
+      const remedy = "Read the agent's log, and run drawbridge doctor beside it, which dials the server as it does.";
       const own = ownCause("the agent has no server", process);
       if (own !== undefined) return own;
       return failed("the agent has no server", remedy, ...unreadyReason(process));
@@ -184,8 +188,8 @@ export const refusals = defineCheck({
       .map(({ at, target, why, id }) => `${roughDuration(process.now - at)} ago, ${target}: ${why} (${id})`);
     const remedy =
       process.role === "ignition"
-        ? "See the check ignition-tokens; drawbridge workers doctor says for each machine what is wrong with its user data."
-        : "Ask drawbridge explain HOST:PORT for one of these targets.";
+        ? "Run drawbridge workers doctor, which says for each machine what is wrong with its user data."
+        : `Ask drawbridge explain ${open[0]!.id}, which says how that was decided.`;
     const message = `${counted(open.length)} ${open.length === 1 ? "was" : "were"} refused ${within}`;
     return { ...warning(message, remedy, ...lines), short: `${counted(open.length)} refused` };
   },

@@ -188,9 +188,21 @@ describe("checks of networks", () => {
 
   test("address is no concern of a server that is no bridge's", async () => {
     const lost = new FakeNetwork([own("eth0", "192.168.66.10/24")]);
-    expect(await messagesOf(addressChoice, context({}, { network: lost, server: ["proxy-server"] }))).toEqual([
-      expect.stringMatching(/^skipped: the server here is no bridge's/),
+    const isBridge = false;
+    expect(await messagesOf(addressChoice, context({ isBridge }, { network: lost, server: ["proxy-server"] }))).toEqual(
+      [expect.stringMatching(/^skipped: the server here is no bridge's/)],
+    );
+    expect(await messagesOf(addressChoice, context({ isBridge }))).toEqual([
+      "ok: agents of a bridge made here would dial 192.168.66.10",
     ]);
+  });
+
+  test("a bridge's command, directories and sockets are named only where a bridge was made", async () => {
+    const remedyOf = async (isBridge: boolean) => (await findingsOf(running, context({ isBridge })))[0]?.remedy;
+    expect(await remedyOf(true)).toContain("drawbridge bootstrap up");
+    expect(await remedyOf(false)).toMatch(/^Start it the way it was installed: its systemd unit, its static pod /);
+    expect(await messagesOf(socketFile, context({ isBridge: false }))).toEqual([]);
+    expect(await messagesOf(socketFile, context({ isBridge: false, isSocketGiven: true }))).toHaveLength(1);
   });
 
   test("address fails when the host's address changed after the certificates were made", async () => {

@@ -6,16 +6,22 @@ import { roughDuration } from "../../../base/text.js";
 import type { AgentPeer, HistoryInfo, LeftPeer } from "../../observe/admin/contract.js";
 import { defineCheck } from "../check.js";
 import { failingShare } from "../failing.js";
+import { traceCommand } from "../trace-command.js";
 
 const MOST_NAMED = 10;
 
 export const targets = defineCheck({
-  ...{ id: "targets", about: "The targets that are dialled answer", needs: ["history"] },
-  judge({ history }) {
+  ...{ id: "targets", about: "The targets that are dialled answer", needs: ["history"], uses: ["overview"] },
+  judge({ history, overview }) {
     const failing = history.targets.filter((target) => failingShare(target) > 0);
     const dials = sum(history.total.dials);
     if (failing.length === 0) {
-      return dials === 0 ? undefined : ok(`the ${history.targets.length} targets of the last 10 minutes answer`);
+      const count = history.targets.length;
+      const which =
+        count === 1
+          ? "the only target of the last 10 minutes answers"
+          : `the ${count} targets of the last 10 minutes answer`;
+      return dials === 0 || count === 0 ? undefined : ok(which);
     }
     const names = new Set(failing.map(({ target }) => target));
     const groups = history.failures.filter(({ target }) => names.has(target));
@@ -28,7 +34,7 @@ export const targets = defineCheck({
     const areUnknown = groups.length > 0 && groups.every(({ reason }) => /no such host/.test(reason));
     const remedy = areUnknown
       ? "Correct the name, or make its record at the DNS server that the agents ask."
-      : "Check that the target runs, listens there and accepts the agents' hosts; drawbridge trace HOST:PORT dials it once and says where that ends.";
+      : `Check that the target runs, listens there and accepts the agents' hosts${overview === undefined ? "" : `; ${traceCommand(failing[0]!.target, overview)} dials it once and says where that ends`}.`;
     return { ...warning(message, remedy, ...lines), short: `${shortNames(failing)} (${share} % of all dials)` };
   },
 });

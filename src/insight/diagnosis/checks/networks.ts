@@ -70,12 +70,12 @@ export const routeToPods = defineCheck({
 
 export const addressChoice = defineCheck({
   ...{ id: "address", about: "The host has the address that agents dial", needs: ["address"] },
-  judge({ address: { considered, recorded, target, warnings } }) {
+  judge({ address: { considered, isPlanned, recorded, target, warnings } }) {
     const lines = considered.map(({ outcome, detail }) => `${outcome}: ${detail}`);
     const remedy = "Give the address that agents reach with --address, or in DRAWBRIDGE_BOOTSTRAP_NODE_IP.";
     return [
       recorded === undefined || recorded === target
-        ? ok(`agents dial ${target}`, ...lines)
+        ? ok(isPlanned ? `agents of a bridge made here would dial ${target}` : `agents dial ${target}`, ...lines)
         : failed(
             `certificates and agents were made for ${recorded}, but this host would now be ${target}`,
             `Give the host ${recorded} back, or make the bridge again: drawbridge bootstrap teardown, then up.`,

@@ -29,13 +29,13 @@ interface HealthFacts extends Pick<Facts, "program" | "role"> {
 const LACKING = /identifiers that the strategy (.+) looks for \(--readiness=(agents|all|path)\)/;
 
 function judgeHealth({
-  program: { kind, running: process, title },
+  program: { kind, running: process, title, start: usualStart },
   role,
   health,
   serverFlags,
   overview,
 }: HealthFacts): Judgement {
-  const start = role === "bootstrap" ? ON_BOOTSTRAP : PROGRAMS[kind].start;
+  const start = role === "bootstrap" ? ON_BOOTSTRAP : usualStart;
   if (process === undefined && health === undefined) return warning(`no ${title} runs in this network`, start);
   if (health === undefined) {
     const remedy = `Start it with --${healthFlagOf(kind)} to see whether it is ready.`;

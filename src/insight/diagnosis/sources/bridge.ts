@@ -31,7 +31,7 @@ import { type FactSource, type Gatherer, unavailable } from "../check.js";
 import type { Facts } from "../facts.js";
 import { dialByDirectory } from "../host/as-agent.js";
 import { readSocketFile } from "../host/this-host.js";
-import { dialableHost, PROGRAMS, topologyOfThisHost } from "../programs.js";
+import { dialableHost, PROGRAMS, startOf, topologyOfThisHost } from "../programs.js";
 import type { ServiceRoute } from "../rehearsal/service-call.js";
 import { readRemains } from "./remains.js";
 
@@ -113,7 +113,12 @@ export function bridgeSource(bridge: Bridge, access: BridgeApi): FactSource {
     ...bridgeClusterSource(bridge, access),
     model: () => model,
     role: () => (model.for === "openshift" ? "bootstrap" : "server"),
-    program: () => ({ kind: "server", title: PROGRAMS.server.title, running: undefined }),
+    program: () => ({
+      kind: "server",
+      title: PROGRAMS.server.title,
+      running: undefined,
+      start: startOf("server", true),
+    }),
     egress: () => egress,
     apiServer: () => apiServer,
     serverFlags: () => server ?? unavailable("the server's flags cannot be seen here"),

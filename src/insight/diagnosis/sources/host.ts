@@ -10,7 +10,6 @@ import { CheckFailure } from "../../../base/finding.js";
 import { httpGet } from "../../../base/http-get.js";
 import { chooseAddress } from "../../../cluster/bootstrap/address/choose.js";
 import { parseNetwork } from "../../../cluster/bootstrap/address/ip.js";
-import { isBridgeHost } from "../../../cluster/bootstrap/gather/plan.js";
 import { openshiftHost, ports } from "../../../cluster/bootstrap/model/names.js";
 import { readEgress } from "../../../cluster/bootstrap/settings/egress-config.js";
 import { serverSettings } from "../../../cluster/bootstrap/settings/programs.js";
@@ -35,7 +34,7 @@ import { dialAsAgent, dialByDirectory } from "../host/as-agent.js";
 import { certificateAt, dialAsClient } from "../host/as-client.js";
 import { isListening, processFile, readableHere, readSocketFile, whyForbidden } from "../host/this-host.js";
 import { type DoctorPlace, worksOnObjects } from "../place.js";
-import { adminPortOf, dialableHost, healthFlagOf, healthPortOf, PROGRAMS, programOf } from "../programs.js";
+import { adminPortOf, dialableHost, healthFlagOf, healthPortOf, PROGRAMS, programOf, startOf } from "../programs.js";
 import { apiFailure, inspectDirectory, readVersion } from "./bridge.js";
 import { readRemains } from "./remains.js";
 
@@ -45,16 +44,19 @@ const FIPS_FILE = "/proc/sys/crypto/fips_enabled";
 
 /** Clients that are opened while facts are gathered are added to `opened`; the caller closes them. */
 export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
-  const { address, agentPort, egressConfig, env, host, model, now, pki, role, socket } = place;
+  const { address, agentPort, egressConfig, env, host, isBridge, model, now, pki, role, socket } = place;
   const kind = programOf(role) ?? "server";
   return {
     now,
     role: () => role,
     model: () => model,
-    program: async () => ({ kind, title: PROGRAMS[kind].title, running: await host.running(kind) }),
+    program: async () => {
+      return { kind, title: PROGRAMS[kind].title, running: await host.running(kind), start: startOf(kind, isBridge) };
+    },
     nodeVersion: () => process.versions.node,
     listeners: () => host.listeners(),
-    socket: () => readSocketFile(socket),
+    // Without a reason: only a bridge, or --uds-name, has one.
+    socket: () => (isBridge || existsSync(socket) || place.isSocketGiven ? readSocketFile(socket) : unavailable("")),
 
     async networks(facts) {
       const cluster = await facts.get("cluster").catch(() => undefined);
@@ -84,7 +86,7 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
 
     async address(facts) {
       try {
-        if (role === "server" && !place.isAddressGiven && !isBridgeHost() && (await host.running("server")))
+        if (role === "server" && !place.isAddressGiven && !isBridge && (await host.running("server")))
           return unavailable("the server here is no bridge's, so no address of this host has to be chosen");
         const { machine: machineNetworks, service: serviceNetworks } = await facts.get("networks");
         if (place.isAddressGiven && isIP(address) === 0)
@@ -92,7 +94,11 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
         const flag = place.isAddressGiven ? { name: "--address", value: address } : undefined;
         const choice = await chooseAddress({ flag, env, host: host.network, machineNetworks, serviceNetworks });
         const [recorded] = model.serverAddresses;
-        return { ...choice, recorded: isIP(recorded) === 0 ? undefined : recorded };
+        return {
+          ...choice,
+          recorded: isIP(recorded) === 0 ? undefined : recorded,
+          isPlanned: !isBridge && !place.isAddressGiven,
+        };
       } catch (reason) {
         const remedy = "Give the address that agents dial with --address, or in DRAWBRIDGE_BOOTSTRAP_NODE_IP.";
         throw reason instanceof DrawbridgeError ? new CheckFailure(reason.message, remedy) : reason;

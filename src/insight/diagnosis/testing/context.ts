@@ -56,6 +56,7 @@ export function context(
     ...{ pki: "/nowhere/pki", socket: "/nowhere/s.sock", egressConfig: "/nowhere/egress.yaml" },
     ...{ kubeconfig: "", context: "", stateDir: "", isStateDirGiven: false },
     ...{ machineNetwork: [], podNetwork: [], serviceNetwork: [], admin: "", tokenFile: "", caFile: "" },
+    ...{ isBridge: true, isSocketGiven: false },
     isAddressGiven: (changes.address ?? "") !== "",
     programSettings: {
       agent: () => Promise.reject(new Error("no test of this starts an agent")),
