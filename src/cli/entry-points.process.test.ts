@@ -61,8 +61,8 @@ test("help is coloured only where that is asked for", () => {
 });
 
 test.each([
-  ["bridge", 'Error: unknown command: "bridge"; commands of drawbridge are: agent, '],
-  ["--bridge", "Error: unknown flag: --bridge; commands of drawbridge are: agent, "],
+  ["bridge", 'Error: unknown command: "bridge"; drawbridge --help lists what there is (DB_FLAG_UNKNOWN'],
+  ["--bridge", "Error: unknown flag: --bridge; drawbridge --help lists what there is (DB_FLAG_UNKNOWN"],
 ])("drawbridge %s is misuse", (word, message) => {
   const result = run("drawbridge", word);
   expect(result.status).toBe(2);

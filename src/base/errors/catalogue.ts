@@ -5,7 +5,8 @@
 export const remedies = {
   // Command line and files it names
   DB_FLAG_UNKNOWN: "Run the command with --help and compare the spelling.",
-  DB_FLAG_VALUE: "Correct the value; --help shows the flag's type and default.",
+  DB_FLAG_VALUE: "Correct what the message names; --help has every flag with its type and default.",
+  DB_FLAG_MISSING: "Add what the message names; --help has examples.",
   DB_AGENT_AUTH_MISSING:
     "Give --cluster-ca-cert for client certificates, or --agent-namespace, --agent-service-account and --authentication-audience for tokens, or accept the risk with --allow-unauthenticated-agents.",
   DB_CLAIMS_FILE:

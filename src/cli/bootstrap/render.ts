@@ -13,7 +13,7 @@ import {
   renderedFiles,
 } from "../../cluster/bootstrap/render/render.js";
 import { filePath, list, oneOf, type Values } from "../flags/flag.js";
-import { refused } from "../flags/parse.js";
+import { missing } from "../flags/parse.js";
 import { defineCommand, type Input, VERSION } from "../framework/define.js";
 import { writeRendering } from "../framework/files.js";
 import { note } from "../framework/output.js";
@@ -70,7 +70,7 @@ export default defineCommand({
 });
 
 function modelOf(flags: Values<typeof renderFlags>, { given }: Input): BridgeModel {
-  if (flags.forPlatform === undefined) throw refused("--for-platform is missing: openshift, kubeadm or bare");
+  if (flags.forPlatform === undefined) throw missing("--for-platform is missing: openshift, kubeadm or bare");
   const { serverAddress: serverAddresses, serverForm } = flags;
   return bridgeModel({
     ...{ protocol: "GRPC", ...bridgeOptionsOf(flags, given) },

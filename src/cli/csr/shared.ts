@@ -16,15 +16,16 @@ export const INVENTORY_HELP = `The inventory says which machines are expected. I
 --inventory or, without that flag, every key of the ConfigMaps labelled drawbridge/inventory=true in --namespace:
 
   pool: clusters/workers         # namespace/name of the pool
-  replicas: 3                    # most nodes; if missing, as many as there are workers
+  replicas: 3                    # most nodes; if missing, all workers
   workers:
   - name: worker-0               # the node's name
-    dnsNames: [worker-0.example] # further names its serving certificate may have
-    ips: [10.0.0.10]             # its addresses; if missing, the node's own within --node-cidr
+    dnsNames: [worker-0.example] # further names for its serving certificate
+    ips: [10.0.0.10]             # if missing, the node's own in --node-cidr
     notBefore: "2031-01-02T03:04:05Z"
-    deadline: "2031-01-02T05:04:05Z"  # for its first certificate; if missing, two hours later
-    joined: false                # true: it is a node already and was approved elsewhere
-  claims:                        # who fetched a configuration, for --require-claim
+    deadline: "2031-01-02T05:04:05Z"  # for its first certificate;
+                                 # if missing, two hours after notBefore
+    joined: false                # true: a node already, approved elsewhere
+  claims:                        # who fetched a payload, for --require-claim
   - {worker: worker-0, at: "2031-01-02T03:10:00Z"}`;
 
 const networks = (usage: string) =>

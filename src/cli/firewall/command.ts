@@ -11,7 +11,7 @@ import { readInstallDir } from "../../cluster/bootstrap/install-dir.js";
 import { firewallRule } from "../../cluster/bootstrap/model/created.js";
 import { bridgeModel } from "../../cluster/bootstrap/model/model.js";
 import { filePath, list, oneOf, text, type Values, yesNo } from "../flags/flag.js";
-import { refused } from "../flags/parse.js";
+import { missing } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 
 /** Facts about an OpenShift cluster's network. */
@@ -62,7 +62,7 @@ export const firewallRemove = defineCommand({
 
 async function edit(flags: FirewallFlags, direction: "open" | "close") {
   const { dir } = flags;
-  if (dir === "") throw refused("--dir must name the install directory.");
+  if (dir === "") throw missing("--dir must name the install directory.");
   const { platform, rule } = await complete(flags);
   const result = await patchManifest({ dir, platform, rule, direction });
   const { file, kind, cluster, changed, changes, notes } = result;
@@ -76,6 +76,6 @@ async function edit(flags: FirewallFlags, direction: "open" | "close") {
 async function complete({ dir, ...flags }: FirewallFlags): Promise<PlanInput> {
   const network = completedNetwork(networkOf(flags), dir === "" ? {} : await readInstallDir(dir));
   const { platform } = network;
-  if (platform === undefined) throw refused(`--platform must be one of ${platforms.join(", ")}.`);
+  if (platform === undefined) throw missing(`--platform must be one of ${platforms.join(", ")}.`);
   return { ...network, platform, rule: firewallRule(bridgeModel({ for: "openshift" })) };
 }

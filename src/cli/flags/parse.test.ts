@@ -127,8 +127,8 @@ describe("refusals in pflag's words", () => {
     [["-yq"], "DB_FLAG_UNKNOWN", "unknown shorthand flag: 'q' in -q"],
     [["---port"], "DB_FLAG_VALUE", "bad flag syntax: ---port"],
     [["--=1"], "DB_FLAG_VALUE", "bad flag syntax: --=1"],
-    [["--port"], "DB_FLAG_VALUE", "flag needs an argument: --port"],
-    [["-v"], "DB_FLAG_VALUE", "flag needs an argument: 'v' in -v"],
+    [["--port"], "DB_FLAG_MISSING", "flag needs an argument: --port"],
+    [["-v"], "DB_FLAG_MISSING", "flag needs an argument: 'v' in -v"],
     [
       ["--port", "abc"],
       "DB_FLAG_VALUE",

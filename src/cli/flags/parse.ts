@@ -43,7 +43,7 @@ export function parseFlags<F extends Flags>(flags: F, argv: readonly string[]): 
     const flag = byName.get(name);
     if (!flag) throw unknown(`unknown flag: --${name}${suggestion(`--${name}`, shownNames(flags))}`);
     const given = value ?? flag[1].kind.withoutValue ?? waiting.shift();
-    if (given === undefined) throw refused(`flag needs an argument: --${name}`);
+    if (given === undefined) throw missing(`flag needs an argument: --${name}`);
     assign(flag, given);
   };
 
@@ -63,7 +63,7 @@ export function parseFlags<F extends Flags>(flags: F, argv: readonly string[]): 
       else if (withoutValue !== undefined) [given, rest] = [withoutValue, letters.slice(1)];
       else if (letters.length > 1) given = letters.slice(1);
       else given = waiting.shift();
-      if (given === undefined) throw refused(`flag needs an argument: '${letters[0]}' in -${letters}`);
+      if (given === undefined) throw missing(`flag needs an argument: '${letters[0]}' in -${letters}`);
       assign(flag, given);
       letters = rest;
     }
@@ -86,6 +86,9 @@ const shownNames = (flags: Flags): string[] =>
   Object.entries(flags).flatMap(([name, { deprecated, hidden }]) => (deprecated || hidden ? [] : [`--${name}`]));
 
 /** The command was called wrongly; the sentence says how. */
-export function refused(sentence: string): DrawbridgeError {
-  return new DrawbridgeError("DB_FLAG_VALUE", sentence);
-}
+export const refused = (sentence: string, remedy?: string): DrawbridgeError =>
+  new DrawbridgeError("DB_FLAG_VALUE", sentence, { remedy });
+
+/** Something without which it cannot begin was left out. */
+export const missing = (sentence: string, remedy?: string): DrawbridgeError =>
+  new DrawbridgeError("DB_FLAG_MISSING", sentence, { remedy });

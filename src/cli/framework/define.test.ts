@@ -73,8 +73,10 @@ test("a family finds commands by their first word and passes the program's whole
   expect(await family.run("drawbridge", ["greet", "--help"])).toBe(0);
   expect(printed.stdout).toContain("Usage:\n  drawbridge greet [flags]\n");
   expect(await family.run("drawbridge", ["gret"])).toBe(2);
-  expect(printed.stderr).toContain('unknown command: "gret"; did you mean greet? Commands of drawbridge are: greet');
+  expect(printed.stderr).toContain('unknown command: "gret"; did you mean greet? (DB_FLAG_UNKNOWN');
   printed.stdout = "";
+  expect(await family.run("drawbridge", ["-v"])).toBe(0);
+  expect(printed.stdout).toMatch(/^drawbridge \d+\.\d+/);
   expect(await family.run("drawbridge", ["help", "greet"])).toBe(0);
   expect(printed.stdout).toContain("Usage:\n  drawbridge greet [flags]\n");
   expect(await family.run("drawbridge", [])).toBe(0);

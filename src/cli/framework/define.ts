@@ -1,9 +1,10 @@
 /** The frame of every command: flags in, a result out, and an exit code. */
+import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { safeJson } from "../../base/text.js";
 import { type Flags, oneOf, propertyOf, type Values, yesNo } from "../flags/flag.js";
 import { quote } from "../flags/go-values.js";
-import { parseFlags, refused } from "../flags/parse.js";
+import { missing, parseFlags, refused } from "../flags/parse.js";
 import { helpPage } from "./help.js";
 import { complain, print, toneOf, warn } from "./output.js";
 import { versionFacts, versionText } from "./version.js";
@@ -14,6 +15,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** drawbridge ends with 1 for failures and with 2 for misuse; upstream's executables end with 1 for both. */
 export const MISUSE = 2;
+
+const MISUSES: ReadonlySet<ErrorCode> = new Set(["DB_FLAG_VALUE", "DB_FLAG_MISSING"]);
 
 /** Everything of a command line besides the values of its flags. */
 export interface Input {
@@ -118,7 +121,7 @@ export function defineCommand<F extends Flags = {}, Config = Values<F>, Result =
     if (words === undefined && stray !== undefined) throw refused(`${quote(stray)} belongs to no flag`);
     for (const [name, { required }] of Object.entries(flags)) {
       const value = (parsed.values as Readonly<Record<string, unknown>>)[propertyOf(name)];
-      if (required !== undefined && value === "") throw refused(`--${name} is missing: ${required}`);
+      if (required !== undefined && value === "") throw missing(`--${name} is missing: ${required}`);
     }
     const warnings = [...parsed.warnings];
     const input: Input = {
@@ -155,7 +158,7 @@ export function defineCommand<F extends Flags = {}, Config = Values<F>, Result =
       } catch (error) {
         complain(error, tone);
         // Some values are only read where they are used, a destination rule say; they are misuse all the same.
-        return error instanceof DrawbridgeError && error.code === "DB_FLAG_VALUE" ? misuse : 1;
+        return error instanceof DrawbridgeError && MISUSES.has(error.code) ? misuse : 1;
       }
     },
   };
@@ -185,7 +188,7 @@ export function warnOfWords(words: readonly string[], { warn }: Input): void {
 
 /** The one word that a command takes. */
 export function onlyWord([word, more]: readonly string[], what: string): string {
-  if (word === undefined) throw refused(`${what} is missing`);
+  if (word === undefined) throw missing(`${what} is missing`);
   if (more !== undefined) throw refused(`${quote(more)} is one word too many: ${what} is enough`);
   return word;
 }

@@ -18,7 +18,7 @@ export function defineFamily(purpose: string, commands: Commands): Runnable {
         print(overview(program, purpose, commands, terminalWidth()));
         return 0;
       }
-      if (name === "--version") {
+      if (name === "--version" || name === "-v") {
         print(versionText(program));
         return 0;
       }
@@ -27,14 +27,17 @@ export function defineFamily(purpose: string, commands: Commands): Runnable {
       const isFlag = name.startsWith("-");
       const names = isFlag ? ["--help", "--version"] : Object.keys(commands);
       const what = isFlag ? `unknown flag: ${name}` : `unknown command: ${quote(name)}`;
-      const known = `ommands of ${program} are: ${Object.keys(commands).join(", ")}`;
-      const meant = suggestion(name, names);
-      complain(unknown(`${what}${meant === "" ? `; c${known}` : `${meant} C${known}`}`), toneOf(rest));
+      const known = `; commands of ${program} are: ${Object.keys(commands).join(", ")}`;
+      const others = known.length <= MOST_NAMED ? known : `; ${program} --help lists what there is`;
+      complain(unknown(what + (suggestion(name, names) || others)), toneOf(rest));
       return misuse;
     },
   };
   return family;
 }
+
+/** Letters of a list that is still read. */
+const MOST_NAMED = 100;
 
 /** Undefined: there is no command of that name. */
 export async function commandOf(commands: Commands, name: string): Promise<Runnable | undefined> {

@@ -1,6 +1,6 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { duration, float, inGroup, list, number, repeated, text, yesNo } from "../flags/flag.js";
-import { helpPage } from "./help.js";
+import { helpPage, terminalWidth } from "./help.js";
 
 test("help has purpose, usage, examples and flags by group, in pflag's layout and wrapped", () => {
   const flags = {
@@ -65,4 +65,23 @@ test("help has purpose, usage, examples and flags by group, in pflag's layout an
       "",
     ].join("\n"),
   );
+});
+
+test("without a terminal, or on one without a size, COLUMNS counts, then 80", () => {
+  const columns = process.stdout.columns;
+  try {
+    for (const [size, given, expected] of [
+      [undefined, "70", 70],
+      [0, "", 80],
+      [undefined, "many", 80],
+      [100, "70", 100],
+    ] as const) {
+      process.stdout.columns = size as number;
+      vi.stubEnv("COLUMNS", given);
+      expect(terminalWidth()).toBe(expected);
+    }
+  } finally {
+    process.stdout.columns = columns;
+    vi.unstubAllEnvs();
+  }
 });

@@ -18,9 +18,10 @@ const TEXT_COLUMN = 32;
 const NARROWEST = 60;
 const WIDEST = 120;
 
-/** 80 where standard output is no terminal. */
+/** Where standard output is no terminal, or one without a size, that of the shell if it passes it on, else 80. */
 export function terminalWidth(): number {
-  return Math.min(Math.max(process.stdout.columns ?? 80, NARROWEST), WIDEST);
+  const columns = process.stdout.columns || Number(process.env.COLUMNS) || 80;
+  return Math.min(Math.max(columns, NARROWEST), WIDEST);
 }
 
 /** Bold on a terminal, with its colon and its end of line. */
@@ -66,6 +67,13 @@ export function groupsOf(flags: Flags): [title: string, flags: Named[]][] {
     .filter(([, members]) => members.length > 0);
 }
 
+/** A list or a path that is longer than the line goes on behind one of its signs. */
+function fitting(line: string, room: number): string[] {
+  if (line.length <= room) return [line];
+  const head = /^.*[,:/]/.exec(line.slice(0, room))?.[0];
+  return head === undefined ? [line] : [head, ...fitting(line.slice(head.length), room)];
+}
+
 /** In pflag's layout. */
 function flagText(name: string, { kind, value, usage, shorthand }: Flag<unknown>, width: number): string {
   const dashes = shorthand ? `  -${shorthand}, --${name}` : `      --${name}`;
@@ -74,7 +82,10 @@ function flagText(name: string, { kind, value, usage, shorthand }: Flag<unknown>
   const head =
     whole.length <= width ? whole : whole.replace(new RegExp(`^.{1,${width - 1}}\\|`), `$&\n${" ".repeat(8)}`);
   const fallback = kind.showDefault(value);
-  const lines = wrapped(fallback === undefined ? usage : `${usage} (default ${fallback})`, width - TEXT_COLUMN);
+  const room = width - TEXT_COLUMN;
+  const lines = wrapped(fallback === undefined ? usage : `${usage} (default ${fallback})`, room).flatMap((line) =>
+    fitting(line, room),
+  );
   const indent = " ".repeat(TEXT_COLUMN);
   const isShort = head.length + 3 <= TEXT_COLUMN;
   const first = isShort ? `${head.padEnd(TEXT_COLUMN)}${lines[0]}` : `${head}\n${indent}${lines[0]}`;

@@ -120,7 +120,7 @@ test.each([
   [1, ["merge", "parent", "broken"], "broken is not a valid config: error at storage.files.0.path"],
   [1, ["merge", "--resolve", "remote"], "is not in the config but has to be fetched (DB_IGNITION_RESOURCE"],
   [1, ["preview", "nowhere"], "nowhere cannot be read: it does not exist."],
-  [2, ["preview"], "the file is missing (DB_FLAG_VALUE"],
+  [2, ["preview"], "the file is missing (DB_FLAG_MISSING"],
   [2, ["diff", "parent"], "two files are needed: drawbridge ignition diff OLD NEW"],
   [2, ["validate"], "at least one file is needed: drawbridge ignition validate FILE..."],
   [2, ["diff", "parent", "child", "--output", "xml"], "must be one of text, json"],

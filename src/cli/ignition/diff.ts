@@ -3,7 +3,7 @@
 import { compare, showChanges } from "../../cluster/ignition/diff.js";
 import { requireConfig } from "../../cluster/ignition/parse.js";
 import { yesNo } from "../flags/flag.js";
-import { refused } from "../flags/parse.js";
+import { missing, refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { PAYLOAD_HELP, payloadFlags, readPayload } from "./payloads.js";
 
@@ -19,7 +19,7 @@ ${PAYLOAD_HELP}`,
   flags: { ...payloadFlags, "exit-code": yesNo("End with 1 when the payloads differ.") },
   async run(flags, input) {
     const [before = "", after = ""] = input.words;
-    if (input.words.length !== 2) throw refused(`two files are needed: ${input.program} OLD NEW`);
+    if (input.words.length !== 2) throw missing(`two files are needed: ${input.program} OLD NEW`);
     if (before === "-" && after === "-") throw refused("standard input can be only one of the two");
     const [old, young] = [await readPayload(before, flags, input), await readPayload(after, flags, input)];
     const changes = compare(requireConfig(old.text, old.name), requireConfig(young.text, young.name));

@@ -6,7 +6,7 @@ import { emit, merge, render } from "../../cluster/ignition/render.js";
 import { inlineContent } from "../../cluster/ignition/resource.js";
 import { requireValid } from "../../cluster/ignition/validate/validate.js";
 import { oneOf, yesNo } from "../flags/flag.js";
-import { refused } from "../flags/parse.js";
+import { missing } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { inputName } from "../framework/files.js";
 import { readConfigInput } from "./payloads.js";
@@ -23,7 +23,7 @@ those in their place that are data URLs.`,
     spec: oneOf(["3.2", "3.3", "3.4", "3.5"], "Spec version to write.", "3.2"),
   },
   async run({ resolve, spec }, { words: files, program }) {
-    if (files.length === 0) throw refused(`at least one file is needed: ${program} FILE...`);
+    if (files.length === 0) throw missing(`at least one file is needed: ${program} FILE...`);
     const merged = await mergedFiles(files);
     const config = resolve ? await render(merged, (resource, _, what) => inlineContent(resource, what)) : merged;
     const minor = Number(spec.slice(2)) as Minor;

@@ -50,20 +50,23 @@ and writes into them what came of it; several replicas may run. Until a payload 
 The file of --payload:
 
   profile: rhcos                   # or kubelet
-  machineConfig: rendered.yaml     # rhcos: the rendered MachineConfig, beside this file
+  machineConfig: rendered.yaml     # rhcos: the MachineConfig, beside this
   fips: false                      # rhcos
   sshKeys: [ssh-ed25519 AAAA...]   # of the user core
   bootstrapKubeconfig: bootstrap-kubeconfig  # Secret, key kubeconfig
   pullSecret: pull-secret          # Secret, key .dockerconfigjson
   trustBundle: user-ca-bundle      # ConfigMap, key ca-bundle.crt
-  apiProxy: {server: "api.example:6443", image: registry.example/haproxy, address: 172.20.0.1, port: 6443}
+  apiProxy:
+    {server: "api.example:6443", image: registry.example/haproxy,
+     address: 172.20.0.1, port: 6443}
   kubelet:                         # profile kubelet
     clusterDns: [10.96.0.10]
     clusterDomain: cluster.local
     runtime: containerd            # or crio
     cgroupDriver: systemd
     binary: /usr/local/bin/kubelet
-    downloads: [{path: /usr/local/bin/kubelet, source: "https://...", hash: sha512-...}]
+    downloads:
+    - {path: /usr/local/bin/kubelet, source: "https://...", hash: sha512-...}
 
 The Secrets and the ConfigMap are of its namespace; the names shown are taken where the file has none. They must be those
 that the pool's controller saw, or machines wait.

@@ -5,7 +5,7 @@ import { versionOf } from "../../cluster/ignition/config.js";
 import { readConfigOf } from "../../cluster/ignition/parse.js";
 import type { LocatedProblem } from "../../cluster/ignition/problems.js";
 import { yesNo } from "../flags/flag.js";
-import { refused } from "../flags/parse.js";
+import { missing } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { inputName } from "../framework/files.js";
 import { complain } from "../framework/output.js";
@@ -22,7 +22,7 @@ Ends with 0 when a machine would accept them all, with 1 otherwise. Warnings alo
   examples: ["drawbridge ignition validate worker.ign --strict"],
   flags: { strict: yesNo("Let warnings fail, too.") },
   async run({ strict }, { words, program }) {
-    if (words.length === 0) throw refused(`at least one file is needed: ${program} FILE...`);
+    if (words.length === 0) throw missing(`at least one file is needed: ${program} FILE...`);
     const files: Validation[] = [];
     for (const file of words) files.push(await validationOf(file, strict));
     return { ok: files.every(({ ok }) => ok), files };

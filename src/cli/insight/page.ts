@@ -13,7 +13,7 @@ import { defaultTokenFile, keepToken } from "../../insight/watch/overview/token.
 import { openAccess, policyFlags, policyOf } from "../csr/shared.js";
 import { filePath, inGroup, port, type Values } from "../flags/flag.js";
 import { clusterFlags, hostedCluster } from "../flags/kubernetes.js";
-import { refused } from "../flags/parse.js";
+import { missing, refused } from "../flags/parse.js";
 import { defineCommand, VERSION } from "../framework/define.js";
 import { namespaceFlag, objectFlags, openObjects } from "../framework/objects.js";
 import { print } from "../framework/output.js";
@@ -79,7 +79,7 @@ From another machine: ssh -L ${page.port}:127.0.0.1:${page.port} THIS_HOST, then
 async function ownPage({ tokenFile }: PageFlags): Promise<number> {
   const here = (await adminsHere()).filter((each) => each.tokenFile !== undefined);
   if (here.length === 0)
-    throw refused(
+    throw missing(
       "there is nothing to show: give --state-dir, --kubeconfig or --directory, or start a server or agent with --admin-token-file",
     );
   for (const { pid, title, url, tokenFile: file } of here)

@@ -1,4 +1,5 @@
 /** `drawbridge status`: whether a running process is healthy, in one line, and by the exit code. */
+import { type Paint, painterFor } from "../../base/colour.js";
 import type { Finding } from "../../base/finding.js";
 import { plainText } from "../../base/text.js";
 import { type Health, healthOf } from "../../insight/diagnosis/health.js";
@@ -31,11 +32,17 @@ with 1 when it cannot be asked. drawbridge doctor looks beyond the process.`,
   exitCode: ({ state }) => EXIT_CODES[state],
 });
 
-export function statusText({ process, state, causes }: Status): string {
-  const { role, id, version, now, startedAt } = process;
+const PAINTS: Readonly<Record<Health["state"], readonly Paint[]>> = {
+  healthy: ["bold", "green"],
+  degraded: ["bold", "yellow"],
+  down: ["bold", "red"],
+};
+
+export function statusText({ process: asked, state, causes }: Status): string {
+  const { role, id, version, now, startedAt } = asked;
   const who = `${role} ${plainText(id)}, drawbridge ${plainText(version)}, up ${durationText(now - startedAt)}`;
   return [
-    `${state.toUpperCase()}: ${who}`,
+    `${painterFor(process.stdout)(`${state.toUpperCase()}:`, ...PAINTS[state])} ${who}`,
     ...causes.flatMap(({ text, findings }) => [
       `  ${plainText(text)}`,
       ...[...new Set(findings.map(({ remedy }) => remedy))].map((remedy) => `    Do: ${plainText(remedy)}`),

@@ -3,14 +3,14 @@ import { type SupportManifest, writeBundle } from "../../insight/support/bundle.
 import * as parts from "../../insight/support/parts.js";
 import { AdminPort } from "../../insight/watch/admin-port.js";
 import { filePath, inGroup, repeated, type Values } from "../flags/flag.js";
-import { refused } from "../flags/parse.js";
+import { missing, refused } from "../flags/parse.js";
 import { defineCommand, type Environment, VERSION } from "../framework/define.js";
 import { checkAdminUrl, readCa, readToken } from "../tunnel/admin-port.js";
 import { doctorSettings, placeFlags } from "./doctor.js";
 
 const supportFlags = ({ DRAWBRIDGE_ADMIN_TOKEN_FILE: token }: Environment) => ({
   ...placeFlags,
-  out: filePath("Archive to write (.tar.gz). Required."),
+  out: filePath("Archive to write. If empty, drawbridge-support-TIME.tar.gz in this directory."),
   admin: repeated("Admin port of a process, http://127.0.0.1:8095 say; repeatable."),
   "token-file": repeated(
     "File with the admin token; one for all, or one for each --admin in the same order. If empty, DRAWBRIDGE_ADMIN_TOKEN_FILE.",
@@ -32,11 +32,16 @@ Private keys, tokens, passwords and kubeconfigs' credentials are taken out, or t
 what is in the archive, what was taken out of it, and what could not be collected. Review it before you hand it on: names
 of hosts and addresses stay. The archive is written whole or not at all, for its owner only. Ends with 1 when something
 that a flag named could not be collected. For the bridge of a bootstrap there is more in drawbridge bootstrap gather.`,
-  examples: ["drawbridge support --out support.tar.gz --admin http://127.0.0.1:8095 --token-file token"],
+  examples: [
+    "drawbridge support",
+    "drawbridge support --out support.tar.gz --admin http://127.0.0.1:8095 --token-file token",
+  ],
   flags: supportFlags,
   async run(flags, { given }) {
-    const { admin, configFile, logFile, out, tokenFile } = flags;
+    const { admin, configFile, logFile, tokenFile } = flags;
     check(flags);
+    const now = new Date();
+    const out = flags.out || `drawbridge-support-${now.toISOString().replace(/[-:]|\..*$/g, "")}.tar.gz`;
     const ca = await readCa(flags.caFile);
     const tokens = await Promise.all(tokenFile.map(async (file) => (await readToken(file)).trim()));
     const ports = admin.map(
@@ -44,7 +49,7 @@ that a flag named could not be collected. For the bridge of a bootstrap there is
         new AdminPort({ url: new URL(url), token: tokens[index] ?? tokens[0] ?? "", ca, caFile: flags.caFile }),
     );
     const manifest = await writeBundle({
-      ...{ out, version: VERSION, now: new Date(), secrets: [...tokens, ...(await parts.tokensInUse())] },
+      ...{ out, version: VERSION, now, secrets: [...tokens, ...(await parts.tokensInUse())] },
       parts: [
         parts.platformPart(VERSION),
         // It asks the process that runs here: those of --admin are in the bundle themselves.
@@ -61,11 +66,10 @@ that a flag named could not be collected. For the bridge of a bootstrap there is
   exitCode: ({ missing }) => (missing.length > 0 ? 1 : 0),
 });
 
-function check({ out, admin, tokenFile }: Values<ReturnType<typeof supportFlags>>): void {
-  if (out === "") throw refused("--out must name the archive to write, support.tar.gz say");
+function check({ admin, tokenFile }: Values<ReturnType<typeof supportFlags>>): void {
   for (const url of admin) checkAdminUrl(url);
   if (admin.length > 0 && tokenFile.length === 0)
-    throw refused("--token-file must name the file of the processes' --admin-token-file");
+    throw missing("--token-file is missing: the file of the processes' --admin-token-file");
   if (tokenFile.length > 1 && tokenFile.length !== admin.length)
     throw refused("--token-file goes with every --admin: give one for all of them, or one for each in the same order");
 }

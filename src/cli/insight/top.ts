@@ -10,7 +10,7 @@ import { diagnosed, runTop } from "../../insight/watch/terminal/top.js";
 import { History } from "../../insight/watch/view/history.js";
 import { ProcessView } from "../../insight/watch/view/process-view.js";
 import { duration, yesNo } from "../flags/flag.js";
-import { refused } from "../flags/parse.js";
+import { missing, refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { adminPortFlags, openAdminPort } from "../tunnel/admin-port.js";
 
@@ -39,7 +39,7 @@ agent, / searches. NO_COLOR takes the colours away.`,
       return { dump: all, text: pictureOf(dump, { ...said, history, problem: "" }) };
     }
     if (!process.stdin.isTTY || !process.stdout.isTTY)
-      throw refused("top draws on a terminal and there is none here; --once prints the state once");
+      throw missing("top draws on a terminal, and there is none here", "Run it in a terminal, or give --once.");
     // A wrong address or token must be reported before the screen is cleared.
     await port.get("process");
     await runTop(

@@ -8,7 +8,7 @@ import type { AdminPort } from "../../insight/watch/admin-port.js";
 import { type Trace, type TraceStep, trace } from "../../insight/watch/trace.js";
 import type { Frontend } from "../../tunnel/client/frontend.js";
 import { duration, text } from "../flags/flag.js";
-import { refused } from "../flags/parse.js";
+import { missing, refused } from "../flags/parse.js";
 import { defineCommand, onlyWord } from "../framework/define.js";
 import { parseFrontend } from "../tunnel/addresses.js";
 import { adminPortFlags, openAdminPort } from "../tunnel/admin-port.js";
@@ -51,9 +51,9 @@ export async function ownFrontend(admin: Pick<AdminPort, "list" | "address">): P
     admin.list<CertificateInfo>("certificates"),
   ]);
   const found = frontendOf(listeners, certificates);
-  if (found === undefined) throw refused(`the process at ${admin.address} is no server: name a server's --frontend`);
+  if (found === undefined) throw missing(`the process at ${admin.address} is no server: name a server's --frontend`);
   if (found.isSocket) return givenFrontend(found.flag);
-  throw refused(
+  throw missing(
     `the server's frontend is ${found.address}, which wants a caller's certificate: --frontend ${found.flag}`,
   );
 }

@@ -20,9 +20,9 @@ export const CLUSTER_HELP = `Pools belong to a cluster. Without HyperShift that 
     apiServer: https://api.example:6443
     apiServerCA: |                     # PEM
     ignitionEndpoint: ignition.example:22624
-    ignitionCA: |                      # PEM; left out, the one of controller --issue-certificate
+    ignitionCA: |                      # PEM; left out, that of the controller
     version: 4.18.0                    # of the release that machines run
-    pullSecret: pull-secret            # a Secret with the key .dockerconfigjson; none if left out
+    pullSecret: pull-secret            # Secret with .dockerconfigjson, or none
     # releases, arch, trustBundle, configuration, networks: see docs/nodes.md`;
 
 export default defineCommand({

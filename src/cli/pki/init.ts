@@ -5,7 +5,7 @@ import { type PkiManifest, pkiDifferences, readPkiManifest } from "../../tunnel/
 import type { ProfileName, ProfileOptions } from "../../tunnel/pki/profiles.js";
 import { certificatesFor, writePki } from "../../tunnel/pki/write-pki.js";
 import { list, oneOf, text, type Values, yesNo } from "../flags/flag.js";
-import { refused } from "../flags/parse.js";
+import { missing, refused } from "../flags/parse.js";
 import { defineCommand, type Input } from "../framework/define.js";
 import { dirFlag, listed, validityFlag } from "./shared.js";
 
@@ -70,7 +70,7 @@ const FOREIGN_FLAGS = { bootstrap: ["namespace", "shared-signer"], hosted: ["nod
 
 function requestOf(flags: InitFlags, { given }: Input, before: PkiManifest | undefined) {
   const profile = flags.profile ?? before?.profile;
-  if (profile === undefined) throw refused("--profile is missing: bootstrap or hosted");
+  if (profile === undefined) throw missing("--profile is missing: bootstrap or hosted");
   const stray = FOREIGN_FLAGS[profile].find((name) => given.has(name));
   if (stray) throw refused(`--${stray} belongs to --profile ${profile === "bootstrap" ? "hosted" : "bootstrap"}`);
   const { ip, dns } = flags;
@@ -88,9 +88,9 @@ function requestOf(flags: InitFlags, { given }: Input, before: PkiManifest | und
     ...(given.has("for") && { validForMs: flags.for }),
   };
   const { ipAddresses = [], dnsNames = [], externalAddresses = [], namespace } = options;
-  if (profile === "hosted" && namespace === undefined) throw refused("--namespace is missing: the control plane's");
+  if (profile === "hosted" && namespace === undefined) throw missing("--namespace is missing: the control plane's");
   if (ipAddresses.length + dnsNames.length + externalAddresses.length === 0) {
-    throw refused("--ip or --dns is missing: where agents reach the server");
+    throw missing("--ip or --dns is missing: where agents reach the server");
   }
   return { profile, options: options as ProfileOptions[ProfileName] };
 }

@@ -6,7 +6,7 @@ import { roughDuration } from "../../base/text.js";
 import { findingsText } from "../../insight/diagnosis/report.js";
 import { type InspectedCertificate, type InspectionReport, inspectPath } from "../../tunnel/pki/inspect/inspect.js";
 import { list, text } from "../flags/flag.js";
-import { refused } from "../flags/parse.js";
+import { missing } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 
 export default defineCommand({
@@ -18,7 +18,7 @@ export default defineCommand({
     ca: list("File with further authorities to check chains against; repeatable."),
   },
   async run({ address, ca }, { words: paths }) {
-    if (paths.length === 0) throw refused("name a certificate file or a directory to inspect");
+    if (paths.length === 0) throw missing("name a certificate file or a directory to inspect");
     const options = { caFiles: ca, now: new Date(), ...(address !== "" && { address }) };
     const reports: InspectionReport[] = [];
     for (const path of paths) reports.push(await inspectPath(path, options));

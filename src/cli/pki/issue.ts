@@ -1,7 +1,7 @@
 /** `drawbridge pki issue`: one more certificate from a kept signer. */
 import { addCertificate } from "../../tunnel/pki/renew.js";
 import { list, oneOf, text, type Values, yesNo } from "../flags/flag.js";
-import { refused } from "../flags/parse.js";
+import { missing, refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { dirFlag, listed, validityFlag } from "./shared.js";
 
@@ -40,8 +40,8 @@ function requestOf(flags: Values<typeof issueFlags>, given: ReadonlySet<string>)
     if (stray) throw refused(`--${stray} does not go with --node, which says it all`);
     return { node, ...common };
   }
-  if (name === "") throw refused("--node or --name is missing: whose certificate it is");
-  if (use === undefined) throw refused("--use is missing: server, client or both");
+  if (name === "") throw missing("--node or --name is missing: whose certificate it is");
+  if (use === undefined) throw missing("--use is missing: server, client or both");
   const names = { commonName: cn || name, dnsNames: dns, ipAddresses: ip };
   return { name, use, ...names, ...(given.has("signer") && { signer }), ...common };
 }

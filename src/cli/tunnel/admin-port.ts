@@ -61,7 +61,11 @@ async function tokenOf(pid: number, file: string): Promise<string> {
     const message = `${file}, the admin token file of process ${pid}, cannot be read: ${unreadBecause(cause)}.`;
     throw new DrawbridgeError("DB_ADMIN_TOKEN_FILE", message, { cause });
   });
-  if (token === undefined) throw refused(`process ${pid} names ${file}, but may not read it itself: give --token-file`);
+  if (token === undefined)
+    throw unknown(
+      `process ${pid} names ${file} as its admin token file, but may not read it itself`,
+      "Look whose process that is; where it is yours, let its user read the file, or give --token-file.",
+    );
   return token;
 }
 

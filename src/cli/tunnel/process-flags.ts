@@ -1,6 +1,7 @@
 /** Flags that several long-running processes share: admin port, logs, memory limits, flight recorder. */
 import { statSync } from "node:fs";
-import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { remedies } from "../../base/errors/catalogue.js";
+import { causeFields, DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import type { LoggerOptions } from "../../base/log/log.js";
 import type { MemoryLimits } from "../../tunnel/connection/budget.js";
 import { type Flag, type Flags, filePath, inGroup, number, oneOf, type Values, yesNo } from "../flags/flag.js";
@@ -21,7 +22,8 @@ export function validated<T>(prefix: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw new DrawbridgeError("DB_FLAG_VALUE", `${prefix} ${messageOf(error)}`, { cause: error });
+    const { remedy } = causeFields(error);
+    throw new DrawbridgeError("DB_FLAG_VALUE", `${prefix} ${messageOf(error)}`, { cause: error, remedy });
   }
 }
 
@@ -40,19 +42,22 @@ export function missingFile(path: string): string | undefined {
   }
 }
 
-/** A rule for flags: whether it is broken, and what to say then. */
-export type FlagRule = readonly [broken: boolean, sentence: string];
+/** A rule for flags: whether it is broken, what to say then, and what to do where that is not to correct a value. */
+export type FlagRule = readonly [broken: boolean, sentence: string, remedy?: string];
 
 /** Throws the sentence of the first rule that is broken. */
 export function checkRules(rules: readonly FlagRule[]): void {
-  for (const [broken, sentence] of rules) if (broken) throw refused(sentence);
+  for (const [broken, sentence, remedy] of rules) if (broken) throw refused(sentence, remedy);
 }
 
 /** The file must exist, with upstream's text. */
-export function fileRule(what: string, path: string): FlagRule {
+export function fileRule(what: string, path: string, remedy: string = remedies.DB_CERT_MISSING): FlagRule {
   const missing = missingFile(path);
-  return [missing !== undefined, `error checking ${what} ${path}, got ${missing}`];
+  return [missing !== undefined, `error checking ${what} ${path}, got ${missing}`, remedy];
 }
+
+const MAKE_TOKEN =
+  "Make it, a file of one line with a long random token, mode 0600, for example with openssl rand -hex 32; or correct --admin-token-file.";
 
 /** A certificate and its key: each must exist, and neither comes alone; with upstream's texts. */
 export const pairRules = (owner: string, cert: string, key: string): FlagRule[] => [
@@ -83,7 +88,10 @@ export const adminFlags = {
 
 /** As the roles' configurations have it. Throws what the frame takes for misuse. */
 export function adminAccessOf({ adminTokenFile, adminCertFile, adminKeyFile }: Values<typeof adminFlags>) {
-  checkRules([fileRule("admin token file", adminTokenFile), ...pairRules("admin", adminCertFile, adminKeyFile)]);
+  checkRules([
+    fileRule("admin token file", adminTokenFile, MAKE_TOKEN),
+    ...pairRules("admin", adminCertFile, adminKeyFile),
+  ]);
   const tls = { certFile: adminCertFile, keyFile: adminKeyFile };
   return { tokenFile: adminTokenFile, ...(adminCertFile === "" ? {} : { tls }) };
 }

@@ -1,4 +1,5 @@
 /** The rules of proxy-server's flags: upstream's in upstream's order and words, then drawbridge's. */
+import { remedies } from "../../base/errors/catalogue.js";
 import type { StrategyName, TlsPolicy } from "../../tunnel/server/config.js";
 import { formatDuration, quote } from "../flags/go-values.js";
 import type { Input } from "../framework/define.js";
@@ -62,7 +63,11 @@ export function checkUpstreamRules(flags: ServerFlags, { given, warn }: Input): 
     }).map(([name, value]): FlagRule => {
       return [byToken && value === "", `--${name} cannot be empty when agent authentication is enabled`];
     }),
-    [noKubeconfig !== undefined, `checking KubeconfigPath ${quote(flags.kubeconfig)}, got ${noKubeconfig}`],
+    [
+      noKubeconfig !== undefined,
+      `checking KubeconfigPath ${quote(flags.kubeconfig)}, got ${noKubeconfig}`,
+      remedies.DB_CERT_MISSING,
+    ],
     [flags.xfrChannelSize <= 0, `channel size ${flags.xfrChannelSize} must be greater than 0`],
     notNegative("graceful-shutdown-timeout", flags.gracefulShutdownTimeout),
     notNegative("backend-dial-timeout", flags.backendDialTimeout),

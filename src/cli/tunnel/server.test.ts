@@ -348,6 +348,12 @@ describe("refusals, in upstream's words where upstream refuses too", () => {
     expect(() => invoke(argv)).toThrow(expect.objectContaining(expected));
   });
 
+  test("of a file that is not there the next step is to make it", () => {
+    const remedyOf = (remedy: RegExp) => expect.objectContaining({ remedy: expect.stringMatching(remedy) });
+    expect(() => invoke([...good, "--admin-token-file=/nope"])).toThrow(remedyOf(/^Make it, .*openssl rand -hex 32/));
+    expect(() => invoke([...good, "--agent-claims-file=/nope"])).toThrow(remedyOf(/^Create the file, mount/));
+  });
+
   test("the number of packets that wait for a caller may be none, not less", () => {
     expect(() => invoke([...good, "--frontend-write-channel-size=-1"])).toThrow(/"-1" .* must be at least 0/);
     expect(() => invoke([...good, "--frontend-write-channel-size=0"])).not.toThrow();

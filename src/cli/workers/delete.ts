@@ -5,7 +5,7 @@ import { revokeTokens } from "../../cluster/nodes/token/user-data.js";
 import { deleteWorkers, knownWorkers, shellText } from "../../cluster/nodes/workers/machines.js";
 import { poolOfWorker, type Worker } from "../../cluster/nodes/workers/worker.js";
 import { yesNo } from "../flags/flag.js";
-import { refused } from "../flags/parse.js";
+import { missing, refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { publisher, publishingFlags, withState, withWorkersClusters, workersFlags } from "./shared.js";
 
@@ -23,7 +23,7 @@ not touched: drawbridge workers scale drains and deletes them, too. Certificates
   },
   async run(flags, { words }) {
     const { all, dryRun, publish } = flags;
-    if (words.length === 0 && !all) throw refused("the workers' names are missing; --all means every one");
+    if (words.length === 0 && !all) throw missing("the workers' names are missing; --all means every one");
     if (words.length > 0 && all) throw refused("names and --all exclude each other");
     const workers = await withState(flags.state, async (store) => {
       const names = all ? (await store.read()).map(({ name }) => name) : [...new Set(words)];

@@ -11,7 +11,7 @@ import { unknownWorker } from "../../cluster/nodes/workers/machines.js";
 import { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { poolOfWorker } from "../../cluster/nodes/workers/worker.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
-import { refused } from "../flags/parse.js";
+import { missing, refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { APPROVAL_HELP, changeFlags, drainingFlags, withWorkers } from "./change.js";
 import { poolOf, windowFlag } from "./shared.js";
@@ -54,7 +54,7 @@ ${APPROVAL_HELP}`,
 
 function check(flags: ReplaceFlags, names: readonly string[]): void {
   if (names.length === 0 && !flags.behind) {
-    throw refused("the workers' names are missing; --behind means every one whose configuration is behind");
+    throw missing("the workers' names are missing; --behind means every one whose configuration is behind");
   }
   if (names.length > 0 && flags.behind) throw refused("names and --behind exclude each other");
   if (flags.behind || flags.pool !== "") poolOf(flags);

@@ -1,7 +1,7 @@
 /** `drawbridge workers scale`: more workers, or fewer. */
 import { planScale, scale } from "../../cluster/nodes/workers/change.js";
 import { number, yesNo } from "../flags/flag.js";
-import { refused } from "../flags/parse.js";
+import { missing } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { APPROVAL_HELP, changeFlags, drainingFlags, withWorkers } from "./change.js";
 import { groupOf, poolFlag, poolOf, prefixFlag, windowFlag } from "./shared.js";
@@ -26,7 +26,7 @@ ${APPROVAL_HELP}`,
   },
   async run(flags, { given }) {
     const pool = poolOf(flags);
-    if (!given.has("count")) throw refused("--count is missing: how many workers?");
+    if (!given.has("count")) throw missing("--count is missing: how many workers?");
     const wanted = groupOf(flags);
     const { dryRun } = flags;
     const plan = await withWorkers(flags, pool, async (context) => {

@@ -22,7 +22,7 @@ import {
   yesNo,
 } from "../flags/flag.js";
 import { hostedCluster, openCluster, secondClusterFlags } from "../flags/kubernetes.js";
-import { refused } from "../flags/parse.js";
+import { missing, refused } from "../flags/parse.js";
 import { type AccessFlags, accessFlags, openObjects } from "../framework/objects.js";
 
 export const stateFlag = { state: filePath("Directory that remembers workers and holds their user data.", "workers") };
@@ -89,7 +89,7 @@ export const poolFlag = { pool: required(text("Name of the pool."), "whose worke
 
 export function poolOf({ pool, namespace }: { readonly pool: string; readonly namespace: string }): ObjectName {
   if (!/^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/.test(pool)) {
-    throw refused(pool === "" ? "--pool is missing: whose workers?" : `--pool "${pool}" is not a name`);
+    throw pool === "" ? missing("--pool is missing: whose workers?") : refused(`--pool "${pool}" is not a name`);
   }
   return { namespace, name: pool };
 }
