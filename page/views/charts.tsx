@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import type { HistoryInfo } from "../../src/insight/observe/admin/contract.js";
-import { count, durationText, rateText } from "../../src/insight/watch/view/format.js";
+import { count, durationText, rateText, timeOfDay } from "../../src/insight/watch/view/format.js";
 import type { Columns } from "../../src/insight/watch/view/history.js";
 import { sparkline } from "../../src/insight/watch/view/sparkline.js";
 import { minuteTicks, ticks } from "../../src/insight/watch/view/ticks.js";
@@ -26,6 +27,9 @@ export function Charts({ columns, past, now, clockSkewMs }: ChartsProps) {
   const { at, toTarget, fromTarget, dialMs } = columns;
   const dials = past?.total.dials ?? [];
   const failures = past?.total.failures ?? [];
+  const established = dials.map((all, step) => all - failures[step]!);
+  const dialsAt = (second: number, counts: readonly number[]): number | undefined =>
+    past && counts[Math.floor((second * 1000 - clockSkewMs - past.fromAt) / past.stepMs)];
   const mostDials = Math.max(0, ...dials);
   // A millisecond more or less is no height worth showing.
   const slowest = Math.max(1, ...dialMs.map((ms) => ms ?? 0));
@@ -35,8 +39,8 @@ export function Charts({ columns, past, now, clockSkewMs }: ChartsProps) {
         title="Throughput"
         words={`from targets ${spoken(fromTarget, rateText)}, to targets ${spoken(toTarget, rateText)}`}
         keys={[
-          ["from targets", "from"],
-          ["to targets", "to"],
+          { label: "from targets", colour: "from", valueAt: (second) => valueAt(at, fromTarget, second) },
+          { label: "to targets", colour: "to", valueAt: (second) => valueAt(at, toTarget, second) },
         ]}
         marks={ticks(Math.max(0, ...fromTarget, ...toTarget), "bytes")}
         format={rateText}
@@ -53,8 +57,8 @@ export function Charts({ columns, past, now, clockSkewMs }: ChartsProps) {
         title="Dials in 10 s"
         words={`${count(mostDials)} at most`}
         keys={[
-          ["established", "dial"],
-          ["failed", "failed"],
+          { label: "established", colour: "dial", valueAt: (second) => dialsAt(second, established) },
+          { label: "failed", colour: "failed", valueAt: (second) => dialsAt(second, failures) },
         ]}
         marks={ticks(mostDials, "count")}
         format={count}
@@ -76,7 +80,7 @@ export function Charts({ columns, past, now, clockSkewMs }: ChartsProps) {
       <Chart
         title="Time to dial, mean"
         words={spoken(dialMs, durationText)}
-        keys={[]}
+        keys={[{ label: "established", colour: "dial", valueAt: (second) => valueAt(at, dialMs, second) }]}
         marks={ticks(slowest, "ms")}
         format={durationText}
         now={now}
@@ -94,11 +98,18 @@ interface Box {
   readonly high: number;
 }
 
+interface Key {
+  readonly label: string;
+  readonly colour: string;
+  /** Of a second since 1970; undefined where nothing is known. */
+  readonly valueAt: (second: number) => number | undefined;
+}
+
 interface ChartProps {
   readonly title: string;
   /** For those who do not see it. */
   readonly words: string;
-  readonly keys: readonly (readonly [label: string, colour: string])[];
+  readonly keys: readonly Key[];
   readonly marks: readonly number[];
   readonly format: (value: number) => string;
   readonly now: number;
@@ -107,20 +118,31 @@ interface ChartProps {
 
 function Chart({ title, words, keys, marks, format, now, children }: ChartProps) {
   const [place, whole] = useWidth();
+  /** Where the pointer is, in pixels of the box. */
+  const [pointed, setPointed] = useState<number>();
   const box: Box = { width: Math.max(0, whole - LEFT - 8), height: HEIGHT - BELOW - 6, high: marks.at(-1) ?? 1 };
   const apart = box.width < 200 ? 300 : 120;
   const y = (value: number): number => box.height * (1 - value / box.high);
+  const second = pointed === undefined ? undefined : now / 1000 - (1 - pointed / box.width) * SECONDS;
+  const point = (event: PointerEvent & { currentTarget: HTMLElement }) => {
+    const x = event.clientX - event.currentTarget.getBoundingClientRect().left - LEFT;
+    setPointed(x < 0 || x > box.width ? undefined : x);
+  };
   return (
     <figure>
       <figcaption>
         {title}
-        {keys.map(([label, colour]) => (
-          <span key={label} class={`key ${colour}`}>
-            {label}
-          </span>
-        ))}
+        {second !== undefined && ` at ${timeOfDay(second * 1000)}`}
+        {keys.map(({ label, colour, valueAt: read }) => {
+          const value = second === undefined ? undefined : read(second);
+          return (
+            <span key={label} class={`key ${colour}`}>
+              {value === undefined ? label : <strong>{format(value)}</strong>}
+            </span>
+          );
+        })}
       </figcaption>
-      <div ref={place} class="plot">
+      <div ref={place} class="plot" onPointerMove={point} onPointerLeave={() => setPointed(undefined)}>
         <svg width={whole} height={HEIGHT} role="img" aria-label={`${title}: ${words}`}>
           <g transform={`translate(${LEFT} 6)`}>
             {marks.map((mark) => (
@@ -138,6 +160,7 @@ function Chart({ title, words, keys, marks, format, now, children }: ChartProps)
             ))}
             <svg width={box.width} height={box.height} aria-hidden="true">
               {children(box)}
+              {pointed !== undefined && <path class="pointed" d={`M${pointed} 0v${box.height}`} />}
             </svg>
           </g>
         </svg>
@@ -147,6 +170,22 @@ function Chart({ title, words, keys, marks, format, now, children }: ChartProps)
 }
 
 const xOf = (at: number, now: number, { width }: Box): number => (1 - (now / 1000 - at) / SECONDS) * width;
+
+/** How far from a measured point the pointer may be: two steps of what the process remembers. */
+const NEAR_SECONDS = 20;
+
+function valueAt(at: readonly number[], values: readonly (number | null)[], second: number): number | undefined {
+  let found: number | undefined;
+  let least = NEAR_SECONDS;
+  at.forEach((each, index) => {
+    const value = values[index];
+    const apart = Math.abs(each - second);
+    if (value === null || value === undefined || apart >= least) return;
+    least = apart;
+    found = value;
+  });
+  return found;
+}
 
 /** Where nothing was measured the line goes on to the next point; a lonely point is a dot. */
 function linePath(at: readonly number[], values: readonly (number | null)[], now: number, box: Box): string {

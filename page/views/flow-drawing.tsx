@@ -46,7 +46,10 @@ export function FlowDrawing({
   const isEmpty = agents.size + servers.size === 0;
   return (
     <section class="panel flow" aria-labelledby="flow-title">
-      <h2 id="flow-title">Who reaches what</h2>
+      <div class="bar">
+        <h2 id="flow-title">Who reaches what</h2>
+        {!isEmpty && <Legend />}
+      </div>
       {isEmpty && role === "server" && <FirstAgent facts={facts} left={past?.left[0]} />}
       {isEmpty && role !== "server" && <p class="quiet">No server is connected.</p>}
       <div ref={place}>
@@ -55,6 +58,38 @@ export function FlowDrawing({
         )}
       </div>
     </section>
+  );
+}
+
+/** Of the whole page: the dots in the lists have the same colours. */
+function Legend() {
+  return (
+    <ul class="legend quiet" aria-label="Colours and lines">
+      <li class="good">
+        <span class="dot" aria-hidden="true" />
+        well
+      </li>
+      <li class="warn">
+        <span class="dot" aria-hidden="true" />
+        in trouble
+      </li>
+      <li class="bad">
+        <span class="dot" aria-hidden="true" />
+        fails
+      </li>
+      <li class="gone">
+        <span class="dot" aria-hidden="true" />
+        gone or refused
+      </li>
+      <li>
+        <span class="thick" aria-hidden="true" />
+        the wider, the more bytes
+      </li>
+      <li>
+        <span class="dashed" aria-hidden="true" />
+        dials fail
+      </li>
+    </ul>
   );
 }
 
@@ -192,9 +227,13 @@ function Node(props: { x: number; y: number; width: number; of: OnMap; name: str
   );
 }
 
-function noteOf({ rate, tunnels, severity }: OnMap, kind: string, width: number): string {
-  if (kind === "target" && tunnels === 0 && severity !== "good")
-    return severity === "bad" ? "dials fail" : "some dials fail";
+function noteOf({ rate, tunnels, dials, severity }: OnMap, kind: string, width: number): string {
+  const asked = dials === 1 ? "1 dial" : `${count(dials)} dials`;
+  if (kind === "target" && tunnels === 0 && severity !== "good") {
+    const failing = severity === "bad" ? "dials fail" : "some dials fail";
+    return width < 180 ? failing : `${failing}, ${asked} in 10 min`;
+  }
+  if (tunnels === 0 && dials > 0) return `${asked} in 10 min`;
   const load = tunnels === 1 ? "1 tunnel" : `${count(tunnels)} tunnels`;
   if (rate <= 0) return load;
   return width < 180 ? rateText(rate) : `${rateText(rate)}, ${load}`;

@@ -1,4 +1,5 @@
-import { durationText } from "../../src/insight/watch/view/format.js";
+import { durationText, zone } from "../../src/insight/watch/view/format.js";
+import { placeOf } from "../../src/insight/watch/view/headline.js";
 import type { ProcessView } from "../../src/insight/watch/view/process-view.js";
 import type { Live, Phase } from "../state/live.js";
 
@@ -17,8 +18,8 @@ export function Header({ live, facts, now }: { live: Live; facts: ProcessView["f
       <p class="whoami">
         <strong>{process.role}</strong> <span class="name">{process.id}</span>
         <span class="quiet">
-          {" "}
-          {process.version} · up {durationText(now - process.startedAt)}
+          {process.host !== undefined && ` on ${placeOf(process)}`} · {process.version} · up{" "}
+          {durationText(now - process.startedAt)} · times in {zone()}
         </span>
       </p>
       <p class="states">

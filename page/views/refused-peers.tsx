@@ -22,7 +22,10 @@ export function RefusedPeers({ peers, total }: RefusedPeersProps) {
             <details>
               <summary>
                 <span class="quiet">{timeOfDay(peer.at)}</span> <strong>{peer.address}</strong> at {peer.listener}:{" "}
-                {peer.reason} {peer.count > 1 && <span class="pill warn">{count(peer.count)} times</span>}
+                {peer.reason} {peer.count > 1 && <span class="pill warn">{count(peer.count)} times</span>}{" "}
+                {peer.acceptedAt !== undefined && (
+                  <span class="pill good">one from this address accepted at {timeOfDay(peer.acceptedAt)}</span>
+                )}
               </summary>
               <p>{peer.remedy}</p>
               <dl class="facts">

@@ -1,14 +1,19 @@
 import { useMemo } from "preact/hooks";
-import type { HistoryInfo } from "../../src/insight/observe/admin/contract.js";
+import type { HistoryInfo, TargetHistory } from "../../src/insight/observe/admin/contract.js";
 import { byName } from "../../src/insight/watch/view/flows.js";
-import { count } from "../../src/insight/watch/view/format.js";
+import { count, timeOfDay } from "../../src/insight/watch/view/format.js";
 import { shortNames } from "../../src/insight/watch/view/names.js";
-import { bySeverity, targetSeverity } from "../../src/insight/watch/view/severity.js";
+import { bySeverity, type Severity, targetSeverity } from "../../src/insight/watch/view/severity.js";
 import { DialCells, DialHeadings } from "./spark.js";
 
 /** More rows than anybody reads would only make the page slow. */
 const SHOWN = 50;
 const LETTERS = 30;
+
+function failingText(severity: Severity, { failingSinceAt }: TargetHistory): string {
+  if (severity === "warn") return "fails at times";
+  return failingSinceAt === undefined ? "fails" : `fails since ${timeOfDay(failingSinceAt)}`;
+}
 
 /** What was dialled in the last ten minutes; those that fail first, then by name. */
 export function Targets({ past }: { past: HistoryInfo | undefined }) {
@@ -46,9 +51,7 @@ export function Targets({ past }: { past: HistoryInfo | undefined }) {
                   <th scope="row" class="name" title={name}>
                     <span class="dot" aria-hidden="true" />
                     {short(name)}
-                    {severity !== "good" && (
-                      <span class={`pill ${severity}`}>{severity === "bad" ? "fails" : "fails at times"}</span>
-                    )}
+                    {severity !== "good" && <span class={`pill ${severity}`}>{failingText(severity, history)}</span>}
                   </th>
                   <DialCells history={history} />
                 </tr>

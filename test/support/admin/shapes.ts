@@ -37,7 +37,7 @@ const [text, number, yesNo] = ["string", "number", "boolean"] as const;
 
 export const processShape: Shape<ProcessInfo> = {
   ...{ apiVersion: number, role: text, version: text, id: text, instance: text, startedAt: number, now: number },
-  ...{ ready: yesNo, unreadyReason: maybe(text), draining: yesNo },
+  ...{ host: maybe(text), pid: maybe(number), ready: yesNo, unreadyReason: maybe(text), draining: yesNo },
   ...{ serverCount: maybe(number), strategies: maybe([text]), identifiers: maybe(text) },
   unreadyCauses: maybe([{ sentence: text, code: maybe(text), remedy: maybe(text) }]),
   strategyCounts: maybe([{ name: text, agents: number }]),

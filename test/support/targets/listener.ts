@@ -12,8 +12,8 @@ export interface Target {
   close(): Promise<void>;
 }
 
-/** Listens on a loopback port and hands every connection to `serve`; closing ends all of them. */
-export function listen(serve: (socket: Socket) => void, host = "127.0.0.1"): Promise<Target> {
+/** Listens on a loopback port, a free one unless told, and hands every connection to `serve`; closing ends all of them. */
+export function listen(serve: (socket: Socket) => void, host = "127.0.0.1", wanted = 0): Promise<Target> {
   const sockets = new Set<Socket>();
   let accepted = 0;
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
@@ -26,7 +26,7 @@ export function listen(serve: (socket: Socket) => void, host = "127.0.0.1"): Pro
   });
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(0, host, () => {
+    server.listen(wanted, host, () => {
       const { port } = server.address() as AddressInfo;
       resolve({
         address: host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`,

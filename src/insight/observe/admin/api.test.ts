@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Finding } from "../../../base/finding.js";
@@ -40,6 +40,7 @@ describe("the overview", () => {
     listening.publish({ source: role.source, what: "agents", address: "127.0.0.1:8091" });
     listening.publish({ source: {}, what: "another process's listener", address: "127.0.0.1:1" });
     const { process, listeners } = (await ask("")).json<Overview>();
+    expect([process.host, process.pid]).toEqual([hostname(), globalThis.process.pid]);
     expect(process).toMatchObject({ apiVersion: 1, role: "server", version: "1.2.3", id: "s-1", ready: true });
     expect(process.instance).toMatch(/^[0-9a-f]{12}$/);
     expect(process.now - process.startedAt).toBeGreaterThan(0);

@@ -35,6 +35,9 @@ export interface ProcessInfo {
   readonly version: string;
   /** The server's or agent's ID; for others the host's name. */
   readonly id: string;
+  /** The name of its host, and its number there. Older versions: absent. */
+  readonly host?: string;
+  readonly pid?: number;
   /** Another one after every start: what was remembered of a process before is then void. */
   readonly instance: string;
   readonly startedAt: number;
@@ -358,7 +361,7 @@ export interface HistoryInfo {
   };
   /** Role `server`: agents by their ID; role `agent`: servers. */
   readonly peers: readonly (DialHistory & { readonly id: string })[];
-  readonly targets: readonly (DialHistory & { readonly target: string })[];
+  readonly targets: readonly TargetHistory[];
   /** The most frequent first. */
   readonly failures: readonly FailureGroup[];
   /** Peers that disconnected and did not come back; the last one first. */
@@ -372,6 +375,14 @@ export interface DialHistory {
   /** Of the established ones, over the ten minutes; absent when there were none. */
   readonly p50Ms?: number | undefined;
   readonly p99Ms?: number | undefined;
+}
+
+export interface TargetHistory extends DialHistory {
+  readonly target: string;
+  /** Some of the agents or servers that dialled it. Older versions: absent. */
+  readonly peers?: readonly string[] | undefined;
+  /** The first of the failures after which it never answered; absent when the last dial was established. */
+  readonly failingSinceAt?: number | undefined;
 }
 
 /** Dials to one target that failed for one reason. */

@@ -1,5 +1,6 @@
 /** All that can be known about one process: what its role reports, and what is remembered of the past. */
 import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
 import { shown } from "../../../base/redact/redact.js";
 import { listening } from "../../../tunnel/events/channels.js";
 import { STEP_MS } from "../history/series.js";
@@ -65,6 +66,8 @@ export class AdminModel {
     return {
       apiVersion: API_VERSION,
       version: this.#version,
+      host: hostname(),
+      pid: process.pid,
       instance: this.instance,
       startedAt: Math.round(performance.timeOrigin),
       now: Date.now(),

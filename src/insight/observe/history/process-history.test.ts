@@ -66,6 +66,39 @@ describe("dials", () => {
     expect(history.describe().total).toMatchObject({ p50Ms: undefined, p99Ms: undefined });
   });
 
+  test("a target has those that dialled it within the ten minutes, the latest few of them", () => {
+    history.dialEnded({ target, peer: "before", ms: 3 });
+    clock.advance(STEP_MS * (STEPS - 1));
+    history.dialEnded({ target, peer: "one", ms: 3 });
+    history.dialEnded({ target, peer: "two", ms: 3, error: "connection refused" });
+    history.dialEnded({ target, peer: "one", ms: 3 });
+    expect(history.describe().targets[0]!.peers).toEqual(["before", "two", "one"]);
+    clock.advance(STEP_MS);
+    expect(history.describe().targets[0]!.peers).toEqual(["two", "one"]);
+    for (let each = 0; each < 100; each++) history.dialEnded({ target, peer: `node-${each}`, ms: 3 });
+    expect(history.describe().targets[0]!.peers).toHaveLength(8);
+    expect(history.describe().targets[0]!.peers!.at(-1)).toBe("node-99");
+  });
+
+  test("a target fails since the first of the failures after which it never answered", () => {
+    const failing = () => history.describe().targets[0]!.failingSinceAt;
+    history.dialEnded({ target, ms: 1, error: "connection refused" });
+    clock.advance(STEP_MS);
+    history.dialEnded({ target, ms: 1 });
+    expect(failing()).toBeUndefined();
+    clock.advance(STEP_MS);
+    const since = clock.date();
+    for (const error of ["connection refused", "i/o timeout"]) {
+      history.dialEnded({ target, ms: 1, error });
+      clock.advance(STEP_MS);
+    }
+    expect(failing()).toBe(since);
+    clock.advance(STEP_MS * STEPS);
+    const again = clock.date();
+    history.dialEnded({ target, ms: 1, error: "connection refused" });
+    expect(failing()).toBe(again);
+  });
+
   test("a caller that dials a thousand targets does not take more room than one with a few", () => {
     for (let port = 1; port <= 1000; port++) history.dialEnded({ target: `10.0.0.1:${port}`, ms: 1, error: "refused" });
     const { targets, failures, total } = history.describe();

@@ -1,7 +1,7 @@
 /** The last ten minutes of a process, kept by itself: whoever looks after an incident sees it. Bounded, and nothing per packet. */
 import { type Clock, systemClock } from "../../../base/clock.js";
 import { shown } from "../../../base/redact/redact.js";
-import type { DialHistory, FailureGroup, HistoryInfo, LeftPeer, Totals } from "../admin/contract.js";
+import type { DialHistory, FailureGroup, HistoryInfo, LeftPeer, TargetHistory, Totals } from "../admin/contract.js";
 import { Durations, STEP_MS, STEPS, Steps } from "./series.js";
 
 const MOST_PEERS = 512;
@@ -32,7 +32,7 @@ export class ProcessHistory {
   readonly #fromTarget = new Steps();
   readonly #tunnels = new Steps();
   readonly #peers = new Bounded(MOST_PEERS, () => new DialSeries());
-  readonly #targets = new Bounded(MOST_TARGETS, () => new DialSeries());
+  readonly #targets = new Bounded(MOST_TARGETS, () => new TargetSeries());
   readonly #failures = new Bounded(MOST_FAILURES, () => new Failures());
   readonly #texts = new ShownTexts();
   /** By name: one that came back is not missing. */
@@ -51,7 +51,11 @@ export class ProcessHistory {
     const peer = names.peer === undefined ? undefined : bounded(names.peer);
     const isEstablished = error === undefined;
     this.#total.add(step, isEstablished ? ms : undefined);
-    if (!isUndecided) this.#targets.of(target).add(step, isEstablished ? ms : undefined);
+    if (!isUndecided) {
+      const series = this.#targets.of(target);
+      series.tried(step, this.#clock.now(), peer, isEstablished);
+      series.add(step, isEstablished ? ms : undefined);
+    }
     if (!isUndecided && peer !== undefined) this.#peers.of(peer).add(step, isEstablished ? peerMs : undefined);
     if (error === undefined) {
       this.#dialTenths.add(step, Math.round(ms * 10));
@@ -108,7 +112,12 @@ export class ProcessHistory {
       },
       peers: this.#peers.list((id, series) => series.isOver(step) || { id: texts.of(id), ...series.describe(step) }),
       targets: this.#targets.list(
-        (target, series) => series.isOver(step) || { target: texts.of(target), ...series.describe(step) },
+        (target, series) =>
+          series.isOver(step) || {
+            target: texts.of(target),
+            ...series.describe(step),
+            ...series.story(step, epoch, texts),
+          },
       ),
       failures: this.#failures
         .list((_, failures) => failures.describe(step, epoch, texts) ?? true)
@@ -151,6 +160,31 @@ class DialSeries {
   describe(step: number): DialHistory {
     const [p50Ms, p99Ms] = this.#durations.quantiles(step, [0.5, 0.99]) ?? [];
     return { dials: this.#dials.until(step), failures: this.#failures.until(step), p50Ms, p99Ms };
+  }
+}
+
+/** Dials to one target: by whom, and since when it does not answer. */
+class TargetSeries extends DialSeries {
+  /** The latest ones last, each with the step of its last dial. */
+  readonly #peers = new Map<string, number>();
+  #failingSince: number | undefined;
+
+  /** Before the dial itself is added. */
+  tried(step: number, now: number, peer: string | undefined, isEstablished: boolean): void {
+    if (isEstablished || this.isOver(step)) this.#failingSince = undefined;
+    if (!isEstablished) this.#failingSince ??= now;
+    if (peer === undefined) return;
+    this.#peers.delete(peer);
+    this.#peers.set(peer, step);
+    if (this.#peers.size > MOST_NAMED) this.#peers.delete(this.#peers.keys().next().value!);
+  }
+
+  story(step: number, epoch: number, texts: ShownTexts): Pick<TargetHistory, "peers" | "failingSinceAt"> {
+    const since = this.#failingSince;
+    return {
+      peers: [...this.#peers].flatMap(([peer, last]) => (last > step - STEPS ? [texts.of(peer)] : [])),
+      failingSinceAt: since === undefined ? undefined : Math.round(epoch + since),
+    };
   }
 }
 

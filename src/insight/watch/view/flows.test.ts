@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { TargetHistory } from "../../observe/admin/contract.js";
 import { agent, NOW, snapshot, tunnel, tunnelChange } from "../testing/samples.js";
 import { FlowMeter, SHOWN } from "./flows.js";
 import { ProcessView } from "./process-view.js";
@@ -19,7 +20,7 @@ test("tunnels of one agent to one target are one flow, whose rate is what moved 
   const map = meter.measure(view, 3000);
   expect(map.flows).toEqual([{ peer: 1, target: "a:1", tunnels: 2, rate: 1000 }]);
   expect(map.peers).toMatchObject([{ name: "agent-1", tunnels: 2, rate: 1000, severity: "good" }]);
-  expect(map.targets).toEqual([{ name: "a:1", tunnels: 2, rate: 1000, severity: "good" }]);
+  expect(map.targets).toEqual([{ name: "a:1", tunnels: 2, rate: 1000, dials: 0, severity: "good" }]);
 });
 
 test("agents without a tunnel are on the map, too, with how well they are", () => {
@@ -53,9 +54,12 @@ describe("more than fit", () => {
 
   test("those that are drawn stay for a while, whoever is busy at the moment", () => {
     const meter = new FlowMeter();
-    const before = names(meter.measure(view, 0).peers);
+    meter.measure(view, 0);
+    view.tunnels.set(444, tunnel(444, to("t444:1", 444, 9)));
+    const before = names(meter.measure(view, 1000).peers);
+    expect(before).toContain("agent-444");
     view.tunnels.set(888, tunnel(888, to("t888:1", 388, 99_999)));
-    expect(names(meter.measure(view, 1000).peers)).toEqual(before);
+    expect(names(meter.measure(view, 2000).peers)).toEqual(before);
     view.tunnels.set(888, tunnel(888, to("t888:1", 388, 999_999)));
     expect(names(meter.measure(view, 31_000).peers)).toContain("agent-388");
   });
@@ -68,14 +72,31 @@ describe("more than fit", () => {
   });
 });
 
-test("a target that fails is on the map although nothing reaches it, with those that tried", () => {
+describe("targets that nobody has a tunnel to at this moment", () => {
   const view = new ProcessView(snapshot({ agents: [agent(1), agent(2)] }), NOW);
-  const failure = { target: "dead:1", reason: "refused", count: 2, firstAt: NOW, lastAt: NOW, peers: ["agent-2"] };
-  const history = { targets: [{ target: "dead:1", dials: [2], failures: [2] }], failures: [failure] };
-  const map = new FlowMeter().measure(view, 0, { troubles: new Map(), history });
-  expect(map.targets).toEqual([{ name: "dead:1", tunnels: 0, rate: 0, severity: "bad" }]);
-  expect(map.flows).toEqual([{ peer: 2, target: "dead:1", tunnels: 0, rate: 0 }]);
-  expect(map.peers.map(({ severity }) => severity)).toEqual(["good", "good"]);
+  const mapOf = (...targets: TargetHistory[]) =>
+    new FlowMeter().measure(view, 0, { troubles: new Map(), history: { targets, peers: [] } });
+
+  test("one that fails is on the map, with those that tried", () => {
+    const map = mapOf({ target: "dead:1", dials: [2], failures: [2], peers: ["agent-2"] });
+    expect(map.targets).toEqual([{ name: "dead:1", tunnels: 0, rate: 0, dials: 2, severity: "bad" }]);
+    expect(map.flows).toEqual([{ peer: 2, target: "dead:1", tunnels: 0, rate: 0 }]);
+    expect(map.peers.map(({ severity }) => severity)).toEqual(["good", "good"]);
+  });
+
+  test("one that was dialled within the ten minutes and works is on the map, too, with those that dialled it", () => {
+    const map = mapOf({ target: "api:1", dials: [0, 4, 3], failures: [0, 0, 0], peers: ["agent-1", "gone"] });
+    expect(map.targets).toEqual([{ name: "api:1", tunnels: 0, rate: 0, dials: 7, severity: "good" }]);
+    expect(map.flows).toEqual([{ peer: 1, target: "api:1", tunnels: 0, rate: 0 }]);
+  });
+
+  test("of too many those dialled most are drawn, and the rest is one", () => {
+    const all = Array.from({ length: 200 }, (_, at) => ({ target: `t${at}:1`, dials: [at], failures: [0] }));
+    const map = mapOf(...all);
+    expect(map.targets).toHaveLength(SHOWN + 1);
+    expect(map.targets[0]).toMatchObject({ name: "t191:1", dials: 191 });
+    expect(map.targets.at(-1)).toMatchObject({ members: 200 - SHOWN, dials: (191 * 190) / 2 });
+  });
 });
 
 test("a sidecar's tunnels, which no peer is known to carry, come from its listeners", () => {
@@ -97,8 +118,8 @@ test("a sidecar's tunnels, which no peer is known to carry, come from its listen
     { name: "socks", tunnels: 2, rate: 0, severity: "good" },
   ]);
   expect(map.targets).toEqual([
-    { name: "a:1", tunnels: 2, rate: 500, severity: "good" },
-    { name: "b:1", tunnels: 1, rate: 0, severity: "good" },
+    { name: "a:1", tunnels: 2, rate: 500, dials: 0, severity: "good" },
+    { name: "b:1", tunnels: 1, rate: 0, dials: 0, severity: "good" },
   ]);
   const https = map.peers[0]!.key;
   expect(map.flows).toContainEqual({ peer: https, target: "a:1", tunnels: 1, rate: 500 });

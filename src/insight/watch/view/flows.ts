@@ -1,5 +1,7 @@
 /** Who talks to whom, how much, and how well: the tunnels summed up for the map. */
-import type { FailureGroup, HistoryInfo, TunnelRow } from "../../observe/admin/contract.js";
+import { sum } from "../../../base/sum.js";
+import type { HistoryInfo, Totals, TunnelRow } from "../../observe/admin/contract.js";
+import { secondsBetween } from "./history.js";
 import { type ProcessView, peerId } from "./process-view.js";
 import { bySeverity, peerSeverity, type Severity, targetSeverity } from "./severity.js";
 
@@ -17,6 +19,8 @@ export interface OnMap {
   readonly name: string;
   readonly tunnels: number;
   readonly rate: number;
+  /** In ten minutes. */
+  readonly dials: number;
   readonly severity: Severity;
   /** How many it stands for, where they are too many to be drawn one by one. */
   readonly members?: number;
@@ -35,7 +39,7 @@ export interface FlowMap {
 /** What else is known of those on the map. */
 export interface Wellbeing {
   readonly troubles: ReadonlyMap<string, Severity>;
-  readonly history?: Pick<HistoryInfo, "targets" | "failures"> | undefined;
+  readonly history?: Pick<HistoryInfo, "targets" | "peers"> | undefined;
 }
 
 /** More do not fit on a screen; those in trouble and the busiest are shown, the rest is one. */
@@ -50,19 +54,18 @@ const REST_NAME = "";
 /** Remembers how many bytes each tunnel had, so that the next measurement gives rates. */
 export class FlowMeter {
   #bytes = new Map<number, number>();
-  #at: number | undefined;
-  /** Whose tunnels they are. */
-  #instance = "";
+  /** Whose tunnels they are, and when they were measured. */
+  #last: { readonly instance: string; readonly totals: Totals; readonly at: number } | undefined;
   /** A sidecar does not say which server carries a tunnel, but which of its listeners it came in by. */
   readonly #listeners = new Map<string, number>();
   readonly #peerChoice = new Choice<PeerOnMap>(({ key }) => key);
   readonly #targetChoice = new Choice<OnMap>(({ name }) => name);
 
   measure(view: ProcessView, now: number, wellbeing: Wellbeing = { troubles: new Map() }): FlowMap {
-    const { instance } = view.facts.process;
-    const seconds = this.#at === undefined || instance !== this.#instance ? 0 : (now - this.#at) / 1000;
-    this.#at = now;
-    this.#instance = instance;
+    const { process, totals } = view.facts;
+    const last = this.#last?.instance === process.instance ? this.#last : undefined;
+    const seconds = last === undefined ? 0 : secondsBetween(last.totals, totals, now - last.at);
+    this.#last = { instance: process.instance, totals, at: now };
     const bytes = new Map<number, number>();
     const flows = new Map<string, Mutable<Flow>>();
     for (const tunnel of view.tunnels.values()) {
@@ -78,7 +81,7 @@ export class FlowMeter {
     }
     this.#bytes = bytes;
     const peers = this.#peersOf(view, [...flows.values()], wellbeing);
-    for (const failure of wellbeing.history?.failures ?? []) addFailed(flows, failure, peers, wellbeing);
+    addDialled(flows, peers, wellbeing);
     return this.#drawing(peers, [...flows.values()], wellbeing, now);
   }
 
@@ -91,25 +94,31 @@ export class FlowMeter {
   }
 
   /** Where flows begin at listeners, servers of which no load is known would only stand about. */
-  #peersOf({ agents, servers }: ProcessView, flows: readonly Flow[], { troubles }: Wellbeing): PeerOnMap[] {
+  #peersOf({ agents, servers }: ProcessView, flows: readonly Flow[], { troubles, history }: Wellbeing): PeerOnMap[] {
+    const dials = new Map(history?.peers.map((each) => [each.id, sum(each.dials)]));
     const sums = sumBy(flows, ({ peer }) => peer);
     const listeners = [...this.#listeners].flatMap(([name, key]): PeerOnMap[] => {
-      const sum = sums.get(key);
-      return sum === undefined ? [] : [{ key, name, ...sum, severity: "good" }];
+      const load = sums.get(key);
+      return load === undefined ? [] : [{ key, name, ...load, dials: 0, severity: "good" }];
     });
     if (listeners.length > 0) return listeners;
     return [...agents.values(), ...servers.values()].map((peer) => ({
       key: peer.key,
       name: peerId(peer),
       ...(sums.get(peer.key) ?? { tunnels: 0, rate: 0 }),
+      dials: dials.get(peerId(peer)) ?? 0,
       severity: peerSeverity(peer, troubles),
     }));
   }
 
   #drawing(peers: readonly PeerOnMap[], flows: readonly Flow[], { history }: Wellbeing, now: number): FlowMap {
-    const severities = new Map(history?.targets.map((each) => [each.target, targetSeverity(each)]));
-    const targets = [...sumBy(flows, ({ target }) => target)].map(([name, sum]): OnMap => {
-      return { name, ...sum, severity: severities.get(name) ?? "good" };
+    const loads = sumBy(flows, ({ target }) => target);
+    const known = new Map(history?.targets.map((each) => [each.target, each]));
+    const targets = [...new Set([...loads.keys(), ...known.keys()])].map((name): OnMap => {
+      const { tunnels, rate } = loads.get(name) ?? { tunnels: 0, rate: 0 };
+      const series = known.get(name);
+      const severity = series === undefined ? "good" : targetSeverity(series);
+      return { name, tunnels, rate, dials: sum(series?.dials ?? []), severity };
     });
     const [shownPeers, otherPeers] = this.#peerChoice.of(peers, now);
     const [shownTargets, otherTargets] = this.#targetChoice.of(targets, now);
@@ -119,10 +128,10 @@ export class FlowMeter {
     for (const { peer, target, tunnels, rate } of flows) {
       const line = { peer: keys.has(peer) ? peer : REST_KEY, target: names.has(target) ? target : REST_NAME };
       const id = `${line.peer} ${line.target}`;
-      const sum = lines.get(id) ?? { ...line, tunnels: 0, rate: 0 };
-      sum.tunnels += tunnels;
-      sum.rate += rate;
-      lines.set(id, sum);
+      const load = lines.get(id) ?? { ...line, tunnels: 0, rate: 0 };
+      load.tunnels += tunnels;
+      load.rate += rate;
+      lines.set(id, load);
     }
     return {
       peers: [...shownPeers, ...restOf(otherPeers).map((rest) => ({ ...rest, key: REST_KEY }))],
@@ -150,7 +159,8 @@ class Choice<Item extends OnMap> {
     const sorted = busiest(items).sort((a, b) => bySeverity(a.severity, b.severity) || stays(a) - stays(b));
     const shown = sorted.slice(0, SHOWN);
     this.#chosen = new Set(shown.map(this.#idOf));
-    if (isDue) this.#chosenAt = now;
+    // Before the first rates are known nobody is busier than others.
+    if (isDue && sorted.some(({ rate }) => rate > 0)) this.#chosenAt = now;
     return [shown.sort(byName), sorted.slice(SHOWN)];
   }
 }
@@ -162,26 +172,32 @@ export const byName = (one: { readonly name: string }, other: { readonly name: s
 
 function restOf(others: readonly OnMap[]): OnMap[] {
   if (others.length === 0) return [];
-  const rest = { name: REST_NAME, severity: others[0]!.severity, members: others.length, tunnels: 0, rate: 0 };
-  for (const { tunnels, rate } of others) {
+  const rest = {
+    name: REST_NAME,
+    severity: others[0]!.severity,
+    members: others.length,
+    tunnels: 0,
+    rate: 0,
+    dials: 0,
+  };
+  for (const { tunnels, rate, dials } of others) {
     rest.tunnels += tunnels;
     rest.rate += rate;
+    rest.dials += dials;
   }
   return [rest];
 }
 
-/** A target that cannot be reached has no tunnels, and is what people look for. */
-function addFailed(
-  flows: Map<string, Flow>,
-  { target, peers: names }: FailureGroup,
-  peers: readonly PeerOnMap[],
-  { history }: Wellbeing,
-): void {
-  const series = history?.targets.find((each) => each.target === target);
-  if (series === undefined || targetSeverity(series) === "good") return;
-  for (const { key } of peers.filter(({ name }) => names.includes(name))) {
-    const id = `${key} ${target}`;
-    if (!flows.has(id)) flows.set(id, { peer: key, target, tunnels: 0, rate: 0 });
+/** A target may have no tunnel at this moment: it cannot be reached, or whoever asked it has its answer. */
+function addDialled(flows: Map<string, Flow>, peers: readonly PeerOnMap[], { history }: Wellbeing): void {
+  // Two may claim one name.
+  const keys = new Map<string, PeerOnMap[]>();
+  for (const peer of peers) keys.set(peer.name, [...(keys.get(peer.name) ?? []), peer]);
+  for (const { target, peers: names = [] } of history?.targets ?? []) {
+    for (const { key } of names.flatMap((name) => keys.get(name) ?? [])) {
+      const id = `${key} ${target}`;
+      if (!flows.has(id)) flows.set(id, { peer: key, target, tunnels: 0, rate: 0 });
+    }
   }
 }
 
@@ -190,14 +206,16 @@ type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 function sumBy<Key>(flows: readonly Flow[], keyOf: (flow: Flow) => Key): Map<Key, { tunnels: number; rate: number }> {
   const sums = new Map<Key, { tunnels: number; rate: number }>();
   for (const flow of flows) {
-    const sum = sums.get(keyOf(flow)) ?? { tunnels: 0, rate: 0 };
-    sum.tunnels += flow.tunnels;
-    sum.rate += flow.rate;
-    sums.set(keyOf(flow), sum);
+    const load = sums.get(keyOf(flow)) ?? { tunnels: 0, rate: 0 };
+    load.tunnels += flow.tunnels;
+    load.rate += flow.rate;
+    sums.set(keyOf(flow), load);
   }
   return sums;
 }
 
-function busiest<Item extends { readonly rate: number; readonly tunnels: number }>(items: readonly Item[]): Item[] {
-  return [...items].sort((a, b) => b.rate - a.rate || b.tunnels - a.tunnels);
+function busiest<Item extends Pick<Flow, "rate" | "tunnels"> & { readonly dials?: number }>(
+  items: readonly Item[],
+): Item[] {
+  return [...items].sort((a, b) => b.rate - a.rate || b.tunnels - a.tunnels || (b.dials ?? 0) - (a.dials ?? 0));
 }

@@ -45,6 +45,12 @@ export function countdown(untilAt: number, now: number): { text: string; urgency
 /** The time of day, as the reader's clock has it. */
 export const timeOfDay = (at: number): string => new Date(at).toLocaleTimeString("en-GB");
 
+/** Of all these times: `UTC`, `CET`, `GMT+2`. */
+export const zone = (): string =>
+  new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" })
+    .formatToParts()
+    .find(({ type }) => type === "timeZoneName")!.value;
+
 /** In percent; what is little is not nothing. */
 export function shareText(part: number, whole: number): string {
   const percent = whole === 0 ? 0 : (part / whole) * 100;

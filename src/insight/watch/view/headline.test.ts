@@ -26,6 +26,11 @@ test("the tab's title names the state and the process, a random ID by its beginn
   expect(tabTitle(degraded, { role: "server", id: "server-1" })).toBe("Degraded · server-1 · drawbridge");
   const id = "04f6c06d-5c4e-47e5-b4b7-755c83e78320";
   expect(tabTitle(degraded, { role: "server", id })).toBe("Degraded · server 04f6c06d · drawbridge");
+  const place = { host: "cp-1", pid: 4711 };
+  expect(tabTitle(degraded, { role: "server", id: "server-1", ...place })).toBe(
+    "Degraded · server-1 on cp-1 (pid 4711) · drawbridge",
+  );
+  expect(tabTitle(degraded, { role: "sidecar", id: "cp-1", ...place })).toBe("Degraded · cp-1 (pid 4711) · drawbridge");
 });
 
 test("a finding keeps its place while its words change, and two of one check have two", () => {

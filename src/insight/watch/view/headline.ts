@@ -29,13 +29,21 @@ export function headline(findings: readonly Finding[] | undefined, answers: bool
   return { state, word: WORDS[state], causes, note: causes.length === 0 ? "Nothing wrong was found." : "" };
 }
 
-/** `Degraded · server-1 · drawbridge`: of many tabs this is all that is seen. */
-export function tabTitle({ word }: Headline, process: Pick<ProcessInfo, "role" | "id">): string {
-  return `${word} · ${shortName(process)} · drawbridge`;
+type Named = Pick<ProcessInfo, "role" | "id" | "host" | "pid">;
+
+/** `Degraded · server-1 on cp-1 (pid 4711) · drawbridge`: of many tabs this is all that is seen. */
+export function tabTitle({ word }: Headline, process: Named): string {
+  const { id, host, pid } = process;
+  // Some roles have no other name than their host's.
+  const name = id === host ? `${id} (pid ${pid})` : shortName(process);
+  return `${word} · ${name}${host === undefined || id === host ? "" : ` on ${placeOf(process)}`} · drawbridge`;
 }
 
+/** The host and the process on it. */
+export const placeOf = ({ host, pid }: Pick<Named, "host" | "pid">): string => `${host} (pid ${pid})`;
+
 /** A server that was given no ID has a random one, of which the beginning is enough. */
-function shortName({ role, id }: Pick<ProcessInfo, "role" | "id">): string {
+function shortName({ role, id }: Named): string {
   return /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(id) ? `${role} ${id.slice(0, 8)}` : id;
 }
 

@@ -14,6 +14,18 @@ test("rates are differences over the reader's time", () => {
   expect(history.columns.at).toEqual([2]);
 });
 
+test("news that come early or late are no peak and no gap", () => {
+  const history = new History();
+  // A thousand bytes a second, told twice a second; what the reader samples once a second may be half a second old.
+  for (const [second, told] of [0, 0.5, 2, 2.5, 4].entries())
+    sample(history, { at: NOW + told * 1000, bytesToTarget: told * 1000 }, second * 1000);
+  expect(history.columns.toTarget).toEqual([1000, 1000, 1000, 1000]);
+  // Nothing changed for a minute, and then something did.
+  sample(history, { at: NOW + 4000, bytesToTarget: 4000 }, 5000);
+  sample(history, { at: NOW + 64_000, bytesToTarget: 6000 }, 6000);
+  expect(history.columns.toTarget.slice(-2)).toEqual([0, 1000]);
+});
+
 test("the dial time has no average without a dial", () => {
   const history = new History();
   sample(history, {}, 0);

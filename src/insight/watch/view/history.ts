@@ -39,7 +39,7 @@ export class History {
       this.rates = undefined;
       return;
     }
-    const seconds = (now - last.at) / 1000;
+    const seconds = secondsBetween(last.totals, totals, now - last.at);
     if (seconds <= 0) return;
     this.rates = between(last.totals, totals, seconds);
     const { toTarget, fromTarget, dialMs } = this.rates;
@@ -92,6 +92,16 @@ export function withPast(columns: Columns, past: HistoryInfo | undefined, clockS
     tunnels: columns.tunnels[index]!,
   }));
   return columnsOf([...steps, ...here].sort((one, other) => one.at - other.at));
+}
+
+/**
+ * News come twice a second, so that one, two or three of them are in a second of the reader's: what they tell of was
+ * counted between their own times. Only after a silence, in which nothing changed, the reader's clock knows better.
+ */
+export function secondsBetween(before: Pick<Totals, "at">, after: Pick<Totals, "at">, elapsedMs: number): number {
+  const ms = after.at - before.at;
+  if (ms <= 0) return elapsedMs / 1000;
+  return Math.min(Math.max(ms, elapsedMs / 2), elapsedMs * 2) / 1000;
 }
 
 function between(before: Totals, after: Totals, seconds: number): Rates {
