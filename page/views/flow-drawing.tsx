@@ -227,16 +227,16 @@ function Node(props: { x: number; y: number; width: number; of: OnMap; name: str
   );
 }
 
+/** Why it has its colour comes first, then what it carries. */
 function noteOf({ rate, tunnels, dials, severity }: OnMap, kind: string, width: number): string {
-  const asked = dials === 1 ? "1 dial" : `${count(dials)} dials`;
-  if (kind === "target" && tunnels === 0 && severity !== "good") {
-    const failing = severity === "bad" ? "dials fail" : "some dials fail";
-    return width < 180 ? failing : `${failing}, ${asked} in 10 min`;
-  }
-  if (tunnels === 0 && dials > 0) return `${asked} in 10 min`;
-  const load = tunnels === 1 ? "1 tunnel" : `${count(tunnels)} tunnels`;
-  if (rate <= 0) return load;
-  return width < 180 ? rateText(rate) : `${rateText(rate)}, ${load}`;
+  const asked = dials === 1 ? "1 dial in 10 min" : `${count(dials)} dials in 10 min`;
+  const open = tunnels === 1 ? "1 tunnel" : `${count(tunnels)} tunnels`;
+  const parts = [
+    ...(kind === "target" && severity !== "good" ? [severity === "bad" ? "dials fail" : "some dials fail"] : []),
+    ...(rate > 0 ? [rateText(rate)] : []),
+    tunnels === 0 && dials > 0 ? asked : open,
+  ];
+  return parts.slice(0, width < 180 ? 1 : 2).join(", ");
 }
 
 /** Spread evenly over the height. */
