@@ -24,11 +24,7 @@ export function Tiles({ totals, rates, past }: TilesProps) {
       />
       <Tile name="to targets" value={rateText(rates?.toTarget)} note={`${bytesText(totals.bytesToTarget)} in all`} />
       <Tile name="tunnels" value={count(totals.tunnelsOpen)} note={`${count(totals.dialsPending)} being dialled`} />
-      <Tile
-        name="dials"
-        value={rates === undefined ? "–" : perSecond(rates.dials + rates.failures)}
-        note={`${count(totals.dialsEstablished)} tunnels in all`}
-      />
+      <Tile name="dials" value={dialRate(past, rates)} note={`${count(totals.dialsEstablished)} tunnels in all`} />
       <Tile
         name="failed dials"
         value={asked === 0 ? "–" : shareText(failed, asked)}
@@ -42,6 +38,15 @@ export function Tiles({ totals, rates, past }: TilesProps) {
       <Tile name="waiting for readers" value={bytesText(totals.queuedBytes)} note="held in this process" />
     </section>
   );
+}
+
+const MINUTE = 6;
+
+/** A few dials a second are none in one second and four in the next, so that a minute is told; the present step is not over. */
+function dialRate(past: HistoryInfo | undefined, rates: Rates | undefined): string {
+  const minute = past?.total.dials.slice(-MINUTE - 1, -1) ?? [];
+  if (sum(minute) > 0) return perSecond((sum(minute) * 1000) / (MINUTE * past!.stepMs));
+  return rates === undefined ? "–" : perSecond(rates.dials + rates.failures);
 }
 
 const perSecond = (value: number): string => `${value < 10 ? value.toFixed(1) : count(value)}/s`;

@@ -15,6 +15,7 @@ import { Scope } from "../processes/scope.js";
 import { choosePlace, connectFrontend, type ServerPlace, startServer } from "../processes/server.js";
 import { startSlowRelay } from "../targets/slow-relay.js";
 import { startBrowser, watchedPage } from "./browser.js";
+import { withPalette } from "./palette.js";
 import { liveThrough } from "./traffic.js";
 import { logIn } from "./visit.js";
 
@@ -35,9 +36,10 @@ try {
   const few = await serverOf(tokenFile, "cp-1");
   const many = await serverOf(tokenFile, "cp-2");
   const days = [startFew(few), startCrowd(many)];
-  await sleep(lengthMs);
   const browser = await startBrowser();
   scope.defer(() => browser.close());
+  // The browser is here before: its start would make everything slow for a moment.
+  await sleep(lengthMs);
   await takeFew(browser, few.place);
   await take(browser, many.place, "page-crowd", { width: 1280, colorScheme: "light" });
   ended.abort();
@@ -151,6 +153,6 @@ async function take(
   await page.waitForSelector(".health:not(.unknown)");
   await page.waitForFunction("document.querySelector('.tile .value').textContent !== '–'");
   const part = await prepare(page);
-  await part.screenshot({ path: join(folder, `${name}.png`) });
+  writeFileSync(join(folder, `${name}.png`), withPalette(await part.screenshot()));
   await page.context().close();
 }

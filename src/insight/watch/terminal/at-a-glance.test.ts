@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { type Finding, failed, warning } from "../../../base/finding.js";
 import { healthOf } from "../../diagnosis/health.js";
 import type { HistoryInfo } from "../../observe/admin/contract.js";
-import { agent, NOW, snapshot, tunnel, tunnelChange } from "../testing/samples.js";
+import { agent, NOW, snapshot, totals, tunnel, tunnelChange } from "../testing/samples.js";
 import { History } from "../view/history.js";
 import { ProcessView } from "../view/process-view.js";
 import { type Choices, FIRST_CHOICES, listsOf } from "./choices.js";
@@ -57,6 +57,17 @@ describe("the first lines", () => {
     expect(second).toMatch(/^from targets/);
   });
 
+  test("the host and the process are named", () => {
+    const view = new ProcessView(snapshot({ process: { ...snapshot().process, host: "cp-1", pid: 4711 } }), NOW);
+    expect(draw(watched({ view }))[0]).toContain("server server-1  on cp-1 (pid 4711)  up");
+  });
+
+  test.each([60, 80, 120])("no digit of a sum is cut at %i columns", (columns) => {
+    const sums = totals({ bytesToTarget: 61.8 * 2 ** 20, bytesFromTarget: 999 * 2 ** 30 });
+    const text = draw(watched({ view: new ProcessView(snapshot({ totals: sums }), NOW) }), FIRST_CHOICES, columns);
+    expect(text.join("\n")).toMatch(/ 999 GiB in all .*\n.* 61\.8 MiB in all /);
+  });
+
   test("a failure makes it down, and its cause is first", () => {
     const bad: Finding = { check: "x", about: "", ...failed("no agent is connected", "Start one.") };
     const [first, second] = draw(watched({ health: healthOf([slow, bad]) }));
@@ -82,6 +93,11 @@ describe("agents", () => {
 
   test("one that left stays visible with its last words", () => {
     expect(draw(watched()).join("\n")).toContain("node-9 (10.0.0.9:1) left 1 min ago: reset");
+    const reason = "the connection was lost without a word";
+    const narrow = draw(watched({ past: { ...past, left: [{ ...past.left[0]!, reason }] } }), FIRST_CHOICES, 60);
+    expect(narrow.join(" ")).toMatch(
+      /node-9 \(10\.0\.0\.9:1\) left 1 min ago: the connection was +lost without a word/,
+    );
   });
 
   test("rows keep their order whatever the load is", () => {

@@ -5,6 +5,7 @@ import { plainText } from "../../../base/text.js";
 import type { Health } from "../../diagnosis/health.js";
 import type { FailureGroup, HistoryInfo, TunnelRow } from "../../observe/admin/contract.js";
 import { bytesText, count, countdown, durationText, rateText, timeOfDay } from "../view/format.js";
+import { placeOf } from "../view/headline.js";
 import type { History } from "../view/history.js";
 import type { ProcessView } from "../view/process-view.js";
 import { refusedPeerText } from "../view/refused-peer.js";
@@ -72,13 +73,14 @@ const STATES: Record<Health["state"], Paint> = { healthy: "green", degraded: "ye
 
 /** The answer first: how it is, who it is, and why. */
 function band({ health, problem }: Watched, { facts }: ProcessView, width: number, now: number): string[] {
-  const { role, id, version, startedAt, ready, unreadyReason, draining } = facts.process;
+  const { role, id, host, pid, version, startedAt, ready, unreadyReason, draining } = facts.process;
   const parts = [
     health === undefined ? "…" : painted(health.state.toUpperCase(), "bold", STATES[health.state]),
     ready ? painted("ready", "green") : painted("not ready", "red"),
     ...(draining ? [painted("draining", "yellow")] : []),
     ...(problem === "" ? [] : [painted(plainText(problem, 60), "yellow")]),
     painted(`${plainText(role)} ${plainText(id)}`, "bold"),
+    ...(host === undefined ? [] : [`on ${plainText(placeOf({ host, pid }))}`]),
     `up ${durationText(now - startedAt)}`,
     `drawbridge ${plainText(version)}`,
   ];
@@ -96,9 +98,9 @@ function totals({ facts }: ProcessView, history: History, past: HistoryInfo | un
   const { rates } = history;
   // Ten minutes as the process remembers them; of an older version, what was seen from here.
   const columns = past === undefined ? history.columns : pastColumns(past);
-  const spark = Math.max(0, Math.min(60, width - 44));
+  const spark = Math.max(0, Math.min(60, width - 46));
   const sum = (name: string, now: string, all: string, values: readonly number[]) =>
-    `${cell(name, 13)} ${cell(now, 12, "right")}  ${cell(all, 14)} ${painted(sparkline(values, spark), "blue")}`;
+    `${cell(name, 13)} ${cell(now, 12, "right")}  ${cell(all, 16)} ${painted(sparkline(values, spark), "blue")}`;
   const { totals: sums } = facts;
   const certificate = soonestEnd(facts);
   const { dialMs = null } = rates ?? {};
@@ -143,9 +145,9 @@ function peerLines(view: ProcessView, lists: Lists, watched: Watched, { columns,
   const { shown, first } = around(peers, peer === undefined ? 0 : at, room);
   const part = shown.length === peers.length ? "" : `, ${first + 1} to ${first + shown.length}`;
   const split = strategies.length === 0 ? "" : `, by strategy: ${strategies.join(", ")}`;
-  const gone = (watched.past?.left ?? []).slice(0, ENTRIES_SHOWN).map(({ id, address, leftAt, reason }) => {
+  const gone = (watched.past?.left ?? []).slice(0, ENTRIES_SHOWN).flatMap(({ id, address, leftAt, reason }) => {
     const text = `${id} (${address}) left ${durationText(now - leftAt)} ago: ${reason}`;
-    return painted(cell(text, columns), "yellow");
+    return paragraph(text, columns).map((each) => painted(each, "yellow"));
   });
   const { heading, lines } = tableLines(peerColumns(watched, now), shown, columns, peer);
   return [

@@ -40,7 +40,8 @@ export function tabTitle({ word }: Headline, process: Named): string {
 }
 
 /** The host and the process on it. */
-export const placeOf = ({ host, pid }: Pick<Named, "host" | "pid">): string => `${host} (pid ${pid})`;
+export const placeOf = ({ host, pid }: { host?: string | undefined; pid?: number | undefined }): string =>
+  `${host} (pid ${pid})`;
 
 /** A server that was given no ID has a random one, of which the beginning is enough. */
 function shortName({ role, id }: Named): string {
