@@ -2,6 +2,7 @@ import { sum } from "../../src/base/sum.js";
 import type { HistoryInfo, Totals } from "../../src/insight/observe/admin/contract.js";
 import { bytesText, count, durationText, rateText, shareText } from "../../src/insight/watch/view/format.js";
 import type { Rates } from "../../src/insight/watch/view/history.js";
+import { type Severity, targetSeverity } from "../../src/insight/watch/view/severity.js";
 
 interface TilesProps {
   readonly totals: Totals;
@@ -28,6 +29,7 @@ export function Tiles({ totals, rates, past }: TilesProps) {
       <Tile
         name="failed dials"
         value={asked === 0 ? "–" : shareText(failed, asked)}
+        severity={past === undefined ? "good" : targetSeverity(past.total)}
         note={`${count(failed)} of ${count(asked)} in 10 min`}
       />
       <Tile
@@ -60,9 +62,16 @@ function Fetches({ totals }: { totals: Totals }) {
   );
 }
 
-function Tile({ name, value, note }: { name: string; value: string; note: string }) {
+interface TileProps {
+  readonly name: string;
+  readonly value: string;
+  readonly note: string;
+  readonly severity?: Severity;
+}
+
+function Tile({ name, value, note, severity = "good" }: TileProps) {
   return (
-    <dl class="tile">
+    <dl class={`tile ${severity}`}>
       <dt>{name}</dt>
       <dd class="value">{value}</dd>
       <dd class="note">{note}</dd>

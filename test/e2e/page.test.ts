@@ -394,7 +394,7 @@ describe.skipIf(!ready)("at a glance", () => {
     await expect.poll(() => page.locator(".node.peer").count(), SOON).toBe(10);
     const names = await page.locator(".node.peer text:not(.note)").allTextContents();
     expect(new Set(names).size).toBe(10);
-    expect(names).toContain("gke-1…");
+    expect(names.some((name) => /^gke-1(\.eu(-1)?)?…$/.test(name))).toBe(true);
     expect(names.at(-1)).toBe("191 more");
     await page.context().close();
     await http.close();

@@ -9,12 +9,17 @@ test("names that fit stay whole", () => {
 
 test("what all have at their end is left out first", () => {
   const names = ["gke-a-1.us-central-1.compute.internal", "gke-b-22.us-central-1.compute.internal"];
-  expect(shown(names, 14)).toEqual(["gke-a-1…", "gke-b-22…"]);
+  expect(shown(names, 14)).toEqual(["gke-a-1.us…", "gke-b-22.us…"]);
+});
+
+test("of what all have at their end as much stays as has room", () => {
+  const names = ["1.payments.production.svc.cluster.local:8443", "2.payments.production.svc.cluster.local:8443"];
+  expect(shown(names, 30)).toEqual(["1.payments.production.svc…", "2.payments.production.svc…"]);
 });
 
 test("a short one among them does not matter", () => {
   const names = ["10.0.3.7", "gke-a-1.us-central-1.compute.internal", "gke-b-22.us-central-1.compute.internal"];
-  expect(shown(names, 14)).toEqual(["10.0.3.7", "gke-a-1…", "gke-b-22…"]);
+  expect(shown(names, 14)).toEqual(["10.0.3.7", "gke-a-1.us…", "gke-b-22.us…"]);
 });
 
 test("then what all have at their beginning, but no half of a number", () => {

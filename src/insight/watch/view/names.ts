@@ -1,9 +1,10 @@
 /** Names in a bounded place, such that they can still be told apart. */
 
-/** Those that fit stay whole. Of the others goes first what they all have in common, then what is in the middle. */
+/** Those that fit stay whole. Of the others goes what they all have in common, as much as it takes, then what is in the middle. */
 export function shortNames(names: readonly string[], length: number): (name: string) => string {
   const long = names.filter((name) => name.length > length);
-  const end = commonEnd(long);
+  const longest = Math.max(0, ...long.map((name) => name.length));
+  const end = commonEnd(long, longest - length + 1);
   const withoutEnd = (name: string): string => (end === 0 ? name : `${name.slice(0, name.length - end)}…`);
   const tooMany = Math.max(0, ...long.map((name) => withoutEnd(name).length - length));
   const start = tooMany === 0 ? 0 : commonStart(long, tooMany + 1);
@@ -33,11 +34,11 @@ function commonStart(names: readonly string[], least: number): number {
   return ends.find((end) => end >= least) ?? ends.at(-1) ?? 0;
 }
 
-function commonEnd(names: readonly string[]): number {
-  const turned = names.map((name) => [...name].reverse().join(""));
-  const shared = sharedLetters(turned);
-  return lastIndexOfSeparator(shared) + 1;
-}
+const commonEnd = (names: readonly string[], least: number): number =>
+  commonStart(
+    names.map((name) => [...name].reverse().join("")),
+    least,
+  );
 
 function sharedLetters([first = "", ...others]: readonly string[]): string {
   if (others.length === 0) return "";
@@ -51,6 +52,3 @@ function sharedLetters([first = "", ...others]: readonly string[]): string {
 }
 
 const SEPARATORS = "-._:/";
-
-const lastIndexOfSeparator = (text: string): number =>
-  Math.max(...[...SEPARATORS].map((each) => text.lastIndexOf(each)));
