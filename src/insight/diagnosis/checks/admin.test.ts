@@ -117,7 +117,10 @@ test("path fails when no bytes get through, and warns when they do not through s
 
 test("certificates-in-use judges certificates that ended, have not begun, or end soon", async () => {
   const of = (notBeforeAt: number, notAfterAt: number) =>
-    messagesOf(certificatesInUse, context(admin({ certificates: [{ ...certificate, notBeforeAt, notAfterAt }] })));
+    messagesOf(
+      certificatesInUse,
+      context(admin({ agents: [], certificates: [{ ...certificate, notBeforeAt, notAfterAt }] })),
+    );
   const which = "the certificate for agents (/pki/server.crt)";
   expect(await of(now - 24 * hour, now - hour)).toEqual([
     expect.stringContaining(`failed: ${which} expired 1 h ago, on `),
@@ -129,6 +132,25 @@ test("certificates-in-use judges certificates that ended, have not begun, or end
   expect(await of(now - hour, now + 24 * hour)).toEqual([
     "ok: the 1 certificates in use last until 2026-11-17T00:00:00.000Z",
   ]);
+});
+
+test("certificates-in-use only warns of one that ended while links made with it are open", async () => {
+  const ended = { ...certificate, notBeforeAt: now - 24 * hour, notAfterAt: now - hour };
+  const of = (overview: Parameters<typeof admin>[0]) => findingsOf(certificatesInUse, context(admin(overview)));
+  const goesOn = "open links work until they are next connected";
+  const warned = { state: "warning", message: expect.stringContaining("the links that are open work until") };
+  expect(await of({ agents: [agent], certificates: [ended] })).toMatchObject([
+    { ...warned, short: `certificate for agents ended 1 h ago; ${goesOn}` },
+  ]);
+  const servers = [{ key: 1, id: "a", address: "10.0.0.1:8091" }];
+  const own = { ...ended, use: "servers" };
+  expect(await of({ agents: [], servers, certificates: [own] })).toMatchObject([
+    { ...warned, short: `certificate for servers ended 1 h ago; ${goesOn}` },
+  ]);
+  expect(await of({ agents: [], servers: [], certificates: [own] })).toMatchObject([{ state: "failed" }]);
+  // Callers come anew each time.
+  const callers = { ...ended, use: "http-connect frontend" };
+  expect(await of({ agents: [agent], certificates: [callers] })).toMatchObject([{ state: "failed" }]);
 });
 
 test("listeners fails when no process, or another process, listens on an address of the process", async () => {

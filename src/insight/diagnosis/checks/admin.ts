@@ -251,9 +251,14 @@ function certificateLine({ subject, issuer, serial, notBeforeAt, notAfterAt }: S
 export const certificatesInUse = defineCheck({
   ...{ id: "certificates-in-use", about: "The certificates that the process has loaded are valid" },
   needs: ["overview", "now"],
-  judge({ overview: { certificates }, now }) {
+  judge({ overview: { certificates, agents = [], servers = [] }, now }) {
     if (certificates.length === 0) return skipped("the process uses no certificate");
-    const found = certificates.flatMap((certificate) => judgeUsed(certificate, now));
+    // A link that is open is not judged again.
+    const linked = [...(agents.length > 0 ? ["agents"] : []), ...(servers.length > 0 ? ["servers"] : [])];
+    const found = certificates.flatMap((certificate) => {
+      const judged = judgeUsed(certificate, now);
+      return linked.includes(certificate.use) ? judged.map(stillLinked) : judged;
+    });
     if (found.length > 0) return found;
     const earliest = certificates.reduce((one, other) => (other.notAfterAt < one.notAfterAt ? other : one));
     const lines = certificates.map(
@@ -281,6 +286,13 @@ function judgeUsed({ file, use, kind, subject, notBeforeAt, notAfterAt }: Certif
     ...each,
     short: notBeforeAt > now.getTime() ? `${what} is not valid yet` : `${what} ${end}`,
   }));
+}
+
+function stillLinked(judged: Judgement): Judgement {
+  if (judged.state !== "failed") return judged;
+  const message = `${judged.message}; the links that are open work until they are next connected`;
+  const short = judged.short && `${judged.short}; open links work until they are next connected`;
+  return { ...judged, state: "warning", message, short };
 }
 
 /** What is on disk counts after the next start, or from the next connection on. */
