@@ -2,7 +2,7 @@
 import net from "node:net";
 import type { Duplex } from "node:stream";
 import { connected } from "../../outgoing/connected.js";
-import { type FailureKind, RouteError, type Target } from "./errors.js";
+import type { Target } from "./errors.js";
 
 /** A dead peer is noticed although nothing is sent. */
 const TCP_KEEPALIVE_MS = 15_000;
@@ -12,28 +12,6 @@ export async function connectTcp({ host, port }: Target, stop: AbortSignal): Pro
   socket.setNoDelay(true);
   socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
   return await connected(socket, "connect", stop, (why) => why);
-}
-
-/** A name with more dead addresses than this is not worth a caller's patience. */
-const MAX_ATTEMPTS = 4;
-
-/** Failures after which another address may be tried; a timeout has used up the time for it. */
-const ELSEWHERE: ReadonlySet<FailureKind> = new Set(["refused", "network", "host"]);
-
-export async function firstReachable(
-  addresses: readonly string[],
-  open: (address: string) => Promise<Duplex>,
-): Promise<Duplex> {
-  let first: unknown;
-  for (const address of addresses.slice(0, MAX_ATTEMPTS)) {
-    try {
-      return await open(address);
-    } catch (reason) {
-      if (!(reason instanceof RouteError) || !ELSEWHERE.has(reason.kind)) throw reason;
-      first ??= reason;
-    }
-  }
-  throw first;
 }
 
 /**

@@ -32,6 +32,25 @@ describe("a router through the tunnel", () => {
     expect(tunnel.dialled).toEqual(["10.0.0.1:80 (db.example)", "[fd00::1]:80 (db.example)"]);
   });
 
+  test("reaches a name whose first address swallows everything, through the tunnel and directly", async () => {
+    const echo = scope.use(await startEcho());
+    const silent = (signal: AbortSignal | undefined) =>
+      new Promise<never>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+    const lookup = async () => ["10.0.0.1", "10.0.0.2"];
+    const tunnel = fakeTunnel({ "10.0.0.2:80": echo.port });
+    const dialer: typeof tunnel = Object.assign(Object.create(tunnel), {
+      dial: (address: string, bounds: Parameters<typeof tunnel.dial>[1]) =>
+        address === "10.0.0.1:80" ? silent(bounds?.signal) : tunnel.dial(address, bounds),
+    });
+    const tunnelled = scope.router({ resolve: ["local"] }, { dialer, lookup });
+    expect(await tunnelled.echo("db.example", 80)).toBe("hello");
+    const connect: typeof connectTcp = ({ host }, stop) =>
+      host === "10.0.0.1" ? silent(stop) : connectTcp({ host: "127.0.0.1", port: echo.port }, stop);
+    const direct = scope.router({ cloudBypass: true }, { dialer, lookup, connect });
+    expect(await direct.echo("ec2.amazonaws.com", 80)).toBe("hello");
+    expect([...tunnelled.routes, ...direct.routes]).toEqual(["tunnel db.example:80", "direct ec2.amazonaws.com:80"]);
+  });
+
   test("asks the cluster's DNS through the tunnel", async () => {
     const [echo, dns] = [
       scope.use(await startEcho()),

@@ -13,8 +13,9 @@ import { newProbeDialId } from "../../wire/dial-id.js";
 import { noProxyRules } from "../../wire/no-proxy.js";
 import type { RoutingConfig } from "../config.js";
 import { clusterDnsAddress, queryClusterDns, queryServices, type ServiceAddresses } from "./cluster-dns.js";
-import { canonicalName, connectTcp, firstReachable, isCloudApi } from "./direct.js";
+import { canonicalName, connectTcp, isCloudApi } from "./direct.js";
 import { addressOf, directError, proxyError, RouteError, type Target, tunnelError } from "./errors.js";
+import { firstReachable } from "./first-reachable.js";
 import { FailoverDialer, frontendDialerOf } from "./frontends.js";
 import { LoopGuard } from "./loop-guard.js";
 import { ANSWER_LIFE, AnswerCache, FallbackState, NameResolver, queryLocally } from "./name-resolution.js";
@@ -282,11 +283,11 @@ export class TunnelRouter {
       if (addresses.length === 0) {
         throw Object.assign(new Error("the name has no address here"), { code: "ENOTFOUND" });
       }
-      return await firstReachable(addresses, async (host) => {
+      return await firstReachable(addresses, stop, async (host, until) => {
         const at = { host, port: target.port };
-        if (host !== target.host) await this.#guard.check(at, stop);
-        return await connect(at, stop).catch((reason: unknown) => {
-          stop.throwIfAborted();
+        if (host !== target.host) await this.#guard.check(at, until);
+        return await connect(at, until).catch((reason: unknown) => {
+          until.throwIfAborted();
           throw directError(target, reason);
         });
       });
@@ -338,10 +339,10 @@ export class TunnelRouter {
     const found = await this.#names.resolve(target.host, stop);
     if (found === "direct" && target.port !== DNS_PORT) return undefined;
     if (found === "agent" || found === "direct") return await this.#tunnels.dial(target, {}, stop);
-    return await firstReachable(found, async (host) => {
+    return await firstReachable(found, stop, async (host, until) => {
       const at = { host, port: target.port };
-      await this.#guard.check(at, stop);
-      return await this.#tunnels.dial(at, { name: target.host }, stop);
+      await this.#guard.check(at, until);
+      return await this.#tunnels.dial(at, { name: target.host }, until);
     });
   }
 
