@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { remedies } from "../../../base/errors/catalogue.js";
 import { refusedPeer } from "../../watch/testing/samples.js";
-import { context, findingsOf, messagesOf } from "../testing/context.js";
+import { context, fakeHost, findingsOf, messagesOf } from "../testing/context.js";
 import { admin, agent, certificate, now, processInfo } from "../testing/overview.js";
 import {
   adminApi,
@@ -45,6 +45,19 @@ test("admin-api reports an admin port that does not answer, and the other admin 
   for (const check of [agentsConnected, path, refusals, certificatesInUse, ownListeners]) {
     expect(await messagesOf(check, failed)).toEqual([]);
   }
+});
+
+test("a token is sent only to a process that may read it itself, or to one that --admin names", async () => {
+  const files = { "/t": "secret" };
+  const server = ["proxy-server", "--admin-port=1"];
+  const reader = { ...fakeHost({ server, files }), readAs: async () => undefined };
+  const [unnamed] = await findingsOf(adminApi, context({ host: reader, tokenFile: "/t" }));
+  expect(unnamed).toMatchObject({
+    message: "process 7 was not sent the token: it may not read /t itself",
+    remedy: expect.stringMatching(/name its admin port with --admin/),
+  });
+  const [named] = await findingsOf(adminApi, context({ host: reader, tokenFile: "/t", admin: "http://127.0.0.1:1" }));
+  expect(named?.message).toMatch(/127\.0\.0\.1:1 cannot be reached/);
 });
 
 test("agents-connected fails without agents and warns when all of them drain or failed", async () => {

@@ -263,15 +263,19 @@ function adminFacts({ admin, caFile, host, now, tokenFile }: DoctorPlace): FactS
         const unknown = "the process was not asked through its admin port, so whom it refused is not known";
         return unavailable(unknown, url ? toName : toStart);
       }
-      const isOwn = tokenFile === "" && running !== undefined;
+      // Only whoever may read it himself gets it, unless he was named: anybody can start a program under one of our names.
+      const isOwn = admin === "" && running !== undefined;
       const given = async (): Promise<string> => (await host.readText(file)) ?? (await readFile(file, "utf8"));
       const token = await (isOwn ? host.readAs(running.pid, file) : given()).catch((reason: NodeJS.ErrnoException) => {
         const remedy = reason.code === "EACCES" ? READ_AS_ROOT : tokenFile ? NAME_TOKEN : MAKE_TOKEN;
         throw new CheckFailure(`the admin token file ${file} cannot be read: ${unreadBecause(reason)}`, remedy);
       });
       if (token === undefined) {
-        const message = `${running?.source} names the admin token file ${file}, which it may not read itself`;
-        throw new CheckFailure(message, "Look whose process that is; where it is yours, let its user read the file.");
+        const names = tokenFile === "" ? `names the admin token file ${file}, which it` : `was not sent the token: it`;
+        const message = `${running?.source} ${names} may not read ${tokenFile === "" ? "itself" : `${file} itself`}`;
+        const toName = tokenFile === "" ? "" : ", or name its admin port with --admin";
+        const remedy = `Look whose process that is; where it is yours, let its user read the file${toName}.`;
+        throw new CheckFailure(message, remedy);
       }
       const port = new AdminPort({
         url: new URL(url),
