@@ -14,7 +14,14 @@ import { AGENT_STATUSES, preferredOf, statusOf } from "../../../tunnel/server/ag
 import type { ProxyServer } from "../../../tunnel/server/server.js";
 import { parseDestination } from "../../../tunnel/wire/destination.js";
 import type { CertificatesInUse } from "../admin/certificates.js";
-import type { AgentPeer, Candidate, Forecast, PathHealth, Totals } from "../admin/contract.js";
+import {
+  type AgentPeer,
+  type Candidate,
+  type Forecast,
+  NO_AGENT_CONNECTED,
+  type PathHealth,
+  type Totals,
+} from "../admin/contract.js";
 import { ApiFailure } from "../admin/failure.js";
 import type { LiveTunnel, ObservedRole } from "../admin/observed-role.js";
 import { endedTunnels, type LinkPeer, TunnelRows } from "../admin/tunnel-row.js";
@@ -181,7 +188,8 @@ export class ObservedServer implements ObservedRole {
     const explanation = board.explainChoice(to.address);
     const decision = registry.matchesFor(to.address).strategies.find(({ candidates }) => candidates.length > 0);
     if (decision === undefined) {
-      return { target, possible: false, why: "No agent takes this destination.", explanation };
+      const why = explanation.agentsConnected === 0 ? NO_AGENT_CONNECTED : "No agent takes this destination.";
+      return { target, possible: false, why, explanation };
     }
     const { name: strategy, candidates: matches } = decision;
     const candidates: Candidate[] = matches
