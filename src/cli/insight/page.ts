@@ -1,10 +1,12 @@
 /** `drawbridge page`: the live page for what no single process knows: the bridge, pools, claims and CSR decisions. */
 
 import { resolve } from "node:path";
+import { messageOf } from "../../base/errors/error.js";
 import { nextSignal } from "../../base/signals.js";
+import { plainText } from "../../base/text.js";
 import { checkStateDirectory } from "../../cluster/bootstrap/host/record.js";
 import { configMapInventory, withClaimsOf } from "../../cluster/nodes/csr/inventory.js";
-import { adminsHere } from "../../insight/diagnosis/host/admin-here.js";
+import { type AdminHere, adminsHere } from "../../insight/diagnosis/host/admin-here.js";
 import { bridgeProvider } from "../../insight/watch/overview/bridge.js";
 import { decisionsProvider } from "../../insight/watch/overview/decisions.js";
 import { type FactProvider, startOverview } from "../../insight/watch/overview/overview.js";
@@ -17,7 +19,9 @@ import { missing, refused } from "../flags/parse.js";
 import { defineCommand, VERSION } from "../framework/define.js";
 import { namespaceFlag, objectFlags, openObjects } from "../framework/objects.js";
 import { print } from "../framework/output.js";
+import { openOwnPort } from "../tunnel/admin-port.js";
 import { approverNamespaceFlag, approverNamespaceOf, workersFlags } from "../workers/shared.js";
+import { statusOf, statusText } from "./status.js";
 
 const pageFlags = {
   ...approverNamespaceFlag,
@@ -45,7 +49,8 @@ export default defineCommand({
 on this host, with --kubeconfig or --directory pools, claims and the decisions about certificate requests. Changes
 nothing, and asks only while a browser shows the page. Ends with Ctrl-C.
 
-Without any of these it says where the page of the server, agent or sidecar is that runs here, and where its token is.
+Without any of these it says where the page of each server, agent or sidecar is that runs here, where its token is, and
+whether it is healthy, as drawbridge status does.
 
 The flags of csr approver say by which rules a request that is still pending would be judged.
 
@@ -82,9 +87,21 @@ async function ownPage({ tokenFile }: PageFlags): Promise<number> {
     throw missing(
       "there is nothing to show: give --state-dir, --kubeconfig or --directory, or start a server or agent with --admin-token-file",
     );
-  for (const { pid, title, url, tokenFile: file } of here)
+  const health = await Promise.all(here.map(healthText));
+  here.forEach(({ pid, title, url, tokenFile: file }, at) => {
     print(`The page of the ${title} ${pid} is at ${url}/\nIt asks for a token: the one line of ${tokenFile || file}\n`);
+    print(`${health[at]}${at < here.length - 1 ? "\n" : ""}`);
+  });
   return 0;
+}
+
+/** As drawbridge status says it. */
+async function healthText(here: AdminHere): Promise<string> {
+  try {
+    return statusText(await statusOf(await openOwnPort(here)));
+  } catch (reason) {
+    return `It could not be asked how it is: ${plainText(messageOf(reason))}\n`;
+  }
 }
 
 const hasCluster = ({ context, directory, kubeconfig }: PageFlags): boolean => kubeconfig + context + directory !== "";

@@ -4,6 +4,7 @@ import type { Finding } from "../../base/finding.js";
 import { plainText } from "../../base/text.js";
 import { type Health, healthOf } from "../../insight/diagnosis/health.js";
 import type { ProcessInfo } from "../../insight/observe/admin/contract.js";
+import type { AdminPort } from "../../insight/watch/admin-port.js";
 import { durationText } from "../../insight/watch/view/format.js";
 import { defineCommand } from "../framework/define.js";
 import { adminPortFlags, openAdminPort } from "../tunnel/admin-port.js";
@@ -20,17 +21,18 @@ its page and drawbridge top give. Ends with 0 when it is healthy, with 3 when it
 with 1 when it cannot be asked. drawbridge doctor looks beyond the process.`,
   examples: ["drawbridge status", "drawbridge status --output json", "drawbridge status || drawbridge doctor"],
   flags: adminPortFlags,
-  async run(flags): Promise<Status> {
-    const port = await openAdminPort(flags);
-    const [process, findings] = await Promise.all([
-      port.get<ProcessInfo>("process"),
-      port.list<Finding>("findings?limit=1000"),
-    ]);
-    return { process, ...healthOf(findings) };
-  },
+  run: async (flags) => statusOf(await openAdminPort(flags)),
   show: { text: statusText, json: ({ process, state, causes }) => ({ state, causes, process }) },
   exitCode: ({ state }) => EXIT_CODES[state],
 });
+
+export async function statusOf(port: Pick<AdminPort, "get" | "list">): Promise<Status> {
+  const [process, findings] = await Promise.all([
+    port.get<ProcessInfo>("process"),
+    port.list<Finding>("findings?limit=1000"),
+  ]);
+  return { process, ...healthOf(findings) };
+}
 
 const PAINTS: Readonly<Record<Health["state"], readonly Paint[]>> = {
   healthy: ["bold", "green"],

@@ -44,6 +44,11 @@ export async function openAdminPort(flags: AdminPortFlags): Promise<AdminPort> {
   return new AdminPort({ url: new URL(url), token: token.trim(), ca, caFile });
 }
 
+/** That of a process that runs here, with its own token. */
+export async function openOwnPort({ pid, tokenFile, url }: AdminHere): Promise<AdminPort> {
+  return new AdminPort({ url: new URL(url!), token: (await tokenOf(pid, tokenFile!)).trim() });
+}
+
 const CORRECT_CA = "Give --ca-file the file of the CA that issued the admin port's certificate.";
 const CORRECT_TOKEN =
   "Give --token-file, or DRAWBRIDGE_ADMIN_TOKEN_FILE, the file that the process was given with --admin-token-file.";
