@@ -97,13 +97,14 @@ const konnectivity = () => import("./tunnel/konnectivity.js");
 export const drawbridge = defineFamily(
   `Lets a Kubernetes control plane reach networks it has no route to.
 
-For a tunnel: server beside whoever calls, agent in the network to be reached, pki for their certificates. Built on it: bootstrap for the time in which a cluster is installed, hosted and sidecar for hosted control planes, nodepool, workers, csr and ignition for machines. To watch it: status, top, page, or the page of an admin port. When it does not work: doctor, explain, trace. Commands end with 0, with 1 when they failed, with 2 when they were called wrongly.`,
+For a tunnel: server beside whoever calls, agent in the network to be reached, pki for their certificates. Built on it: bootstrap for the time in which a cluster is installed, hosted and sidecar for hosted control planes, nodepool, workers, csr and ignition for machines. To watch it: status, top, page, or the page of an admin port. Before an agent's host is taken down: drain. When it does not work: doctor, explain, trace. Commands end with 0, with 1 when they failed, with 2 when they were called wrongly.`,
   {
     agent: ["Dial proxy-servers and open connections for them (proxy-agent)", () => import("./tunnel/agent.js")],
     bootstrap: ["Build, verify and remove the bridge that an installation needs", async () => bootstrap],
     completion: ["Print the completion script of bash, zsh or fish", () => import("./completion/command.js")],
     csr: ["Decide the certificate signing requests of machines", async () => csr],
     doctor: ["Find what keeps drawbridge from working here", () => import("./insight/doctor.js")],
+    drain: ["Let a server prefer other agents to one", () => import("./insight/drain.js")],
     explain: ["Say which agent would carry a dial, and why", () => import("./insight/explain.js")],
     firewall: ["Open the firewall for the bridge, and close it again", async () => firewall],
     hosted: ["Build the tunnel of a hosted control plane in both clusters", async () => hosted],

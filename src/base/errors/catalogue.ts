@@ -25,6 +25,7 @@ export const remedies = {
     "Start the process if it should run here; for one that runs elsewhere, name its admin port with --admin and the file with its token with --token-file.",
   DB_ADMIN_ANSWER:
     "Give --admin the address that the process logs for its admin port: health ports, agents' ports and frontends do not serve this API, and upstream's programs have none.",
+  DB_AGENT_UNKNOWN: "Take the ID of an agent that is connected to this server; drawbridge top --once lists them.",
   DB_OUTPUT: "Make room where standard output leads and run the command again; what is there is only a part.",
   DB_DUMP: "Make room in the folder of --dump-dir, or name another that this user may write to.",
   DB_SUPPORT: "Give --out a path in a directory that exists, may be written to and has space.",

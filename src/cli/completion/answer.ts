@@ -27,12 +27,17 @@ export async function answerCompletion(program: string, command: Runnable, typed
 const askAdminPort: AskTargets = async (page, typed) => {
   try {
     const flags = parseFlags(page.flags, typed).values as Values<ReturnType<typeof adminPortFlags>>;
-    const answer = openAdminPort(flags).then(targetsOf);
+    const answer = openAdminPort(flags).then(page.words === "AGENT" ? agentsOf : targetsOf);
     return await Promise.race([answer, pause(systemClock, ANSWER_MS).then(() => [])]);
   } catch {
     return [];
   }
 };
+
+async function agentsOf(port: Pick<AdminPort, "find">): Promise<Candidate[]> {
+  const agents = await port.find<Page<AgentPeer>>("agents");
+  return [...new Map((agents?.items ?? []).map(({ id, remote }): Candidate => [id, `connected from ${remote}`]))];
+}
 
 /** What was dialled lately, and the kubelets beside the agents. */
 async function targetsOf(port: AdminPort): Promise<Candidate[]> {

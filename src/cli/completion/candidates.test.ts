@@ -61,6 +61,19 @@ test("targets come from a running server, which is asked with what was typed", a
   expect(asked).toEqual(["--token-file", "t"]);
 });
 
+test("of a command that takes an agent, the agents of a running server are offered", async () => {
+  const asked: (string | undefined)[] = [];
+  const ask: AskTargets = async ({ words }) => {
+    asked.push(words);
+    return [
+      ["node-1", "connected from 10.0.0.7:40000"],
+      ["other", ""],
+    ];
+  };
+  expect(await offers("drain no", ask)).toEqual(["node-1"]);
+  expect(asked).toEqual(["AGENT"]);
+});
+
 test("a program of its own has only flags", async () => {
   const { candidates } = await complete("proxy-server", serverCommand, ["--vers"], {}, nobody);
   expect(candidates).toEqual([["--version", expect.stringContaining("Print version")]]);

@@ -12,7 +12,7 @@ export interface Completion {
   readonly files: boolean;
 }
 
-/** Targets that a running server knows; none when nobody answers in time. */
+/** Targets, or agents, that a running server knows; none when nobody answers in time. */
 export type AskTargets = (page: CommandPage, typed: readonly string[]) => Promise<readonly Candidate[]>;
 
 type Offers = Flag<unknown>["offers"] | "targets";
@@ -93,10 +93,10 @@ function waitsForValue(flags: Flags, word: string): Flag<unknown> | undefined {
 const offersOf = ({ kind, offers }: Flag<unknown>): Offers =>
   offers ?? (kind.withoutValue === undefined ? [] : ["true", "false"]);
 
-/** `FILE...`, `HOST:PORT` and `bash|zsh|fish` say themselves what is meant. */
+/** `FILE...`, `HOST:PORT`, `AGENT` and `bash|zsh|fish` say themselves what is meant. */
 function offersOfWords(words = ""): Offers {
   if (/\b(FILE|DIR|ARCHIVE)\b/.test(words)) return "files";
-  if (words.includes("HOST:PORT")) return "targets";
+  if (words.includes("HOST:PORT") || words === "AGENT") return "targets";
   if (/^[a-z]+(\|[a-z]+)+$/.test(words)) return words.split("|");
   return [];
 }
