@@ -1,6 +1,7 @@
 /** `drawbridge status`: whether a running process is healthy, in one line, and by the exit code. */
 import { type Paint, painterFor } from "../../base/colour.js";
 import type { Finding } from "../../base/finding.js";
+import { hanging } from "../../base/hanging.js";
 import { plainText } from "../../base/text.js";
 import { type Health, healthOf } from "../../insight/diagnosis/health.js";
 import type { ProcessInfo } from "../../insight/observe/admin/contract.js";
@@ -44,11 +45,12 @@ export function statusText({ process: asked, state, causes }: Status): string {
   const { role, id, version, now, startedAt } = asked;
   const who = `${role} ${plainText(id)}, drawbridge ${plainText(version)}, up ${durationText(now - startedAt)}`;
   return [
-    `${painterFor(process.stdout)(`${state.toUpperCase()}:`, ...PAINTS[state])} ${who}`,
+    `${painterFor(process.stdout)(`${state.toUpperCase()}:`, ...PAINTS[state])} ${who}\n`,
     ...causes.flatMap(({ text, findings }) => [
-      `  ${plainText(text)}`,
-      ...[...new Set(findings.map(({ remedy }) => remedy))].map((remedy) => `    Do: ${plainText(remedy)}`),
+      hanging("  ", plainText(text), 2),
+      ...[...new Set(findings.map(({ remedy }) => remedy))].map((remedy) =>
+        hanging("    Do: ", plainText(remedy), "    Do: ".length),
+      ),
     ]),
-    "",
-  ].join("\n");
+  ].join("");
 }

@@ -1,6 +1,7 @@
 /** Findings for people, scripts and CI. */
 import { type Paint, painterFor } from "../../base/colour.js";
 import { type Finding, type FindingState, findingStates, hasFailed, likelihoods } from "../../base/finding.js";
+import { hanging } from "../../base/hanging.js";
 import { plainText } from "../../base/text.js";
 
 const labels = { failed: "FAILED", warning: "warning", ok: "ok", skipped: "skipped" } as const;
@@ -37,11 +38,15 @@ function findingText({ check, code, evidence, likelihood, message, remedy, state
   const about = subject === undefined || message.includes(subject) ? "" : ` ${subject}`;
   const known = code === undefined ? "" : ` (${code})`;
   const doubt = likelihood === undefined ? "" : ` (${likelihood})`;
+  const label = painterFor(process.stdout)(labels[state].padEnd(INDENT.length), ...PAINTS[state]);
+  const [proof, todo] = [`${INDENT}  `, `${INDENT}Do: `];
   return [
-    `${painterFor(process.stdout)(labels[state].padEnd(INDENT.length), ...PAINTS[state])}${check}${about}${known}: ${plainText(sentence(message))}${doubt}\n`,
+    hanging(label, `${check}${about}${known}: ${plainText(sentence(message))}${doubt}`, INDENT.length),
     // What is in order needs no proof on the screen; JSON has it.
-    ...(state === "ok" || state === "skipped" ? [] : evidence.map((line) => `${INDENT}  ${plainText(line)}\n`)),
-    remedy === "" ? "" : `${INDENT}Do: ${plainText(remedy)}\n`,
+    ...(state === "ok" || state === "skipped"
+      ? []
+      : evidence.map((line) => hanging(proof, plainText(line), proof.length))),
+    remedy === "" ? "" : hanging(todo, plainText(remedy), todo.length),
   ].join("");
 }
 
