@@ -89,6 +89,13 @@ describe("the process that top, status, explain and trace ask", () => {
     );
   });
 
+  test("the server, where the question is about one", () => {
+    const both = [{ ...agent, tokenFile: "/run/other" }, server];
+    expect(chosenProcess(nothing, both, "proxy-server")).toMatchObject({ pid: 7 });
+    expect(chosenProcess({ admin: agent.url, tokenFile: "" }, both, "proxy-server")).toMatchObject({ pid: 8 });
+    expect(chosenProcess(nothing, [both[0]!], "proxy-server")).toMatchObject({ pid: 8 });
+  });
+
   test("one that takes no token is named", () => {
     expect(() => chosenProcess(nothing, [agent])).toThrow("the proxy-agent 8 was started without --admin-token-file");
   });

@@ -7,7 +7,7 @@ import type { Values } from "../flags/flag.js";
 import { parseFlags } from "../flags/parse.js";
 import type { Runnable } from "../framework/define.js";
 import { print } from "../framework/output.js";
-import { type adminPortFlags, openAdminPort } from "../tunnel/admin-port.js";
+import { type adminPortFlags, openAdminPort, SERVER } from "../tunnel/admin-port.js";
 import { type AskTargets, type Candidate, complete } from "./candidates.js";
 
 /** Whoever presses Tab waits for it. */
@@ -27,7 +27,7 @@ export async function answerCompletion(program: string, command: Runnable, typed
 const askAdminPort: AskTargets = async (page, typed) => {
   try {
     const flags = parseFlags(page.flags, typed).values as Values<ReturnType<typeof adminPortFlags>>;
-    const answer = openAdminPort(flags).then(page.words === "AGENT" ? agentsOf : targetsOf);
+    const answer = openAdminPort(flags, SERVER).then(page.words === "AGENT" ? agentsOf : targetsOf);
     return await Promise.race([answer, pause(systemClock, ANSWER_MS).then(() => [])]);
   } catch {
     return [];

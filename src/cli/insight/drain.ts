@@ -5,7 +5,7 @@ import type { AgentPeer, Page } from "../../insight/observe/admin/contract.js";
 import type { AdminPort } from "../../insight/watch/admin-port.js";
 import { suggestion } from "../flags/suggestion.js";
 import { defineCommand, onlyWord } from "../framework/define.js";
-import { adminPortFlags, openAdminPort } from "../tunnel/admin-port.js";
+import { adminPortFlags, openAdminPort, SERVER } from "../tunnel/admin-port.js";
 
 interface Drained {
   readonly agent: string;
@@ -23,7 +23,7 @@ are. It lasts until that agent connects again. Where no other agent fits a targe
   flags: adminPortFlags,
   async run(flags, { words }) {
     const agent = onlyWord(words, "the agent's ID");
-    return drain(await openAdminPort(flags), agent);
+    return drain(await openAdminPort(flags, SERVER), agent);
   },
   show: drainedText,
 });

@@ -3,7 +3,7 @@ import { isoTime, plainText } from "../../base/text.js";
 import type { ExplainedRefusal, Forecast } from "../../insight/observe/admin/contract.js";
 import type { AdminPort } from "../../insight/watch/admin-port.js";
 import { defineCommand, onlyWord } from "../framework/define.js";
-import { adminPortFlags, openAdminPort } from "../tunnel/admin-port.js";
+import { adminPortFlags, openAdminPort, SERVER } from "../tunnel/admin-port.js";
 
 export default defineCommand({
   purpose: `Says which agent a server would choose for a target and why, or why none; of an agent, whether its policy allows
@@ -16,7 +16,7 @@ with 1 when the process does not know it any more.`,
   flags: adminPortFlags,
   async run(flags, { words }) {
     const target = onlyWord(words, "the target, HOST:PORT, or the reference of a refusal");
-    const port = await openAdminPort(flags);
+    const port = await openAdminPort(flags, SERVER);
     return REFERENCE.test(target)
       ? explainRefusal(port, target)
       : port.get<Forecast>(`explain?target=${encodeURIComponent(target)}`);

@@ -56,7 +56,7 @@ The flags of csr approver say by which rules a request that is still pending wou
 
 It needs: in --namespace nodepools, secrets and configmaps list; where machines join, certificatesigningrequests and nodes
 list, in the approver's namespace configmaps list and get.`,
-  examples: ["drawbridge page --kubeconfig admin.conf --namespace clusters"],
+  examples: ["drawbridge page", "drawbridge page --kubeconfig admin.conf --namespace clusters"],
   flags: pageFlags,
   async run(flags) {
     if (!hasCluster(flags) && flags.stateDir === "") return await ownPage(flags);

@@ -11,7 +11,7 @@ import { duration, text } from "../flags/flag.js";
 import { missing, refused } from "../flags/parse.js";
 import { defineCommand, onlyWord } from "../framework/define.js";
 import { parseFrontend } from "../tunnel/addresses.js";
-import { adminPortFlags, openAdminPort } from "../tunnel/admin-port.js";
+import { adminPortFlags, openAdminPort, SERVER } from "../tunnel/admin-port.js";
 import { choiceLines } from "./explain.js";
 
 export default defineCommand({
@@ -34,7 +34,7 @@ there was none. Ends with 1 when the target was not reached.`,
     const target = onlyWord(words, "the target, HOST:PORT,");
     const isAsked = flags.frontend === "" || flags.admin + flags.tokenFile !== "";
     // Without the admin port trace says less, but it dials all the same.
-    const admin = await openAdminPort(flags).catch((reason: unknown) => {
+    const admin = await openAdminPort(flags, SERVER).catch((reason: unknown) => {
       if (isAsked) throw reason;
       return undefined;
     });

@@ -4,6 +4,7 @@ import { DrawbridgeError } from "../../base/errors/error.js";
 import { unreadBecause } from "../../base/errors/unread.js";
 import { type AdminHere, adminsHere } from "../../insight/diagnosis/host/admin-here.js";
 import { readAs } from "../../insight/diagnosis/host/this-host.js";
+import { PROGRAMS } from "../../insight/diagnosis/programs.js";
 import { isOurName } from "../../insight/observe/admin/own-name.js";
 import { AdminPort } from "../../insight/watch/admin-port.js";
 import { filePath, inGroup, text, type Values } from "../flags/flag.js";
@@ -35,10 +36,11 @@ export function checkAdminUrl(admin: string): void {
     throw refused("--admin must be https beyond loopback: the token would be sent in the clear");
 }
 
-export async function openAdminPort(flags: AdminPortFlags): Promise<AdminPort> {
+/** `title`: the program that the question is about, which is meant where others run here, too. */
+export async function openAdminPort(flags: AdminPortFlags, title?: string): Promise<AdminPort> {
   const { caFile } = flags;
   if (flags.admin !== "") checkAdminUrl(flags.admin);
-  const { url, tokenFile, pid } = chosenProcess(flags, await adminsHere());
+  const { url, tokenFile, pid } = chosenProcess(flags, await adminsHere(), title);
   const token = pid === undefined ? await readToken(tokenFile) : await tokenOf(pid, tokenFile);
   const ca = await readCa(caFile);
   return new AdminPort({ url: new URL(url), token: token.trim(), ca, caFile });
@@ -74,13 +76,19 @@ async function tokenOf(pid: number, file: string): Promise<string> {
   return token;
 }
 
+/** Who chooses agents, and has frontends. */
+export const SERVER = PROGRAMS.server.title;
+
 const USUAL = "http://127.0.0.1:8095";
 
 /** The process that is meant, by what the flags say and by which processes run here; `pid` where the token file is its own. */
 export function chosenProcess(
   { admin, tokenFile }: Pick<AdminPortFlags, "admin" | "tokenFile">,
-  here: readonly AdminHere[],
+  all: readonly AdminHere[],
+  concern = "",
 ) {
+  const concerned = all.filter((each) => each.title === concern && each.tokenFile !== undefined);
+  const here = admin === "" && concerned.length > 0 ? concerned : all;
   const able = here.filter((each) => each.tokenFile !== undefined);
   // One that was started without a token cannot be asked, so it is not meant while there is another.
   const meant = (admin === "" && able.length > 0 ? able : here).filter(({ url, tokenFile: own }) =>

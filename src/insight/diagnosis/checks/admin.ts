@@ -72,7 +72,7 @@ export const agentsConnected = defineCheck({
     if (agents.length === 0) {
       const areRefused = peers.some(({ at, listener }) => listener === "agents" && process.now - at <= RECENT_MS);
       const remedy = areRefused
-        ? "Do what is said here of the peers that were refused; drawbridge doctor beside an agent says what keeps it away."
+        ? "Put right what is said here of the peers that were refused; drawbridge doctor beside an agent says what keeps it away."
         : "Start an agent; beside one that runs, drawbridge doctor says what keeps it away.";
       const judged = failed("no agent is connected, so every dial is refused", remedy, ...unreadyReason(process));
       return { ...judged, short: "no agent is connected" };
@@ -132,8 +132,9 @@ export function judgeStrategies(counts: readonly StrategyCount[]): Judgement {
   return warning(message, CLAIM, strategyCountsText(counts));
 }
 
+/** Where it says more than that there is no agent. */
 const unreadyReason = ({ unreadyReason: reason }: Overview["process"]): string[] =>
-  reason === undefined ? [] : [reason];
+  reason === undefined || reason === "no agent is connected" ? [] : [reason];
 
 /** What keeps a process from its servers, where it knows that itself. */
 function ownCause(what: string, { unreadyCauses = [] }: Overview["process"]): Judgement | undefined {

@@ -114,8 +114,9 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
     // The server's certificate is not on an agent's host; the handshake shows it.
     async certificates(facts) {
       const { running } = await facts.get("program");
-      // A running agent has files of its own, which the handshake and the process itself judge.
-      if (role === "agent" && running !== undefined && !existsSync(pki)) return unavailable("");
+      // A running program that is no bridge's has files of its own, which the handshake and the process itself judge.
+      const hasOwn = running !== undefined && (role === "agent" || !isBridge);
+      if (hasOwn && !existsSync(pki)) return unavailable("");
       return inspectDirectory({ directory: pki, given: false }, role === "agent" ? undefined : address, now());
     },
 
