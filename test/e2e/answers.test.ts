@@ -131,7 +131,7 @@ describe("a server with two agents", () => {
       "DB_ADMIN_REFUSED",
       "DB_CONNECT_REFUSED",
       "DB_ADMIN_ANSWER",
-      "DB_FLAG_VALUE",
+      "DB_FLAG_MISSING",
       "DB_ADMIN_UNKNOWN",
     ]);
     for (const { stderr } of outcomes) expect(stderr.trim().split("\n")).toHaveLength(1);
@@ -141,7 +141,7 @@ describe("a server with two agents", () => {
     await tunnel.killAgents();
     const explained = await drawbridge("explain", echo.address, ...admin);
     expect(explained.code).toBe(1);
-    expect(explained.stdout).toContain("0 agents connected");
+    expect(explained.stdout).toContain("No agent is connected.");
     const traced = await drawbridge("trace", echo.address, frontend, ...admin);
     expect(traced.code).toBe(1);
     expect(traced.stdout).toMatch(/choose an agent .*failed/);

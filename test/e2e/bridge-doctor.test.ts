@@ -267,7 +267,7 @@ describe.skipIf(!ready)("drawbridge doctor beside server and agent", () => {
     });
     expect(code).toBe(1);
     expect(stdout).toMatch(
-      /^Checks for an agent's host \(--role agent\).*\.\n(?:.*\n)?\nFAILED {3}DB_CONNECT_REFUSED: Cannot connect to .*: connection refused .*\n {9}Do: Start the server/,
+      /^Checks for an agent's host \(--role agent\).*\.\n(?:.*\n)?\nFAILED {3}server-reachable \(DB_CONNECT_REFUSED\): Cannot connect to .*: connection refused .*\n {9}Do: Start the server/,
     );
     expect(stdout).toMatch(/\n1 failed, \d warnings?, \d ok, \d skipped\.\n$/);
     expect((await run([drawbridge, "doctor", "--role", "nurse"])).code).toBe(2);

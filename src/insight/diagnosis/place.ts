@@ -64,7 +64,7 @@ export async function findPlace(settings: DoctorSettings): Promise<DoctorPlace> 
     ...{ ...settings, role, model, host, pki, egressConfig, env: process.env, now: () => new Date() },
     isAddressGiven: settings.address !== "",
     isSocketGiven: (settings.socket || running?.flags.get("uds-name") || "") !== "",
-    isBridge: isBridgeHost(),
+    isBridge: record !== undefined || isBridgeHost(),
     address:
       settings.address || running?.flags.get("proxy-server-host") || (record?.options.serverAddresses?.[0] ?? ""),
     agentPort: settings.agentPort || Number(port ?? ports.agent),
