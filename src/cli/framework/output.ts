@@ -2,6 +2,7 @@
 import { fstatSync, writeSync } from "node:fs";
 import { painterFor } from "../../base/colour.js";
 import { causeFields, DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { hanging } from "../../base/hanging.js";
 import { printable, safeJson } from "../../base/text.js";
 
 /** Why the first part of a result that was not written was not, if there is one. */
@@ -39,8 +40,10 @@ export function complain(reason: unknown, tone: Tone = "text"): void {
   // Peers' names and answers may be in the sentence.
   const message = printable(messageOf(error));
   if (tone === "json") note(`${safeJson({ error: { code, message, remedy } })}\n`);
-  else
-    note(`${painterFor(process.stderr)("Error:", "bold", "red")} ${message}${code ? ` (${code}: ${remedy})` : ""}\n`);
+  else {
+    const lead = `${painterFor(process.stderr)("Error:", "bold", "red")} `;
+    note(hanging(lead, `${message}${code ? ` (${code}: ${remedy})` : ""}`, "Error: ".length, process.stderr));
+  }
 }
 
 /** Whatever was to be opened, it is the limit that keeps it closed: of this process, or with ENFILE of the whole host. */

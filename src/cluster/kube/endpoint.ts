@@ -61,9 +61,9 @@ export function inClusterEndpoint(
 ): KubeEndpoint {
   const { KUBERNETES_SERVICE_HOST: host = "", KUBERNETES_SERVICE_PORT: port = "" } = environment;
   if (host === "" || port === "") {
-    throw configError(
-      "No kubeconfig is given and this process does not run in a pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set).",
-    );
+    const message =
+      "No kubeconfig is given and this process does not run in a pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set).";
+    throw configError(message, undefined, "Give the cluster's kubeconfig with --kubeconfig.");
   }
   return {
     server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
