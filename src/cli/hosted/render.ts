@@ -2,6 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { readApiServer } from "../../cluster/hosted/apply/api-server.js";
 import { currentCertificates, publishedAddress } from "../../cluster/hosted/apply/apply.js";
 import type { HostedConfig } from "../../cluster/hosted/config/config.js";
 import { type HostedModel, hostedModel, pkiOptions } from "../../cluster/hosted/model/model.js";
@@ -68,7 +69,8 @@ async function described(config: HostedConfig, pki: string, cluster: ClusterValu
   }
   return withHostedClusters({ ...cluster, hostedKubeconfig: "", hostedContext: "" }, async ({ management }) => {
     const { host } = await publishedAddress(management, config.controlPlaneNamespace, config.publishing);
-    const model = hostedModel(config, { version: VERSION, host });
+    const { facts } = await readApiServer(management, config, false);
+    const model = hostedModel(config, { version: VERSION, host, facts });
     return { model, certificates: await currentCertificates(management, model) };
   });
 }

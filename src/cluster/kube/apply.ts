@@ -25,7 +25,7 @@ export interface ObjectOutcome {
   /** Set by commands that work on two clusters. */
   readonly cluster?: "management" | "hosted";
   readonly action: (typeof ACTIONS)[number];
-  /** Why it was skipped. */
+  /** Why it was skipped, or what else there is to know. */
   readonly why?: string;
   readonly changes?: readonly FieldChange[];
 }

@@ -117,7 +117,8 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
     list,
     watch,
     create: (path, object, options = {}) => answer({ method: "POST", path, body: JSON.stringify(object) }, options),
-    update: (path, object, options = {}) => answer({ method: "PUT", path, body: JSON.stringify(object) }, options),
+    update: (path, object, { fieldManager, ...options } = {}) =>
+      answer({ method: "PUT", path: withQuery(path, { fieldManager }), body: JSON.stringify(object) }, options),
     apply: (path, object, options) => {
       const query = {
         fieldManager: options.fieldManager,

@@ -56,6 +56,11 @@ export interface DeleteOptions extends RequestOptions {
   readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
 }
 
+export interface UpdateOptions extends RequestOptions {
+  /** The name under which the API server records changed fields; empty: it makes one from the program's name. */
+  readonly fieldManager?: string;
+}
+
 export interface ApplyOptions extends RequestOptions {
   /** The name under which the API server records the fields as ours. */
   readonly fieldManager: string;
@@ -75,7 +80,7 @@ export interface KubeApi {
   /** Ends quietly when the API server ends the watch, when it falls silent or when the signal fires. */
   watch<T extends KubeObject>(path: string, options: KubeWatchOptions): AsyncGenerator<WatchEvent<T>, void, void>;
   create<T extends KubeObject>(path: string, object: T, options?: RequestOptions): Promise<T>;
-  update<T extends KubeObject>(path: string, object: T, options?: RequestOptions): Promise<T>;
+  update<T extends KubeObject>(path: string, object: T, options?: UpdateOptions): Promise<T>;
   /** Server-side apply: creates the object, or changes the fields of it that are given. */
   apply<T extends KubeObject>(path: string, object: T, options: ApplyOptions): Promise<T>;
   delete(path: string, options?: DeleteOptions): Promise<void>;

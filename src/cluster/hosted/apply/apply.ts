@@ -1,19 +1,19 @@
 /** `hosted apply`, `diff` and `delete`: a model's objects and two clusters brought into agreement. */
 import { pause, systemClock } from "../../../base/clock.js";
-import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { PemPair } from "../../../tunnel/pki/issue.js";
 import type { KeptSigner, RotationStep, UpToDatePki } from "../../../tunnel/pki/keep.js";
 import { hostedProfile } from "../../../tunnel/pki/profiles.js";
 import type { KubeManifest, ObjectOutcome } from "../../kube/apply.js";
 import { find } from "../../kube/objects.js";
 import { namedPath } from "../../kube/paths.js";
-import type { KubeApi, KubeObject, ObjectMeta } from "../../kube/port.js";
+import type { KubeApi, KubeObject } from "../../kube/port.js";
 import type { HostedConfig, Publishing } from "../config/config.js";
 import { type DialAddress, type HostedModel, hostedModel, pkiOptions } from "../model/model.js";
-import { FIELD_MANAGER, names } from "../model/names.js";
+import { names } from "../model/names.js";
 import type { RenderedObject } from "../render/manifest.js";
 import { publishedObjects, renderHosted } from "../render/render.js";
 import { apiServerPatch } from "../render/server.js";
+import { applyToApiServer, readApiServer, releaseApiServer } from "./api-server.js";
 import { applyAll, type HostedClusters, prune, release } from "./clusters.js";
 
 /** What `apply`, `diff` and `delete` did or would do. */
@@ -34,42 +34,65 @@ interface HostedApplyOptions extends CertificateOptions {
   readonly waitMs: number;
 }
 
+/** Everything is checked by the clusters before anything is changed. */
 export async function applyHosted(
   clusters: HostedClusters,
   config: HostedConfig,
   options: HostedApplyOptions,
 ): Promise<HostedReport> {
-  const model = await modelIn(clusters, config, options);
-  const certificates = await currentCertificates(clusters.management, model, options);
-  const { objects } = renderHosted(model, certificates);
-  const deployment = await apiServerDeployment(clusters, model);
-  if (options.patchApiServer && deployment === undefined) {
-    throw new DrawbridgeError(
-      "DB_HOSTED_CONFIG",
-      `There is no Deployment ${model.namespace}/${names.apiServer} that the server could be brought into; leave --patch-kube-apiserver out and put it beside your kube-apiservers yourself.`,
-    );
-  }
-  const isPatched = options.patchApiServer || isOurs(deployment);
-  const patches = isPatched ? [borrowed(apiServerPatch(model, certificates))] : [];
-  const outcomes = await applyAll(clusters, [...objects, ...patches], options);
-  const pruned = await prune(clusters, model.namespace, objects, options);
-  return { objects: [...outcomes, ...pruned], issued: certificates.issued };
+  const { publishing, controlPlaneNamespace: namespace } = config;
+  const { management } = clusters;
+  const { isPatched, facts } = await readApiServer(management, config, options.patchApiServer);
+  const wantedWith = async (host: string | undefined) => {
+    const model = hostedModel(config, { version: options.version, host, facts });
+    const certificates = await currentCertificates(management, model, options);
+    const { objects } = renderHosted(model, certificates);
+    return { model, objects, certificates, patch: isPatched ? apiServerPatch(model, certificates) : undefined };
+  };
+  const assigned = publishing.host ?? (await publishedAddress(management, namespace, publishing)).host;
+  let wanted = await wantedWith(assigned ?? (options.dryRun ? undefined : ANY_HOST));
+  if (!options.dryRun) await applyWanted(clusters, wanted, { ...options, dryRun: true });
+  if (assigned === undefined) wanted = await wantedWith(await assignedHost(clusters, wanted.model, options));
+  const outcomes = await applyWanted(clusters, wanted, options);
+  const pruned = await prune(clusters, namespace, wanted.objects, options);
+  return { objects: [...outcomes, ...pruned], issued: wanted.certificates.issued };
+}
+
+interface Wanted {
+  readonly model: HostedModel;
+  readonly objects: readonly RenderedObject[];
+  /** Of the kube-apiserver's Deployment, if it is to be changed. */
+  readonly patch: KubeManifest | undefined;
+}
+
+async function applyWanted(
+  clusters: HostedClusters,
+  { model, objects, patch }: Wanted,
+  options: HostedApplyOptions,
+): Promise<ObjectOutcome[]> {
+  const isPolicy = ({ manifest }: RenderedObject) => manifest.kind === "NetworkPolicy";
+  const policies = objects.filter(isPolicy);
+  const outcomes = await applyAll(
+    clusters,
+    objects.filter((object) => !isPolicy(object)),
+    options,
+  );
+  if (patch !== undefined)
+    outcomes.push(await applyToApiServer(clusters.management, patch, { ...options, preStop: model.preStop }));
+  // Last: they close every port that they do not name.
+  return [...outcomes, ...(await applyAll(clusters, policies, options))];
 }
 
 /** Any host does where only the objects' names count. */
 const ANY_HOST = "unknown.invalid";
 
-/** The model with the address that agents dial, which the cluster assigns to published objects where the config has none. */
-async function modelIn(clusters: HostedClusters, config: HostedConfig, options: HostedApplyOptions) {
-  const { publishing, controlPlaneNamespace: namespace } = config;
-  const { version } = options;
-  if (publishing.host !== undefined) return hostedModel(config, { version });
-  if (!options.dryRun)
-    await applyAll(clusters, publishedObjects(hostedModel(config, { version, host: ANY_HOST })), options);
-  const deadline = Date.now() + (options.dryRun ? 0 : options.waitMs);
+/** Publishes the servers and waits for the address that the cluster assigns. */
+async function assignedHost(clusters: HostedClusters, model: HostedModel, options: HostedApplyOptions) {
+  await applyAll(clusters, publishedObjects(model), options);
+  const deadline = Date.now() + options.waitMs;
   for (;;) {
-    const { host } = await publishedAddress(clusters.management, namespace, publishing);
-    if (host !== undefined || Date.now() >= deadline) return hostedModel(config, { version, host });
+    const { host } = await publishedAddress(clusters.management, model.namespace, model.publishing);
+    if (host !== undefined || Date.now() >= deadline) return host;
     await pause(systemClock, 1000);
   }
 }
@@ -81,37 +104,11 @@ export async function deleteHosted(
   { force, version }: { readonly force: boolean; readonly version: string },
 ): Promise<HostedReport> {
   const model = hostedModel(config, { version, host: config.publishing.host ?? ANY_HOST });
-  const deployment = await apiServerDeployment(clusters, model);
-  const given = await release(clusters, isOurs(deployment) ? [borrowed(apiServerPatch(model, undefined))] : []);
-  if (!force) await refuseWhileInUse(clusters, model);
+  const given = await releaseApiServer(clusters.management, model, { force });
   const others = renderHosted(model).objects.filter(({ isBorrowed }) => isBorrowed);
   const gone = await prune(clusters, model.namespace, [], { dryRun: false });
-  return { objects: [...given, ...gone, ...(await release(clusters, others))], issued: [] };
-}
-
-interface Deployment extends KubeObject {
-  readonly metadata?: ObjectMeta & { readonly managedFields?: readonly { readonly manager?: string }[] };
-  readonly spec?: {
-    readonly template?: { readonly spec?: { readonly containers?: readonly { readonly name: string }[] } };
-  };
-}
-
-const apiServerDeployment = ({ management }: HostedClusters, { namespace }: HostedModel) =>
-  find<Deployment>(management, namedPath("Deployment", { namespace, name: names.apiServer }));
-
-/** Whether an apply changed it before; what others put there stays theirs. */
-const isOurs = (deployment: Deployment | undefined): boolean =>
-  deployment?.metadata?.managedFields?.some(({ manager }) => manager === FIELD_MANAGER) ?? false;
-
-const borrowed = (manifest: KubeManifest): RenderedObject => ({ side: "control-plane", manifest, isBorrowed: true });
-
-async function refuseWhileInUse(clusters: HostedClusters, model: HostedModel): Promise<void> {
-  const deployment = await apiServerDeployment(clusters, model);
-  if (!deployment?.spec?.template?.spec?.containers?.some(({ name }) => name === names.server)) return;
-  throw new DrawbridgeError(
-    "DB_HOSTED_IN_USE",
-    `Deployment ${model.namespace}/${names.apiServer} still has the container ${names.server}, and none of its pods would start again.`,
-  );
+  const released = await release(clusters, others);
+  return { objects: [...(given ? [given] : []), ...gone, ...released], issued: [] };
 }
 
 interface Secret extends KubeObject {

@@ -26,7 +26,7 @@ test("a description with name and publishing alone gets HyperShift's defaults", 
     tls: { minVersion: "VersionTLS12" },
     agentHostNetwork: true,
     priorityClass: undefined,
-    apiServerPort: 6443,
+    apiServerPort: undefined,
   });
 });
 

@@ -60,8 +60,8 @@ function configOf(fields: DocumentFields, directory: string) {
     managementChoosesUsers: fields.yesNo("managementChoosesUsers") ?? image.kind === "payload",
     /** The priority class of the control-plane agents; undefined for none. */
     priorityClass: fields.text("priorityClass") ?? (signers === "shared" ? "hypershift-control-plane" : undefined),
-    /** The port of the kube-apiserver itself, which a network policy must leave open. */
-    apiServerPort: fields.whole("apiServerPort", 1, 65_535) ?? 6443,
+    /** The port of the kube-apiserver itself, which a network policy must leave open; undefined: as its Deployment has it. */
+    apiServerPort: fields.whole("apiServerPort", 1, 65_535),
   };
 }
 

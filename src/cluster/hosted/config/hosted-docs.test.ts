@@ -50,6 +50,7 @@ test("every flag that docs/hosted.md names exists", () => {
     "show-secrets",
     "pki",
     "hosted-kubeconfig",
+    "force",
     "force-conflicts",
     "rotate-signers",
   ];

@@ -14,9 +14,30 @@ export interface DialAddress {
 
 export type HostedModel = ReturnType<typeof hostedModel>;
 
-/** `version` is drawbridge's own; `host` is the one that the cluster assigned, where the config has none. */
-export function hostedModel(config: HostedConfig, { version, host }: { version: string; host?: string | undefined }) {
-  const { controlPlaneNamespace: namespace, image, ...rest } = config;
+/** How the server pauses before it ends; `theirs`: as its container has it already, `none`: not at all. */
+export type PreStop = "exec" | "sleep" | "theirs" | "none";
+
+/** What follows from a management cluster as it is. */
+export interface ManagementFacts {
+  /** Ports of the kube-apiserver's pods that are not ours. */
+  readonly apiServerPorts: readonly { readonly protocol: string; readonly port: number }[];
+  /** Undefined: the image's own way. */
+  readonly preStop: PreStop | undefined;
+}
+
+interface Surroundings {
+  /** drawbridge's own. */
+  readonly version: string;
+  /** The one that the cluster assigned, where the config has none. */
+  readonly host?: string | undefined;
+  readonly facts?: ManagementFacts | undefined;
+}
+
+const DEFAULT_SECURE_PORT = 6443;
+
+export function hostedModel(config: HostedConfig, { version, host, facts }: Surroundings) {
+  const { controlPlaneNamespace: namespace, image, apiServerPort, ...rest } = config;
+  const port = { protocol: "TCP", port: apiServerPort ?? DEFAULT_SECURE_PORT };
   const { aggregatedApis, publishing, replicas, signers } = rest;
   const isShared = signers === "shared";
   const endpoint: DialAddress = { host: publishing.host ?? host ?? unknownHost(publishing), port: publishing.port };
@@ -25,6 +46,10 @@ export function hostedModel(config: HostedConfig, { version, host }: { version: 
     /** The namespace of the control plane in the management cluster. */
     namespace,
     images: hostedImages(image, version),
+    /** What network policies leave open. */
+    apiServerPorts: apiServerPort === undefined && facts?.apiServerPorts.length ? facts.apiServerPorts : [port],
+    // Only upstream's image has no program that sleeps.
+    preStop: facts?.preStop ?? (image.kind === "upstream" ? "sleep" : "exec"),
     /** Where agents of the hosted cluster dial. */
     endpoint,
     controlPlaneAgents: {

@@ -42,6 +42,9 @@ export const ownerSelector = (controlPlaneNamespace: string): string => `${HOSTE
 /** The field manager of our server-side applies in both clusters. */
 export const FIELD_MANAGER = "drawbridge-hosted";
 
+/** The annotation of somebody else's object that keeps the values which were taken over. */
+export const TAKEN_OVER = "drawbridge-hosted-taken-over";
+
 export const hypershift = {
   component: "hypershift.openshift.io/control-plane-component",
   controlPlane: "hypershift.openshift.io/control-plane",

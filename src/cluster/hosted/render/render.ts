@@ -2,13 +2,14 @@
 
 import { hidden, type KubeManifest } from "../../kube/apply.js";
 import { yamlText } from "../../kube/builders.js";
+import { joinedParts } from "../../kube/managed-fields.js";
 import type { HostedModel } from "../model/model.js";
 import { names } from "../model/names.js";
 import { controlPlaneAgentObjects, hostedAgentObjects } from "./agents.js";
 import { type Certificates, certificateObjects } from "./certificates.js";
 import { connectionCheckerObjects } from "./connection-checker.js";
 import type { RenderedObject, Side } from "./manifest.js";
-import { apiServerComment, apiServerPatch, serverConfigMaps, serverFragment } from "./server.js";
+import { apiServerComment, apiServerPatch, gracePart, serverConfigMaps, serverFragment } from "./server.js";
 import { agentRoute, agentService, aggregatedApiObjects, localService, networkPolicies } from "./services.js";
 import { sidecarPatches } from "./sidecars.js";
 
@@ -40,15 +41,18 @@ export function renderHosted(model: HostedModel, certificates?: Certificates): R
       ...serverConfigMaps(model),
       localService(model),
       ...publishedObjects(model),
-      ...networkPolicies(model),
       ...controlPlaneAgentObjects(model, certificates),
       ...certificateObjects(model, "hosted", certificates),
       ...hostedAgentObjects(model, certificates),
       ...connectionCheckerObjects(model),
       ...aggregatedApiObjects(model),
+      ...networkPolicies(model),
     ],
     patches: [
-      patch(names.apiServer, names.apiServer, apiServerComment, apiServerPatch(model, certificates)),
+      patch(
+        ...([names.apiServer, names.apiServer, apiServerComment(model)] as const),
+        joinedParts(apiServerPatch(model, certificates), gracePart),
+      ),
       patch(
         names.apiServer,
         `${names.server}-container`,

@@ -34,7 +34,7 @@ function serverVolumes(model: HostedModel): FileVolume[] {
 /** What the kube-apiserver's own container needs for its end of the tunnel. */
 const apiServerVolumes: readonly FileVolume[] = [
   { name: "egress-selector-config", configMap: names.egress, path: mounts.egress },
-  { name: "konnectivity-api-ca", configMap: names.caBundle, path: mounts.apiServerCa },
+  { name: "konnectivity-ca", configMap: names.caBundle, path: mounts.apiServerCa },
   { name: "konnectivity-client", secret: names.client, path: mounts.apiServerClient },
 ];
 
@@ -50,9 +50,8 @@ export function guestSecurity({ managementChoosesUsers }: HostedModel) {
 }
 
 function serverContainer(model: HostedModel) {
-  const { kind, server } = model.images;
   const health = { httpGet: { path: "/healthz", port: hostedPorts.health, scheme: "HTTP" }, failureThreshold: 3 };
-  return container(names.server, server, {
+  return container(names.server, model.images.server, {
     args: hostedServerArguments(model),
     ports: [
       { name: "server", containerPort: hostedPorts.frontend, protocol: "TCP" },
@@ -61,16 +60,22 @@ function serverContainer(model: HostedModel) {
     livenessProbe: { ...health, initialDelaySeconds: 120, periodSeconds: 60, timeoutSeconds: 30 },
     // Not readyz: a kube-apiserver without agents must still be reached, or no worker could ever join.
     readinessProbe: { ...health, periodSeconds: 10, timeoutSeconds: 5 },
-    // Agents find the new server meanwhile. Only the payload's image has a program that sleeps.
-    lifecycle: {
-      preStop:
-        kind === "payload"
-          ? { exec: { command: ["/bin/sleep", String(PRE_STOP_SECONDS)] } }
-          : { sleep: { seconds: PRE_STOP_SECONDS } },
-    },
+    ...pauseOf(model),
     securityContext: guestSecurity(model),
     volumeMounts: mountsOf(serverVolumes(model)),
   });
+}
+
+/** Agents find the new server meanwhile. */
+function pauseOf({ images, preStop }: HostedModel) {
+  if (preStop === "theirs" || preStop === "none") return {};
+  if (preStop === "sleep") return { lifecycle: { preStop: { sleep: { seconds: PRE_STOP_SECONDS } } } };
+  // Our image has no other program than Node.
+  const command =
+    images.kind === "payload"
+      ? ["/bin/sleep", String(PRE_STOP_SECONDS)]
+      : ["/usr/bin/node", "-e", `setTimeout(() => {}, ${PRE_STOP_SECONDS * 1000})`];
+  return { lifecycle: { preStop: { exec: { command } } } };
 }
 
 /** The container and its volumes, for a pod that the user writes. */
@@ -78,26 +83,31 @@ export function serverFragment(model: HostedModel) {
   return { containers: [serverContainer(model)], volumes: volumesOf(serverVolumes(model)) };
 }
 
+/** The time that pods have to end, of which the pause is a part. */
+export const gracePart = { spec: { template: { spec: { terminationGracePeriodSeconds: POD_GRACE_SECONDS } } } };
+
 /**
  * For `kubectl patch --type strategic`: containers, volumes and mounts are merged by name. The kube-apiserver's flags are
  * one list that a patch could only replace, so the flag is its owner's to add.
  */
 export function apiServerPatch(model: HostedModel, certificates: Certificates | undefined) {
   const annotations = hashAnnotation(model, certificates, [names.server, names.cluster]);
+  const isShared = ({ name }: FileVolume) => apiServerVolumes.some((each) => each.name === name);
   const template = {
     metadata: { labels: { app: names.apiServer }, annotations },
     spec: {
-      terminationGracePeriodSeconds: POD_GRACE_SECONDS,
       containers: [{ name: names.apiServer, volumeMounts: mountsOf(apiServerVolumes) }, serverContainer(model)],
-      volumes: volumesOf([...apiServerVolumes, ...serverVolumes(model)]),
+      volumes: volumesOf([...apiServerVolumes, ...serverVolumes(model).filter((each) => !isShared(each))]),
     },
   };
   const metadata = { name: names.apiServer, namespace: model.namespace };
   return kubeManifest("Deployment", metadata, { spec: { template } });
 }
 
-export const apiServerComment = `For: kubectl patch deployment ${names.apiServer} --type strategic --patch-file THIS_FILE
-Then add to the kube-apiserver's own flags: ${hostedEgressFlag}`;
+export const apiServerComment = ({
+  preStop,
+}: HostedModel): string => `For: kubectl patch deployment ${names.apiServer} --type strategic --patch-file THIS_FILE
+Then add to the kube-apiserver's own flags: ${hostedEgressFlag}${preStop === "sleep" ? "\npreStop.sleep needs Kubernetes 1.30; leave lifecycle out before that, and where the container has another preStop." : ""}`;
 
 const direct = { proxyProtocol: "Direct" } as const;
 

@@ -60,7 +60,7 @@ export function networkPolicies(model: HostedModel): RenderedObject[] {
     policy(model, names.server, [
       // Only the control plane's own pods may use the tunnel.
       { from: [{ podSelector: {} }], ports: [tcpPort(hostedPorts.frontend), tcpPort(hostedPorts.agent)] },
-      { ports: [tcpPort(model.apiServerPort)] },
+      { ports: model.apiServerPorts },
       { from: [namespacesOf("monitoring")], ports: [tcpPort(hostedPorts.health)] },
     ]),
     policy(model, ...publishedRule(model)),

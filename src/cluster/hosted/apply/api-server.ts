@@ -1,0 +1,214 @@
+/**
+ * The kube-apiserver's Deployment, which is somebody else's: what is read from it, the server that is brought into it, and
+ * what it gets back.
+ */
+import { isRecord } from "../../../base/at.js";
+import { DrawbridgeError } from "../../../base/errors/error.js";
+import { applyObject, type KubeManifest, type ObjectOutcome } from "../../kube/apply.js";
+import {
+  fieldsOf,
+  isAppliedBy,
+  joinedParts,
+  type ManagedObject,
+  ownedPart,
+  partPaths,
+  replacedPart,
+} from "../../kube/managed-fields.js";
+import { againOnConflict, find } from "../../kube/objects.js";
+import { namedPath, titleOf, typed } from "../../kube/paths.js";
+import type { KubeApi } from "../../kube/port.js";
+import type { HostedConfig } from "../config/config.js";
+import { POD_GRACE_SECONDS } from "../model/arguments.js";
+import type { HostedModel, ManagementFacts, PreStop } from "../model/model.js";
+import { FIELD_MANAGER, names, TAKEN_OVER } from "../model/names.js";
+import { gracePart } from "../render/server.js";
+
+interface Container {
+  readonly name: string;
+  readonly command?: readonly string[];
+  readonly args?: readonly string[];
+  readonly ports?: readonly ContainerPort[];
+  readonly lifecycle?: { readonly preStop?: object };
+}
+
+interface ContainerPort {
+  readonly containerPort: number;
+  readonly protocol?: string;
+}
+
+interface Deployment extends ManagedObject {
+  readonly spec?: {
+    readonly template?: {
+      readonly spec?: {
+        readonly containers?: readonly Container[];
+        readonly terminationGracePeriodSeconds?: number;
+      };
+    };
+  };
+}
+
+const containersOf = (deployment: Deployment | undefined): readonly Container[] =>
+  deployment?.spec?.template?.spec?.containers ?? [];
+
+const read = (api: KubeApi, namespace: string) =>
+  find<Deployment>(api, namedPath("Deployment", { namespace, name: names.apiServer }));
+
+/** `isPatched`: the server is to be in the Deployment, where an apply brought it before or is asked to. Throws DB_HOSTED_CONFIG. */
+export async function readApiServer(
+  api: KubeApi,
+  { controlPlaneNamespace: namespace, image }: HostedConfig,
+  isAsked: boolean,
+): Promise<{ readonly isPatched: boolean; readonly facts: ManagementFacts }> {
+  const deployment = await read(api, namespace);
+  if (isAsked && deployment === undefined) {
+    throw new DrawbridgeError(
+      "DB_HOSTED_CONFIG",
+      `There is no Deployment ${namespace}/${names.apiServer} that the server could be brought into; leave --patch-kube-apiserver out and put it beside your kube-apiservers yourself.`,
+    );
+  }
+  const isPatched = isAsked || isOurs(deployment);
+  const preStop = isPatched ? await preStopIn(api, deployment!, image.kind) : undefined;
+  return { isPatched, facts: { apiServerPorts: openPorts(containersOf(deployment)), preStop } };
+}
+
+/** Whether an apply changed it before; what others put there stays theirs. */
+const isOurs = (deployment: Deployment | undefined): boolean =>
+  deployment !== undefined && fieldsOf(deployment, FIELD_MANAGER) !== undefined;
+
+const SECURE_PORT = "--secure-port";
+
+/** A network policy closes what it does not name: the kube-apiserver's port, and all that its pods declare. */
+function openPorts(containers: readonly Container[]): ManagementFacts["apiServerPorts"] {
+  const others = containers.filter(({ name }) => name !== names.server);
+  const { command = [], args = [] } = others.find(({ name }) => name === names.apiServer) ?? {};
+  const words = [...command, ...args];
+  const secure = words
+    .flatMap((word, index) => (word === SECURE_PORT ? [words[index + 1]] : word.split(`${SECURE_PORT}=`).slice(1)))
+    .map((port) => ({ containerPort: Number(port) }));
+  const all: readonly ContainerPort[] = [...secure, ...others.flatMap(({ ports = [] }) => ports)];
+  const byName = all
+    .filter(({ containerPort }) => Number.isInteger(containerPort))
+    .map(({ containerPort: port, protocol = "TCP" }) => [`${port} ${protocol}`, { protocol, port }] as const);
+  return [...new Map(byName).values()];
+}
+
+/** Pods may pause in one way only, and `sleep` is younger than the others. */
+async function preStopIn(api: KubeApi, deployment: Deployment, kind: string): Promise<PreStop | undefined> {
+  const part = { containers: containersOf(deployment).filter(({ name }) => name === names.server) };
+  const theirs = { spec: { template: { spec: part } } };
+  const ours = ownedPart(theirs, fieldsOf(deployment, FIELD_MANAGER)) as Deployment;
+  const handlerOf = (of: Deployment) => Object.keys(containersOf(of)[0]?.lifecycle?.preStop ?? {})[0];
+  const handler = handlerOf(theirs);
+  if (handler === handlerOf(ours) || handler === undefined) {
+    return kind === "upstream" && !(await canSleep(api)) ? "none" : undefined;
+  }
+  if (handler === "sleep") return "theirs";
+  if (kind !== "upstream") return undefined;
+  throw new DrawbridgeError(
+    "DB_HOSTED_CONFIG",
+    `Container ${names.server} of ${titleOf(typed("Deployment", deployment))} has a preStop.${handler}, for which upstream's image has no program, and a container has one preStop only; take it out of the Deployment, or let image.kind be drawbridge or payload.`,
+  );
+}
+
+/** Kubernetes 1.30 and later. */
+async function canSleep(api: KubeApi): Promise<boolean> {
+  const { major, minor } = JSON.parse(await api.text("/version")) as { major: string; minor: string };
+  return Number.parseInt(major, 10) > 1 || Number.parseInt(minor, 10) >= 30;
+}
+
+const NO_PAUSE =
+  "the server ends without a pause: upstream's image has no program that sleeps, and preStop.sleep needs Kubernetes 1.30";
+
+/** What was taken over from others, kept in an annotation of the Deployment. */
+interface TakenOver {
+  /** The field manager that had it. */
+  readonly from: string;
+  /** The values from before. */
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+const isEmpty = (part: object): boolean => Object.keys(part).length === 0;
+
+const NOTHING: TakenOver = { from: "", fields: {} };
+
+function takenOver({ metadata }: ManagedObject): TakenOver {
+  const text = metadata?.annotations?.[TAKEN_OVER];
+  if (text === undefined) return NOTHING;
+  const value: unknown = JSON.parse(text);
+  return isRecord(value) && isRecord(value.fields) ? (value as unknown as TakenOver) : NOTHING;
+}
+
+/**
+ * Brings the server into the Deployment. Fields of others are taken over only with `force`, but for the time that pods have
+ * to end: with less of it the pause before the end is cut short.
+ */
+export async function applyToApiServer(
+  api: KubeApi,
+  patch: KubeManifest,
+  { dryRun, force, preStop }: { readonly dryRun: boolean; readonly force: boolean; readonly preStop: PreStop },
+): Promise<ObjectOutcome> {
+  const deployment = (await read(api, patch.metadata.namespace!)) ?? {};
+  const mine = fieldsOf(deployment, FIELD_MANAGER);
+  const options = { fieldManager: FIELD_MANAGER, dryRun };
+  if (!force) await applyObject(api, patch, { ...options, dryRun: true });
+  const whole = joinedParts(patch, neededGrace(deployment)) as KubeManifest;
+  const taken = replacedPart({ spec: whole.spec }, deployment as Readonly<Record<string, unknown>>, mine);
+  const before = takenOver(deployment);
+  const fields = joinedParts(ownedPart(before.fields, mine), taken);
+  const from = ownerOf(taken, deployment) ?? before.from;
+  const annotations = { [TAKEN_OVER]: JSON.stringify({ from, fields } satisfies TakenOver) };
+  const manifest = isEmpty(fields) ? whole : { ...whole, metadata: { ...whole.metadata, annotations } };
+  const outcome = await applyObject(api, manifest, { ...options, force: true });
+  const words = [
+    ...(isEmpty(taken) ? [] : [`took over from ${from}: ${partPaths(taken).join(", ")}; hosted delete gives it back`]),
+    ...(preStop === "none" ? [NO_PAUSE] : []),
+  ];
+  return { cluster: "management", ...outcome, ...(words.length > 0 && { why: words.join("; ") }) };
+}
+
+/** Named when pods have less than they need, or because of us. */
+function neededGrace(deployment: Deployment) {
+  const now = deployment.spec?.template?.spec?.terminationGracePeriodSeconds ?? 0;
+  const isOurs = !isEmpty(ownedPart(gracePart, fieldsOf(deployment, FIELD_MANAGER)));
+  return now < POD_GRACE_SECONDS || isOurs ? gracePart : {};
+}
+
+const ownerOf = (part: Readonly<Record<string, unknown>>, { metadata }: ManagedObject): string | undefined =>
+  metadata?.managedFields?.find(({ fieldsV1 }) => !isEmpty(ownedPart(part, fieldsV1)))?.manager;
+
+/**
+ * Takes the server out again and gives back what was taken over, in one write. Throws DB_HOSTED_IN_USE when a server of
+ * others stays there, unless `force`. Undefined: nothing of it was ours.
+ */
+export async function releaseApiServer(
+  api: KubeApi,
+  { namespace }: HostedModel,
+  { force }: { readonly force: boolean },
+): Promise<ObjectOutcome | undefined> {
+  return againOnConflict(5, async () => {
+    const deployment = await read(api, namespace);
+    const mine = deployment && fieldsOf(deployment, FIELD_MANAGER);
+    if (!force && mine === undefined) refuseWhileInUse(deployment, namespace);
+    if (deployment === undefined || mine === undefined) return undefined;
+    const { from, fields } = takenOver(deployment);
+    const { resourceVersion = "" } = deployment.metadata ?? {};
+    const metadata = { name: names.apiServer, namespace, resourceVersion };
+    const path = namedPath("Deployment", metadata);
+    // Fields that others have set again meanwhile stay as they are.
+    const given = typed("Deployment", { metadata, ...ownedPart(fields, mine) });
+    const without = await api.apply<Deployment>(path, given, { fieldManager: FIELD_MANAGER, dryRun: true });
+    if (!force) refuseWhileInUse(without, namespace);
+    const managedFields = without.metadata?.managedFields?.filter((entry) => !isAppliedBy(entry, FIELD_MANAGER));
+    const whole = { ...without, metadata: { ...without.metadata, resourceVersion, managedFields } };
+    await api.update(path, whole, { fieldManager: from || FIELD_MANAGER });
+    return { cluster: "management", object: titleOf(typed("Deployment", deployment)), action: "released" };
+  });
+}
+
+function refuseWhileInUse(deployment: Deployment | undefined, namespace: string): void {
+  if (!containersOf(deployment).some(({ name }) => name === names.server)) return;
+  throw new DrawbridgeError(
+    "DB_HOSTED_IN_USE",
+    `Deployment ${namespace}/${names.apiServer} has a container ${names.server} of others, and none of its pods would start again.`,
+  );
+}

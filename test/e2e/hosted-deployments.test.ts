@@ -1,0 +1,137 @@
+/** `hosted apply --patch-kube-apiserver` on Deployments as people and operators make them, and what `delete` gives back. */
+import { writeFileSync } from "node:fs";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { HostedReport } from "../../src/cluster/hosted/apply/apply.js";
+import type { ManagedObject } from "../../src/cluster/kube/managed-fields.js";
+import { type Answer, hosted } from "../support/hosted/command.js";
+import { hyperShiftDeployment, plainDeployment } from "../support/hosted/deployments.js";
+import { remainsOf } from "../support/hosted/remains.js";
+import type { ControlPlane } from "../support/lab/control-plane.js";
+import { equipped } from "../support/lab/equipment.js";
+import { startOnLoopback } from "../support/lab/loopback.js";
+import { Scope } from "../support/lab/scope.js";
+
+const GRACE = "spec.template.spec.terminationGracePeriodSeconds";
+
+interface Deployment extends ManagedObject {
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly terminationGracePeriodSeconds: number;
+        readonly volumes?: readonly { readonly name: string }[];
+        readonly containers: readonly { readonly name: string; readonly lifecycle?: { readonly preStop: object } }[];
+      };
+    };
+  };
+}
+
+describe.skipIf(!(await equipped({ controlPlane: true })))("hosted apply on Deployments as people make them", () => {
+  let scope: Scope;
+  let plane: ControlPlane;
+  let config: string;
+  let namespace: string;
+  let count = 0;
+
+  beforeAll(async () => {
+    scope = new Scope("deployments");
+    plane = await startOnLoopback(scope);
+    config = scope.file("hosted.json");
+  });
+  afterAll(() => scope?.close());
+  beforeEach(async () => {
+    namespace = `clusters-${++count}`;
+    await plane.admin.run(["create", "namespace", namespace]);
+  });
+
+  const command = (name: string, ...flags: readonly string[]): Promise<Answer> => {
+    const publishing = { type: "NodePort", address: "192.0.2.7", port: 30_090 + count };
+    writeFileSync(config, JSON.stringify({ name: String(count), publishing }));
+    return hosted(name, `--config=${config}`, `--kubeconfig=${plane.adminConfig}`, ...flags);
+  };
+  const patched = (...flags: readonly string[]) => command("apply", "--patch-kube-apiserver", ...flags);
+  const done = { status: 0, stderr: "" };
+  const make = (how: readonly string[], object: object) => plane.admin.run([...how, "-f", "-"], JSON.stringify(object));
+  const current = (): Promise<Deployment> =>
+    plane.admin.json(["get", "deployment", "kube-apiserver", "-n", namespace, "--show-managed-fields"]);
+  /** Volumes are told apart by name; their order says nothing. */
+  const inOrder = ({ spec }: Deployment) => {
+    const pod = spec.template.spec;
+    const volumes = pod.volumes?.toSorted((one, other) => one.name.localeCompare(other.name));
+    return { ...spec, template: { ...spec.template, spec: { ...pod, volumes } } };
+  };
+  const managers = ({ metadata }: Deployment) => new Set(metadata?.managedFields?.map(({ manager }) => manager));
+  const policyPorts = async (): Promise<number[]> => {
+    const path = "-ojsonpath={.spec.ingress[*].ports[*].port}";
+    const ports = await plane.admin.run(["get", "networkpolicy", "konnectivity-server", "-n", namespace, path]);
+    return ports.split(" ").map(Number);
+  };
+
+  test.each([
+    ["kubectl-create", ["create"]],
+    ["kubectl-client-side-apply", ["apply"]],
+    ["kubectl", ["apply", "--server-side"]],
+  ])("%s: it gets its server, and all of it back", async (manager, how) => {
+    await make(how, plainDeployment(namespace, { terminationGracePeriodSeconds: 20 }));
+    const before = await current();
+    const first = await patched();
+    expect(first).toMatchObject(done);
+    expect(first.stdout).toContain(`${GRACE}: 20 -> 135`);
+    expect(first.stdout).toContain(`took over from ${manager}: ${GRACE}`);
+    expect((await current()).spec.template.spec.terminationGracePeriodSeconds).toBe(135);
+    // A policy closes every port that it does not name.
+    expect(await policyPorts()).toEqual(expect.arrayContaining([8443, 9100]));
+    const { objects } = JSON.parse((await command("apply", "--output=json")).stdout) as HostedReport;
+    expect(new Set(objects.filter(({ cluster }) => cluster === "management").map(({ action }) => action))).toEqual(
+      new Set(["unchanged"]),
+    );
+    expect(await command("delete")).toMatchObject(done);
+    const after = await current();
+    expect(after.spec).toEqual(before.spec);
+    expect(managers(after)).toEqual(managers(before));
+    expect(after.metadata?.annotations ?? {}).toEqual(before.metadata?.annotations ?? {});
+    expect(await remainsOf(plane.admin, namespace)).toBe("");
+  });
+
+  test("a grace period that is long enough stays its owner's, and a later one is what they get back", async () => {
+    await make(["apply"], plainDeployment(namespace, { terminationGracePeriodSeconds: 300 }));
+    expect(await patched()).toMatchObject({ ...done, stdout: expect.not.stringContaining(GRACE) });
+    await make(["apply"], plainDeployment(namespace, { terminationGracePeriodSeconds: 60 }));
+    expect((await current()).spec.template.spec.containers).toHaveLength(3);
+    expect(await command("apply")).toMatchObject({ ...done, stdout: expect.stringContaining(`${GRACE}: 60 -> 135`) });
+    await make(["apply"], plainDeployment(namespace, { terminationGracePeriodSeconds: 50 }));
+    expect(await command("delete")).toMatchObject(done);
+    expect((await current()).spec.template.spec).toMatchObject({
+      terminationGracePeriodSeconds: 50,
+      containers: [{ name: "kube-apiserver" }, { name: "exporter" }],
+    });
+  });
+
+  test("HyperShift's own server is replaced when told to, and given back to its operator", async () => {
+    const operator = "control-plane-operator";
+    await make(["create", `--field-manager=${operator}`], hyperShiftDeployment(namespace));
+    const before = await current();
+    const refused = await patched();
+    expect(refused).toMatchObject({ status: 1, stderr: expect.stringMatching(/conflict.*--force-conflicts/s) });
+    // All of it is checked before anything is changed.
+    expect(await remainsOf(plane.admin, namespace)).toBe("");
+    const upstream = await patched("--force-conflicts", "--image-kind=upstream");
+    expect(upstream).toMatchObject({ status: 1, stderr: expect.stringContaining("preStop.exec") });
+    expect(await current()).toEqual(before);
+
+    const forced = await patched("--force-conflicts");
+    expect(forced).toMatchObject({ ...done, stdout: expect.stringContaining(`took over from ${operator}: `) });
+    const server = (await current()).spec.template.spec.containers.find(({ name }) => name === "konnectivity-server");
+    expect(Object.keys(server!.lifecycle!.preStop)).toEqual(["exec"]);
+    expect(server).toMatchObject({ image: expect.stringContaining("drawbridge"), command: ["/usr/bin/proxy-server"] });
+    // Its pods need the Secrets even when the server is HyperShift's again.
+    expect(await command("delete")).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("DB_HOSTED_IN_USE"),
+    });
+    expect((await current()).spec.template.spec.containers[1]).toEqual(server);
+    expect(await command("delete", "--force")).toMatchObject(done);
+    const after = await current();
+    expect(inOrder(after)).toEqual(inOrder(before));
+    expect(managers(after)).toEqual(new Set([operator]));
+  });
+});
