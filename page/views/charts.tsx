@@ -24,7 +24,10 @@ interface ChartsProps {
 }
 
 export function Charts({ columns, past, now, clockSkewMs }: ChartsProps) {
-  const { at, toTarget, fromTarget, dialMs } = columns;
+  const { at, toTarget, fromTarget } = columns;
+  // Of whole steps: the mean of a second is often that of one dial. The present step is not over.
+  const dialMs = past?.total.dialMs?.slice(0, -1) ?? [];
+  const dialAt = dialMs.map((_, step) => (past!.fromAt + (step + 1) * past!.stepMs + clockSkewMs) / 1000);
   const dials = past?.total.dials ?? [];
   const failures = past?.total.failures ?? [];
   const established = dials.map((all, step) => all - failures[step]!);
@@ -80,12 +83,12 @@ export function Charts({ columns, past, now, clockSkewMs }: ChartsProps) {
       <Chart
         title="Time to dial, mean"
         words={spoken(dialMs, durationText)}
-        keys={[{ label: "established", colour: "dial", valueAt: (second) => valueAt(at, dialMs, second) }]}
+        keys={[{ label: "established", colour: "dial", valueAt: (second) => valueAt(dialAt, dialMs, second) }]}
         marks={ticks(slowest, "ms")}
         format={durationText}
         now={now}
       >
-        {(box) => <path class="line dial" d={linePath(at, dialMs, now, box)} />}
+        {(box) => <path class="line dial" d={linePath(dialAt, dialMs, now, box)} />}
       </Chart>
     </section>
   );

@@ -299,6 +299,11 @@ describe.skipIf(!ready)("an incident, looked at afterwards", () => {
       await expect.poll(() => rows.filter({ hasText: "expired" }).count(), SOON).toBe(1);
       expect(await rows.filter({ hasText: slow.id }).getAttribute("class")).toBe("here warn");
       expect(await rows.filter({ hasText: tunnel.agents[1]!.id }).getAttribute("class")).toBe("here good");
+      const refusals = page.locator("section[aria-labelledby=refused-peers-title]");
+      expect(await refusals.textContent()).not.toContain("accepted at");
+      await refused.process.kill();
+      await tunnel.addAgent();
+      await expect.poll(() => refusals.textContent(), SOON).toMatch(/one from this address accepted at \d\d:/);
       expect(complaints).toEqual([]);
       await page.context().close();
     } finally {

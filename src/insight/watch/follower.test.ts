@@ -104,7 +104,7 @@ describe("the history of a follower", () => {
     expect(follower.history.columns.toTarget).toEqual([]);
     follower.sample(3000);
     expect(follower.history.columns.toTarget).toEqual([0]);
-    expect(follower.history.columns.dialMs).toEqual([null]);
+    expect(follower.history.rates?.dialMs).toBeNull();
   });
 
   test("continues from the new snapshot after a loss", () => {

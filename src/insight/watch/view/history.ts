@@ -8,8 +8,6 @@ interface Sample {
   readonly at: number;
   readonly toTarget: number;
   readonly fromTarget: number;
-  /** `null` where there was nothing to average. */
-  readonly dialMs: number | null;
   readonly tunnels: number;
 }
 
@@ -20,6 +18,7 @@ export interface Rates {
   readonly fromTarget: number;
   readonly dials: number;
   readonly failures: number;
+  /** `null` where there was nothing to average. */
   readonly dialMs: number | null;
 }
 
@@ -42,11 +41,11 @@ export class History {
     const seconds = secondsBetween(last.totals, totals, now - last.at);
     if (seconds <= 0) return;
     this.rates = between(last.totals, totals, seconds);
-    const { toTarget, fromTarget, dialMs } = this.rates;
+    const { toTarget, fromTarget } = this.rates;
     const at = now / 1000;
     // The tab may have slept, and the reader's clock may have been set back.
     const kept = this.#samples.filter((sample) => sample.at > at - KEPT_SECONDS && sample.at < at);
-    this.#samples = [...kept, { at, toTarget, fromTarget, dialMs, tunnels: totals.tunnelsOpen }];
+    this.#samples = [...kept, { at, toTarget, fromTarget, tunnels: totals.tunnelsOpen }];
     this.columns = columnsOf(this.#samples);
   }
 }
@@ -57,7 +56,6 @@ function columnsOf(samples: readonly Sample[]) {
     at: samples.map(({ at }) => at),
     toTarget: samples.map(({ toTarget }) => toTarget),
     fromTarget: samples.map(({ fromTarget }) => fromTarget),
-    dialMs: samples.map(({ dialMs }) => dialMs),
     tunnels: samples.map(({ tunnels }) => tunnels),
   };
 }
@@ -79,7 +77,6 @@ export function withPast(columns: Columns, past: HistoryInfo | undefined, clockS
       at: (fromAt + (step + 1) * stepMs + clockSkewMs) / 1000,
       toTarget: (kibToTarget[step]! * 1024) / seconds,
       fromTarget: (kibFromTarget[step]! * 1024) / seconds,
-      dialMs: total.dialMs?.[step] ?? null,
       tunnels: tunnels[step]!,
     }))
     .slice(0, -UNFINISHED)
@@ -88,7 +85,6 @@ export function withPast(columns: Columns, past: HistoryInfo | undefined, clockS
     at,
     toTarget: columns.toTarget[index]!,
     fromTarget: columns.fromTarget[index]!,
-    dialMs: columns.dialMs[index]!,
     tunnels: columns.tunnels[index]!,
   }));
   return columnsOf([...steps, ...here].sort((one, other) => one.at - other.at));
