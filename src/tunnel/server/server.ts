@@ -261,9 +261,10 @@ export class ProxyServer {
 
   destroy(): void {
     this.watchdog?.stop();
-    this.#agentListener?.destroy();
     for (const removeSocket of this.#socketRemovals) removeSocket();
     for (const frontend of this.#frontends) frontend.destroy();
+    for (const link of [...this.board.registry.links()]) link.dismiss(GrpcStatus.UNAVAILABLE, "the server is stopping");
+    this.#agentListener?.destroy();
     for (const watched of this.certificates) watched.close();
     this.#claims?.close();
   }
