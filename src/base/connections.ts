@@ -93,6 +93,18 @@ export class Connections {
     return [...sums.values()];
   }
 
+  /** Whether the listener has a connection that was accepted less than so long ago and has not asked for anything yet. */
+  hasNewcomers(server: Server, withinMs: number): boolean {
+    const since = this.#clock.now() - withinMs;
+    for (const { server: own, pending, known } of this.#listeners) {
+      if (own !== server) continue;
+      for (const { first } of [pending, known]) {
+        for (let each = first; each !== undefined; each = each.after) if (each.acceptedAt > since) return true;
+      }
+    }
+    return false;
+  }
+
   /** What there is too much of, as the end of a sentence; undefined when there is nothing. */
   get full(): string | undefined {
     return this.#clock.now() - this.#fullAt < FULL_FOR_MS ? this.#fullBecause : undefined;
@@ -325,6 +337,11 @@ export class Connection {
           joinHostPort(remoteAddress.replace(/^::ffff:(?=[\d.]+$)/, ""), remotePort ?? 0);
   }
 
+  /** Its peer has not asked for anything yet that it was granted. */
+  get isPending(): boolean {
+    return this.list !== undefined;
+  }
+
   /** A request came whose sender has to be found out: that may take as long again as the request itself. */
   requestReceived(): void {
     if (this.#isAsked || this.list === undefined) return;
@@ -427,6 +444,7 @@ function followRequests(server: HttpServer): void {
 
 /** One listener and its connections. */
 class Listener {
+  readonly server: Server;
   readonly name: string;
   readonly isTls: boolean;
   readonly isUnix: boolean;
@@ -443,6 +461,7 @@ class Listener {
 
   constructor(all: Connections, server: Server, name: string, isUnix: boolean, limits: ListenerLimits) {
     this.#all = all;
+    this.server = server;
     this.name = name;
     this.isUnix = isUnix;
     this.isTls = "setSecureContext" in server;

@@ -59,8 +59,9 @@ export async function runServer(config: ServerProcessConfig, logging: LoggerOpti
       if (!finished) logger.warn("tunnels were still open at the end of the graceful shutdown and were cut");
     }
     endWarnings();
-    await Promise.all([health.close(), admin.close(), withdrawn]);
+    // First: whoever is served while the rest takes its time would be cut.
     server.destroy();
+    await Promise.all([health.close(), admin.close(), withdrawn]);
   });
 }
 

@@ -26,6 +26,9 @@ export interface AgentParts {
   readonly countServers?: () => number | undefined;
 }
 
+/** Longer than a server that drains takes callers. */
+const LEAVE_AFTER_MS = 2_000;
+
 export class ProxyAgent {
   readonly config: AgentConfig;
   readonly clock: Clock;
@@ -155,7 +158,10 @@ export class ProxyAgent {
     session.once("goaway", () => {
       link.leaving = true;
       this.#servers.forget(link);
-      if (link.idle && !link.flushing) link.cancel("the server is shutting down");
+      // Dials that were on their way, or come of callers that had connected by then, are still to be served.
+      this.clock.after(LEAVE_AFTER_MS, () => {
+        if (link.idle && !link.flushing) link.cancel("the server is shutting down");
+      });
     });
     return link;
   }

@@ -26,6 +26,8 @@ export interface GrpcListenerOptions {
   /** Streams that one connection may have open at once. */
   readonly maxStreams: number;
   readonly onCall: (call: IncomingCall) => void;
+  /** While it is true, calls are refused as ones that nobody has seen. */
+  readonly refusesCalls?: () => boolean;
   readonly onRefused: (peer: PeerRefusal) => void;
 }
 
@@ -45,7 +47,7 @@ export interface GrpcListener {
   readonly server: Server;
   /** For connections from now on; calls on older ones are refused if their peers were verified against other authorities. */
   setSecureContext(options: SecureContextOptions): void;
-  /** No new sessions; peers get a GOAWAY, and open streams may finish. */
+  /** No new sessions; peers get a GOAWAY once they have called, and open streams may finish. */
   drain(): void;
   /** Ends everything at once. */
   destroy(): void;
@@ -57,6 +59,7 @@ const LONGEST_PING_INTERVAL_MS = 30_000;
 export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
   const sessions = new ShortLivedSet<Session>();
   const { onRefused } = options;
+  let draining = false;
   const onSocket = (socket: Socket): void => {
     const tlsSocket = options.tls === undefined ? undefined : (socket as TLSSocket);
     socket.setNoDelay(true);
@@ -67,13 +70,15 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
       sessionWindowBytes: SESSION_WINDOW_BYTES,
       onStream: (stream, fields) => {
         const refusal = tlsSocket && tlsListener?.trust?.refusal(tlsSocket);
-        if (refusal === undefined) answer(options, stream, fields, tlsSocket, connectionOf(socket));
-        else {
-          onRefused({ remote: remoteOf(socket), ...refusal });
+        if (refusal !== undefined) onRefused({ remote: remoteOf(socket), ...refusal });
+        if (refusal !== undefined || options.refusesCalls?.()) {
           // gRPC clients take this for a call that nobody has seen, and make it again on a new connection.
           stream.close(Http2ErrorCode.REFUSED_STREAM);
           session.close();
+          return;
         }
+        answer(options, stream, fields, tlsSocket, connectionOf(socket));
+        if (draining) session.close();
       },
     });
     session.once("close", sessions.add(session));
@@ -90,8 +95,12 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
     server,
     setSecureContext: (context) => tlsListener?.setSecureContext(context),
     drain() {
+      draining = true;
       server.close();
-      for (const session of sessions) session.close();
+      for (const session of sessions) {
+        // The first call of a new connection may be on its way.
+        if (connectionOf(session.socket as Socket)?.isPending !== true) session.close();
+      }
     },
     destroy() {
       server.close();

@@ -17,6 +17,9 @@ import type { Switchboard } from "./switchboard.js";
 /** Characters shown of an address that cannot be dialled. */
 const SHOWN_ADDRESS_CHARS = 300;
 
+/** In the words of other refusals after which a caller may dial again. */
+const SHUTTING_DOWN = "No agent available (this server is shutting down; dial again to reach another)";
+
 /** One more agent after the first. */
 const MAX_ATTEMPTS = 2;
 
@@ -62,6 +65,7 @@ export class Dial {
   start(): void {
     const refusal = this.#takeAddress();
     if (refusal !== undefined) this.#refuse("dial-error", refusal);
+    else if (this.#board.refuses) this.#refuse("no-agent", SHUTTING_DOWN);
     else if (!this.#tryNext()) {
       const { text, referenceId } = this.#board.explainNoAgent(this.address, this.#tried);
       this.#refuse("no-agent", text, { referenceId });

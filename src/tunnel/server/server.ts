@@ -38,6 +38,15 @@ export interface ServerParts {
   readonly connections?: Connections;
 }
 
+/** How long after it was accepted a caller is waited for that has not asked yet. */
+const NEWCOMER_MS = 1_000;
+
+/** Connections that the kernel has taken for a listener are lost when that is closed: this turn of the loop takes them in. */
+async function acceptWhatWaits(): Promise<void> {
+  // The first ends the present turn, the second a whole one.
+  for (let turns = 0; turns < 2; turns++) await new Promise((resolve) => setImmediate(resolve));
+}
+
 export class ProxyServer {
   readonly config: ServerConfig;
   readonly board: Switchboard;
@@ -234,29 +243,38 @@ export class ProxyServer {
 
   /**
    * Refuses new callers and agents and waits until the last tunnel is done, at most `limitMs`. True when all were.
-   * Agents that understand it are asked to look for this server's successor meanwhile.
+   * Agents that understand it are asked to look for this server's successor meanwhile. Callers that are connected already
+   * have a moment to ask; afterwards every dial is refused, so that none is granted that the end of the process would cut.
    */
   async drain(limitMs: number): Promise<boolean> {
+    const began = this.#clock.now();
     this.draining = true;
+    this.board.refusesFrom = began + Math.min(NEWCOMER_MS, limitMs);
     this.watchdog?.stop();
     for (const removeSocket of this.#socketRemovals) removeSocket();
-    for (const frontend of this.#frontends) frontend.drain();
     this.#agentListener?.server.close();
     this.#agents.askToLeave();
-    const deadline = this.#clock.now() + limitMs;
-    while (this.#busy && this.#clock.now() < deadline) {
+    await acceptWhatWaits();
+    for (const frontend of this.#frontends) frontend.drain();
+    while (this.#busy && this.#clock.now() < began + limitMs) {
       await new Promise<void>((resolve) => this.#clock.after(50, resolve));
     }
+    this.board.refusesFrom = Number.NEGATIVE_INFINITY;
     return !this.#busy;
   }
 
   /** Bytes of tunnels that have ended may still be on their way to a caller or an agent. */
   get #busy(): boolean {
     const { establishedTunnels, pendingDials, registry } = this.board;
-    if (establishedTunnels > 0 || pendingDials > 0 || this.#frontends.some((frontend) => frontend.flushing))
-      return true;
+    if (establishedTunnels > 0 || pendingDials > 0) return true;
+    for (const frontend of this.#frontends) if (frontend.flushing || this.#hasNewcomers(frontend)) return true;
     for (const link of registry.links()) if (link.stream.queuedBytes > 0) return true;
     return false;
+  }
+
+  #hasNewcomers(frontend: FrontendListener): boolean {
+    if (this.board.refuses) return false;
+    return frontend.hasNewcomers(NEWCOMER_MS) || this.connections.hasNewcomers(frontend.server, NEWCOMER_MS);
   }
 
   destroy(): void {

@@ -43,6 +43,8 @@ export class Switchboard {
   readonly frontendWrites = new DurationCounts(LATENCY_BUCKETS);
   pendingDials = 0;
   establishedTunnels = 0;
+  /** From then on no dial is granted: this server is about to end, and would cut it. */
+  refusesFrom = Number.POSITIVE_INFINITY;
   #streams = 0;
   #dials = 0;
 
@@ -62,6 +64,10 @@ export class Switchboard {
     this.pendingDials++;
     dial.start();
     return dial;
+  }
+
+  get refuses(): boolean {
+    return this.clock.now() >= this.refusesFrom;
   }
 
   dialEnded(dial: Dial, end: DialEnd): void {

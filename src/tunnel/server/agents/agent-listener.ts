@@ -37,6 +37,7 @@ export class AgentListener {
   readonly #options: AgentListenerOptions;
   /** Calls of agents that let their tunnels finish after a GOAWAY. */
   readonly #extended = new Set<IncomingCall>();
+  #leaving = false;
 
   constructor(options: AgentListenerOptions) {
     this.#options = options;
@@ -68,6 +69,10 @@ export class AgentListener {
     const refusal = claims?.current.refusal(principal, identifiers);
     if (refusal !== undefined) throw new DrawbridgeError("DB_AGENT_CLAIM", refusal);
     if (call.stream.closed) return;
+    if (this.#leaving) {
+      endWithStatus(call.stream, GrpcStatus.UNAVAILABLE, "this server is shutting down; connect to another");
+      return;
+    }
     call.admitted();
 
     const features = featuresIn(call.metadata(FEATURES_KEY)[0]);
@@ -105,10 +110,11 @@ export class AgentListener {
   }
 
   /**
-   * Our agents look for another server and let their tunnels here finish. Upstream's take a GOAWAY for the end and drop
+   * No new agents. Ours look for another server and let their tunnels here finish. Upstream's take a GOAWAY for the end and drop
    * their tunnels, so they get none.
    */
   askToLeave(): void {
+    this.#leaving = true;
     for (const { stream } of this.#extended) stream.session.close();
   }
 

@@ -36,6 +36,8 @@ export interface FrontendListener {
   readonly open: number;
   /** Whether bytes for a caller still wait for its connection to take them. */
   readonly flushing: boolean;
+  /** Whether a call of less than so long ago has not dialled yet. */
+  hasNewcomers(withinMs: number): boolean;
   setSecureContext(options: SecureContextOptions): void;
   /** No new callers; those under way may finish. */
   drain(): void;
@@ -56,12 +58,12 @@ function grpcFrontend({
   agentsAt,
   onRefused,
 }: FrontendListenerOptions): FrontendListener {
-  const callers = new ShortLivedSet<PacketStream>();
+  const callers = new ShortLivedSet<GrpcCaller>();
   const onCall = (call: IncomingCall): void => {
     call.admitted();
     callerAccepted.publish({ source: board.source, listener: "grpc frontend", remote: call.remote });
     acceptCall(call.stream);
-    const { stream } = new GrpcCaller(
+    const caller = new GrpcCaller(
       board,
       (owner) => new PacketStream(call.stream, owner, { received, sent }),
       (end) => {
@@ -71,7 +73,7 @@ function grpcFrontend({
         streamError.publish({ source: board.source, segment: "from_client", code, packetType: "Unknown" });
       },
     );
-    const leave = callers.add(stream);
+    const leave = callers.add(caller);
   };
   const listener: GrpcListener = createGrpcListener({
     method: "/ProxyService/Proxy",
@@ -79,6 +81,7 @@ function grpcFrontend({
     streamWindowBytes: CALLER_WINDOW_BYTES,
     maxStreams: MAX_CALLER_STREAMS,
     onCall,
+    refusesCalls: () => board.refuses,
     onRefused,
     misdirectedMethods: {
       "/AgentService/Connect": `is an agent, and agents connect to ${agentsAt}, not to a frontend`,
@@ -92,7 +95,12 @@ function grpcFrontend({
       return callers.size;
     },
     get flushing() {
-      for (const caller of callers) if (caller.queuedBytes > 0) return true;
+      for (const { stream } of callers) if (stream.queuedBytes > 0) return true;
+      return false;
+    },
+    hasNewcomers(withinMs) {
+      const since = board.clock.now() - withinMs;
+      for (const caller of callers) if (!caller.hasAsked && caller.calledAt > since) return true;
       return false;
     },
     setSecureContext: (context) => listener.setSecureContext(context),
@@ -123,6 +131,7 @@ function connectFrontend({ board, config, tls: secure, onRefused }: FrontendList
       for (const socket of sockets) if (socket.writableLength > 0) return true;
       return false;
     },
+    hasNewcomers: () => false,
     setSecureContext: (context) => tlsListener?.setSecureContext(context),
     drain: () => server.close(),
     destroy() {

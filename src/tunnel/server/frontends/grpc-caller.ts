@@ -21,6 +21,7 @@ export class GrpcCaller implements Caller, StreamOwner {
   readonly #board: Switchboard;
   readonly #onStreamClosed: (end: StreamEnd) => void;
   readonly stream: PacketStream;
+  readonly calledAt: number;
   #state: State = "waiting";
   #dial: Dial | undefined;
   #port: GrpcPort | undefined;
@@ -32,7 +33,12 @@ export class GrpcCaller implements Caller, StreamOwner {
   ) {
     this.#board = board;
     this.#onStreamClosed = onStreamClosed;
+    this.calledAt = board.clock.now();
     this.stream = openStream(this);
+  }
+
+  get hasAsked(): boolean {
+    return this.#state !== "waiting";
   }
 
   // ---- packets from the caller -------------------------------------------------------------------------------------
