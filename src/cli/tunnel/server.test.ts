@@ -46,6 +46,7 @@ describe("defaults", () => {
       keepaliveMs: 3_600_000,
       frontendKeepaliveMs: 3_600_000,
       dialTimeoutMs: 15_000,
+      waitForAgentMs: 0,
       gracefulShutdownMs: 0,
       xfrChannelSize: 10,
       kube: { kubeconfig: "", qps: 0, burst: 0 },

@@ -122,6 +122,11 @@ const serverFlags = (env: Environment) => ({
       "File that says which agents may claim which identifiers. If empty, any agent may claim any.",
     ),
     "time-boxed": yesNo("End an agent's stream when the certificate it came with ends."),
+    "wait-for-agent": duration(
+      "0s",
+      "How long a dial waits for an agent when none takes it; 0 is not at all. After 30s in which none came, dials are refused at once until one does.",
+      { least: 0 },
+    ),
     readiness: oneOf(
       READINESS_RULES,
       "What /readyz means: agents, the first of --proxy-strategies has an agent; any, one of them has; all, each has; path, as agents, and the watchdog got bytes back from one.",
@@ -199,6 +204,7 @@ function configOf(flags: ServerFlags, given: ReadonlySet<string>): ServerProcess
     keepaliveMs: keepaliveOf(flags.keepaliveTime),
     frontendKeepaliveMs: keepaliveOf(flags.frontendKeepaliveTime),
     dialTimeoutMs: flags.backendDialTimeout,
+    waitForAgentMs: flags.waitForAgent,
     gracefulShutdownMs: flags.gracefulShutdownTimeout,
     xfrChannelSize: flags.xfrChannelSize,
     kube: { kubeconfig: flags.kubeconfig, qps: flags.kubeconfigQps, burst: flags.kubeconfigBurst },

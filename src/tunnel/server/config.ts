@@ -81,6 +81,8 @@ export interface ServerConfig extends ProcessConfig {
   readonly frontendKeepaliveMs: number;
   /** 0 switches the deadline off. */
   readonly dialTimeoutMs: number;
+  /** How long a dial waits for an agent when none takes it. Default 0: not at all. */
+  readonly waitForAgentMs?: number;
   readonly gracefulShutdownMs: number;
   /** Upstream's --xfr-channel-size: packets a frontend may have waiting before it is paused. */
   readonly xfrChannelSize: number;

@@ -9,7 +9,7 @@ import type { DialFacts, Port } from "../connection/tunnel.js";
 import type { ServerDialEnded } from "../events/channels.js";
 import { ECHO_HOST, ECHO_REFUSAL, judgedHost, parseDestination } from "../wire/destination.js";
 import { faultOf } from "../wire/dial-error.js";
-import { newDialId } from "../wire/dial-id.js";
+import { isProbeDialId, newDialId } from "../wire/dial-id.js";
 import type { ConnectId, DialId } from "../wire/packet.js";
 import type { AgentLink } from "./agents/agent-link.js";
 import type { Switchboard } from "./switchboard.js";
@@ -19,6 +19,9 @@ const SHOWN_ADDRESS_CHARS = 300;
 
 /** In the words of other refusals after which a caller may dial again. */
 const SHUTTING_DOWN = "No agent available (this server is shutting down; dial again to reach another)";
+
+/** In upstream's. */
+const AGENT_LOST = "Backend context error: context canceled";
 
 /** One more agent after the first. */
 const MAX_ATTEMPTS = 2;
@@ -66,7 +69,28 @@ export class Dial {
     const refusal = this.#takeAddress();
     if (refusal !== undefined) this.#refuse("dial-error", refusal);
     else if (this.#board.refuses) this.#refuse("no-agent", SHUTTING_DOWN);
-    else if (!this.#tryNext()) {
+    else if (!this.#tryNext() && !this.#wait()) this.giveUp();
+  }
+
+  /** Whether it waits for an agent to come. */
+  #wait(): boolean {
+    // Who asks whether there is an agent wants to know now.
+    if (isProbeDialId(this.caller.dialId)) return false;
+    if (this.#board.isLeaving || this.#tried.length >= MAX_ATTEMPTS) return false;
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    return this.#board.waiting.add(this);
+  }
+
+  resume(): boolean {
+    return this.#tryNext();
+  }
+
+  /** There is no agent, and none has come. */
+  giveUp(): void {
+    if (this.#board.isLeaving) this.#refuse("no-agent", SHUTTING_DOWN);
+    else if (this.#tried.length > 0) this.#refuse("agent-lost", AGENT_LOST, { error: "the agent's stream ended" });
+    else {
       const { text, referenceId } = this.#board.explainNoAgent(this.address, this.#tried);
       this.#refuse("no-agent", text, { referenceId });
     }
@@ -92,6 +116,7 @@ export class Dial {
   /** The caller hung up, or said it no longer wants it. */
   cancel(): void {
     if (this.#over) return;
+    this.#board.waiting.drop(this);
     this.link?.cancelDial(this.#dialId);
     this.#finish({ outcome: "frontend_close", error: "the caller gave up" });
   }
@@ -179,8 +204,7 @@ export class Dial {
   }
 
   onAgentLost(): void {
-    if (this.#tryNext()) return;
-    this.#refuse("agent-lost", "Backend context error: context canceled", { error: "the agent's stream ended" });
+    if (!this.#tryNext() && !this.#wait()) this.giveUp();
   }
 
   // ---- the end -----------------------------------------------------------------------------------------------------

@@ -95,6 +95,7 @@ export class ProxyServer {
       clock: this.#clock,
       budget: new Budget(config.limits),
       dialTimeoutMs: config.dialTimeoutMs,
+      waitForAgentMs: config.waitForAgentMs,
       flights: config.flightRecorder === false ? undefined : new FlightHistory(this.#clock),
     });
     const { registry } = this.board;
@@ -249,7 +250,7 @@ export class ProxyServer {
   async drain(limitMs: number): Promise<boolean> {
     const began = this.#clock.now();
     this.draining = true;
-    this.board.refusesFrom = began + Math.min(NEWCOMER_MS, limitMs);
+    this.board.leave(began + Math.min(NEWCOMER_MS, limitMs));
     this.watchdog?.stop();
     for (const removeSocket of this.#socketRemovals) removeSocket();
     this.#agentListener?.server.close();
@@ -259,7 +260,7 @@ export class ProxyServer {
     while (this.#busy && this.#clock.now() < began + limitMs) {
       await new Promise<void>((resolve) => this.#clock.after(50, resolve));
     }
-    this.board.refusesFrom = Number.NEGATIVE_INFINITY;
+    this.board.leave(Number.NEGATIVE_INFINITY);
     return !this.#busy;
   }
 
@@ -303,6 +304,8 @@ export class ProxyServer {
       /** CONNECT requests in progress, established tunnels included. */
       httpConnections: () => open("http-connect"),
       pendingDials: () => board.pendingDials,
+      /** Of those, the ones for which there is no agent yet. */
+      waitingDials: () => board.waiting.size,
       establishedTunnels: () => board.establishedTunnels,
       readyBackends: () => board.registry.readyBackends(),
       strategyCounts: () => board.registry.strategyCounts(),

@@ -22,12 +22,19 @@ import { type AgentIdentity, AgentLink } from "./agents/agent-link.js";
 import { statusOf } from "./agents/choice.js";
 import type { AgentRegistry } from "./agents/registry.js";
 import { type Caller, Dial, type DialEnd } from "./dial.js";
+import { WaitingDials } from "./waiting-dials.js";
 
 /** More would make a log line nobody reads. */
 const EXPLAINED_AGENTS = 20;
 
 /** Upper bounds in seconds, as upstream has them. */
 export const LATENCY_BUCKETS: readonly number[] = [1e-6, 1e-5, 1e-4, 0.005, 0.025, 0.1, 0.5, 2.5, 12.5];
+
+export interface SwitchboardOptions
+  extends Pick<Switchboard, "source" | "registry" | "clock" | "budget" | "dialTimeoutMs" | "flights"> {
+  /** How long a dial waits for an agent. Default 0: not at all. */
+  readonly waitForAgentMs?: number | undefined;
+}
 
 export class Switchboard {
   /** Identity of the server in events. */
@@ -43,18 +50,25 @@ export class Switchboard {
   readonly frontendWrites = new DurationCounts(LATENCY_BUCKETS);
   pendingDials = 0;
   establishedTunnels = 0;
+  /** Dials for which there is no agent yet. */
+  readonly waiting: WaitingDials<Dial>;
   /** From then on no dial is granted: this server is about to end, and would cut it. */
-  refusesFrom = Number.POSITIVE_INFINITY;
+  #refusesFrom = Number.POSITIVE_INFINITY;
   #streams = 0;
   #dials = 0;
 
-  constructor(options: Pick<Switchboard, "source" | "registry" | "clock" | "budget" | "dialTimeoutMs" | "flights">) {
+  constructor(options: SwitchboardOptions) {
     this.source = options.source;
     this.registry = options.registry;
     this.clock = options.clock;
     this.budget = options.budget;
     this.dialTimeoutMs = options.dialTimeoutMs;
     this.flights = options.flights;
+    const { dialTimeoutMs, waitForAgentMs = 0 } = options;
+    this.waiting = new WaitingDials(
+      options.clock,
+      dialTimeoutMs === 0 ? waitForAgentMs : Math.min(waitForAgentMs, dialTimeoutMs),
+    );
   }
 
   // ---- callers -----------------------------------------------------------------------------------------------------
@@ -67,7 +81,17 @@ export class Switchboard {
   }
 
   get refuses(): boolean {
-    return this.clock.now() >= this.refusesFrom;
+    return this.clock.now() >= this.#refusesFrom;
+  }
+
+  /** This server is about to end: no agent will come, and from that time on no dial is granted. */
+  leave(refusesFrom: number): void {
+    this.#refusesFrom = refusesFrom;
+    this.waiting.giveUpAll();
+  }
+
+  get isLeaving(): boolean {
+    return this.#refusesFrom !== Number.POSITIVE_INFINITY;
   }
 
   dialEnded(dial: Dial, end: DialEnd): void {
@@ -146,11 +170,13 @@ export class Switchboard {
       drawbridge: extended,
       ...(principal === "" ? {} : { principal }),
     });
+    this.waiting.agentCame();
     return link;
   }
 
   agentDisconnected(link: AgentLink, end: StreamEnd): void {
     this.registry.remove(link);
+    this.waiting.agentsChanged();
     this.flights?.close(link.number);
     if (end.status !== 0) {
       const code = goCodeName(end.status);

@@ -35,6 +35,7 @@ export const deviations: Readonly<Record<Program, Deviations>> = {
       "listen",
       "max-pending-connections",
       "readiness",
+      "wait-for-agent",
       "time-boxed",
       "uds-mode",
       "uds-owner",

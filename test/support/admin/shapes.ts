@@ -46,7 +46,12 @@ export const processShape: Shape<ProcessInfo> = {
 export const totalsShape: Shape<Totals> = {
   ...{ at: number, bytesToTarget: number, bytesFromTarget: number, tunnelsOpen: number, dialsPending: number },
   ...{ dialsEstablished: number, dialsFailed: number, dialMsSum: number, queuedBytes: number },
-  ...{ peersRefused: maybe(number), payloadsServed: maybe(number), fetchesRefused: maybe(number) },
+  ...{
+    dialsWaiting: maybe(number),
+    peersRefused: maybe(number),
+    payloadsServed: maybe(number),
+    fetchesRefused: maybe(number),
+  },
 };
 
 const pathShape: Shape<PathHealth> = {

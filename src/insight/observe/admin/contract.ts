@@ -69,6 +69,8 @@ export interface Totals {
   /** At present. */
   readonly tunnelsOpen: number;
   readonly dialsPending: number;
+  /** Role `server`: of those, the ones that wait for an agent to connect. Older versions: absent. */
+  readonly dialsWaiting?: number;
   /** Since the process started. */
   readonly dialsEstablished: number;
   readonly dialsFailed: number;

@@ -21,6 +21,7 @@ const readings: ServerReadings = {
   grpcConnections: () => ({ Connect: 2 }),
   httpConnections: () => 3,
   pendingDials: () => 1,
+  waitingDials: () => 1,
   establishedTunnels: () => 4,
   readyBackends: () => [
     ["destHost", 5],
@@ -190,6 +191,7 @@ describe("serverMetrics", () => {
       'drawbridge_server_strategy_agents{proxy_strategy="destHost"} 1',
       'drawbridge_server_strategy_agents{proxy_strategy="default"} 2',
       "drawbridge_server_tunnels_cut_total 1",
+      "drawbridge_server_waiting_dials 1",
     ]);
   });
 

@@ -58,6 +58,11 @@ function readingMetrics({ registry }: EventMetrics, readings: ServerReadings): v
     () => strategySamples(readings.strategyCounts()),
   );
   gauge("pending_backend_dials", "Current number of pending backend dial requests", readings.pendingDials);
+  registry.gauge(
+    `${OURS}waiting_dials`,
+    "Pending dials that wait for an agent to connect (--wait-for-agent).",
+    readings.waitingDials,
+  );
   gauge(
     "established_connections",
     "Current number of established end-to-end connections (post-dial).",

@@ -12,6 +12,7 @@ import type { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
 import type { AgentLink } from "../../../tunnel/server/agents/agent-link.js";
 import { AGENT_STATUSES, preferredOf, statusOf } from "../../../tunnel/server/agents/choice.js";
 import type { ProxyServer } from "../../../tunnel/server/server.js";
+import type { WaitingDials } from "../../../tunnel/server/waiting-dials.js";
 import { parseDestination } from "../../../tunnel/wire/destination.js";
 import type { CertificatesInUse } from "../admin/certificates.js";
 import {
@@ -132,6 +133,7 @@ export class ObservedServer implements ObservedRole {
       bytesFromTarget: traffic.fromAgents,
       tunnelsOpen: board.establishedTunnels,
       dialsPending: board.pendingDials,
+      dialsWaiting: board.waiting.size,
       ...this.#dials.totals,
       queuedBytes: board.budget.queuedBytes,
     };
@@ -173,6 +175,7 @@ export class ObservedServer implements ObservedRole {
   }
 
   *tunnels(): Iterable<LiveTunnel> {
+    for (const { asked } of this.#server.board.waiting.dials()) yield this.#rows.live(asked);
     for (const link of this.#server.board.registry.links()) {
       const peer = this.#peerOf(link);
       for (const { asked } of link.dials()) yield this.#rows.live(asked, peer);
@@ -189,7 +192,7 @@ export class ObservedServer implements ObservedRole {
     const decision = registry.matchesFor(to.address).strategies.find(({ candidates }) => candidates.length > 0);
     if (decision === undefined) {
       const why = explanation.agentsConnected === 0 ? NO_AGENT_CONNECTED : "No agent takes this destination.";
-      return { target, possible: false, why, explanation };
+      return { target, possible: false, why: `${why}${waitOf(board.waiting)}`, explanation };
     }
     const { name: strategy, candidates: matches } = decision;
     const candidates: Candidate[] = matches
@@ -237,6 +240,13 @@ export class ObservedServer implements ObservedRole {
     for (const link of this.#server.board.registry.links()) if (link.number === key) return link;
     return undefined;
   }
+}
+
+/** What becomes of a dial meanwhile, as a further sentence. */
+function waitOf({ waitMs, size, hasGivenUp }: Pick<WaitingDials, "waitMs" | "size" | "hasGivenUp">): string {
+  if (waitMs === 0) return "";
+  if (hasGivenUp) return " Dials are refused at once until an agent connects: 30 s of waiting brought none.";
+  return ` A dial waits up to ${waitMs / 1000} s for one (--wait-for-agent); ${size} wait now.`;
 }
 
 function textsOf({ identity }: AgentLink): Pick<AgentPeer, "id" | "identifiers" | "principal" | "version"> {

@@ -104,12 +104,14 @@ function totals({ facts }: ProcessView, history: History, past: HistoryInfo | un
   const { totals: sums } = facts;
   const certificate = soonestEnd(facts);
   const { dialMs = null } = rates ?? {};
+  const { dialsWaiting = 0 } = sums;
+  const waiting = dialsWaiting === 0 ? "" : `   ${count(dialsWaiting)} dials wait for an agent`;
   return [
     sum("from targets", rateText(rates?.fromTarget), `${bytesText(sums.bytesFromTarget)} in all`, columns.fromTarget),
     sum("to targets", rateText(rates?.toTarget), `${bytesText(sums.bytesToTarget)} in all`, columns.toTarget),
     sum("tunnels", count(sums.tunnelsOpen), `${count(sums.dialsFailed)} failed`, columns.tunnels),
     line(
-      `dial ${dialMs === null ? "–" : durationText(dialMs)}   new ${rates === undefined ? "–" : `${rates.dials.toFixed(1)}/s`}   waiting ${bytesText(sums.queuedBytes)}   ${certificate}`,
+      `dial ${dialMs === null ? "–" : durationText(dialMs)}   new ${rates === undefined ? "–" : `${rates.dials.toFixed(1)}/s`}   waiting ${bytesText(sums.queuedBytes)}${waiting}   ${certificate}`,
       width,
     ),
   ];

@@ -109,6 +109,7 @@ export interface FakeBoard {
 export interface BoardPlan {
   readonly strategies?: readonly StrategyName[];
   readonly dialTimeoutMs?: number;
+  readonly waitForAgentMs?: number;
   /** Where random picks fall, as a fraction; a list is used in turn. */
   readonly random?: () => number;
   readonly isReserved?: (host: string) => boolean;
@@ -117,7 +118,8 @@ export interface BoardPlan {
 export function makeBoard({ strategies = ["default"], dialTimeoutMs = 30_000, ...plan }: BoardPlan = {}): FakeBoard {
   const clock = new ManualClock();
   const registry = new AgentRegistry(strategies, clock, plan.random, plan.isReserved);
-  const board = new Switchboard({ source: {}, registry, clock, budget: new Budget(), dialTimeoutMs });
+  const { waitForAgentMs } = plan;
+  const board = new Switchboard({ source: {}, registry, clock, budget: new Budget(), dialTimeoutMs, waitForAgentMs });
   return {
     board,
     clock,

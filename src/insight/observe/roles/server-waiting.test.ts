@@ -1,0 +1,32 @@
+/** Dials that wait for an agent, as the admin API shows them. */
+import { afterEach, expect, test } from "vitest";
+import { connectCaller } from "../../../../test/processes/fixture/connect.js";
+import { type Fixture, openFixture } from "../../../../test/processes/fixture/fixture.js";
+import { waitUntil } from "../../../../test/support/processes/deadline.js";
+import { ManualClock } from "../../../base/testing/manual-clock.js";
+import { GIVE_UP_MS } from "../../../tunnel/server/waiting-dials.js";
+import { ObservedServer } from "./server.js";
+
+let fixture: Fixture;
+afterEach(() => fixture.close());
+
+test("totals count them, tunnels list them, and explain says what a dial would do", async () => {
+  const clock = new ManualClock();
+  fixture = await openFixture({ agents: 0, server: { waitForAgentMs: 5_000 }, parts: { clock } });
+  const subject = new ObservedServer(fixture.server);
+  const why = () => subject.explain("10.0.0.1:443").why;
+  const caller = await connectCaller(fixture);
+  caller.write("CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: x\r\n\r\n");
+  await waitUntil("the dial to wait", () => subject.totals().dialsWaiting === 1);
+  expect(subject.totals()).toMatchObject({ dialsPending: 1, dialsWaiting: 1 });
+  expect([...subject.tunnels()].map((each) => each.describe())).toMatchObject([
+    { target: "10.0.0.1:443", state: "dialing", marks: {} },
+  ]);
+  expect(why()).toBe("No agent is connected. A dial waits up to 5 s for one (--wait-for-agent); 1 wait now.");
+  clock.advance(GIVE_UP_MS);
+  expect(subject.totals()).toMatchObject({ dialsPending: 0, dialsWaiting: 0 });
+  expect(why()).toBe(
+    "No agent is connected. Dials are refused at once until an agent connects: 30 s of waiting brought none.",
+  );
+  caller.destroy();
+});
