@@ -7,7 +7,7 @@ function server(...agents: readonly Partial<AgentPeer>[]) {
   return {
     posted,
     address: "127.0.0.1:8095",
-    find: async <T>() => ({ items: agents.map((agent) => ({ tunnels: 0, draining: false, ...agent })) }) as T,
+    find: async <T>(_: string) => ({ items: agents.map((agent) => ({ tunnels: 0, draining: false, ...agent })) }) as T,
     post: async (route: string) => {
       posted.push(route);
       return {};
@@ -28,6 +28,19 @@ test("every connection of the agent drains, and the answer says who takes its di
   expect(drainedText(drained)).toBe(
     "node-1 drains: new dials go to the other agent where they fit; its 3 open tunnels stay.\n",
   );
+});
+
+test("an agent is found behind the first thousand, too", async () => {
+  const port = server({ key: 1500, id: "node-1500" });
+  const pages = [{ items: [{ key: 1, id: "node-1", tunnels: 0, draining: false }], next: 1 }, await port.find("")];
+  const asked: string[] = [];
+  const find = async <T>(route: string) => {
+    asked.push(route);
+    return pages[asked.length - 1] as T;
+  };
+  await drain({ ...port, find }, "node-1500");
+  expect(port.posted).toEqual(["agents/1500/drain"]);
+  expect(asked).toEqual(["agents?limit=1000&after=0", "agents?limit=1000&after=1"]);
 });
 
 test("of the only agent it is said that it still gets dials", async () => {

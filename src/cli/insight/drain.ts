@@ -30,15 +30,24 @@ are. It lasts until that agent connects again. Where no other agent fits a targe
 
 /** Throws DB_AGENT_UNKNOWN. */
 export async function drain(port: Pick<AdminPort, "address" | "find" | "post">, agent: string): Promise<Drained> {
-  const page = await port.find<Page<AgentPeer>>("agents?limit=1000");
-  if (page === undefined) throw noServer(port.address);
-  const all = page.items;
+  const all = await agentsOf(port);
   const meant = all.filter(({ id }) => id === agent);
   const found = await Promise.all(meant.map(({ key }) => port.post(`agents/${key}/drain`)));
   if (!found.some((each) => each !== undefined)) throw unknownAgent(agent, all);
   const others = all.filter(({ id, draining }) => id !== agent && !draining);
   const tunnels = meant.reduce((sum, each) => sum + each.tunnels, 0);
   return { agent, tunnels, others: new Set(others.map(({ id }) => id)).size };
+}
+
+async function agentsOf(port: Pick<AdminPort, "address" | "find">): Promise<AgentPeer[]> {
+  const all: AgentPeer[] = [];
+  for (let after: number | undefined = 0; after !== undefined; ) {
+    const page: Page<AgentPeer> | undefined = await port.find(`agents?limit=1000&after=${after}`);
+    if (page === undefined) throw noServer(port.address);
+    all.push(...page.items);
+    after = page.items.length === 0 ? undefined : page.next;
+  }
+  return all;
 }
 
 function noServer(address: string): DrawbridgeError {
