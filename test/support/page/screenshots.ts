@@ -151,7 +151,8 @@ async function take(
   const { page } = await watchedPage(browser, { viewport: { width, height: 900 }, colorScheme });
   await logIn(page, `http://127.0.0.1:${adminPort}/`, TOKEN);
   await page.waitForSelector(".health:not(.unknown)");
-  await page.waitForFunction("document.querySelector('.tile .value').textContent !== '–'");
+  await page.waitForSelector(".node.target.bad");
+  await page.waitForSelector('.tile:first-child .value:not(:text-is("–"))');
   const part = await prepare(page);
   writeFileSync(join(folder, `${name}.png`), withPalette(await part.screenshot()));
   await page.context().close();
