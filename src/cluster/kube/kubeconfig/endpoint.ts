@@ -17,6 +17,8 @@ export async function kubeconfigEndpoint(paths: string, context = ""): Promise<K
   const read = () => loadSelection(files, context);
   // Checked at each use instead of from time to time.
   const selection = new FollowedFiles<Selection>(files, read, { every: () => () => {} });
+  // A process that needs the cluster only later says at its start what will not work then.
+  certificatesOf(selection.current);
   let access = credentialsOf(selection.current);
   return {
     get server() {
