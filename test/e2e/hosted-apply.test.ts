@@ -23,7 +23,7 @@ const ROOT = "root-ca.crt";
 const aggregatedApis = [{ name: "packageserver", address: "172.30.10.11", caFile: ROOT }];
 const PACKAGES = [
   "Service default/packageserver",
-  "Endpoints default/packageserver",
+  "EndpointSlice default/packageserver",
   "APIService v1.packages.operators.coreos.com",
 ];
 
@@ -161,7 +161,7 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
     expect(status).toBe(3);
     const [claims, deployment] = ["ConfigMap konnectivity-agent-claims", "Deployment konnectivity-agent"];
     // Where the API is, who may claim it and who does change together.
-    const changed = [claims, deployment, "Endpoints default/packageserver"];
+    const changed = [claims, deployment, "EndpointSlice default/packageserver"];
     expect(names(by("changed"))).toEqual(changed);
     const [change] = by("changed")[1]!.changes!;
     expect(change).toMatchObject({
@@ -184,7 +184,7 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
     expect(names(by("deleted")).toSorted()).toEqual([
       "APIService v1.packages.operators.coreos.com",
       "Deployment konnectivity-agent",
-      "Endpoints default/packageserver",
+      "EndpointSlice default/packageserver",
       "NetworkPolicy route-konnectivity-kas",
       "Route konnectivity-server",
       "Service default/packageserver",

@@ -17,6 +17,7 @@ import {
 import { againOnConflict, find } from "../../kube/objects.js";
 import { namedPath, titleOf, typed } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
+import { isAtLeast } from "../../kube/version.js";
 import type { HostedConfig } from "../config/config.js";
 import { POD_GRACE_SECONDS } from "../model/arguments.js";
 import type { HostedModel, ManagementFacts, PreStop } from "../model/model.js";
@@ -100,7 +101,7 @@ async function preStopIn(api: KubeApi, deployment: Deployment, kind: string): Pr
   const handlerOf = (of: Deployment) => Object.keys(containersOf(of)[0]?.lifecycle?.preStop ?? {})[0];
   const handler = handlerOf(theirs);
   if (handler === handlerOf(ours) || handler === undefined) {
-    return kind === "upstream" && !(await canSleep(api)) ? "none" : undefined;
+    return kind === "upstream" && !(await isAtLeast(api, SLEEP_SINCE)) ? "none" : undefined;
   }
   if (handler === "sleep") return "theirs";
   if (kind !== "upstream") return undefined;
@@ -110,11 +111,7 @@ async function preStopIn(api: KubeApi, deployment: Deployment, kind: string): Pr
   );
 }
 
-/** Kubernetes 1.30 and later. */
-async function canSleep(api: KubeApi): Promise<boolean> {
-  const { major, minor } = JSON.parse(await api.text("/version")) as { major: string; minor: string };
-  return Number.parseInt(major, 10) > 1 || Number.parseInt(minor, 10) >= 30;
-}
+const SLEEP_SINCE = 30;
 
 const NO_PAUSE =
   "the server ends without a pause: upstream's image has no program that sleeps, and preStop.sleep needs Kubernetes 1.30";

@@ -7,6 +7,7 @@ import type { KubeManifest, ObjectOutcome } from "../../kube/apply.js";
 import { find } from "../../kube/objects.js";
 import { namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
+import { isAtLeast } from "../../kube/version.js";
 import type { HostedConfig, Publishing } from "../config/config.js";
 import { type DialAddress, type HostedModel, hostedModel, pkiOptions } from "../model/model.js";
 import { names } from "../model/names.js";
@@ -34,6 +35,9 @@ interface HostedApplyOptions extends CertificateOptions {
   readonly waitMs: number;
 }
 
+/** Before, a kube-apiserver looks for an aggregated API's address in Endpoints only. */
+const SLICES_SINCE = 33;
+
 /** Everything is checked by the clusters before anything is changed. */
 export async function applyHosted(
   clusters: HostedClusters,
@@ -43,8 +47,10 @@ export async function applyHosted(
   const { publishing, controlPlaneNamespace: namespace } = config;
   const { management } = clusters;
   const { isPatched, facts } = await readApiServer(management, config, options.patchApiServer);
+  const isOld = clusters.hosted !== undefined && !(await isAtLeast(clusters.hosted, SLICES_SINCE));
+  const endpointKind = isOld ? "Endpoints" : "EndpointSlice";
   const wantedWith = async (host: string | undefined) => {
-    const model = hostedModel(config, { version: options.version, host, facts });
+    const model = hostedModel(config, { version: options.version, host, facts, endpointKind });
     const certificates = await currentCertificates(management, model, options);
     const { objects } = renderHosted(model, certificates);
     return { model, objects, certificates, patch: isPatched ? apiServerPatch(model, certificates) : undefined };

@@ -4,7 +4,14 @@ import { isNotFound } from "../../kube/errors.js";
 import { find } from "../../kube/objects.js";
 import { collectionPath, type Kind, objectPath, titleOf, typed } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { AGENT_NAMESPACE, API_NAMESPACE, FIELD_MANAGER, ownerSelector } from "../model/names.js";
+import {
+  AGENT_NAMESPACE,
+  API_NAMESPACE,
+  FIELD_MANAGER,
+  HOSTED_LABEL,
+  ownerSelector,
+  SLICE_OWNER,
+} from "../model/names.js";
 import type { RenderedObject, Side } from "../render/manifest.js";
 
 export interface HostedClusters {
@@ -73,7 +80,7 @@ async function labelled(api: KubeApi, side: Side, namespace: string): Promise<Ku
   for (const [kind, where] of collectionsOf(side, namespace)) {
     try {
       const { items } = await api.list(collectionPath(kind, where), { labelSelector: ownerSelector(namespace) });
-      found.push(...items.map((item) => typed(kind, item)));
+      found.push(...items.filter(isOwn).map((item) => typed(kind, item)));
     } catch (reason) {
       // The cluster has no API for Routes, so it has none of ours.
       if (!isNotFound(reason)) throw reason;
@@ -81,6 +88,8 @@ async function labelled(api: KubeApi, side: Side, namespace: string): Promise<Ku
   }
   return found;
 }
+
+const isOwn = ({ metadata }: KubeObject): boolean => (metadata?.labels?.[SLICE_OWNER] ?? HOSTED_LABEL) === HOSTED_LABEL;
 
 /** The collections that can hold ours, in the order in which they are emptied: what runs first, what it was given last. */
 export function collectionsOf(side: Side, namespace: string): [kind: Kind, namespace: string | undefined][] {
@@ -94,6 +103,7 @@ export function collectionsOf(side: Side, namespace: string): [kind: Kind, names
     ["APIService", undefined],
     ...(["DaemonSet", "Deployment", "Route"] as const).map((kind): [Kind, string] => [kind, AGENT_NAMESPACE]),
     ["Service", API_NAMESPACE],
+    ["EndpointSlice", API_NAMESPACE],
     ["Endpoints", API_NAMESPACE],
     ...shared.map((kind): [Kind, string] => [kind, AGENT_NAMESPACE]),
   ];

@@ -49,6 +49,16 @@ function configOf(fields: DocumentFields, directory: string) {
     /** The proxy of the management cluster, by which sidecars reach cloud APIs past the tunnel. */
     managementProxy: proxyUrlsOf(fields.group("managementProxy"), mayShowPassword),
     platform: platformOf(fields.group("platform")),
+    /** A ConfigMap of the control plane's namespace with `ca-bundle.crt`: authorities of what HTTPS proxies reach. */
+    additionalTrustBundle: fields.text("additionalTrustBundle", [
+      isDnsName,
+      "is no ConfigMap's name",
+      "name one of the control plane's namespace",
+    ]),
+    /** The host of etcd, which components reach without a proxy. */
+    etcdHost: etcdHostOf(fields),
+    /** Where catalogs of operators are served: in the control plane, or in the hosted cluster. */
+    olmCatalogPlacement: fields.choice("olmCatalogPlacement", ["management", "guest"]) ?? "management",
     networks: networksOf(fields.group("networks")),
     certificates: certificatesOf(fields.group("certificates")),
     tls: tlsOf(fields.group("tls")),
@@ -135,12 +145,21 @@ export type HostedPlatform = NonNullable<ReturnType<typeof platformOf>>;
 /** For what only a cloud's machines have to reach; others need nothing. */
 function platformOf(group: DocumentFields) {
   if (!group.isGiven) return undefined;
-  const type = group.choice("type", ["AWS", "Azure"]);
+  const type = group.choice("type", ["AWS", "Azure", "IBMCloud"]);
   if (type === undefined)
-    group.fault("platform.type is missing", "say AWS or Azure; for anything else leave platform out");
+    group.fault("platform.type is missing", "say AWS, Azure or IBMCloud; for anything else leave platform out");
+  if (type === "IBMCloud") return { type };
   if (type === "AWS") return { type, region: group.required("region", isLabel, "as in eu-west-1") };
   const cloud = type === "Azure" ? group.choice("cloud", AZURE_CLOUDS) : undefined;
   return { type: "Azure" as const, cloud: cloud ?? "AzurePublicCloud" };
+}
+
+const MANAGED_ETCD = "etcd-client";
+
+function etcdHostOf(fields: DocumentFields): string {
+  const remedy = "give its URL as in https://etcd.example:2379, or leave it out";
+  const endpoint = fields.text("etcdEndpoint", [URL.canParse, "is no URL", remedy]);
+  return endpoint !== undefined && URL.canParse(endpoint) ? new URL(endpoint).hostname : MANAGED_ETCD;
 }
 
 function networksOf(group: DocumentFields) {

@@ -36,7 +36,12 @@ export function hostedServerArguments(model: HostedModel): string[] {
     `--tls-min-version=${tls.minVersion}`,
     ...(tls.cipherSuites.length === 0 ? [] : [`--cipher-suites=${tls.cipherSuites.join(",")}`]),
     ...(hasClaims(model)
-      ? [`--agent-claims-file=${mounts.claims}/claims.yaml`, `--graceful-shutdown-timeout=${DRAIN_SECONDS}s`]
+      ? [
+          `--agent-claims-file=${mounts.claims}/claims.yaml`,
+          `--graceful-shutdown-timeout=${DRAIN_SECONDS}s`,
+          // For balancers that ask /readyz: workers' agents alone make a server useful.
+          "--readiness=any",
+        ]
       : []),
   ];
 }

@@ -1,5 +1,6 @@
 /** Which components of the control plane reach the data plane through a proxy beside them, and how. */
 import type { SidecarMode } from "./images.js";
+import type { HostedModel } from "./model.js";
 import { hostedPorts } from "./names.js";
 
 export interface ComponentProxy {
@@ -28,9 +29,12 @@ export interface ProxiedComponent {
 const local = (scheme: "http" | "socks5", port: number = hostedPorts.frontend): string =>
   `${scheme}://127.0.0.1:${port}`;
 const API_SERVER = "kube-apiserver";
-const storage = [API_SERVER, "etcd-client", "audit-webhook"];
+const AUDIT = "audit-webhook";
+/** Catalogs of operators that the control plane serves. */
+const CATALOGS = ["certified-operators", "community-operators", "redhat-operators"];
+/** IBM's sign-in, which its control planes reach by themselves. */
+const IBM_IAM = ["iam.cloud.ibm.com", "iam.test.cloud.ibm.com"];
 const both = (url: string) => ({ HTTP_PROXY: url, HTTPS_PROXY: url });
-const viaGrpc = { GRPC_PROXY: local("socks5"), NO_PROXY: [API_SERVER] };
 
 const component = (
   name: string,
@@ -40,41 +44,47 @@ const component = (
 ): ProxiedComponent => ({ name, sidecars, environment, kubeconfigVolume });
 
 /** As HyperShift wires them. The network operator reaches for its proxy explicitly, without any variable. */
-export const proxiedComponents: readonly ProxiedComponent[] = [
-  component("openshift-apiserver", [{ mode: "https" }], { ...both(local("http")), NO_PROXY: storage }),
-  component("openshift-oauth-apiserver", [{ mode: "socks5", flags: [GUEST_DNS] }], {
-    ...both(local("socks5")),
-    NO_PROXY: storage,
-  }),
-  component(
-    "oauth-openshift",
-    [
-      { mode: "https", port: hostedPorts.secondProxy, flags: [CLOUD_BYPASS] },
-      { mode: "socks5", flags: [GUEST_DNS, "--resolve-from-management-cluster-dns=true"] },
-    ],
-    {
-      ...both(local("http", hostedPorts.secondProxy)),
-      ALL_PROXY: local("socks5"),
-      NO_PROXY: [API_SERVER, "audit-webhook", "oauth-openshift"],
-    },
-  ),
-  component(
-    "ingress-operator",
-    [{ mode: "https", flags: [CLOUD_BYPASS] }],
-    { ...both(local("http")), NO_PROXY: [API_SERVER] },
-    "admin-kubeconfig",
-  ),
-  component(
-    "cluster-network-operator",
-    [{ mode: "socks5", flags: ["--disable-resolver=true"] }],
-    {},
-    "hosted-etc-kube",
-  ),
-  component("olm-operator", [{ mode: "socks5" }], viaGrpc),
-  component("catalog-operator", [{ mode: "socks5" }], viaGrpc),
-  component("packageserver", [{ mode: "socks5" }], viaGrpc),
-  component("ovnkube-control-plane", [{ mode: "socks5" }], { ALL_PROXY: local("socks5"), NO_PROXY: [API_SERVER] }),
-];
+export function proxiedComponents(model: HostedModel): ProxiedComponent[] {
+  const storage = [API_SERVER, model.etcdHost, AUDIT];
+  const catalogs = model.olmCatalogPlacement === "management" ? CATALOGS : [];
+  const viaGrpc = { GRPC_PROXY: local("socks5"), NO_PROXY: [API_SERVER, ...catalogs] };
+  const oauth = `oauth-openshift.${model.namespace}.svc.cluster.local`;
+  return [
+    component("openshift-apiserver", [{ mode: "https" }], { ...both(local("http")), NO_PROXY: storage }),
+    component("openshift-oauth-apiserver", [{ mode: "socks5", flags: [GUEST_DNS] }], {
+      ...both(local("socks5")),
+      NO_PROXY: storage,
+    }),
+    component(
+      "oauth-openshift",
+      [
+        { mode: "https", port: hostedPorts.secondProxy, flags: [CLOUD_BYPASS] },
+        { mode: "socks5", flags: [GUEST_DNS, "--resolve-from-management-cluster-dns=true"] },
+      ],
+      {
+        ...both(local("http", hostedPorts.secondProxy)),
+        ALL_PROXY: local("socks5"),
+        NO_PROXY: [API_SERVER, AUDIT, oauth, ...(model.platform?.type === "IBMCloud" ? IBM_IAM : [])],
+      },
+    ),
+    component(
+      "ingress-operator",
+      [{ mode: "https", flags: [CLOUD_BYPASS] }],
+      { ...both(local("http")), NO_PROXY: [API_SERVER] },
+      "admin-kubeconfig",
+    ),
+    component(
+      "cluster-network-operator",
+      [{ mode: "socks5", flags: ["--disable-resolver=true"] }],
+      {},
+      "hosted-etc-kube",
+    ),
+    component("olm-operator", [{ mode: "socks5" }], viaGrpc),
+    component("catalog-operator", [{ mode: "socks5" }], viaGrpc),
+    component("packageserver", [{ mode: "socks5" }], viaGrpc),
+    component("ovnkube-control-plane", [{ mode: "socks5" }], { ALL_PROXY: local("socks5"), NO_PROXY: [API_SERVER] }),
+  ];
+}
 
 /** An API that a HyperShift's control plane serves. */
 interface Preset {

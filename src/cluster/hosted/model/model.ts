@@ -25,17 +25,24 @@ export interface ManagementFacts {
   readonly preStop: PreStop | undefined;
 }
 
+export type EndpointKind = "EndpointSlice" | "Endpoints";
+
 interface Surroundings {
   /** drawbridge's own. */
   readonly version: string;
   /** The one that the cluster assigned, where the config has none. */
   readonly host?: string | undefined;
   readonly facts?: ManagementFacts | undefined;
+  /** What the hosted kube-apiserver finds aggregated APIs by; Endpoints before Kubernetes 1.33. */
+  readonly endpointKind?: EndpointKind | undefined;
 }
 
 const DEFAULT_SECURE_PORT = 6443;
 
-export function hostedModel(config: HostedConfig, { version, host, facts }: Surroundings) {
+export function hostedModel(
+  config: HostedConfig,
+  { version, host, facts, endpointKind = "EndpointSlice" }: Surroundings,
+) {
   const { controlPlaneNamespace: namespace, image, apiServerPort, ...rest } = config;
   const port = { protocol: "TCP", port: apiServerPort ?? DEFAULT_SECURE_PORT };
   const { aggregatedApis, publishing, replicas, signers } = rest;
@@ -46,6 +53,7 @@ export function hostedModel(config: HostedConfig, { version, host, facts }: Surr
     /** The namespace of the control plane in the management cluster. */
     namespace,
     images: hostedImages(image, version),
+    endpointKind,
     /** What network policies leave open. */
     apiServerPorts: apiServerPort === undefined && facts?.apiServerPorts.length ? facts.apiServerPorts : [port],
     // Only upstream's image has no program that sleeps.
@@ -101,7 +109,7 @@ export function noProxy({ networks, platform, proxy }: Pick<HostedModel, "networ
 
 /** Metadata, the machines' own names, and outside Azure's public cloud its platform address. */
 function cloudEntries(platform: HostedPlatform | undefined): string[] {
-  if (platform === undefined) return [];
+  if (platform === undefined || platform.type === "IBMCloud") return [];
   const metadata = "169.254.169.254";
   if (platform.type === "Azure") return [metadata, ...(platform.cloud === "AzurePublicCloud" ? [] : ["168.63.129.16"])];
   return [metadata, platform.region === "us-east-1" ? ".ec2.internal" : `.${platform.region}.compute.internal`];

@@ -37,6 +37,9 @@ export const hostedPorts = {
 /** The label of all our objects in both clusters: one selector finds what has to be deleted. */
 export const HOSTED_LABEL = "drawbridge-hosted";
 
+/** The label of EndpointSlices that names their maker; those that the cluster makes of Endpoints carry our label, too. */
+export const SLICE_OWNER = "endpointslice.kubernetes.io/managed-by";
+
 export const ownerSelector = (controlPlaneNamespace: string): string => `${HOSTED_LABEL}=${controlPlaneNamespace}`;
 
 /** The field manager of our server-side applies in both clusters. */

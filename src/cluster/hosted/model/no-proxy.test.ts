@@ -8,6 +8,7 @@ const listOf = (platform?: object): string =>
 
 test.each<[object | undefined, string[]]>([
   [undefined, []],
+  [{ type: "IBMCloud" }, []],
   [{ type: "AWS", region: "us-east-1" }, ["169.254.169.254", ".ec2.internal"]],
   [{ type: "AWS", region: "eu-west-1" }, ["169.254.169.254", ".eu-west-1.compute.internal"]],
   [{ type: "Azure" }, ["169.254.169.254"]],

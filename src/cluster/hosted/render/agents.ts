@@ -76,7 +76,8 @@ export function hostedAgentObjects(model: HostedModel, certificates: Certificate
     labels: selector,
     spec: {
       // The nodes' resolver is there before the cluster's own.
-      ...(model.agentHostNetwork ? { hostNetwork: true, dnsPolicy: "Default" } : {}),
+      dnsPolicy: "Default",
+      ...(model.agentHostNetwork ? { hostNetwork: true } : {}),
       priorityClassName: "system-node-critical",
       tolerations: [{ operator: "Exists" }],
       // Root's group may read the certificates.
@@ -156,12 +157,13 @@ function affinity(model: HostedModel) {
   }));
   const controlPlane = near({ [hypershift.hostedControlPlane]: model.namespace }, host);
   const preferred = [{ weight: 100, podAffinityTerm: controlPlane }];
-  const required = [near(selector, zone), near(selector, host)];
+  // Not required: in one zone, or on two nodes with the third pod of a roll-out, there is no other place.
+  const apart = [zone, host].map((key) => ({ weight: 100, podAffinityTerm: near(selector, key) }));
   return {
     nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: nodes },
     podAffinity: { preferredDuringSchedulingIgnoredDuringExecution: preferred },
     ...(model.controlPlaneAgents.replicas > 1 && {
-      podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required },
+      podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: apart },
     }),
   };
 }

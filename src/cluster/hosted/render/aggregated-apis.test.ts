@@ -13,30 +13,34 @@ beforeAll(async () => {
 
 const addresses = { "openshift-apiserver": "172.30.10.11", "openshift-oauth-apiserver": "fd00::12" };
 
-function rendered(): KubeManifest[] {
+function rendered(endpointKind?: "Endpoints"): KubeManifest[] {
   const hypershift = Object.entries(addresses).map(([name, address]) => ({ name, address, caBundle }));
   const shared = { name: "metrics", address: "172.30.10.11", caBundle, apiServices: ["v2.metrics.example.com"] };
   const aggregatedApis = [...hypershift, shared, "172.30.10.99"];
   const document = { name: "demo", publishing: { type: "Route", hostname: "k.example.test" }, aggregatedApis };
-  return renderHosted(hostedModel(checkConfig(document, "the test"), { version: "1" })).objects.map(
+  return renderHosted(hostedModel(checkConfig(document, "the test"), { version: "1", endpointKind })).objects.map(
     ({ manifest }) => manifest,
   );
 }
 
-const named = (kind: string, name: string): KubeManifest => {
-  const found = rendered().filter(({ kind: of, metadata }) => of === kind && metadata.name === name);
+const named = (kind: string, name: string, endpointKind?: "Endpoints"): KubeManifest => {
+  const found = rendered(endpointKind).filter(({ kind: of, metadata }) => of === kind && metadata.name === name);
   expect(found, `${kind} ${name}`).toHaveLength(1);
   return found[0]!;
 };
 
 test("each aggregated API has a Service without pods and the control plane's address behind it", () => {
   for (const [name, ip] of Object.entries(addresses)) {
-    const [service, endpoints] = [named("Service", name), named("Endpoints", name)];
-    const metadata = { name, namespace: "default", labels: { "drawbridge-hosted": "clusters-demo" } };
-    expect([service.metadata, endpoints.metadata]).toEqual([metadata, metadata]);
+    const service = named("Service", name);
+    expect(service.metadata).toEqual({ name, namespace: "default", labels: { "drawbridge-hosted": "clusters-demo" } });
     expect(service.spec).toEqual({ ports: [{ name: "https", protocol: "TCP", port: 443, targetPort: 443 }] });
     const ports = [{ name: "https", protocol: "TCP", port: 443 }];
-    expect(endpoints.subsets).toEqual([{ addresses: [{ ip }], ports }]);
+    const { metadata, addressType, endpoints, ports: there } = named("EndpointSlice", name);
+    expect(metadata.labels).toMatchObject({ "kubernetes.io/service-name": name, "drawbridge-hosted": "clusters-demo" });
+    expect({ addressType, there }).toEqual({ addressType: ip.includes(":") ? "IPv6" : "IPv4", there: ports });
+    expect(endpoints).toEqual([{ addresses: [ip], conditions: { ready: true } }]);
+    // For kube-apiservers that read nothing else.
+    expect(named("Endpoints", name, "Endpoints").subsets).toEqual([{ addresses: [{ ip }], ports }]);
   }
 });
 

@@ -115,6 +115,7 @@ describe("both sides", () => {
       "--tls-min-version=VersionTLS12",
       "--agent-claims-file=/etc/konnectivity/claims/claims.yaml",
       "--graceful-shutdown-timeout=60s",
+      "--readiness=any",
     ]);
   });
 
@@ -210,6 +211,16 @@ describe("publishing", () => {
     const doors = ingress.map(({ from, ports }) => [from, ports.map(({ port }) => port)]);
     expect(doors).toContainEqual([[{ podSelector: {} }], [8090, 8091]]);
     expect(doors).toContainEqual([undefined, [6443]]);
+  });
+
+  test.each([
+    [1, true],
+    [3, undefined],
+  ])("agents find servers that are not ready; callers only where %s is all there is", (replicas, expected) => {
+    const rendering = renderHosted(modelOf({ replicas }));
+    expect(find(rendering, "Service", "konnectivity-server").spec).toMatchObject({ publishNotReadyAddresses: true });
+    const { spec } = find(rendering, "Service", "konnectivity-server-local");
+    expect((spec as { publishNotReadyAddresses?: boolean }).publishNotReadyAddresses).toBe(expected);
   });
 
   test("without an address nothing can be rendered", () => {
@@ -313,7 +324,7 @@ describe("images", () => {
       const rendering = renderHosted(model, first);
       const server = named(rendering, "konnectivity-server");
       expect(server).toMatchObject({ command: [`${bin}/proxy-server`], resources: { requests: { memory: "50Mi" } } });
-      expect(server.args.filter((flag) => /claims|graceful/.test(flag))).toEqual([]);
+      expect(server.args.filter((flag) => /claims|graceful|readiness/.test(flag))).toEqual([]);
       expect(named(rendering, "konnectivity-agent").args.filter((flag) => /drain/.test(flag))).toEqual([]);
       const hashOf = (certificates: Certificates) => {
         const template = (
@@ -336,8 +347,8 @@ describe("sidecars", () => {
     const patch = renderHosted(modelOf(change)).patches.find(({ file }) => file === `patches/${component}.yaml`)!;
     return podOf(patch.document).containers;
   };
-  const variables = (component: string) => {
-    const { env = [] } = sidecarsOf(component).find(({ name }) => name === component) ?? {};
+  const variables = (component: string, change: object = {}) => {
+    const { env = [] } = sidecarsOf(component, change).find(({ name }) => name === component) ?? {};
     return Object.fromEntries(env.map(({ name, value }) => [name, value]));
   };
 
@@ -372,10 +383,45 @@ describe("sidecars", () => {
       HTTP_PROXY: "http://127.0.0.1:8092",
       HTTPS_PROXY: "http://127.0.0.1:8092",
       ALL_PROXY: "socks5://127.0.0.1:8090",
-      NO_PROXY: "kube-apiserver,audit-webhook,oauth-openshift",
+      NO_PROXY: `kube-apiserver,audit-webhook,${OAUTH}`,
     });
-    expect(variables("olm-operator")).toEqual({ GRPC_PROXY: "socks5://127.0.0.1:8090", NO_PROXY: "kube-apiserver" });
+    expect(variables("olm-operator")).toEqual({
+      GRPC_PROXY: "socks5://127.0.0.1:8090",
+      NO_PROXY: "kube-apiserver,certified-operators,community-operators,redhat-operators",
+    });
     expect(variables("cluster-network-operator")).toEqual({});
+  });
+
+  const OAUTH = "oauth-openshift.clusters-demo.svc.cluster.local";
+  test.each([
+    [
+      "oauth-openshift",
+      { platform: { type: "IBMCloud" } },
+      `kube-apiserver,audit-webhook,${OAUTH},iam.cloud.ibm.com,iam.test.cloud.ibm.com`,
+    ],
+    ["packageserver", { olmCatalogPlacement: "guest" }, "kube-apiserver"],
+    ["openshift-apiserver", {}, "kube-apiserver,etcd-client,audit-webhook"],
+    ["openshift-apiserver", { etcdEndpoint: "https://etcd.example:2379" }, "kube-apiserver,etcd.example,audit-webhook"],
+  ])("%s with %j reaches without a proxy what HyperShift lets it", (component, change, expected) => {
+    expect(variables(component, change).NO_PROXY).toBe(expected);
+  });
+
+  test("HTTPS proxies trust the customer's authorities, those of its proxy and others", () => {
+    const change = { additionalTrustBundle: "user-ca", proxy: { http: "http://p.test:1", trustedCA: "proxy-ca" } };
+    const patch = renderHosted(modelOf(change)).patches.find(
+      ({ file }) => file === "patches/openshift-apiserver.yaml",
+    )!;
+    const { containers, volumes } = podOf(patch.document) as unknown as {
+      containers: { volumeMounts: { mountPath: string }[] }[];
+      volumes: { projected?: { sources: { configMap: { name: string } }[] } }[];
+    };
+    expect(containers.at(-1)!.volumeMounts.map(({ mountPath }) => mountPath)).toEqual(
+      expect.arrayContaining(
+        ["additional-ca-bundle.pem", "proxy-trusted-ca.pem"].map((file) => `/etc/pki/tls/certs/${file}`),
+      ),
+    );
+    const names = volumes.at(-1)!.projected!.sources.map(({ configMap }) => configMap.name);
+    expect(names).toEqual(["user-ca", "proxy-ca"]);
   });
 
   test("chain to the customer's proxy, but not for the cluster's own networks", () => {
@@ -429,4 +475,19 @@ test("addresses of any kind become the identifiers they are, and prefixes have t
 
 test("without aggregated APIs no agents run in the control plane", () => {
   expect(listOf(renderHosted(modelOf()), "control-plane")).not.toContain("Deployment konnectivity-agent");
+});
+
+test("agents resolve names as their nodes do, in the nodes' network or not", () => {
+  for (const agentHostNetwork of [true, false]) {
+    const agent = find(renderHosted(modelOf({ agentHostNetwork })), "DaemonSet", "konnectivity-agent", "hosted");
+    expect(podOf(agent)).toMatchObject({ dnsPolicy: "Default" });
+  }
+});
+
+test("control-plane agents are kept apart where there is room, and rolled out where there is none", () => {
+  const rendering = renderHosted(modelOf({ aggregatedApis: ["172.30.10.11"] }));
+  const { affinity } = podOf(find(rendering, "Deployment", "konnectivity-agent")) as unknown as {
+    affinity: { podAntiAffinity: object };
+  };
+  expect(Object.keys(affinity.podAntiAffinity)).toEqual(["preferredDuringSchedulingIgnoredDuringExecution"]);
 });

@@ -2,13 +2,15 @@
 import { isIP } from "node:net";
 import { tcpPort } from "../../kube/builders.js";
 import type { HostedModel } from "../model/model.js";
-import { API_NAMESPACE, hostedPorts, hypershift, names } from "../model/names.js";
+import { API_NAMESPACE, HOSTED_LABEL, hostedPorts, hypershift, names, SLICE_OWNER } from "../model/names.js";
 import { own, type RenderedObject } from "./manifest.js";
 
 const apiServerPods = { app: names.apiServer };
 
 export function localService(model: HostedModel): RenderedObject {
-  const spec = { type: "ClusterIP", selector: apiServerPods, ports: [port(hostedPorts.frontend)] };
+  // A lone kube-apiserver may need a webhook before it is ready, and only the server beside it can lead there.
+  const isAlone = model.replicas === 1 && { publishNotReadyAddresses: true };
+  const spec = { type: "ClusterIP", selector: apiServerPods, ports: [port(hostedPorts.frontend)], ...isAlone };
   return own(model, "control-plane", "Service", { name: names.serverLocal }, { spec });
 }
 
@@ -23,6 +25,8 @@ export function agentService(model: HostedModel): RenderedObject {
     type: type === "Route" ? "ClusterIP" : type,
     selector: { ...apiServerPods, ...component },
     ports: [{ ...port(hostedPorts.agent), ...(type === "NodePort" ? { nodePort: published } : {}) }],
+    // Agents are there before the kube-apiserver needs them to become ready.
+    publishNotReadyAddresses: true,
   };
   return own(model, "control-plane", "Service", { name: names.server, ...annotations }, { spec });
 }
@@ -97,11 +101,23 @@ export function aggregatedApiObjects(model: HostedModel): RenderedObject[] {
     const common = { ...priorities, caBundle: Buffer.from(caBundle).toString("base64"), service };
     return [
       own(model, "hosted", "Service", place, { spec: { ports: [{ ...https, targetPort: API_PORT }] } }),
-      // The cluster makes EndpointSlices of it, which is what newer kube-apiservers read.
-      own(model, "hosted", "Endpoints", place, { subsets: [{ addresses: [{ ip: address }], ports: [https] }] }),
+      endpoints(model, place, address, https),
       ...served.map(({ group, version }) =>
         own(model, "hosted", "APIService", { name: `${version}.${group}` }, { spec: { group, version, ...common } }),
       ),
     ];
   });
+}
+
+function endpoints(model: HostedModel, place: { readonly name: string }, ip: string, port: object): RenderedObject {
+  if (model.endpointKind === "Endpoints") {
+    return own(model, "hosted", "Endpoints", place, { subsets: [{ addresses: [{ ip }], ports: [port] }] });
+  }
+  const labels = { "kubernetes.io/service-name": place.name, [SLICE_OWNER]: HOSTED_LABEL };
+  const body = {
+    addressType: `IPv${isIP(ip)}`,
+    ports: [port],
+    endpoints: [{ addresses: [ip], conditions: { ready: true } }],
+  };
+  return own(model, "hosted", "EndpointSlice", { ...place, labels }, body);
 }

@@ -13,11 +13,10 @@ const volumes: readonly FileVolume[] = [
   { name: "konnectivity-proxy-ca", configMap: names.caBundle, path: mounts.proxyCa },
 ];
 const TRUST_BUNDLE = "proxy-additional-trust-bundle";
-const TRUST_FILE = "proxy-trusted-ca.pem";
 
 /** Strategic merge patches, by the name of the Deployment. */
 export function sidecarPatches(model: HostedModel): [component: string, document: object][] {
-  return proxiedComponents.map((component) => [component.name, patchOf(component, model)]);
+  return proxiedComponents(model).map((component) => [component.name, patchOf(component, model)]);
 }
 
 function patchOf(component: ProxiedComponent, model: HostedModel) {
@@ -32,7 +31,7 @@ function patchOf(component: ProxiedComponent, model: HostedModel) {
       ...(env.length === 0 ? [] : [{ name, env }]),
       ...sidecars.map((sidecar) => sidecarContainer(sidecar, component, model)),
     ],
-    volumes: [...volumesOf(files), { name: "tmp-dir", emptyDir: {} }, ...trustVolume(model)],
+    volumes: [...volumesOf(files), { name: "tmp-dir", emptyDir: {} }, ...trustVolumes(model)],
   };
   return kubeManifest("Deployment", { name, namespace: model.namespace }, { spec: { template: { spec } } });
 }
@@ -42,8 +41,9 @@ const nameOf = ({ name }: ProxiedComponent, { mode }: ComponentProxy): string =>
   name === "ovnkube-control-plane" ? "socks-proxy" : `konnectivity-proxy-${mode}`;
 
 function sidecarContainer(sidecar: ComponentProxy, component: ProxiedComponent, model: HostedModel) {
-  const mountPath = `${mounts.trustedCerts}/${TRUST_FILE}`;
-  const trust = trustVolume(model).map(({ name }) => ({ name, mountPath, subPath: TRUST_FILE, readOnly: true }));
+  const trust = trusted(model).map(([, subPath]) => ({
+    ...{ name: TRUST_BUNDLE, mountPath: `${mounts.trustedCerts}/${subPath}`, subPath, readOnly: true },
+  }));
   return container(nameOf(component, sidecar), model.images.sidecar[sidecar.mode], {
     args: argumentsOf(sidecar, model),
     env: [
@@ -107,9 +107,19 @@ function managementVariables({ managementProxy }: HostedModel) {
   return proxyVariables(managementProxy, [...past].toSorted().join(","));
 }
 
-/** The customer's proxy may have a certificate of the customer's own authority. */
-function trustVolume({ proxy }: HostedModel) {
-  if (proxy?.trustedCa === undefined) return [];
-  const configMap = { name: proxy.trustedCa, items: [{ key: "ca-bundle.crt", path: TRUST_FILE }] };
-  return [{ name: TRUST_BUNDLE, projected: { sources: [{ configMap }] } }];
+/** ConfigMaps with authorities of the customer's own, and their files: of all that is outside, and of the customer's proxy. */
+function trusted({ additionalTrustBundle, proxy }: HostedModel): [configMap: string, file: string][] {
+  return [
+    ...(additionalTrustBundle === undefined
+      ? []
+      : [[additionalTrustBundle, "additional-ca-bundle.pem"] satisfies [string, string]]),
+    ...(proxy?.trustedCa === undefined ? [] : [[proxy.trustedCa, "proxy-trusted-ca.pem"] satisfies [string, string]]),
+  ];
+}
+
+function trustVolumes(model: HostedModel) {
+  const sources = trusted(model).map(([name, path]) => ({
+    configMap: { name, items: [{ key: "ca-bundle.crt", path }] },
+  }));
+  return sources.length === 0 ? [] : [{ name: TRUST_BUNDLE, projected: { sources } }];
 }

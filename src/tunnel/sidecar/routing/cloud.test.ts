@@ -13,15 +13,15 @@ describe("a cloud provider's API", () => {
     "management.azure.com",
     "management.usgovcloudapi.net",
     "iam.cloud.ibm.com",
-    "compute.googleapis.com",
-    "Compute.GoogleAPIs.com.",
+    "Management.Azure.com.",
   ])("is %s", (host) => {
     expect(isCloudApi(host, new Set())).toBe(true);
   });
 
   test.each([
     "azure.com",
-    "googleapis.com",
+    "compute.googleapis.com",
+    "www.googleapis.com",
     "notazure.com",
     "evilamazonaws.com",
     "amazonaws.com.evil.example",

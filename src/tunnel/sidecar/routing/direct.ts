@@ -16,8 +16,8 @@ export async function connectTcp({ host, port }: Target, stop: AbortSignal): Pro
 
 /**
  * Suffixes with their dot, so that neither the bare domain nor a look-alike counts. The first seven are HyperShift's; the
- * others are the same APIs in other partitions, and Google's. Sign-in pages that customers use as identity providers
- * (accounts.google.com) and a customer's own data (windows.net, appdomain.cloud) are left to the tunnel on purpose.
+ * others are the same APIs in other partitions. Nothing of Google's is here: sign-in (www.googleapis.com/oauth2) has the names
+ * of its other APIs, and goes through the tunnel as all that customers use for identity does. So does a customer's own data (windows.net, appdomain.cloud).
  */
 const SUFFIXES: readonly string[] = [
   ".amazonaws.com",
@@ -33,7 +33,6 @@ const SUFFIXES: readonly string[] = [
   ".usgovcloudapi.net",
   ".chinacloudapi.cn",
   ".partner.microsoftonline.cn",
-  ".googleapis.com",
 ];
 
 export function isCloudApi(host: string, exclude: ReadonlySet<string>): boolean {
