@@ -279,7 +279,7 @@ const rows: readonly Mistake[] = [
   api({
     id: "kubernetes-kubeconfig-missing",
     title: "--kubeconfig does not exist",
-    tells: { output: { cause: /nope\.kubeconfig/, remedy: /Correct the value|kubectl --kubeconfig/ } },
+    tells: { output: { cause: /nope\.kubeconfig/, remedy: /Create the file, mount its Secret, or correct the flag/ } },
     play: (stage, isWrong) =>
       endsAtOnce(isWrong, (isDoomed) => {
         const kubeconfig = isWrong ? stage.file("nope.kubeconfig") : good.server;
