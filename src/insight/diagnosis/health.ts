@@ -36,12 +36,12 @@ function causesOf(findings: readonly Finding[], state: "failed" | "warning"): He
 
 const MOST_SUBJECTS = 3;
 
-/** `agent refused: expired certificate, 3 × (10.0.3.7, 10.0.3.8)` */
+/** `agent refused: expired certificate, 3 × (10.0.3.7, 10.0.3.8)`, without the count where the words have it. */
 function textOf(all: readonly Finding[]): string {
-  const { short, message } = all[0]!;
+  const { short, message, details } = all[0]!;
   const text = short ?? message;
   const subjects = [...new Set(all.flatMap(({ subject }) => subject ?? []))].filter((each) => !text.includes(each));
   const more = subjects.length > MOST_SUBJECTS ? [...subjects.slice(0, MOST_SUBJECTS), "…"] : subjects;
-  const count = all.length === 1 ? "" : `, ${all.length} ×`;
+  const count = all.length === 1 || details?.total !== undefined ? "" : `, ${all.length} ×`;
   return more.length === 0 ? `${text}${count}` : `${text}${count} (${more.join(", ")})`;
 }

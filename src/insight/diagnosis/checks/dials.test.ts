@@ -1,9 +1,11 @@
 /** What a process remembers of ten minutes, judged. */
 import { beforeEach, describe, expect, test } from "vitest";
+import type { Finding } from "../../../base/finding.js";
 import { ManualClock } from "../../../base/testing/manual-clock.js";
 import type { AgentPeer } from "../../observe/admin/contract.js";
 import { ProcessHistory } from "../../observe/history/process-history.js";
 import { agent, snapshot } from "../../watch/testing/samples.js";
+import { healthOf } from "../health.js";
 import { processFindings } from "./admin.js";
 
 let clock: ManualClock;
@@ -15,10 +17,13 @@ beforeEach(() => {
 
 const agentPeer = (id: string, roundTripMs = 1): AgentPeer => agent(1, { id, roundTripMs });
 
-async function shorts(agents: readonly AgentPeer[] = [agentPeer("node-1")]): Promise<string[]> {
+function diagnosed(agents: readonly AgentPeer[]): Promise<readonly Finding[]> {
   const { process, ...facts } = snapshot({ agents });
-  const findings = await processFindings({ ...facts, process: { ...process, now: clock.date() } }, history.describe());
-  return findings.flatMap(({ check, state, short }) =>
+  return processFindings({ ...facts, process: { ...process, now: clock.date() } }, history.describe());
+}
+
+async function shorts(agents: readonly AgentPeer[] = [agentPeer("node-1")]): Promise<string[]> {
+  return (await diagnosed(agents)).flatMap(({ check, state, short }) =>
     state === "warning" && ["targets", "slow-agents", "agents-left"].includes(check) ? [short!] : [],
   );
 }
@@ -110,6 +115,17 @@ describe("agents", () => {
   test("one that is much slower than the others is named with its delay", async () => {
     const agents = [agentPeer("node-1", 4), agentPeer("node-2", 5), agentPeer("node-3", 342)];
     expect(await shorts(agents)).toEqual(["node-3 342 ms"]);
+  });
+
+  test("more than three are told by their number, the slowest first", async () => {
+    const slow = Array.from({ length: 12 }, (_, index) => agentPeer(`node-${index}`, 300 + index));
+    const findings = await diagnosed([
+      ...slow,
+      ...Array.from({ length: 13 }, (_, index) => agentPeer(`fast-${index}`, 1)),
+    ]);
+    expect(healthOf(findings).causes.map(({ text }) => text)).toEqual([
+      "12 agents are slow (node-11, node-10, node-9, …)",
+    ]);
   });
 
   test("one that is slower than others, but answers soon, is not", async () => {

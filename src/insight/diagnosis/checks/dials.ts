@@ -49,6 +49,14 @@ function shortNames(failing: readonly { readonly target: string }[]): string {
 const times = (count: number): string => (count === 1 ? "once" : `${count} times`);
 const through = (peers: readonly string[]): string => (peers.length === 0 ? "" : `, through ${peers.join(", ")}`);
 
+/** More of them are told by their number. */
+const MOST_SHORT = 3;
+
+function eachOf<T>(all: readonly T[], what: string, judge: (one: T) => Judgement): Judgement[] {
+  const counted = all.length > MOST_SHORT ? { short: `${all.length} ${what}`, details: { total: all.length } } : {};
+  return all.slice(0, MOST_NAMED).map((one) => ({ ...judge(one), ...counted }));
+}
+
 /** Below this nobody waits. */
 const SLOW_MS = 200;
 /** How much slower than the others an agent must be, where there are others. */
@@ -61,19 +69,14 @@ export const slowAgents = defineCheck({
     const usual = measured.map(({ ms }) => ms).sort((one, other) => one - other)[Math.floor((measured.length - 1) / 2)];
     const isSlow = (ms: number): boolean =>
       ms >= SLOW_MS && (measured.length === 1 || ms >= SLOWER_THAN_OTHERS * usual! || usual! >= SLOW_MS);
-    return measured
-      .filter(({ ms }) => isSlow(ms))
-      .slice(0, MOST_NAMED)
-      .map(({ agent: { id, remote }, ms }): Judgement => {
-        const delay = `${Math.round(ms)} ms`;
-        const remedy =
-          "Look at the way between the server and the agent's host (ping, traceroute) and at the load of that host.";
-        return {
-          ...warning(`the agent ${id} (${remote}) answers after ${delay}`, remedy),
-          subject: id,
-          short: `${id} ${delay}`,
-        };
-      });
+    const slow = measured.filter(({ ms }) => isSlow(ms)).sort((one, other) => other.ms - one.ms);
+    return eachOf(slow, "agents are slow", ({ agent: { id, remote }, ms }) => {
+      const delay = `${Math.round(ms)} ms`;
+      const remedy =
+        "Look at the way between the server and the agent's host (ping, traceroute) and at the load of that host.";
+      const judged = warning(`the agent ${id} (${remote}) answers after ${delay}`, remedy);
+      return { ...judged, subject: id, short: `${id} ${delay}` };
+    });
   },
 });
 
@@ -104,17 +107,11 @@ function missing(left: HistoryInfo["left"], agents: readonly AgentPeer[]): LeftP
 export const agentsLeft = defineCheck({
   ...{ id: "agents-left", about: "Agents that were connected still are", needs: ["overview", "history"] },
   judge({ overview: { agents = [], process }, history }) {
-    return missing(history.left, agents)
-      .slice(0, MOST_NAMED)
-      .map(({ id, address, leftAt, reason }): Judgement => {
-        const ago = `${roughDuration(process.now - leftAt)} ago`;
-        const message = `the agent ${id} (${address}) disconnected ${ago} and did not come back: ${reason}`;
-        const remedy = "Look at that agent's host and log; drawbridge doctor beside it says what keeps it from here.";
-        return {
-          ...warning(message, remedy),
-          subject: id,
-          short: `${id} gone for ${roughDuration(process.now - leftAt)}`,
-        };
-      });
+    return eachOf(missing(history.left, agents), "agents are gone", ({ id, address, leftAt, reason }) => {
+      const gone = roughDuration(process.now - leftAt);
+      const message = `the agent ${id} (${address}) disconnected ${gone} ago and did not come back: ${reason}`;
+      const remedy = "Look at that agent's host and log; drawbridge doctor beside it says what keeps it from here.";
+      return { ...warning(message, remedy), subject: id, short: `${id} gone for ${gone}` };
+    });
   },
 });
