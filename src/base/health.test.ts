@@ -99,6 +99,11 @@ describe("the agent's health port", () => {
     const failed = `503 ${TEXT} [+]ping ok\n[-]server-connected failed: no servers connected\n`;
     expect(await get("/readyz")).toBe(failed);
     expect(await get("/ready?verbose")).toBe(failed);
+    const some = { ...readiness, some: () => true, why: () => "1 of 2 servers connected (--ready-with=all)" };
+    const getSome = await started(startAgentHealth(anywhere, some, registry()));
+    expect(await getSome("/readyz")).toContain(
+      "[-]server-connected failed: 1 of 2 servers connected (--ready-with=all)",
+    );
     ready = true;
     expect(await get("/readyz")).toBe(`200 ${TEXT} ok`);
     const verbose = `200 ${TEXT} [+]ping ok\n[+]server-connected ok\ncheck passed\n`;

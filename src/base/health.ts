@@ -7,6 +7,8 @@ export interface Readiness {
   ready(): boolean;
   /** The reason when it is not ready, instead of upstream's words. */
   why?(): string | undefined;
+  /** Agents: some server is connected, so that only `why` says what is missing. */
+  some?(): boolean;
   /** What is wrong although it is ready. */
   but?(): string | undefined;
 }
@@ -31,8 +33,8 @@ export function startAgentHealth(
   return startHealth(endpoint, registry, ({ query }, response) => {
     if (!readiness.ready()) {
       const why = readiness.why?.();
-      const more = why === undefined ? "" : `: ${why}`;
-      sendText(response, 503, `[+]ping ok\n[-]server-connected failed: no servers connected${more}\n`);
+      const none = why === undefined ? "no servers connected" : `no servers connected: ${why}`;
+      sendText(response, 503, `[+]ping ok\n[-]server-connected failed: ${readiness.some?.() ? why : none}\n`);
     } else if (query.has("verbose")) {
       sendText(response, 200, "[+]ping ok\n[+]server-connected ok\ncheck passed\n");
     } else {

@@ -42,6 +42,7 @@ describe("defaults", () => {
       warnOnChannelLimit: false,
       headerTimeoutMs: 15_000,
       drainTimeoutMs: 0,
+      readyWith: "any",
       timeBoxed: false,
       allow: [],
       deny: [],

@@ -2,8 +2,20 @@
 
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../../base/errors/error.js";
+import { READY_WITH } from "../../tunnel/agent/config.js";
 import { IDENTIFIER_KEYS, identifierPairs } from "../../tunnel/wire/identifiers.js";
-import { duration, type Flag, filePath, inGroup, list, number, text, type Values, yesNo } from "../flags/flag.js";
+import {
+  duration,
+  type Flag,
+  filePath,
+  inGroup,
+  list,
+  number,
+  oneOf,
+  text,
+  type Values,
+  yesNo,
+} from "../flags/flag.js";
 import { formatDuration, parseList, quote } from "../flags/go-values.js";
 import { labelSelector } from "../flags/label-selector.js";
 import { parseFlags } from "../flags/parse.js";
@@ -97,6 +109,11 @@ const agentFlags = (env: Environment) => ({
     ),
     deny: list("Destinations this agent must not dial, as for --allow; repeatable."),
     "drain-timeout": duration("0s", DRAIN_HELP, { least: 0 }),
+    "ready-with": oneOf(
+      READY_WITH,
+      "What /readyz means: any, a proxy-server is connected; all, as many as this agent looks for.",
+      "any",
+    ),
     "time-boxed": yesNo("End streams with this agent's certificate, then wait until there is a new one."),
     ...inGroup("advanced", {
       "server-header-timeout": duration("15s", "How long a proxy-server may take to send its first headers.", {
@@ -157,6 +174,7 @@ function configOf(flags: AgentFlags): AgentProcessConfig {
     warnOnChannelLimit: flags.warnOnChannelLimit,
     headerTimeoutMs: flags.serverHeaderTimeout,
     drainTimeoutMs: flags.drainTimeout,
+    readyWith: flags.readyWith,
     timeBoxed: flags.timeBoxed,
     allow: flags.allow,
     deny: flags.deny,

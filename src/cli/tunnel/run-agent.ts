@@ -37,7 +37,7 @@ export async function runAgent(config: AgentProcessConfig, logging: LoggerOption
   const metrics = agentMetrics(agent, agent.readings());
   const health = await startAgentHealth(
     config.health,
-    { ready: () => agent.ready, why: () => agent.unreadyReason },
+    { ready: () => agent.ready, why: () => agent.unreadyReason, some: () => agent.missingServers !== undefined },
     metrics.registry,
   );
   const { dumpDir = "" } = config;

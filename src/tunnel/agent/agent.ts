@@ -78,12 +78,19 @@ export class ProxyAgent {
   }
 
   get ready(): boolean {
-    return this.#servers.size > 0;
+    return this.#servers.size > 0 && this.missingServers === undefined;
+  }
+
+  /** How many are connected, where that is some but not enough. */
+  get missingServers(): string | undefined {
+    const { size, wanted } = this.#servers;
+    const isEnough = this.config.readyWith !== "all" || size === 0 || size >= wanted;
+    return isEnough ? undefined : `${size} of ${wanted} servers connected (--ready-with=all)`;
   }
 
   /** Why it is not ready, where there is more to say than that no server is connected. */
   get unreadyReason(): string | undefined {
-    return this.#servers.failure;
+    return [this.missingServers, this.#servers.failure].filter((each) => each !== undefined).join(": ") || undefined;
   }
 
   /** The same, for scripts. */
@@ -157,7 +164,7 @@ export class ProxyAgent {
     // The server is leaving: look for its successor, but let open tunnels finish.
     session.once("goaway", () => {
       link.leaving = true;
-      this.#servers.forget(link);
+      this.#servers.leaveSoon(link);
       // Dials that were on their way, or come of callers that had connected by then, are still to be served.
       this.clock.after(LEAVE_AFTER_MS, () => {
         if (link.idle && !link.flushing) link.cancel("the server is shutting down");

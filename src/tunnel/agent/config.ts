@@ -1,6 +1,9 @@
 /** The configuration of a proxy-agent. The command line builds it (cli/), embedders may build it by hand. */
 import type { ProcessConfig } from "../process-config.js";
 
+export const READY_WITH = ["any", "all"] as const;
+export type ReadyWith = (typeof READY_WITH)[number];
+
 export interface AgentConfig extends ProcessConfig {
   readonly agentId: string;
   /** URL query as sent to servers, e.g. `ipv4=10.0.0.1&default-route=true`. */
@@ -21,6 +24,8 @@ export interface AgentConfig extends ProcessConfig {
   readonly syncIntervalCapMs: number;
   readonly probeIntervalMs: number;
   readonly syncForever: boolean;
+  /** `any` server makes it ready, as upstream has it and by default; `all`: as many as it looks for. */
+  readonly readyWith?: ReadyWith;
   /** Servers to connect to: as counted by their leases, else as the last server said; `max`: the larger of both. */
   readonly serverCountSource: "default" | "max";
   /** Upstream's --xfr-channel-size; kept for its log line, our bounds are in bytes. */

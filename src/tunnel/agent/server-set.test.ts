@@ -128,6 +128,20 @@ describe("looking for servers", () => {
     await bench.end();
   });
 
+  test.each([
+    ["has said that it goes", "leaveSoon", 500],
+    ["is gone", "forget", 1_000],
+  ] as const)("the successor of a server that %s is looked for soon enough", async (_name, how, latestMs) => {
+    const bench = new Bench({ behind: (_address, attempt) => `s${attempt}` });
+    await bench.settle();
+    bench.set[how](bench.adopted[0]!);
+    await bench.pass(latestMs - 100);
+    expect(bench.attempts).toHaveLength(1);
+    await bench.pass(200);
+    expect(bench.adopted.map(({ serverId }) => serverId)).toEqual(["s1", "s2"]);
+    await bench.end();
+  });
+
   test("a duplicate is dropped, and the connection there was stays", async () => {
     const bench = new Bench({ counted: 2, behind: () => "same" });
     await bench.pass(1_500);

@@ -114,7 +114,13 @@ export class ServerSet {
     this.#stop();
   }
 
-  /** The connection is about to be gone, or is: another attempt is due. */
+  /** The server has said that it is about to go: its successor may be there already. */
+  leaveSoon(server: ConnectedServer): void {
+    this.forget(server);
+    this.#waitFor(this.#backoff.soon());
+  }
+
+  /** The connection is gone: another attempt is due. */
   forget(server: ConnectedServer): void {
     this.#connected.delete(server);
     // However slowly servers were being searched for, a lost one's successor is looked for at the usual pace: also when
@@ -250,6 +256,12 @@ export class Backoff {
   reset(): number {
     this.#current = this.#first;
     return this.#jittered(this.#first);
+  }
+
+  /** Within the usual interval, anywhere: a thousand agents hear of a server that goes at the same moment. */
+  soon(): number {
+    this.#current = this.#first;
+    return this.#first * this.#random();
   }
 
   /**

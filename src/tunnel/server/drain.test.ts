@@ -1,12 +1,14 @@
 /** The end of a server and of an agent: what is under way arrives, and everyone else looks elsewhere. */
 import type { Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import { tunnelTo } from "../../../test/processes/fixture/connect.js";
+import { connectCaller, readHead, tunnelTo } from "../../../test/processes/fixture/connect.js";
 import { type Fixture, type FixturePlan, openFixture } from "../../../test/processes/fixture/fixture.js";
+import { rawAgent } from "../../../test/processes/fixture/grpc.js";
 import { payload, readExactly, readToEnd, sha256 } from "../../../test/support/callers/bytes.js";
 import { waitUntil } from "../../../test/support/processes/deadline.js";
 import { startEcho } from "../../../test/support/targets/echo.js";
 import { startSteered } from "../../../test/support/targets/half-open.js";
+import { ManualClock } from "../../base/testing/manual-clock.js";
 import { ProxyServer } from "./server.js";
 
 /** Much less than a tunnel's first window. */
@@ -96,4 +98,33 @@ test("a server waits for the last bytes that a slow caller has not taken yet", a
   const { bytes } = await readToEnd(socket);
   expect([bytes.length, sha256(bytes)]).toEqual([said.length, sha256(said)]);
   expect(await drained).toBe(true);
+});
+
+test("an agent of upstream's that carries nothing is released while others finish, and one that carries something stays", async () => {
+  const clock = new ManualClock();
+  await open({ agents: 0, parts: { clock } });
+  const [idle, busy] = [rawAgent(fixture, { agentid: "idle" }), rawAgent(fixture, { agentid: "busy" })];
+  endings.push(
+    () => idle.close(),
+    () => busy.close(),
+  );
+  await waitUntil("both to be connected", () => fixture.server.board.registry.size === 2);
+  const links = [...fixture.server.board.registry.links()];
+  links.find(({ identity }) => identity.agentId === "idle")!.drain();
+  const caller = await connectCaller(fixture);
+  caller.write("CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: x\r\n\r\n");
+  const asked = await waitUntil("the dial", () => busy.packets.find((packet) => packet.type === "DIAL_REQ"));
+  busy.send({ type: "DIAL_RSP", error: "", connectId: 1, random: (asked as { random: bigint }).random });
+  await readHead(caller);
+  const drained = fixture.server.drain(60_000);
+  await waitUntil("its release", () => {
+    clock.advance(50);
+    return idle.ended();
+  });
+  expect([idle.ended(), busy.ended()]).toEqual([{ grpcStatus: "14" }, undefined]);
+  caller.destroy();
+  await waitUntil("the end", async () => {
+    clock.advance(50);
+    return await Promise.race([drained, Promise.resolve(false)]);
+  });
 });

@@ -258,6 +258,7 @@ export class ProxyServer {
     await acceptWhatWaits();
     for (const frontend of this.#frontends) frontend.drain();
     while (this.#busy && this.#clock.now() < began + limitMs) {
+      if (this.board.refuses) this.#agents.releaseIdle();
       await new Promise<void>((resolve) => this.#clock.after(50, resolve));
     }
     this.board.leave(Number.NEGATIVE_INFINITY);

@@ -48,7 +48,7 @@ export const deviations: Readonly<Record<Program, Deviations>> = {
     defaults: { "backend-dial-timeout": "15s" },
   },
   "proxy-agent": {
-    added: [...common, "allow", "deny", "drain-timeout", "server-header-timeout", "time-boxed"],
+    added: [...common, "allow", "deny", "drain-timeout", "ready-with", "server-header-timeout", "time-boxed"],
     // Under that name since the release after v0.36; lease-label stays its alias.
     newer: ["lease-label-selector"],
     hidden: ["lease-label"],

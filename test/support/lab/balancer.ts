@@ -15,7 +15,7 @@ export class Balancer {
     this.port = port;
   }
 
-  static async start(scope: Scope): Promise<Balancer> {
+  static async start(scope: Pick<Scope, "defer">): Promise<Balancer> {
     const open = new Set<Socket>();
     const server = createServer();
     server.listen(0, "127.0.0.1");
@@ -36,6 +36,11 @@ export class Balancer {
 
   add(port: number): void {
     this.#backends.set(port, 0);
+  }
+
+  /** Connections from now on; those there are stay. */
+  remove(port: number): void {
+    this.#backends.delete(port);
   }
 
   clear(): void {

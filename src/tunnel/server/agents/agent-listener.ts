@@ -111,11 +111,19 @@ export class AgentListener {
 
   /**
    * No new agents. Ours look for another server and let their tunnels here finish. Upstream's take a GOAWAY for the end and drop
-   * their tunnels, so they get none.
+   * their tunnels, so they get none, and are released once they are idle.
    */
   askToLeave(): void {
     this.#leaving = true;
     for (const { stream } of this.#extended) stream.session.close();
+  }
+
+  /** Upstream's agents without a tunnel here lose nothing: they look for another server now, and not when this one is gone. */
+  releaseIdle(): void {
+    for (const link of [...this.#options.board.registry.links()]) {
+      if (link.extended || link.load > 0 || link.stream.queuedBytes > 0) continue;
+      link.dismiss(GrpcStatus.UNAVAILABLE, "this server is shutting down");
+    }
   }
 
   #timeBox(call: IncomingCall, link: AgentLink): void {
