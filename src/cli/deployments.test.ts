@@ -156,3 +156,29 @@ test("upstream's own integration suite: every flag of the agent, as pflag prints
     warnings: [],
   });
 });
+
+test("Kamaji's server and agent: flags sorted by name, a socket, tokens, and -v with one dash", () => {
+  const server = parseServerArgs(
+    [
+      ...["--admin-port=8133", "--agent-namespace=kube-system", "--agent-port=8132"],
+      ...["--agent-service-account=konnectivity-agent", "--authentication-audience=system:konnectivity-server"],
+      ...[`--cluster-cert=${cert}`, `--cluster-key=${key}`, "--health-port=8134", `--kubeconfig=${kubeconfig}`],
+      ...["--mode=grpc", "--server-count=2", "--server-port=0"],
+      "--uds-name=/run/konnectivity/konnectivity-server.socket",
+    ],
+    {},
+  );
+  expect(server).toMatchObject({
+    config: { listeners: [{ mode: "grpc", transport: "uds" }], agents: { port: 8132 }, serverCount: 2 },
+    warnings: [],
+  });
+  const agent = parseAgentArgs(
+    [
+      ...["--admin-server-port=8133", `--ca-cert=${ca}`, "--drain-timeout=20s", "--health-server-port=8134"],
+      ...["--logtostderr=true", "--proxy-server-host=192.0.2.7", "--proxy-server-port=8132"],
+      ...[`--service-account-token-path=${token}`, "-v=8"],
+    ],
+    {},
+  );
+  expect(agent).toMatchObject({ config: { tokenFile: token }, logging: { verbosity: 8 }, warnings: [] });
+});

@@ -67,24 +67,26 @@ describe.skipIf(!(await equipped({ controlPlane: true })))("hosted apply on Depl
   };
 
   test.each([
-    ["kubectl-create", ["create"]],
-    ["kubectl-client-side-apply", ["apply"]],
-    ["kubectl", ["apply", "--server-side"]],
-  ])("%s: it gets its server, and all of it back", async (manager, how) => {
+    ["kubectl-create", ["create"], "hypershift"],
+    ["kubectl-client-side-apply", ["apply"], "hypershift"],
+    ["kubectl", ["apply", "--server-side"], "hypershift"],
+    ["kubectl-client-side-apply", ["apply"], "generic"],
+  ])("%s by %j: it gets its server as %s has it, and all of it back", async (manager, how, profile) => {
+    const flag = `--profile=${profile}`;
     await make(how, plainDeployment(namespace, { terminationGracePeriodSeconds: 20 }));
     const before = await current();
-    const first = await patched();
+    const first = await patched(flag);
     expect(first).toMatchObject(done);
     expect(first.stdout).toContain(`${GRACE}: 20 -> 135`);
     expect(first.stdout).toContain(`took over from ${manager}: ${GRACE}`);
     expect((await current()).spec.template.spec.terminationGracePeriodSeconds).toBe(135);
     // A policy closes every port that it does not name.
     expect(await policyPorts()).toEqual(expect.arrayContaining([8443, 9100]));
-    const { objects } = JSON.parse((await command("apply", "--output=json")).stdout) as HostedReport;
+    const { objects } = JSON.parse((await command("apply", "--output=json", flag)).stdout) as HostedReport;
     expect(new Set(objects.filter(({ cluster }) => cluster === "management").map(({ action }) => action))).toEqual(
       new Set(["unchanged"]),
     );
-    expect(await command("delete")).toMatchObject(done);
+    expect(await command("delete", flag)).toMatchObject(done);
     const after = await current();
     expect(after.spec).toEqual(before.spec);
     expect(managers(after)).toEqual(managers(before));

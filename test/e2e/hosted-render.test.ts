@@ -68,6 +68,9 @@ const described: readonly object[] = [
     managementProxy: { secret: "management-proxy" },
     platform: { type: "AWS", region: "eu-west-1" },
   },
+  ...["uds", "tcp"].map((frontend) => ({
+    ...{ profile: "generic", frontend, publishing: { type: "LoadBalancer", address: "192.0.2.7" } },
+  })),
 ];
 
 const crd = (await equipped({ controlPlane: true })) ? await requireRouteCrd() : undefined;
@@ -211,8 +214,12 @@ describe.skipIf(crd === undefined)("a hosted control plane, rendered for a real 
 
   test("the egress selector starts a kube-apiserver; with a misspelt field it does not", async () => {
     const { rendering, model } = renderings[0]!;
-    const { data } = rendering.objects.find(({ manifest }) => manifest.metadata.name === "kas-egress-selector-config")!
-      .manifest as unknown as { data: Record<string, string> };
+    const dataOf = ({ objects }: Rendering) =>
+      objects.find(({ manifest }) => manifest.metadata.name === "kas-egress-selector-config")!.manifest.data as Record<
+        string,
+        string
+      >;
+    const data = dataOf(rendering);
     // The Secrets' mounts, in the lab's folder.
     const root = scope.file("certs");
     const text = data["config.yaml"]!.replaceAll("/etc/kubernetes/certs", root);
@@ -228,6 +235,9 @@ describe.skipIf(crd === undefined)("a hosted control plane, rendered for a real 
     put(`${root}/konnectivity-ca/ca.crt`, client["ca.crt"]!);
     const file = scope.file("egress.yaml");
     writeFileSync(file, text);
+    await plane.apiServer.start(file);
+    expect(await plane.admin.raw("/readyz")).toBe("ok");
+    writeFileSync(file, dataOf(renderings[5]!.rendering)["config.yaml"]!);
     await plane.apiServer.start(file);
     expect(await plane.admin.raw("/readyz")).toBe("ok");
     writeFileSync(file, text.replace("caBundle:", "caBundel:"));

@@ -116,3 +116,14 @@ describe("refusals", () => {
     expect(existsSync(out)).toBe(false);
   });
 });
+
+test("Kamaji's objects are its operator's: render prints a patch for it, apply refuses", async () => {
+  const { status, stdout, stderr } = await hosted("render", "--name=demo", "--profile=kamaji");
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  expect(stdout).toContain("kind: TenantControlPlane");
+  const refused = await hosted("apply", "--name=demo", "--profile=kamaji", "--kubeconfig=/dev/null");
+  expect(refused).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining("Kamaji's operator makes these objects"),
+  });
+});

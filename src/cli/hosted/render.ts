@@ -45,7 +45,7 @@ trust bundles are left out. Keys are printed with --show-secrets only.`,
       objects: all.objects.filter((object) => isWanted(object.side)),
       patches: isWanted("control-plane") ? all.patches : [],
     };
-    if (certificates === undefined) {
+    if (certificates === undefined && all.objects.length > 0) {
       note(
         "Without --pki or --kubeconfig there are no certificates: Secrets and trust bundles are left out. drawbridge hosted apply makes them.\n",
       );

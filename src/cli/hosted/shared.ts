@@ -1,7 +1,9 @@
 /** Flags that the hosted commands share: the description of a hosted control plane, and its two clusters. */
 
+import { DrawbridgeError } from "../../base/errors/error.js";
 import type { HostedClusters } from "../../cluster/hosted/apply/clusters.js";
 import { type HostedConfig, type Overrides, readHostedConfig } from "../../cluster/hosted/config/config.js";
+import { PROFILE_NAMES, profileOf } from "../../cluster/hosted/model/profiles.js";
 import { filePath, inGroup, list, number, oneOf, propertyOf, text, type Values } from "../flags/flag.js";
 import {
   type ClusterValues,
@@ -18,6 +20,7 @@ import type { Input } from "../framework/define.js";
 export const descriptionFlags = {
   config: filePath("File that describes the hosted control plane (docs/hosted.md). Flags win over it."),
   name: text("Name of the hosted cluster."),
+  profile: oneOf(PROFILE_NAMES, "Whose names, ports and wiring the control plane has (default hypershift)."),
   "control-plane-namespace": text("Namespace of the control plane in the management cluster. If empty, clusters-NAME."),
   publish: oneOf(["Route", "NodePort", "LoadBalancer"], "How agents of the hosted cluster reach the servers."),
   hostname: text("DNS name that agents of the hosted cluster dial."),
@@ -71,7 +74,18 @@ export async function withDescribedClusters<T>(
   if (kubeconfigOf(flags.kubeconfig) === "")
     throw refused("--kubeconfig of the management cluster is missing, and KUBECONFIG is empty");
   const config = await hostedConfig(flags, input);
+  refuseKept(config);
   return withHostedClusters(flags, (clusters) => use(clusters, config));
+}
+
+/** An operator that makes the objects itself would set back what we change. */
+function refuseKept({ profile }: HostedConfig): void {
+  const { keeper } = profileOf(profile);
+  if (keeper === undefined) return;
+  throw new DrawbridgeError(
+    "DB_HOSTED_CONFIG",
+    `${keeper.project}'s operator makes these objects itself and sets back what others change; give its ${keeper.kind} the patch that drawbridge hosted render --profile ${profile} prints.`,
+  );
 }
 
 export async function withHostedClusters<T>(
@@ -93,6 +107,7 @@ export async function withHostedClusters<T>(
 /** Path of each flag's value in the description. */
 const OVERRIDES = {
   name: "name",
+  profile: "profile",
   "control-plane-namespace": "controlPlaneNamespace",
   publish: "publishing.type",
   hostname: "publishing.hostname",

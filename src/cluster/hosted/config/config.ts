@@ -5,6 +5,7 @@ import { parse } from "yaml";
 import { isRecord } from "../../../base/at.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { DEFAULT_IMAGE_KIND, HOSTED_IMAGE_KINDS } from "../model/images.js";
+import { PROFILE_NAMES, profileOf } from "../model/profiles.js";
 import { aggregatedApisOf } from "./aggregated-apis.js";
 import { DocumentFields, isDnsName, isIpAddress, isLabel, isPrefix, isProxyUrl, isPullSpec } from "./fields.js";
 
@@ -29,14 +30,22 @@ function configOf(fields: DocumentFields, directory: string) {
       `the control plane's namespace "${controlPlaneNamespace}" is no namespace's name`,
       "give controlPlaneNamespace with at most 63 lower-case letters, digits and dashes",
     );
+  const profile = fields.choice("profile", PROFILE_NAMES) ?? "hypershift";
+  const { frontends, keeper, ports } = profileOf(profile);
   const image = imageOf(fields.group("image"));
+  if (keeper !== undefined && [image.server, image.agent].some((spec) => spec?.includes("@")))
+    fields.fault(`${keeper.project} takes images with a tag, not with a digest`, "give registry/name:tag");
   const signers = fields.choice("signers", ["separate", "shared"]) ?? "separate";
   const mayShowPassword = fields.yesNo(ALLOWANCE) ?? false;
   return {
     name,
     controlPlaneNamespace,
+    /** Whose names, ports and wiring. */
+    profile,
+    /** How the kube-apiserver reaches a server. */
+    frontend: fields.choice("frontend", frontends) ?? frontends[0],
     /** How agents in the hosted cluster reach the servers. */
-    publishing: publishingOf(fields.group("publishing")),
+    publishing: publishingOf(fields.group("publishing"), ports.agent, keeper !== undefined),
     /** The number of servers, which is that of kube-apiservers. */
     replicas: fields.whole("replicas", 1, 9) ?? 3,
     image,
@@ -79,9 +88,9 @@ const PUBLISHING_TYPES = ["Route", "NodePort", "LoadBalancer"] as const;
 
 export type Publishing = ReturnType<typeof publishingOf>;
 
-function publishingOf(group: DocumentFields) {
+function publishingOf(group: DocumentFields, agentPort: number, isKept: boolean) {
   const type = group.choice("type", PUBLISHING_TYPES);
-  if (type === undefined)
+  if (type === undefined && !isKept)
     group.fault("publishing.type is missing", `say how agents reach the servers: ${PUBLISHING_TYPES.join(", ")}`);
   const hostname = group.text("hostname", [isDnsName, "is no DNS name", "an IP address goes into publishing.address"]);
   const address = group.text("address", [
@@ -98,14 +107,14 @@ function publishingOf(group: DocumentFields) {
     group.fault("publishing.address is missing", "give an address of the management cluster's nodes");
   if (type === "NodePort" && port === undefined)
     group.fault("publishing.port is missing", "choose a free port in the management cluster's NodePort range");
-  if (type === "LoadBalancer" && port !== undefined && port !== 8091)
-    group.fault("publishing.port cannot be chosen for a LoadBalancer", "leave it out: agents dial 8091");
+  if (type === "LoadBalancer" && port !== undefined && port !== agentPort)
+    group.fault("publishing.port cannot be chosen for a LoadBalancer", `leave it out: agents dial ${agentPort}`);
   return {
     type: type ?? "Route",
     /** The DNS name or IP address that agents dial; undefined where the cluster assigns it. */
     host: hostname ?? address,
     /** The port that agents dial. */
-    port: port ?? (type === "Route" ? 443 : 8091),
+    port: port ?? (type === "Route" ? 443 : agentPort),
     /** Who serves a Route: the management cluster's routers, or one inside the control plane's namespace. */
     router: group.choice("router", ["management", "cluster"]) ?? "management",
   };

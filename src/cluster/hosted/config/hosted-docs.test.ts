@@ -59,6 +59,7 @@ test("every flag that docs/hosted.md names exists", () => {
     "wait",
     "egress-selector-config-file",
     "type",
+    "patch-file",
     "from-file",
     "no-proxy",
     "prefer-ipv4",

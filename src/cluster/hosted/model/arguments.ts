@@ -2,7 +2,7 @@
 
 import { isIP } from "node:net";
 import type { DialAddress, HostedModel } from "./model.js";
-import { hostedPorts, mounts, names } from "./names.js";
+import { mounts, names } from "./names.js";
 
 /** A server closes the connection of a peer that pings more often. */
 const KEEPALIVE = "--keepalive-time=30s";
@@ -12,23 +12,33 @@ export const POD_GRACE_SECONDS = 135;
 /** What the grace period of the pod leaves after the pause, with a margin. */
 const DRAIN_SECONDS = 60;
 
+/** Where the kube-apiserver and the server beside it meet, if by a socket. */
+export const SOCKET = `${mounts.socket}/konnectivity-server.socket`;
+
+/** The listener for callers. */
+function frontendArguments({ frontend, ports, signers }: HostedModel): string[] {
+  if (frontend === "uds") return [`--uds-name=${SOCKET}`, "--delete-existing-uds-file=true", "--server-port=0"];
+  return [
+    `--server-cert=${mounts.server}/tls.crt`,
+    `--server-key=${mounts.server}/tls.key`,
+    `--server-ca-cert=${signers === "shared" ? mounts.ca : mounts.clientCa}/ca.crt`,
+    `--server-port=${ports.frontend}`,
+  ];
+}
+
 export function hostedServerArguments(model: HostedModel): string[] {
-  const { signers, tls, replicas } = model;
-  const isShared = signers === "shared";
+  const { frontend, ports, signers, tls, replicas } = model;
   return [
     "--logtostderr=true",
     "--log-file-max-size=0",
     `--cluster-cert=${mounts.cluster}/tls.crt`,
     `--cluster-key=${mounts.cluster}/tls.key`,
-    `--cluster-ca-cert=${isShared ? mounts.ca : mounts.agentCa}/ca.crt`,
-    `--server-cert=${mounts.server}/tls.crt`,
-    `--server-key=${mounts.server}/tls.key`,
-    `--server-ca-cert=${isShared ? mounts.ca : mounts.clientCa}/ca.crt`,
-    `--server-port=${hostedPorts.frontend}`,
-    `--agent-port=${hostedPorts.agent}`,
-    `--health-port=${hostedPorts.health}`,
-    `--admin-port=${hostedPorts.admin}`,
-    "--mode=http-connect",
+    `--cluster-ca-cert=${signers === "shared" ? mounts.ca : mounts.agentCa}/ca.crt`,
+    ...frontendArguments(model),
+    `--agent-port=${ports.agent}`,
+    `--health-port=${ports.health}`,
+    `--admin-port=${ports.admin}`,
+    `--mode=${frontend === "uds" ? "grpc" : "http-connect"}`,
     `--proxy-strategies=${strategies(model)}`,
     KEEPALIVE,
     "--frontend-keepalive-time=30s",
@@ -60,13 +70,16 @@ export function hostedAgentArguments(model: HostedModel): string[] {
 
 export function controlPlaneAgentArguments(model: HostedModel): string[] {
   return [
-    ...commonAgentArguments(model, { host: names.server, port: hostedPorts.agent }),
+    ...commonAgentArguments(model, { host: names.server, port: model.ports.agent }),
     `--agent-identifiers=${controlPlaneIdentifiers(model)}`,
     "--v=3",
   ];
 }
 
-function commonAgentArguments({ images }: HostedModel, { host, port }: DialAddress): string[] {
+/** Within the 30 s that pods have to end. */
+export const DRAIN_FLAG = "--drain-timeout=20s";
+
+function commonAgentArguments({ images, ports }: HostedModel, { host, port }: DialAddress): string[] {
   return [
     "--logtostderr=true",
     `--ca-cert=${mounts.ca}/ca.crt`,
@@ -74,13 +87,12 @@ function commonAgentArguments({ images }: HostedModel, { host, port }: DialAddre
     `--agent-key=${mounts.agent}/tls.key`,
     `--proxy-server-host=${host}`,
     `--proxy-server-port=${port}`,
-    `--health-server-port=${hostedPorts.health}`,
+    `--health-server-port=${ports.health}`,
     KEEPALIVE,
     "--probe-interval=5s",
     "--sync-interval=5s",
     "--sync-interval-cap=30s",
-    // Within the 30 s that pods have to end.
-    ...(images.kind === "drawbridge" ? ["--drain-timeout=20s"] : []),
+    ...(images.kind === "drawbridge" ? [DRAIN_FLAG] : []),
   ];
 }
 

@@ -1,7 +1,7 @@
 /** Which components of the control plane reach the data plane through a proxy beside them, and how. */
 import type { SidecarMode } from "./images.js";
 import type { HostedModel } from "./model.js";
-import { hostedPorts } from "./names.js";
+import { proxyPorts } from "./names.js";
 
 export interface ComponentProxy {
   readonly mode: SidecarMode;
@@ -26,8 +26,7 @@ export interface ProxiedComponent {
   readonly environment: Readonly<Record<string, string | readonly string[]>>;
 }
 
-const local = (scheme: "http" | "socks5", port: number = hostedPorts.frontend): string =>
-  `${scheme}://127.0.0.1:${port}`;
+const local = (scheme: "http" | "socks5", port: number = proxyPorts.first): string => `${scheme}://127.0.0.1:${port}`;
 const API_SERVER = "kube-apiserver";
 const AUDIT = "audit-webhook";
 /** Catalogs of operators that the control plane serves. */
@@ -58,11 +57,11 @@ export function proxiedComponents(model: HostedModel): ProxiedComponent[] {
     component(
       "oauth-openshift",
       [
-        { mode: "https", port: hostedPorts.secondProxy, flags: [CLOUD_BYPASS] },
+        { mode: "https", port: proxyPorts.second, flags: [CLOUD_BYPASS] },
         { mode: "socks5", flags: [GUEST_DNS, "--resolve-from-management-cluster-dns=true"] },
       ],
       {
-        ...both(local("http", hostedPorts.secondProxy)),
+        ...both(local("http", proxyPorts.second)),
         ALL_PROXY: local("socks5"),
         NO_PROXY: [API_SERVER, AUDIT, oauth, ...(model.platform?.type === "IBMCloud" ? IBM_IAM : [])],
       },

@@ -6,6 +6,7 @@ import type { HostedOptions } from "../../../tunnel/pki/profiles.js";
 import type { HostedConfig, HostedPlatform, Publishing } from "../config/config.js";
 import { hostedImages } from "./images.js";
 import { names } from "./names.js";
+import { profileOf } from "./profiles.js";
 
 export interface DialAddress {
   readonly host: string;
@@ -44,12 +45,16 @@ export function hostedModel(
   { version, host, facts, endpointKind = "EndpointSlice" }: Surroundings,
 ) {
   const { controlPlaneNamespace: namespace, image, apiServerPort, ...rest } = config;
+  const profile = profileOf(config.profile);
   const port = { protocol: "TCP", port: apiServerPort ?? DEFAULT_SECURE_PORT };
   const { aggregatedApis, publishing, replicas, signers } = rest;
   const isShared = signers === "shared";
-  const endpoint: DialAddress = { host: publishing.host ?? host ?? unknownHost(publishing), port: publishing.port };
+  const known = publishing.host ?? host ?? (profile.keeper && "");
+  const endpoint: DialAddress = { host: known ?? unknownHost(publishing), port: publishing.port };
   return {
     ...rest,
+    profile,
+    ports: profile.ports,
     /** The namespace of the control plane in the management cluster. */
     namespace,
     images: hostedImages(image, version),

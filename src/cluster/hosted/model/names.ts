@@ -23,16 +23,8 @@ export const AGENT_NAMESPACE = "kube-system";
 /** The namespace of the hosted cluster's Services for APIs that the control plane serves. */
 export const API_NAMESPACE = "default";
 
-export const hostedPorts = {
-  /** The port for callers of the tunnel. */
-  frontend: 8090,
-  /** The port for agents. */
-  agent: 8091,
-  health: 2041,
-  admin: 8093,
-  /** The port of the second proxy where a pod has two. */
-  secondProxy: 8092,
-} as const;
+/** The ports of proxies beside components; the second where a pod has two. */
+export const proxyPorts = { first: 8090, second: 8092 } as const;
 
 /** The label of all our objects in both clusters: one selector finds what has to be deleted. */
 export const HOSTED_LABEL = "drawbridge-hosted";
@@ -75,4 +67,5 @@ export const mounts = {
   kubeconfig: "/etc/kubernetes/secrets/kubeconfig",
   customerProxy: "/etc/konnectivity/customer-proxy",
   trustedCerts: "/etc/pki/tls/certs",
+  socket: "/etc/kubernetes/konnectivity-server",
 } as const;

@@ -4,7 +4,7 @@ import { type FileVolume, kubeManifest, mountsOf, UNPRIVILEGED, volumesOf } from
 import type { ProxyUrls } from "../config/config.js";
 import { controlPlaneAgentArguments, hostedAgentArguments } from "../model/arguments.js";
 import { type HostedModel, noProxy } from "../model/model.js";
-import { AGENT_NAMESPACE, hostedPorts, hypershift, mounts, names } from "../model/names.js";
+import { AGENT_NAMESPACE, hypershift, mounts, names } from "../model/names.js";
 import { type Certificates, hashAnnotation } from "./certificates.js";
 import { container, own, type RenderedObject, type Side } from "./manifest.js";
 
@@ -29,7 +29,7 @@ function agentTemplate(model: HostedModel, certificates: Certificates | undefine
     { name: "konnectivity-ca", configMap: names.caBundle, path: mounts.ca, mode: pod.caMode },
   ];
   const probe = (path: string, periodSeconds: number, failureThreshold: number) => ({
-    httpGet: { path, port: hostedPorts.health, scheme: "HTTP", ...(pod.onHost ? { host: "127.0.0.1" } : {}) },
+    httpGet: { path, port: model.ports.health, scheme: "HTTP", ...(pod.onHost ? { host: "127.0.0.1" } : {}) },
     periodSeconds,
     timeoutSeconds: 5,
     failureThreshold,

@@ -491,3 +491,74 @@ test("control-plane agents are kept apart where there is room, and rolled out wh
   };
   expect(Object.keys(affinity.podAntiAffinity)).toEqual(["preferredDuringSchedulingIgnoredDuringExecution"]);
 });
+
+describe("other profiles", () => {
+  const balanced = { publishing: { type: "LoadBalancer", address: "192.0.2.7" } };
+  const socket = "/etc/kubernetes/konnectivity-server/konnectivity-server.socket";
+  const egressOf = (rendering: Rendering) => {
+    const { data } = find(rendering, "ConfigMap", "kas-egress-selector-config") as unknown as {
+      data: Record<string, string>;
+    };
+    const { egressSelections } = parse(data["config.yaml"]!) as {
+      egressSelections: { name: string; connection: object }[];
+    };
+    return egressSelections.find(({ name }) => name === "cluster")!.connection;
+  };
+
+  test("generic: gRPC at a socket that the kube-apiserver shares with the server beside it", () => {
+    const rendering = renderHosted(modelOf({ profile: "generic", ...balanced }));
+    const [patch] = rendering.patches;
+    const pod = podOf(patch!.document) as unknown as {
+      containers: { args?: string[]; volumeMounts: { name: string; mountPath: string; readOnly?: boolean }[] }[];
+      volumes: { name: string }[];
+    };
+    expect(pod.containers[1]!.args).toEqual(
+      expect.arrayContaining([`--uds-name=${socket}`, "--server-port=0", "--mode=grpc", "--agent-port=8132"]),
+    );
+    expect(pod.containers[1]!.args!.filter((flag) => flag.startsWith("--server-c"))).toEqual(["--server-count=3"]);
+    const shared = { name: "konnectivity-uds", mountPath: "/etc/kubernetes/konnectivity-server" };
+    for (const { volumeMounts } of pod.containers) expect(volumeMounts).toContainEqual(shared);
+    expect(pod.volumes).toContainEqual({ name: "konnectivity-uds", emptyDir: {} });
+    expect(egressOf(rendering)).toEqual({ proxyProtocol: "GRPC", transport: { uds: { udsName: socket } } });
+    expect(listOf(rendering, "control-plane")).not.toContain("Service konnectivity-server-local");
+    // OpenShift's components are not there.
+    expect(rendering.patches.map(({ component }) => component)).toEqual(["kube-apiserver", "kube-apiserver"]);
+    const agent = podOf(find(rendering, "DaemonSet", "konnectivity-agent", "hosted")).containers[0]!;
+    expect(agent.args).toEqual(expect.arrayContaining(["--proxy-server-port=8132", "--health-server-port=8134"]));
+  });
+
+  test("generic by TCP: HTTP CONNECT with certificates, on upstream's ports", () => {
+    const rendering = renderHosted(modelOf({ profile: "generic", frontend: "tcp", ...balanced }));
+    expect(egressOf(rendering)).toMatchObject({
+      proxyProtocol: "HTTPConnect",
+      transport: { tcp: { url: "https://konnectivity-server-local:8131" } },
+    });
+    expect(find(rendering, "Service", "konnectivity-server-local").spec).toMatchObject({ ports: [{ port: 8131 }] });
+    expect(find(rendering, "Service", "konnectivity-server").spec).toMatchObject({ ports: [{ port: 8132 }] });
+  });
+
+  test("kamaji: its operator makes the objects, and is told which programs, and which again", () => {
+    const { objects, patches } = renderHosted(modelOf({ profile: "kamaji", publishing: undefined }));
+    expect(objects).toEqual([]);
+    const konnectivity = (document: object) =>
+      (document as { spec: { addons: { konnectivity: object } } }).spec.addons.konnectivity;
+    const ours = { image: "localhost/drawbridge", version: "1.2.3" };
+    expect(patches.map(({ file }) => file)).toEqual([
+      "patches/tenantcontrolplane.yaml",
+      "patches/tenantcontrolplane-back.yaml",
+    ]);
+    expect(konnectivity(patches[0]!.document)).toEqual({
+      server: ours,
+      agent: { ...ours, extraArgs: ["--drain-timeout=20s"] },
+    });
+    const nothing = { image: null, version: null, extraArgs: null };
+    expect(konnectivity(patches[1]!.document)).toEqual({ server: nothing, agent: nothing });
+  });
+
+  test.each([
+    [{ profile: "kamaji", image: { server: "r.example/x@sha256:00" } }, "Kamaji takes images with a tag"],
+    [{ frontend: "uds" }, "frontend is not one of tcp"],
+  ])("%j is refused", (change, complaint) => {
+    expect(() => modelOf(change)).toThrow(complaint);
+  });
+});

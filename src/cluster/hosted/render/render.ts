@@ -8,6 +8,7 @@ import { names } from "../model/names.js";
 import { controlPlaneAgentObjects, hostedAgentObjects } from "./agents.js";
 import { type Certificates, certificateObjects } from "./certificates.js";
 import { connectionCheckerObjects } from "./connection-checker.js";
+import { keeperPatches } from "./kept.js";
 import type { RenderedObject, Side } from "./manifest.js";
 import { apiServerComment, apiServerPatch, gracePart, serverConfigMaps, serverFragment } from "./server.js";
 import { agentRoute, agentService, aggregatedApiObjects, localService, networkPolicies } from "./services.js";
@@ -35,11 +36,23 @@ export function publishedObjects(model: HostedModel): RenderedObject[] {
 
 /** Without certificates their Secrets and bundles are left out. */
 export function renderHosted(model: HostedModel, certificates?: Certificates): Rendering {
+  const kept = keeperPatches(model);
+  if (kept !== undefined) {
+    const { resource, swapIn, swapBack } = kept;
+    const comment = `For: kubectl patch ${resource} ${model.name} --type merge --patch-file THIS_FILE`;
+    return {
+      objects: [],
+      patches: [
+        patch(resource, resource, comment, swapIn),
+        patch(resource, `${resource}-back`, `${comment}\nThe operator's own programs again.`, swapBack),
+      ],
+    };
+  }
   return {
     objects: [
       ...certificateObjects(model, "control-plane", certificates),
       ...serverConfigMaps(model),
-      localService(model),
+      ...localService(model),
       ...publishedObjects(model),
       ...controlPlaneAgentObjects(model, certificates),
       ...certificateObjects(model, "hosted", certificates),
@@ -59,7 +72,7 @@ export function renderHosted(model: HostedModel, certificates?: Certificates): R
         "The same container with its volumes, for a pod that you write yourself.",
         serverFragment(model),
       ),
-      ...sidecarPatches(model).map(([component, document]) => {
+      ...(model.profile.hasComponents ? sidecarPatches(model) : []).map(([component, document]) => {
         const comment = `For: kubectl patch deployment ${component} --type strategic --patch-file THIS_FILE`;
         return patch(component, component, comment, document);
       }),

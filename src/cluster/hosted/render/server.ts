@@ -8,35 +8,48 @@ import {
   hostedServerArguments,
   POD_GRACE_SECONDS,
   PRE_STOP_SECONDS,
+  SOCKET,
 } from "../model/arguments.js";
 import type { HostedModel } from "../model/model.js";
-import { hostedPorts, mounts, names } from "../model/names.js";
+import { mounts, names } from "../model/names.js";
 import { type Certificates, hashAnnotation } from "./certificates.js";
 import { container, own, type RenderedObject } from "./manifest.js";
 
 function serverVolumes(model: HostedModel): FileVolume[] {
-  const { bundles, signers } = model;
+  const { bundles, frontend, signers } = model;
+  const isSocket = frontend === "uds";
   const trust: FileVolume[] =
     signers === "shared"
       ? [{ name: "konnectivity-ca", configMap: names.caBundle, path: mounts.ca }]
       : [
           { name: "konnectivity-agent-ca", configMap: bundles.agents, path: mounts.agentCa },
-          { name: "konnectivity-client-ca", configMap: bundles.clients, path: mounts.clientCa },
+          ...(isSocket ? [] : [{ name: "konnectivity-client-ca", configMap: bundles.clients, path: mounts.clientCa }]),
         ];
   return [
     { name: "cluster-certs", secret: names.cluster, path: mounts.cluster },
-    { name: "server-certs", secret: names.server, path: mounts.server },
+    ...(isSocket ? [] : [{ name: "server-certs", secret: names.server, path: mounts.server }]),
     ...trust,
     ...(hasClaims(model) ? [{ name: "konnectivity-claims", configMap: names.claims, path: mounts.claims }] : []),
   ];
 }
 
 /** What the kube-apiserver's own container needs for its end of the tunnel. */
-const apiServerVolumes: readonly FileVolume[] = [
+const apiServerVolumes = ({ frontend }: HostedModel): FileVolume[] => [
   { name: "egress-selector-config", configMap: names.egress, path: mounts.egress },
-  { name: "konnectivity-ca", configMap: names.caBundle, path: mounts.apiServerCa },
-  { name: "konnectivity-client", secret: names.client, path: mounts.apiServerClient },
+  ...(frontend === "uds"
+    ? []
+    : [
+        { name: "konnectivity-ca", configMap: names.caBundle, path: mounts.apiServerCa },
+        { name: "konnectivity-client", secret: names.client, path: mounts.apiServerClient },
+      ]),
 ];
+
+/** The folder of the socket, which both containers have. */
+const SOCKET_VOLUME = "konnectivity-uds";
+const socketVolumes = ({ frontend }: HostedModel) =>
+  frontend === "uds" ? [{ name: SOCKET_VOLUME, emptyDir: {} }] : [];
+const socketMounts = (model: HostedModel) =>
+  socketVolumes(model).map(({ name }) => ({ name, mountPath: mounts.socket }));
 
 /**
  * For a container in somebody else's pod, whose own settings are not ours to change. Root's group may read the
@@ -50,19 +63,19 @@ export function guestSecurity({ managementChoosesUsers }: HostedModel) {
 }
 
 function serverContainer(model: HostedModel) {
-  const health = { httpGet: { path: "/healthz", port: hostedPorts.health, scheme: "HTTP" }, failureThreshold: 3 };
+  const health = { httpGet: { path: "/healthz", port: model.ports.health, scheme: "HTTP" }, failureThreshold: 3 };
   return container(names.server, model.images.server, {
     args: hostedServerArguments(model),
     ports: [
-      { name: "server", containerPort: hostedPorts.frontend, protocol: "TCP" },
-      { name: "agents", containerPort: hostedPorts.agent, protocol: "TCP" },
+      ...(model.frontend === "uds" ? [] : [{ name: "server", containerPort: model.ports.frontend, protocol: "TCP" }]),
+      { name: "agents", containerPort: model.ports.agent, protocol: "TCP" },
     ],
     livenessProbe: { ...health, initialDelaySeconds: 120, periodSeconds: 60, timeoutSeconds: 30 },
     // Not readyz: a kube-apiserver without agents must still be reached, or no worker could ever join.
     readinessProbe: { ...health, periodSeconds: 10, timeoutSeconds: 5 },
     ...pauseOf(model),
     securityContext: guestSecurity(model),
-    volumeMounts: mountsOf(serverVolumes(model)),
+    volumeMounts: [...mountsOf(serverVolumes(model)), ...socketMounts(model)],
   });
 }
 
@@ -80,7 +93,8 @@ function pauseOf({ images, preStop }: HostedModel) {
 
 /** The container and its volumes, for a pod that the user writes. */
 export function serverFragment(model: HostedModel) {
-  return { containers: [serverContainer(model)], volumes: volumesOf(serverVolumes(model)) };
+  const volumes = [...volumesOf(serverVolumes(model)), ...socketVolumes(model)];
+  return { containers: [serverContainer(model)], volumes };
 }
 
 /** The time that pods have to end, of which the pause is a part. */
@@ -92,12 +106,17 @@ export const gracePart = { spec: { template: { spec: { terminationGracePeriodSec
  */
 export function apiServerPatch(model: HostedModel, certificates: Certificates | undefined) {
   const annotations = hashAnnotation(model, certificates, [names.server, names.cluster]);
-  const isShared = ({ name }: FileVolume) => apiServerVolumes.some((each) => each.name === name);
+  const files = apiServerVolumes(model);
+  const isShared = ({ name }: FileVolume) => files.some((each) => each.name === name);
+  const volumeMounts = [...mountsOf(files), ...socketMounts(model)];
   const template = {
     metadata: { labels: { app: names.apiServer }, annotations },
     spec: {
-      containers: [{ name: names.apiServer, volumeMounts: mountsOf(apiServerVolumes) }, serverContainer(model)],
-      volumes: volumesOf([...apiServerVolumes, ...serverVolumes(model).filter((each) => !isShared(each))]),
+      containers: [{ name: names.apiServer, volumeMounts }, serverContainer(model)],
+      volumes: [
+        ...volumesOf([...files, ...serverVolumes(model).filter((each) => !isShared(each))]),
+        ...socketVolumes(model),
+      ],
     },
   };
   const metadata = { name: names.apiServer, namespace: model.namespace };
@@ -111,21 +130,27 @@ Then add to the kube-apiserver's own flags: ${hostedEgressFlag}${preStop === "sl
 
 const direct = { proxyProtocol: "Direct" } as const;
 
-/** Sends the kube-apiserver's calls into the hosted cluster to any of the servers, and nothing else. */
-function egressConfiguration() {
+/** The connection to any of the servers by their Service, or to the one beside by its socket. */
+function clusterConnection({ frontend, ports }: HostedModel) {
+  if (frontend === "uds") return { proxyProtocol: "GRPC", transport: { uds: { udsName: SOCKET } } };
   const tlsConfig = {
     caBundle: `${mounts.apiServerCa}/ca.crt`,
     clientCert: `${mounts.apiServerClient}/tls.crt`,
     clientKey: `${mounts.apiServerClient}/tls.key`,
   };
-  const tcp = { url: `https://${names.serverLocal}:${hostedPorts.frontend}`, tlsConfig };
+  const tcp = { url: `https://${names.serverLocal}:${ports.frontend}`, tlsConfig };
+  return { proxyProtocol: "HTTPConnect", transport: { tcp } };
+}
+
+/** Sends the kube-apiserver's calls into the hosted cluster there, and nothing else. */
+function egressConfiguration(model: HostedModel) {
   return {
     apiVersion: "apiserver.k8s.io/v1beta1",
     kind: "EgressSelectorConfiguration",
     egressSelections: [
       { name: "controlplane", connection: direct },
       { name: "etcd", connection: direct },
-      { name: "cluster", connection: { proxyProtocol: "HTTPConnect", transport: { tcp } } },
+      { name: "cluster", connection: clusterConnection(model) },
     ],
   };
 }
@@ -135,5 +160,5 @@ export function serverConfigMaps(model: HostedModel): RenderedObject[] {
   const configMap = (name: string, file: string, content: object) =>
     own(model, "control-plane", "ConfigMap", { name }, { data: { [file]: yamlText(content) } });
   const claims = hasClaims(model) ? [configMap(names.claims, "claims.yaml", hostedClaimRules(model))] : [];
-  return [configMap(names.egress, "config.yaml", egressConfiguration()), ...claims];
+  return [configMap(names.egress, "config.yaml", egressConfiguration(model)), ...claims];
 }

@@ -2,16 +2,18 @@
 import { isIP } from "node:net";
 import { tcpPort } from "../../kube/builders.js";
 import type { HostedModel } from "../model/model.js";
-import { API_NAMESPACE, HOSTED_LABEL, hostedPorts, hypershift, names, SLICE_OWNER } from "../model/names.js";
+import { API_NAMESPACE, HOSTED_LABEL, hypershift, names, SLICE_OWNER } from "../model/names.js";
 import { own, type RenderedObject } from "./manifest.js";
 
 const apiServerPods = { app: names.apiServer };
 
-export function localService(model: HostedModel): RenderedObject {
+/** A socket needs none. */
+export function localService(model: HostedModel): RenderedObject[] {
+  if (model.frontend === "uds") return [];
   // A lone kube-apiserver may need a webhook before it is ready, and only the server beside it can lead there.
   const isAlone = model.replicas === 1 && { publishNotReadyAddresses: true };
-  const spec = { type: "ClusterIP", selector: apiServerPods, ports: [port(hostedPorts.frontend)], ...isAlone };
-  return own(model, "control-plane", "Service", { name: names.serverLocal }, { spec });
+  const spec = { type: "ClusterIP", selector: apiServerPods, ports: [port(model.ports.frontend)], ...isAlone };
+  return [own(model, "control-plane", "Service", { name: names.serverLocal }, { spec })];
 }
 
 export function agentService(model: HostedModel): RenderedObject {
@@ -24,7 +26,7 @@ export function agentService(model: HostedModel): RenderedObject {
   const spec = {
     type: type === "Route" ? "ClusterIP" : type,
     selector: { ...apiServerPods, ...component },
-    ports: [{ ...port(hostedPorts.agent), ...(type === "NodePort" ? { nodePort: published } : {}) }],
+    ports: [{ ...port(model.ports.agent), ...(type === "NodePort" ? { nodePort: published } : {}) }],
     // Agents are there before the kube-apiserver needs them to become ready.
     publishNotReadyAddresses: true,
   };
@@ -45,7 +47,7 @@ export function agentRoute(model: HostedModel): RenderedObject {
   const spec = {
     ...(host === undefined ? {} : { host }),
     to: { kind: "Service", name: names.server, weight: 100 },
-    port: { targetPort: hostedPorts.agent },
+    port: { targetPort: model.ports.agent },
     tls: { termination: "passthrough", insecureEdgeTerminationPolicy: "None" },
     wildcardPolicy: "None",
   };
@@ -60,20 +62,22 @@ const namespacesOf = (group: string) => ({ namespaceSelector: { matchLabels: { [
  * ports, so the kube-apiserver's own is opened as well; HyperShift's own policies only add to these.
  */
 export function networkPolicies(model: HostedModel): RenderedObject[] {
+  const callers = model.frontend === "uds" ? [] : [model.ports.frontend];
   return [
     policy(model, names.server, [
       // Only the control plane's own pods may use the tunnel.
-      { from: [{ podSelector: {} }], ports: [tcpPort(hostedPorts.frontend), tcpPort(hostedPorts.agent)] },
+      { from: [{ podSelector: {} }], ports: [...callers, model.ports.agent].map(tcpPort) },
       { ports: model.apiServerPorts },
-      { from: [namespacesOf("monitoring")], ports: [tcpPort(hostedPorts.health)] },
+      { from: [namespacesOf("monitoring")], ports: [tcpPort(model.ports.health)] },
     ]),
     policy(model, ...publishedRule(model)),
   ];
 }
 
 /** A node's port and a load balancer show the kube-apiserver's pods addresses from anywhere. */
-function publishedRule({ publishing }: HostedModel): [name: string, rules: readonly object[]] {
-  const agents = [tcpPort(hostedPorts.agent)];
+function publishedRule(model: HostedModel): [name: string, rules: readonly object[]] {
+  const { publishing } = model;
+  const agents = [tcpPort(model.ports.agent)];
   if (publishing.type === "NodePort") return ["nodeport-konnectivity-kas", [{ ports: agents }]];
   if (publishing.type === "LoadBalancer") return ["loadbalancer-konnectivity-kas", [{ ports: agents }]];
   const from = publishing.router === "cluster" ? [{ podSelector: {} }] : [namespacesOf("ingress")];

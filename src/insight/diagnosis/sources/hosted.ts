@@ -5,7 +5,8 @@ import { currentCertificates, publishedAddress } from "../../../cluster/hosted/a
 import type { HostedClusters } from "../../../cluster/hosted/apply/clusters.js";
 import type { HostedConfig } from "../../../cluster/hosted/config/config.js";
 import { hostedModel } from "../../../cluster/hosted/model/model.js";
-import { AGENT_NAMESPACE, hostedPorts, names } from "../../../cluster/hosted/model/names.js";
+import { AGENT_NAMESPACE, names } from "../../../cluster/hosted/model/names.js";
+import { profileOf } from "../../../cluster/hosted/model/profiles.js";
 import { find } from "../../../cluster/kube/objects.js";
 import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
 import { isReady, type Pod } from "../../../cluster/kube/pods.js";
@@ -55,7 +56,7 @@ export function hostedSource({ clusters: { hosted, management }, config, version
       return found ?? unavailable(`there is no Deployment ${namespace}/${names.apiServer}`);
     },
 
-    serverStrategies: () => serverStrategies(management, namespace),
+    serverStrategies: () => serverStrategies(management, config),
 
     controlPlaneAgents: () =>
       aggregatedApis.length === 0
@@ -85,7 +86,10 @@ export interface ServerStrategies {
 }
 
 /** The health port is on every interface of the pod, and the management cluster's API server reaches it. */
-async function serverStrategies(management: KubeApi, namespace: string): Promise<readonly ServerStrategies[]> {
+async function serverStrategies(
+  management: KubeApi,
+  { controlPlaneNamespace: namespace, profile }: HostedConfig,
+): Promise<readonly ServerStrategies[]> {
   const options = { labelSelector: `app=${names.apiServer}` };
   const { items } = await management.list<Pod>(collectionPath("Pod", namespace), options);
   const running = items.filter(
@@ -94,7 +98,7 @@ async function serverStrategies(management: KubeApi, namespace: string): Promise
   return Promise.all(
     running.map(async ({ metadata }) => {
       const pod = metadata?.name ?? "";
-      const path = namedPath("Pod", { namespace, name: `${pod}:${hostedPorts.health}` });
+      const path = namedPath("Pod", { namespace, name: `${pod}:${profileOf(profile).ports.health}` });
       try {
         return { pod, counts: strategyCountsIn(await management.text(`${path}/proxy/metrics`, { timeoutMs: 15_000 })) };
       } catch (reason) {
