@@ -121,7 +121,7 @@ export function kubeconfigRows({ adminConfig, reviewed, started }: Grounds): rea
         delete document["current-context"];
       },
     }),
-    leadsAstray({
+    unusable({
       id: "kubernetes-kubeconfig-ca-not-base64",
       title: "certificate-authority-data of the kubeconfig is PEM, not base64",
       cause: /certificate-authority-data of cluster [^\n]* is not base64/,
