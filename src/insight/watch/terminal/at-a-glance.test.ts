@@ -62,6 +62,13 @@ describe("the first lines", () => {
     expect(draw(watched({ view }))[0]).toContain("server server-1  on cp-1 (pid 4711)  up");
   });
 
+  test.each([40, 60, 80, 100])("no word of the first line is cut at %i columns", (columns) => {
+    const named = { ...snapshot().process, host: "control-plane-1.example", pid: 4711 };
+    const [first] = draw(watched({ view: new ProcessView(snapshot({ process: named }), NOW) }), FIRST_CHOICES, columns);
+    const whole = draw(watched({ view: new ProcessView(snapshot({ process: named }), NOW) }), FIRST_CHOICES, 200)[0]!;
+    expect(whole.split("  ").slice(0, first!.split("  ").length).join("  ")).toBe(first);
+  });
+
   test.each([60, 80, 120])("no digit of a sum is cut at %i columns", (columns) => {
     const sums = totals({ bytesToTarget: 61.8 * 2 ** 20, bytesFromTarget: 999 * 2 ** 30 });
     const text = draw(watched({ view: new ProcessView(snapshot({ totals: sums }), NOW) }), FIRST_CHOICES, columns);

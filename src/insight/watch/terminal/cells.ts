@@ -43,6 +43,20 @@ export function clipped(text: string, width: number): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: our own
 const COLOURS = /(\u001b\[[\d;]*m)/;
 
+/** As many of the parts as fit whole, but the first of them in any case. */
+export function fittingParts(parts: readonly string[], width: number): string {
+  const fitting = parts.findLastIndex((_, last) => widthOf(parts.slice(0, last + 1).join("  ")) <= width);
+  return parts.slice(0, Math.max(1, fitting + 1)).join("  ");
+}
+
+const widthOf = (text: string): number =>
+  [
+    ...text
+      .split(COLOURS)
+      .filter((_, index) => index % 2 === 0)
+      .join(""),
+  ].length;
+
 /** The last values as a row of bars, the latest at the right. */
 export function sparkline(values: readonly number[], width: number): string {
   const shown = values.slice(-width);

@@ -10,7 +10,7 @@ import type { History } from "../view/history.js";
 import type { ProcessView } from "../view/process-view.js";
 import { refusedPeerText } from "../view/refused-peer.js";
 import { peerName } from "../view/tunnel-list.js";
-import { cell, clipped, line, paragraph, sparkline } from "./cells.js";
+import { cell, clipped, fittingParts, line, paragraph, sparkline } from "./cells.js";
 import { type Choices, type Lists, listsOf } from "./choices.js";
 import { type Column, tableLines } from "./columns.js";
 import { overlayLines } from "./overlay.js";
@@ -89,7 +89,7 @@ function band({ health, problem }: Watched, { facts }: ProcessView, width: numbe
   const why = causes.length === 0 && !ready ? [`not ready: ${unreadyReason ?? ""}`] : causes;
   const paint: Paint = health?.state === "degraded" ? "yellow" : "red";
   return [
-    parts.join("  "),
+    fittingParts(parts, width),
     ...(why.length === 0 ? [] : paragraph(why.join(" · "), width).map((each) => painted(each, paint))),
   ];
 }
