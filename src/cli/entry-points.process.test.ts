@@ -1,16 +1,25 @@
 /** The executables as processes: what they print, where, and the code they end with. */
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test, vi } from "vitest";
+import { certificatesFor, writePki } from "../tunnel/pki/write-pki.js";
 
 /** A process takes its time to start where others work, too. */
 vi.setConfig({ testTimeout: 90_000 });
 
 function run(name: string, ...argv: string[]) {
+  return runWith({}, name, ...argv);
+}
+
+function runWith(env: Readonly<Record<string, string>>, name: string, ...argv: string[]) {
   const module = fileURLToPath(new URL(`${name}.ts`, import.meta.url));
   const { status, stdout, stderr } = spawnSync(process.execPath, ["--import", "tsx", module, ...argv], {
     encoding: "utf8",
     timeout: 60_000,
+    env: { ...process.env, ...env },
   });
   return { status, stdout, stderr };
 }
@@ -67,4 +76,27 @@ test.each([
   const result = run("drawbridge", word);
   expect(result.status).toBe(2);
   expect(result.stderr).toContain(message);
+});
+
+test.each([
+  ["", "KUBECONFIG is empty"],
+  ["/nowhere/kubeconfig", "/nowhere/kubeconfig"],
+])("HyperShift's proxies end at the start with KUBECONFIG=%s", async (KUBECONFIG, complaint) => {
+  const dir = mkdtempSync(join(tmpdir(), "drawbridge-kubeconfig-"));
+  try {
+    const options = { namespace: "clusters-demo", externalAddresses: ["192.0.2.10"] };
+    await writePki(dir, await certificatesFor("hosted", options), { keepSignerKeys: false });
+    const client = join(dir, "konnectivity-client");
+    const files = [`--tls-cert-path=${client}.crt`, `--tls-key-path=${client}.key`];
+    const flags = ["run", ...files, `--ca-cert-path=${join(dir, "konnectivity-ca-bundle.crt")}`];
+    const { status, stderr } = runWith(
+      { KUBECONFIG, KUBERNETES_SERVICE_HOST: "" },
+      "konnectivity-socks5-proxy",
+      ...flags,
+    );
+    expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining(complaint) });
+    expect(stderr).toContain("DB_KUBECONFIG");
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
 });

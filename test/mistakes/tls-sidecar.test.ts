@@ -49,6 +49,9 @@ const sidecarTells = (cause: RegExp, remedy: RegExp) => ({
   doctor: { cause, remedy },
 });
 
+/** Of a cluster that is asked for names only. */
+const IN_A_POD = { KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: "1" };
+
 type HyperShift = Pick<Mistake, "id" | "title"> & {
   readonly program: "konnectivity-socks5-proxy" | "konnectivity-https-proxy";
 };
@@ -64,12 +67,16 @@ const hypershift = ({ program, ...rest }: HyperShift): Mistake => ({
     const server = await stage.server({ frontend: "tcp" });
     await stage.agent();
     await stage.target();
-    const process = stage.start(program, [
-      ...[ours(program), "run", "--konnectivity-hostname=127.0.0.1", `--serving-port=${PORT.sidecarHttp}`],
-      ...[`--konnectivity-port=${isWrong ? PORT.agents : PORT.frontend}`, `--ca-cert-path=${ca.cert}`],
-      ...[`--tls-cert-path=${caller.cert}`, `--tls-key-path=${caller.key}`],
-      ...(program === "konnectivity-socks5-proxy" ? ["--disable-resolver"] : []),
-    ]);
+    const process = stage.start(
+      program,
+      [
+        ...[ours(program), "run", "--konnectivity-hostname=127.0.0.1", `--serving-port=${PORT.sidecarHttp}`],
+        ...[`--konnectivity-port=${isWrong ? PORT.agents : PORT.frontend}`, `--ca-cert-path=${ca.cert}`],
+        ...[`--tls-cert-path=${caller.cert}`, `--tls-key-path=${caller.key}`],
+        ...(program === "konnectivity-socks5-proxy" ? ["--disable-resolver"] : []),
+      ],
+      IN_A_POD,
+    );
     await process.log.waitFor(/sidecar is up/, 10_000);
     const scheme = program === "konnectivity-socks5-proxy" ? "socks5h" : "http";
     const proxy = ["-x", `${scheme}://127.0.0.1:${PORT.sidecarHttp}`];

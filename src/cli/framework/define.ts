@@ -40,6 +40,8 @@ export interface Definition<F extends Flags, Config, Result> {
   /** The words behind the flags in --help. Undefined: there are none, and any is refused. */
   readonly words?: string;
   readonly flags?: F | ((env: Environment) => F);
+  /** Whether one dash does for a whole name, as in Go's own package for flags. */
+  readonly takesOneDash?: boolean;
   /** Command lines, each as it is typed. */
   readonly examples: readonly [string, ...string[]];
   /** Checks the flags and turns them into what `run` takes. If undefined, `run` takes the flags themselves. */
@@ -113,7 +115,7 @@ export function defineCommand<F extends Flags = {}, Config = Values<F>, Result =
   const parse = (argv: readonly string[], env: Environment, program: string): Invocation<Config> => {
     const shown = page(program, env);
     const { flags, words } = shown;
-    const parsed = parseFlags(flags, argv);
+    const parsed = parseFlags(flags, definition.takesOneDash ? argv.map((word) => withTwoDashes(word, flags)) : argv);
     const values = parsed.values as Values<F> & { help: boolean; version: boolean; output?: string };
     if (values.help) return { help: helpPage({ program, ...shown }) };
     if (values.version === true) return { help: versionOf(program, values.output) };
@@ -178,6 +180,12 @@ function formatsOf<F extends Flags, Config, Result>({ show }: Definition<F, Conf
   const own = typeof show === "function" ? { text: show } : show;
   const formats: Readonly<Record<string, Show<Config, Result>>> = "json" in own ? own : { ...own, json };
   return formats;
+}
+
+/** `-serving-port=1` as `--serving-port=1`, where there is such a flag. */
+function withTwoDashes(word: string, flags: Flags): string {
+  const [, name = ""] = /^-([^-=][^=]*)/.exec(word) ?? [];
+  return Object.hasOwn(flags, name) ? `-${word}` : word;
 }
 
 /** Upstream ignores such words silently, which hides `--enable-profiling false` (that is: true). */

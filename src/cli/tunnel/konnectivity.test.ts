@@ -48,6 +48,14 @@ describe("konnectivity-socks5-proxy", () => {
     expect([routing.resolve, routing.fallbackDirect]).toEqual([order, direct]);
   });
 
+  test("one dash does, as it does for HyperShift's", () => {
+    const argv = ["run", "-serving-port=1", "-disable-resolver", "-v=4"];
+    const { listener, routing, logging } = parsed(socks5ProxyCommand, ...argv);
+    expect(listener).toMatchObject({ address: { port: 1 } });
+    expect([routing.resolve, logging.verbosity]).toEqual([["agent"], 4]);
+    expect(() => parsed(socks5ProxyCommand, "-servingport=1")).toThrow("unknown shorthand flag: 's' in -servingport=1");
+  });
+
   test("tells every violation at once", () => {
     const argv = ["run", "--ca-cert-path=", "--tls-key-path=", "--konnectivity-hostname=", "--konnectivity-port=0"];
     expect(() => parsed(socks5ProxyCommand, ...argv)).toThrow(

@@ -1,9 +1,10 @@
 /** HyperShift's two proxies, with their flags and defaults, as what they are here: a sidecar with one listener. */
+import { DrawbridgeError } from "../../base/errors/error.js";
 import type { Protocol, ResolverName, RoutingConfig } from "../../tunnel/sidecar/config.js";
 import { number, text, type Values, yesNo } from "../flags/flag.js";
 import { defineCommand, type Input, warnOfWords } from "../framework/define.js";
 import { validated } from "./process-flags.js";
-import { runSidecar } from "./run-sidecar.js";
+import { runSidecar, type SidecarProcessConfig } from "./run-sidecar.js";
 import {
   commonRoutingOf,
   customerFlags,
@@ -32,6 +33,7 @@ export const socks5ProxyCommand = defineCommand({
   purpose: "Serves a SOCKS5 proxy into the hosted cluster, as HyperShift's does.",
   examples: ["konnectivity-socks5-proxy run --resolve-from-guest-cluster-dns"],
   words: "",
+  takesOneDash: true,
   flags: {
     ...konnectivityFlags,
     "resolve-from-guest-cluster-dns": yesNo("Look names up in the hosted cluster's DNS, through the tunnel."),
@@ -45,18 +47,37 @@ export const socks5ProxyCommand = defineCommand({
     const fallbackDirect = resolve.includes("cluster-dns") && flags.resolveFromManagementClusterDns;
     return configOf("socks5", flags, input, () => ({ resolve, fallbackDirect }));
   },
-  run: ({ config, logging }) => runSidecar(config, logging),
+  run: ({ config, logging }) => runSidecar(config, logging, () => checkCluster(config)),
 });
 
 export const httpsProxyCommand = defineCommand({
   purpose: "Serves an HTTP proxy into the hosted cluster, as HyperShift's does.",
   examples: ["konnectivity-https-proxy run --serving-port=8092"],
   words: "",
+  takesOneDash: true,
   flags: { ...konnectivityFlags, ...customerFlags },
   config: (flags, input) =>
     configOf("http", flags, input, () => ({ resolve: ["services", "cluster-dns"], ...customerOf(flags) })),
-  run: ({ config, logging }) => runSidecar(config, logging),
+  run: ({ config, logging }) => runSidecar(config, logging, () => checkCluster(config)),
 });
+
+/** As HyperShift's, they end where they could never look a name up; the cluster itself may come later. */
+async function checkCluster({ listeners }: SidecarProcessConfig): Promise<void> {
+  for (const { routing } of listeners) {
+    if (routing.resolve.every((resolver) => resolver === "agent")) continue;
+    const { kubeconfig } = routing;
+    const { openKubeApi } = await import("../../cluster/kube/open.js");
+    try {
+      (await openKubeApi({ kubeconfig, qps: 0, burst: 0 })).close();
+    } catch (reason) {
+      if (kubeconfig !== "") throw reason;
+      throw new DrawbridgeError("DB_KUBECONFIG", "KUBECONFIG is empty, so there is no cluster to look names up in.", {
+        cause: reason,
+        remedy: "Set KUBECONFIG to the file of the hosted cluster, or look nothing up with --disable-resolver.",
+      });
+    }
+  }
+}
 
 interface ResolverFlags {
   readonly disableResolver: boolean;

@@ -24,9 +24,14 @@ export interface SidecarProcessConfig extends SidecarConfig {
   readonly drainTimeoutMs: number;
 }
 
-/** Resolves to the exit code when the process should end. */
-export async function runSidecar(config: SidecarProcessConfig, logging: LoggerOptions): Promise<number> {
+/** Resolves to the exit code when the process should end. `check` throws what else keeps it from starting. */
+export async function runSidecar(
+  config: SidecarProcessConfig,
+  logging: LoggerOptions,
+  check?: () => Promise<void>,
+): Promise<number> {
   checkCertificates(config);
+  await check?.();
   const sidecar = new Sidecar(config, openServiceAddresses);
   const logger = new Logger(logging);
   logEvents(logger, sidecar);

@@ -60,6 +60,8 @@ test("every flag that docs/hosted.md names exists", () => {
     "egress-selector-config-file",
     "type",
     "patch-file",
+    "sync-forever",
+    "wait-for-agent",
     "from-file",
     "no-proxy",
     "prefer-ipv4",

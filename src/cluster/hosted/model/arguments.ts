@@ -51,6 +51,8 @@ export function hostedServerArguments(model: HostedModel): string[] {
           `--graceful-shutdown-timeout=${DRAIN_SECONDS}s`,
           // For balancers that ask /readyz: workers' agents alone make a server useful.
           "--readiness=any",
+          // A new server has no agent in its first seconds.
+          "--wait-for-agent=5s",
         ]
       : []),
   ];
@@ -92,6 +94,8 @@ function commonAgentArguments({ images, ports }: HostedModel, { host, port }: Di
     "--probe-interval=5s",
     "--sync-interval=5s",
     "--sync-interval-cap=30s",
+    // While servers are rolled out there is one more than their number.
+    "--sync-forever=true",
     ...(images.kind === "drawbridge" ? [DRAIN_FLAG] : []),
   ];
 }

@@ -116,6 +116,7 @@ describe("both sides", () => {
       "--agent-claims-file=/etc/konnectivity/claims/claims.yaml",
       "--graceful-shutdown-timeout=60s",
       "--readiness=any",
+      "--wait-for-agent=5s",
     ]);
   });
 
@@ -127,6 +128,7 @@ describe("both sides", () => {
         "--proxy-server-port=443",
         "--agent-identifiers=default-route=true",
         "--health-server-host=127.0.0.1",
+        "--sync-forever=true",
       ]),
     );
     const inside = podOf(find(rendering, "Deployment", "konnectivity-agent")).containers[0]!.args;
@@ -324,7 +326,7 @@ describe("images", () => {
       const rendering = renderHosted(model, first);
       const server = named(rendering, "konnectivity-server");
       expect(server).toMatchObject({ command: [`${bin}/proxy-server`], resources: { requests: { memory: "50Mi" } } });
-      expect(server.args.filter((flag) => /claims|graceful|readiness/.test(flag))).toEqual([]);
+      expect(server.args.filter((flag) => /claims|graceful|readiness|wait-for/.test(flag))).toEqual([]);
       expect(named(rendering, "konnectivity-agent").args.filter((flag) => /drain/.test(flag))).toEqual([]);
       const hashOf = (certificates: Certificates) => {
         const template = (
