@@ -2,7 +2,7 @@
  * `drawbridge page` in a real Chromium: a bridge that `bootstrap up` brought up on a host of its own, beside a real
  * kube-apiserver with a pool, a claim and a request that a real approver denied; and strangers' names in all of it.
  */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
@@ -24,8 +24,6 @@ import { ours } from "../support/processes/executables.js";
 const DRAWBRIDGE = ours("drawbridge");
 const NAMESPACE = "drawbridge";
 const SOON = { timeout: 60_000 };
-/** Where pictures are kept; without it they are only taken. */
-const PICTURES = process.env.DRAWBRIDGE_SCREENSHOTS;
 
 const hasBrowser = hasChromium();
 const ready = hasBrowser && (await equipped({ controlPlane: true, namespaces: true }));
@@ -161,7 +159,6 @@ describe.skipIf(!ready)("a host with a bridge, and a cluster with pools", () => 
       ...["page", `--state-dir=${place("state")}`, `--kubeconfig=${plane.adminConfig}`, `--token-file=${tokenFile}`],
     );
     await shown.ready("its address", 60_000, () => shown.log().includes("http://127.0.0.1:"));
-    if (PICTURES !== undefined) mkdirSync(PICTURES, { recursive: true });
     browser = await startBrowser(browserInside);
     ({ page, complaints } = await watchedPage(browser));
   });
@@ -235,8 +232,7 @@ describe.skipIf(!ready)("a host with a bridge, and a cluster with pools", () => 
       for (const width of [1280, 390]) {
         await page.setViewportSize({ width, height: 900 });
         await expect.poll(() => overflow(page), SOON).toBe(0);
-        const path = PICTURES === undefined ? {} : { path: join(PICTURES, `overview-${colorScheme}-${width}.png`) };
-        expect((await page.screenshot({ fullPage: true, ...path })).length).toBeGreaterThan(10_000);
+        expect((await page.screenshot({ fullPage: true })).length).toBeGreaterThan(10_000);
         expect(await barriers(page)).toEqual([]);
       }
     }
