@@ -29,7 +29,7 @@ export function connectFrontend(title: string, frontend: ConnectFrontend): Front
 
 /** By our own library. */
 export function grpcFrontend(title: string, path: string): Frontend {
-  return { title, dial: (target) => dialThrough({ mode: "grpc", uds: path }, target) };
+  return { title, dial: (target) => dialThrough({ mode: "grpc", uds: path }, target, { redialMs: 0 }) };
 }
 
 /** TLS to the webhook inside the tunnel: its name is checked against its authority, wherever it is. */

@@ -47,10 +47,12 @@ export async function trace(
   const onFrontend = (): void => {
     reachedMs = elapsed();
   };
-  const socket = await dialThrough(frontend, target, { timeoutMs, onFrontend, dialId: id }).catch((reason: unknown) => {
-    failure = reason;
-    return undefined;
-  });
+  const socket = await dialThrough(frontend, target, { timeoutMs, redialMs: 0, onFrontend, dialId: id }).catch(
+    (reason: unknown) => {
+      failure = reason;
+      return undefined;
+    },
+  );
   const totalMs = elapsed();
   const ok = socket !== undefined;
   // Whoever was not reached has no record of it.

@@ -127,7 +127,7 @@ describe("a CONNECT dial", () => {
     ["HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", 407, "DB_PEER_PROTOCOL", ""],
   ])("takes a refusal apart: %j", async (answer, status, code, text) => {
     const frontend = await startFrontend((socket) => socket.end(answer));
-    await expect(dialThrough(frontend, "a:1")).rejects.toMatchObject({ status, code, answer: text });
+    await expect(dialThrough(frontend, "a:1", { redialMs: 0 })).rejects.toMatchObject({ status, code, answer: text });
   });
 
   test("does not wait for the end of a connection that is kept after a refusal", async () => {

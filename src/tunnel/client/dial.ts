@@ -1,7 +1,7 @@
 /** Opens a connection to an address that only the agents of a proxy-server can reach. */
 import { joinHostPort } from "../../base/address.js";
 import { dialConnect } from "./connect-dial.js";
-import { type DialOptions, withinBounds } from "./errors.js";
+import { type DialOptions, dialWithinBounds } from "./errors.js";
 import { canonicalTarget, type Frontend, parseTarget } from "./frontend.js";
 import { dialGrpc } from "./grpc-pool.js";
 import type { TunnelSocket } from "./grpc-tunnel.js";
@@ -22,7 +22,7 @@ export async function dialThrough(
 ): Promise<TunnelSocket> {
   const address = canonicalTarget(target);
   const name = options.name === undefined ? undefined : parseTarget(joinHostPort(options.name, 1)).host;
-  return await withinBounds(address, options, (stop): Promise<TunnelSocket> => {
+  return await dialWithinBounds(address, options, (stop): Promise<TunnelSocket> => {
     return frontend.mode === "grpc"
       ? dialGrpc(frontend, address, options, stop)
       : dialConnect(frontend, { ...options, name, address }, stop);

@@ -5,6 +5,7 @@ import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
 import { alertIn, explainConnect, explainEnd, ownProblem } from "../outgoing/explain.js";
 import type { DialFacts } from "../outgoing/facts.js";
 import type { Secured } from "../outgoing/secure.js";
+import { REDIAL_MS, redialled } from "./redial.js";
 
 /** A dial that was answered, with no. */
 export class DialRefusedError extends DrawbridgeError {
@@ -93,8 +94,9 @@ export function socketUnreachable(path: string, cause: unknown): DrawbridgeError
     const explained = explainConnect(path, cause);
     if (explained instanceof DrawbridgeError) return explained;
   }
-  const why = code === "ECONNREFUSED" ? (otherThanSocket(path) ?? SOCKET_PROBLEMS[code]) : SOCKET_PROBLEMS[code];
-  const explained = Object.assign(new Error(`${why} (${code})`, { cause }), { code });
+  const other = code === "ECONNREFUSED" ? otherThanSocket(path) : undefined;
+  const why = other ?? SOCKET_PROBLEMS[code];
+  const explained = Object.assign(new Error(`${why} (${code})`, { cause }), other === undefined ? { code } : {});
   return frontendUnreachable(path, why === undefined ? cause : explained);
 }
 
@@ -152,6 +154,11 @@ export interface DialOptions {
   readonly signal?: AbortSignal | undefined;
   /** For the whole dial. Default 30 s, as long as kube-apiserver waits. */
   readonly timeoutMs?: number | undefined;
+  /**
+   * For how long a dial is made again while the server does not listen or has no agent, within `timeoutMs`. Default 5 s;
+   * 0: it is made once.
+   */
+  readonly redialMs?: number | undefined;
   /** As in `net.connect`: whether our side stays open after the far side ended. gRPC tunnels always close whole. */
   readonly allowHalfOpen?: boolean | undefined;
   /** The name that the address is the answer for; http-connect frontends are told it, in the Host header. */
@@ -164,7 +171,18 @@ export interface DialOptions {
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
-/** Runs a dial with a signal that fires, with the error to reject with, when it must stop. */
+/** Runs a dial, again while nobody has seen it, with a signal that fires, with the error to reject with, when it must stop. */
+export function dialWithinBounds<T>(
+  address: string,
+  options: DialOptions,
+  run: (stop: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { redialMs = REDIAL_MS, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  const forMs = Math.min(redialMs, timeoutMs);
+  return withinBounds(address, options, (stop) => redialled({ forMs }, stop, () => run(stop)));
+}
+
+/** Runs something with a signal that fires, with the error to reject with, when it must stop. */
 export async function withinBounds<T>(
   address: string,
   { signal, timeoutMs = DEFAULT_TIMEOUT_MS }: DialOptions,

@@ -43,7 +43,7 @@ const codeOf = (reason: unknown): unknown => (reason instanceof DrawbridgeError 
 
 describe.each(FRONTENDS)("through %s", (name) => {
   test("a server without agents says so, with the reference to look up", async () => {
-    const reason = await reasonOf(dialThrough(lonely.frontends[name], "10.0.0.1:443"));
+    const reason = await reasonOf(dialThrough(lonely.frontends[name], "10.0.0.1:443", { redialMs: 0 }));
     expect(codeOf(reason)).toBe("DB_NO_AGENT");
     expect((reason as DialRefusedError).answer).toMatch(/No agent available \(0 connected.*reference [0-9a-f]{8}\)/);
   });
@@ -112,7 +112,7 @@ describe("a server that is not there", () => {
   test.each(["http-connect", "grpc"] as const)("is named by its address (%s)", async (mode) => {
     const port = await freePort();
     const tcp = { mode, host: "127.0.0.1", port, tls: {} };
-    await expect(dialThrough(tcp, "a:1")).rejects.toMatchObject({
+    await expect(dialThrough(tcp, "a:1", { redialMs: 0 })).rejects.toMatchObject({
       code: "DB_CONNECT_REFUSED",
       message: expect.stringContaining(`cannot connect to 127.0.0.1:${port}: connection refused`),
     });

@@ -4,7 +4,7 @@ import { joinHostPort } from "../../base/address.js";
 import { openSession } from "../link/open.js";
 import { step } from "../outgoing/connected.js";
 import type { Dialer } from "./dial.js";
-import { type DialOptions, frontendLost, withinBounds } from "./errors.js";
+import { type DialOptions, dialWithinBounds, frontendLost, withinBounds } from "./errors.js";
 import { canonicalTarget, describeFrontend, type Frontend } from "./frontend.js";
 import { type FrontendSession, GrpcTunnel, type TunnelSocket } from "./grpc-tunnel.js";
 import { reachFrontend } from "./transport.js";
@@ -27,7 +27,7 @@ export class GrpcTunnelPool implements Dialer {
 
   async dial(target: string, options: DialOptions = {}): Promise<TunnelSocket> {
     const address = canonicalTarget(target);
-    return await withinBounds(address, options, async (stop) => {
+    return await dialWithinBounds(address, options, async (stop) => {
       const open = await this.#join(stop);
       const onOver = (): void => this.#use(open, -1);
       // One tunnel's wish to let the process go cannot be granted while others share the connection.

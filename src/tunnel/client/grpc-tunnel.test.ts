@@ -153,7 +153,10 @@ describe("a gRPC dial", () => {
         if (packet.type === "DIAL_REQ")
           stream.control({ type: "DIAL_RSP", error, connectId: 0, random: packet.random });
       });
-      await expect(dialThrough(frontend, "a:1")).rejects.toMatchObject({ answer: error, status: undefined });
+      await expect(dialThrough(frontend, "a:1", { redialMs: 0 })).rejects.toMatchObject({
+        answer: error,
+        status: undefined,
+      });
       expect(await streamEnded()).toMatchObject({ status: 0 });
     },
   );

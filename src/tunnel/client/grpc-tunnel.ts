@@ -191,9 +191,19 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
     clearTimeout(this.#lateClose);
     const state = this.#state;
     this.#state = "over";
-    if (state === "dialing") this.#answered?.reject(this.#lost(end.reason));
+    if (state === "dialing") this.#answered?.reject(this.#isLeft ? this.#left() : this.#lost(end.reason));
     else if (state !== "over") this.destroy(this.#lost(end.reason));
     this.#options.onOver();
+  }
+
+  /** The server said that it goes, with no complaint: of a call that it does not answer it has seen nothing. */
+  get #isLeft(): boolean {
+    const { closing, goawayText, failure } = this.#options.open.session;
+    return closing && goawayText === "" && failure === undefined && this.#status === "";
+  }
+
+  #left(): Error {
+    return new DialRefusedError(this.#options.address, "No agent available (the server is shutting down)");
   }
 
   readonly #onHeaders = (headers: Headers): void => {

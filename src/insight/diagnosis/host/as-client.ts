@@ -21,7 +21,7 @@ export async function dialAsClient(frontend: Frontend) {
   };
   try {
     const signal = AbortSignal.timeout(PATIENCE_MS);
-    const options = { signal, onFrontend, dialId: newProbeDialId() };
+    const options = { signal, redialMs: 0, onFrontend, dialId: newProbeDialId() };
     (await dialThrough(frontend, addressOf(AGENT_ITSELF), options)).destroy();
     return { frontend, where };
   } catch (failure) {

@@ -66,7 +66,7 @@ export async function callService(
   try {
     const set = authorityOf(call);
     const began = performance.now();
-    const tunnel = await dialThrough(route.frontend, address, { signal: stop }).catch((reason) => {
+    const tunnel = await dialThrough(route.frontend, address, { signal: stop, redialMs: 0 }).catch((reason) => {
       throw dialFailure(route, service, reason);
     });
     const dialled = performance.now();

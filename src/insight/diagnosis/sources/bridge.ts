@@ -167,7 +167,7 @@ const DIAL_MS = 5_000;
 export async function askFrontend(frontend: Frontend, signal: AbortSignal) {
   const answer = { where: describeFrontend(frontend), mode: frontend.mode, failure: undefined };
   try {
-    (await dialThrough(frontend, NOWHERE, { signal, timeoutMs: DIAL_MS })).destroy();
+    (await dialThrough(frontend, NOWHERE, { signal, timeoutMs: DIAL_MS, redialMs: 0 })).destroy();
     return answer;
   } catch (reason) {
     // Any answer in the right protocol will do, also a refusal.

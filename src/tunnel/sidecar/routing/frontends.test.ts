@@ -1,5 +1,6 @@
 import { connect, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hastyClock } from "../../../base/testing/hasty-clock.js";
 import type { DialOptions } from "../../client/errors.js";
 import { DialRefusedError, dialTimeout, frontendUnreachable } from "../../client/errors.js";
 import { FailoverDialer, type FrontendDialer } from "./frontends.js";
@@ -30,9 +31,10 @@ function frontends(...answers: DialAnswer[][]) {
       return socket;
     },
   }));
-  const tunnels = new FailoverDialer(made, 9_000, () => 0);
+  const clock = hastyClock();
+  const tunnels = new FailoverDialer(made, 9_000, clock);
   const dial = async (): Promise<void> => void (await tunnels.dial(TARGET, { name: "db.example" }, NEVER)).destroy();
-  return { dials, options, dial };
+  return { dials, options, dial, clock };
 }
 
 const unreachable = (): Error => frontendUnreachable("server", "refused");
@@ -90,6 +92,31 @@ describe("several proxy-servers", () => {
     });
   });
 
+  test("are asked again for a moment while none has an agent", async () => {
+    const { dials, dial, clock } = frontends([noAgent(), noAgent()], [noAgent(), noAgent()]);
+    await dial();
+    expect(dials.map((text) => text[0])).toEqual(["0", "1", "0", "1", "0"]);
+    expect(clock.waited).toHaveLength(2);
+  });
+
+  test("but not for ever: after half a minute in vain a dial fails at once, until one has succeeded", async () => {
+    const failures = Array.from({ length: 200 }, noAgent);
+    const { dials, dial } = frontends(failures);
+    let rounds = 0;
+    for (; ; rounds++) {
+      const before = dials.length;
+      await expect(dial()).rejects.toMatchObject({ code: "DB_NO_AGENT" });
+      if (dials.length === before + 1) break;
+    }
+    expect(rounds).toBeGreaterThan(5);
+    expect(rounds).toBeLessThan(10);
+    failures.length = 0;
+    await dial();
+    failures.push(noAgent());
+    await dial();
+    expect(failures).toEqual([]);
+  });
+
   test.each([
     ["dial tcp: lookup a.b: no such host", 502, "name"],
     ["dial tcp 10.0.0.1:1: connect: connection refused", 502, "refused"],
@@ -100,7 +127,7 @@ describe("several proxy-servers", () => {
     ["Failed to tunnel dial request: backend context error", 502, "path"],
     ["currently no tunnels available: No agent available", 500, "path"],
   ])("%s (%i) is a failure of kind %s", async (answer, status, kind) => {
-    const { dial } = frontends([new DialRefusedError("x", answer, status)]);
+    const { dial } = frontends(Array.from({ length: 20 }, () => new DialRefusedError("x", answer, status)));
     await expect(dial()).rejects.toMatchObject({ kind });
   });
 
@@ -113,7 +140,7 @@ describe("several proxy-servers", () => {
         return Promise.reject(options?.signal?.reason);
       },
     };
-    const tunnels = new FailoverDialer([never, never], 1_000, () => 0);
+    const tunnels = new FailoverDialer([never, never], 1_000, hastyClock());
     await expect(tunnels.dial(TARGET, {}, stop.signal)).rejects.toBe(gone);
   });
 });

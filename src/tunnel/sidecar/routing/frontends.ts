@@ -1,12 +1,15 @@
 /** Dials through several proxy-servers: the one that worked last, then the others. */
 import type { Duplex } from "node:stream";
+import type { Clock } from "../../../base/clock.js";
 import type { ErrorCode } from "../../../base/errors/catalogue.js";
 import { DrawbridgeError, reasonOf } from "../../../base/errors/error.js";
 import { type Dialer, dialerOf } from "../../client/dial.js";
 import { type DialOptions, DialRefusedError } from "../../client/errors.js";
 import type { Frontend } from "../../client/frontend.js";
 import { GrpcTunnelPool } from "../../client/grpc-pool.js";
+import { isUnseen, REDIAL_MS, redialled } from "../../client/redial.js";
 import { DIAL_FAILURES } from "../../outgoing/explain.js";
+import { isProbeDialId } from "../../wire/dial-id.js";
 import { addressOf, RouteError, type Target, tunnelError } from "./errors.js";
 
 /** A dialer through one frontend of a proxy-server. */
@@ -21,32 +24,60 @@ export function frontendDialerOf(frontend: Frontend): FrontendDialer {
 /** Errors that say that no agent has received the dial. */
 const NOT_DIALLED: ReadonlySet<ErrorCode> = new Set(["DB_FRONTEND", "DB_NO_AGENT", ...DIAL_FAILURES]);
 
+/** After so long without a server that could be used, dials fail at once until one can. */
+const HOPELESS_MS = 30_000;
+
+interface DialHints extends Pick<DialOptions, "name" | "dialId"> {
+  /** There is another way, so that nobody is waited for. */
+  readonly isOnce?: boolean;
+}
+
 export class FailoverDialer {
   readonly #frontends: readonly FrontendDialer[];
   readonly #timeoutMs: number;
-  readonly #now: () => number;
+  readonly #clock: Clock;
+  /** Since when no server could be used; undefined: the last dial could use one. */
+  #failingSince: number | undefined;
   /** The index of the frontend that worked last. */
   #first = 0;
 
-  constructor(frontends: readonly FrontendDialer[], timeoutMs: number, now: () => number) {
+  constructor(frontends: readonly FrontendDialer[], timeoutMs: number, clock: Clock) {
     this.#frontends = frontends;
     this.#timeoutMs = timeoutMs;
-    this.#now = now;
+    this.#clock = clock;
   }
 
-  /** Rejects with a RouteError, or with the reason of `stop`. */
-  async dial(target: Target, hints: Pick<DialOptions, "name" | "dialId">, stop: AbortSignal): Promise<Duplex> {
+  /** Again while no server has an agent or listens, for a moment. Rejects with a RouteError, or with the reason of `stop`. */
+  async dial(target: Target, hints: DialHints, stop: AbortSignal): Promise<Duplex> {
+    const began = this.#clock.now();
+    const isHopeless = this.#failingSince !== undefined && began - this.#failingSince >= HOPELESS_MS;
+    // Who asks whether there is an agent wants to know now.
+    const isOnce = isHopeless || hints.isOnce === true || isProbeDialId(hints.dialId ?? 0n);
+    const forMs = isOnce ? 0 : Math.min(REDIAL_MS, this.#timeoutMs);
+    try {
+      const deadline = began + this.#timeoutMs;
+      const redialling = { forMs, clock: this.#clock };
+      const stream = await redialled(redialling, stop, () => this.#dialOnce(target, hints, deadline, stop));
+      this.#failingSince = undefined;
+      return stream;
+    } catch (reason) {
+      this.#failingSince = isUnseen(reason) ? (this.#failingSince ?? began) : undefined;
+      throw reason;
+    }
+  }
+
+  /** Each server in turn. */
+  async #dialOnce(target: Target, { name, dialId }: DialHints, deadline: number, stop: AbortSignal): Promise<Duplex> {
     const frontends = this.#frontends;
-    const deadline = this.#now() + this.#timeoutMs;
     const failures: RouteError[] = [];
     /** The first server that answered that its agents could not reach the target in time. */
     let answered: number | undefined;
     for (let turn = 0; turn < frontends.length; turn += 1) {
       const index = (this.#first + turn) % frontends.length;
       // A server that swallows everything may not use up the time of those behind it.
-      const share = Math.max(1, (deadline - this.#now()) / (frontends.length - turn));
+      const share = Math.max(1, (deadline - this.#clock.now()) / (frontends.length - turn));
       try {
-        const bounds = { signal: stop, timeoutMs: share, allowHalfOpen: true, ...hints };
+        const bounds = { signal: stop, timeoutMs: share, redialMs: 0, allowHalfOpen: true, name, dialId };
         const stream = await frontends[index]!.dial(addressOf(target), bounds);
         this.#first = index;
         return stream;

@@ -4,6 +4,7 @@
  */
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
+import { systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, reasonOf } from "../../../base/errors/error.js";
 import type { Dialer } from "../../client/dial.js";
 import { withinBounds } from "../../client/errors.js";
@@ -106,7 +107,7 @@ export class TunnelRouter {
     if (config.proxyTrustBundle !== "") this.#trust();
 
     const dialers = parts.dialer === undefined ? frontends.map(frontendDialerOf) : [parts.dialer];
-    this.#tunnels = new FailoverDialer(dialers, config.dialTimeoutMs, now);
+    this.#tunnels = new FailoverDialer(dialers, config.dialTimeoutMs, { ...systemClock, now });
     this.#services = (parts.openServices ?? noServices)({ kubeconfig: config.kubeconfig, qps: 50, burst: 100 });
     this.#dns = clusterDnsAddress(config.clusterDns, this.#services);
     this.#fallback = config.fallbackDirect ? new FallbackState(now, parts.onFallback) : undefined;
@@ -146,7 +147,7 @@ export class TunnelRouter {
   async #connectToDns(stop: AbortSignal): Promise<Duplex> {
     const server = await this.#dns.find(stop);
     try {
-      return await this.#tunnels.dial(server, {}, stop);
+      return await this.#tunnels.dial(server, { isOnce: this.#fallback !== undefined }, stop);
     } catch (reason) {
       this.#dns.forget();
       throw reason;

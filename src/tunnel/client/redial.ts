@@ -1,0 +1,46 @@
+/** A dial is made again while nobody has seen it: the server has no agent, or does not listen. */
+import { type Clock, pause, systemClock } from "../../base/clock.js";
+import type { ErrorCode } from "../../base/errors/catalogue.js";
+import { DrawbridgeError } from "../../base/errors/error.js";
+
+/** As long as servers hold dials for which they have no agent, where they are told to. */
+export const REDIAL_MS = 5_000;
+
+/** The first pause, which doubles up to the longest: a server that starts has other things to do than to refuse. */
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 1_000;
+
+const UNSEEN: ReadonlySet<ErrorCode> = new Set(["DB_NO_AGENT", "DB_CONNECT_REFUSED"]);
+
+/** Whether this says that no agent has received the dial, and that the next moment may be better. */
+export function isUnseen(reason: unknown): boolean {
+  if (!(reason instanceof DrawbridgeError)) return false;
+  return UNSEEN.has(reason.code) || (reason.cause as { code?: unknown } | undefined)?.code === "ECONNREFUSED";
+}
+
+export interface Redialling {
+  /** At most so long after the first attempt. */
+  readonly forMs: number;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+}
+
+/** Rejects as the last attempt did, or with the reason of `stop`. */
+export async function redialled<T>(
+  { forMs, clock = systemClock, random = Math.random }: Redialling,
+  stop: AbortSignal,
+  attempt: () => Promise<T>,
+): Promise<T> {
+  const until = clock.now() + forMs;
+  for (let longest = FIRST_PAUSE_MS; ; longest = Math.min(2 * longest, LONGEST_PAUSE_MS)) {
+    try {
+      return await attempt();
+    } catch (reason) {
+      // Callers that were refused at the same moment do not come back at the same moment.
+      const ms = longest * (0.5 + random() / 2);
+      if (stop.aborted || !isUnseen(reason) || clock.now() + ms >= until) throw reason;
+      await pause(clock, ms, stop);
+      stop.throwIfAborted();
+    }
+  }
+}
