@@ -108,6 +108,40 @@ describe.skipIf(!(await equipped({ controlPlane: true })))("hosted apply on Depl
     });
   });
 
+  test("objects that others made are theirs again after delete, with what they had", async () => {
+    const at = (name: string) => ({ metadata: { name, namespace } });
+    const [egress, local, client] = ["kas-egress-selector-config", "konnectivity-server-local", "konnectivity-client"];
+    const ports = [{ name: "theirs", port: 8090, targetPort: 9 }];
+    const objects = [
+      { apiVersion: "v1", kind: "ConfigMap", ...at(egress), data: { "config.yaml": "theirs", other: "kept" } },
+      { apiVersion: "v1", kind: "Service", ...at(local), spec: { selector: { app: "theirs", tier: "theirs" }, ports } },
+      { apiVersion: "v1", kind: "Secret", ...at(client), stringData: { note: "theirs" } },
+    ];
+    await make(["create"], { apiVersion: "v1", kind: "List", items: objects });
+    const read = async () => {
+      const words = ["get", `configmap/${egress}`, `service/${local}`, `secret/${client}`, "-n", namespace];
+      const { items } = await plane.admin.json<{ items: (ManagedObject & { data?: object; spec?: object })[] }>(words);
+      const [map, service, secret] = items;
+      return { map: map!.data, service: service!.spec, note: secret!.data, meta: items.map((each) => each.metadata) };
+    };
+    const before = await read();
+    const refused = await command("apply");
+    expect(refused).toMatchObject({ status: 1, stderr: expect.stringContaining("--force-conflicts") });
+    expect(await remainsOf(plane.admin, namespace)).toBe("");
+    const forced = await command("apply", "--force-conflicts");
+    expect(forced).toMatchObject({
+      ...done,
+      stdout: expect.stringContaining("took over from kubectl-create: data.config.yaml"),
+    });
+    expect((await read()).map).not.toEqual(before.map);
+    expect(await command("apply")).toMatchObject(done);
+    expect(await command("delete")).toMatchObject({ ...done, stdout: expect.stringContaining("3 released") });
+    const after = await read();
+    expect(after).toMatchObject({ map: before.map, service: before.service, note: before.note });
+    for (const each of after.meta) expect([each?.labels, each?.annotations]).toEqual([undefined, undefined]);
+    expect(await remainsOf(plane.admin, namespace)).toBe("");
+  });
+
   test("HyperShift's own server is replaced when told to, and given back to its operator", async () => {
     const operator = "control-plane-operator";
     await make(["create", `--field-manager=${operator}`], hyperShiftDeployment(namespace));

@@ -38,10 +38,15 @@ export interface FieldChange {
   readonly after: unknown;
 }
 
-/** Throws DB_OBJECT_REFUSED when the cluster refuses the object. */
-export async function applyObject(api: KubeApi, manifest: KubeObject, options: ApplyOptions): Promise<ObjectOutcome> {
+/** Throws DB_OBJECT_REFUSED when the cluster refuses the object. `known`: the object as it was read before, if it was. */
+export async function applyObject(
+  api: KubeApi,
+  manifest: KubeObject,
+  options: ApplyOptions,
+  known?: { readonly before: KubeObject | undefined },
+): Promise<ObjectOutcome> {
   const object = titleOf(manifest);
-  const before = await find(api, objectPath(manifest));
+  const { before } = known ?? { before: await find(api, objectPath(manifest)) };
   const after = await applied(api, manifest, options);
   if (before === undefined) return { object, action: "created" };
   const changes = differences(before, after, manifest.kind === "Secret");

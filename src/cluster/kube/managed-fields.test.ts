@@ -38,6 +38,14 @@ test("what is somebody's is told by the fields that the API server recorded", ()
   expect(ownedPart(part, undefined)).toEqual({});
 });
 
+test("a Service's ports are told apart by port, and its selector is replaced as a whole", () => {
+  const now = pod({ selector: { app: "a", tier: "b" }, ports: [{ port: 1, protocol: "TCP", targetPort: 9 }] });
+  const wanted = pod({ selector: { app: "c" }, ports: [{ port: 1, protocol: "TCP", targetPort: 1 }] });
+  expect(replacedPart(wanted, now, undefined)).toEqual(now);
+  const fields = { "f:spec": { "f:selector": {} } };
+  expect(ownedPart(now, fields)).toEqual(pod({ selector: { app: "a", tier: "b" } }));
+});
+
 test("two parts are joined field by field, and item by item", () => {
   const one = pod({ volumes: [{ name: "a", x: 1 }], args: ["1"] });
   const other = pod({ volumes: [{ name: "a", y: 2 }, { name: "b" }], args: ["2"] });

@@ -33,6 +33,16 @@ const LIST_KEYS: Readonly<Record<string, readonly string[]>> = {
   volumeMounts: ["mountPath"],
   volumes: ["name"],
 };
+/** Mappings that are replaced as a whole. */
+const WHOLE = new Set(["fieldRef", "labelSelector", "podSelector", "roleRef", "secretKeyRef", "selector"]);
+const isRecordedWhole = (fields: unknown): boolean => isRecord(fields) && Object.keys(fields).length === 0;
+const SERVICE_PORT_KEYS = ["port", "protocol"];
+
+/** Undefined: the list is replaced as a whole. */
+function keysOf(list: unknown, name: string): readonly string[] | undefined {
+  if (!Array.isArray(list)) return undefined;
+  return name === "ports" && isRecord(list[0]) && "port" in list[0] ? SERVICE_PORT_KEYS : LIST_KEYS[name];
+}
 
 type Part = Readonly<Record<string, unknown>>;
 
@@ -53,7 +63,7 @@ type Leaf = (value: unknown, there: unknown, fields: unknown) => unknown;
 
 /** What `leaf` leaves of each value, with the keys of the items around it; undefined when nothing is left. */
 function prune(part: unknown, there: unknown, fields: unknown, leaf: Leaf, name = ""): unknown {
-  const keys = Array.isArray(part) ? LIST_KEYS[name] : undefined;
+  const keys = keysOf(part, name);
   if (keys !== undefined) {
     const items = (part as Part[]).flatMap((item) => {
       const rest = Object.fromEntries(Object.entries(item).filter(([key]) => !keys.includes(key)));
@@ -62,7 +72,7 @@ function prune(part: unknown, there: unknown, fields: unknown, leaf: Leaf, name 
     });
     return items.length === 0 ? undefined : items;
   }
-  if (!isRecord(part)) return leaf(part, there, fields);
+  if (!isRecord(part) || WHOLE.has(name) || isRecordedWhole(fields)) return leaf(part, there, fields);
   const entries = Object.entries(part).flatMap(([key, value]) => {
     const left = prune(value, inside(there, key), inside(fields, `f:${key}`), leaf, key);
     return left === undefined ? [] : [[key, left] as const];
@@ -81,7 +91,7 @@ export function joinedParts(one: Part, other: Part): Part {
   const joined: Record<string, unknown> = { ...one };
   for (const [name, value] of Object.entries(other)) {
     const before = joined[name];
-    const keys = LIST_KEYS[name];
+    const keys = keysOf(value, name);
     if (isRecord(before) && isRecord(value)) joined[name] = joinedParts(before, value);
     else if (keys !== undefined && Array.isArray(before)) joined[name] = joinedItems(before, value as Part[], keys);
     else joined[name] = value;
@@ -96,7 +106,7 @@ function joinedItems(one: readonly Part[], other: readonly Part[], keys: readonl
 
 /** As in `spec.template.spec.containers[kube-apiserver].image`. */
 export function partPaths(part: unknown, path = "", name = ""): string[] {
-  const keys = Array.isArray(part) ? LIST_KEYS[name] : undefined;
+  const keys = keysOf(part, name);
   if (keys !== undefined) {
     return (part as Part[]).flatMap((item) => {
       const rest = Object.fromEntries(Object.entries(item).filter(([key]) => !keys.includes(key)));

@@ -2,18 +2,9 @@
  * The kube-apiserver's Deployment, which is somebody else's: what is read from it, the server that is brought into it, and
  * what it gets back.
  */
-import { isRecord } from "../../../base/at.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { applyObject, type KubeManifest, type ObjectOutcome } from "../../kube/apply.js";
-import {
-  fieldsOf,
-  isAppliedBy,
-  joinedParts,
-  type ManagedObject,
-  ownedPart,
-  partPaths,
-  replacedPart,
-} from "../../kube/managed-fields.js";
+import { fieldsOf, joinedParts, type ManagedObject, ownedPart } from "../../kube/managed-fields.js";
 import { againOnConflict, find } from "../../kube/objects.js";
 import { namedPath, titleOf, typed } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
@@ -21,8 +12,9 @@ import { isAtLeast } from "../../kube/version.js";
 import type { HostedConfig } from "../config/config.js";
 import { POD_GRACE_SECONDS } from "../model/arguments.js";
 import type { HostedModel, ManagementFacts, PreStop } from "../model/model.js";
-import { FIELD_MANAGER, names, TAKEN_OVER } from "../model/names.js";
+import { FIELD_MANAGER, names } from "../model/names.js";
 import { gracePart } from "../render/server.js";
+import { giveBack, isEmpty, takingOver } from "./take-over.js";
 
 interface Container {
   readonly name: string;
@@ -116,25 +108,6 @@ const SLEEP_SINCE = 30;
 const NO_PAUSE =
   "the server ends without a pause: upstream's image has no program that sleeps, and preStop.sleep needs Kubernetes 1.30";
 
-/** What was taken over from others, kept in an annotation of the Deployment. */
-interface TakenOver {
-  /** The field manager that had it. */
-  readonly from: string;
-  /** The values from before. */
-  readonly fields: Readonly<Record<string, unknown>>;
-}
-
-const isEmpty = (part: object): boolean => Object.keys(part).length === 0;
-
-const NOTHING: TakenOver = { from: "", fields: {} };
-
-function takenOver({ metadata }: ManagedObject): TakenOver {
-  const text = metadata?.annotations?.[TAKEN_OVER];
-  if (text === undefined) return NOTHING;
-  const value: unknown = JSON.parse(text);
-  return isRecord(value) && isRecord(value.fields) ? (value as unknown as TakenOver) : NOTHING;
-}
-
 /**
  * Brings the server into the Deployment. Fields of others are taken over only with `force`, but for the time that pods have
  * to end: with less of it the pause before the end is cut short.
@@ -145,21 +118,11 @@ export async function applyToApiServer(
   { dryRun, force, preStop }: { readonly dryRun: boolean; readonly force: boolean; readonly preStop: PreStop },
 ): Promise<ObjectOutcome> {
   const deployment = (await read(api, patch.metadata.namespace!)) ?? {};
-  const mine = fieldsOf(deployment, FIELD_MANAGER);
   const options = { fieldManager: FIELD_MANAGER, dryRun };
   if (!force) await applyObject(api, patch, { ...options, dryRun: true });
-  const whole = joinedParts(patch, neededGrace(deployment)) as KubeManifest;
-  const taken = replacedPart({ spec: whole.spec }, deployment as Readonly<Record<string, unknown>>, mine);
-  const before = takenOver(deployment);
-  const fields = joinedParts(ownedPart(before.fields, mine), taken);
-  const from = ownerOf(taken, deployment) ?? before.from;
-  const annotations = { [TAKEN_OVER]: JSON.stringify({ from, fields } satisfies TakenOver) };
-  const manifest = isEmpty(fields) ? whole : { ...whole, metadata: { ...whole.metadata, annotations } };
+  const { manifest, why } = takingOver(joinedParts(patch, neededGrace(deployment)) as KubeManifest, deployment);
   const outcome = await applyObject(api, manifest, { ...options, force: true });
-  const words = [
-    ...(isEmpty(taken) ? [] : [`took over from ${from}: ${partPaths(taken).join(", ")}; hosted delete gives it back`]),
-    ...(preStop === "none" ? [NO_PAUSE] : []),
-  ];
+  const words = [why, preStop === "none" ? NO_PAUSE : undefined].filter((each) => each !== undefined);
   return { cluster: "management", ...outcome, ...(words.length > 0 && { why: words.join("; ") }) };
 }
 
@@ -169,9 +132,6 @@ function neededGrace(deployment: Deployment) {
   const isOurs = !isEmpty(ownedPart(gracePart, fieldsOf(deployment, FIELD_MANAGER)));
   return now < POD_GRACE_SECONDS || isOurs ? gracePart : {};
 }
-
-const ownerOf = (part: Readonly<Record<string, unknown>>, { metadata }: ManagedObject): string | undefined =>
-  metadata?.managedFields?.find(({ fieldsV1 }) => !isEmpty(ownedPart(part, fieldsV1)))?.manager;
 
 /**
  * Takes the server out again and gives back what was taken over, in one write. Throws DB_HOSTED_IN_USE when a server of
@@ -187,17 +147,7 @@ export async function releaseApiServer(
     const mine = deployment && fieldsOf(deployment, FIELD_MANAGER);
     if (!force && mine === undefined) refuseWhileInUse(deployment, namespace);
     if (deployment === undefined || mine === undefined) return undefined;
-    const { from, fields } = takenOver(deployment);
-    const { resourceVersion = "" } = deployment.metadata ?? {};
-    const metadata = { name: names.apiServer, namespace, resourceVersion };
-    const path = namedPath("Deployment", metadata);
-    // Fields that others have set again meanwhile stay as they are.
-    const given = typed("Deployment", { metadata, ...ownedPart(fields, mine) });
-    const without = await api.apply<Deployment>(path, given, { fieldManager: FIELD_MANAGER, dryRun: true });
-    if (!force) refuseWhileInUse(without, namespace);
-    const managedFields = without.metadata?.managedFields?.filter((entry) => !isAppliedBy(entry, FIELD_MANAGER));
-    const whole = { ...without, metadata: { ...without.metadata, resourceVersion, managedFields } };
-    await api.update(path, whole, { fieldManager: from || FIELD_MANAGER });
+    await giveBack(api, typed("Deployment", deployment), (after) => force || refuseWhileInUse(after, namespace));
     return { cluster: "management", object: titleOf(typed("Deployment", deployment)), action: "released" };
   });
 }

@@ -1,6 +1,7 @@
 /** The two clusters a hosted control plane consists of, and what is brought into them and taken out again. */
 import { applyObject, deleteObject, type ObjectOutcome, releaseObject } from "../../kube/apply.js";
 import { isNotFound } from "../../kube/errors.js";
+import type { ManagedObject } from "../../kube/managed-fields.js";
 import { find } from "../../kube/objects.js";
 import { collectionPath, type Kind, objectPath, titleOf, typed } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
@@ -13,6 +14,7 @@ import {
   SLICE_OWNER,
 } from "../model/names.js";
 import type { RenderedObject, Side } from "../render/manifest.js";
+import { giveBack, isTakenOver, isTheirs, takingOver } from "./take-over.js";
 
 export interface HostedClusters {
   readonly management: KubeApi;
@@ -30,14 +32,18 @@ export async function applyAll(
   const outcomes: ObjectOutcome[] = [];
   const skipped: ObjectOutcome[] = [];
   const known = new Map<string, boolean>();
-  for (const { side, manifest } of objects) {
+  for (const { side, manifest, isBorrowed } of objects) {
     const cluster = clusterOf(side);
     const api = clusters[cluster];
     const key = `${side} ${manifest.apiVersion}`;
     if (api !== undefined && !known.has(key)) known.set(key, await hasApi(api, manifest.apiVersion));
     if (api !== undefined && known.get(key)) {
       const options = { fieldManager: FIELD_MANAGER, force, dryRun };
-      outcomes.push({ cluster, ...(await applyObject(api, manifest, options)) });
+      const before = await find<ManagedObject>(api, objectPath(manifest));
+      const isOthers = !isBorrowed && before !== undefined && isTheirs(before);
+      const wanted = isOthers ? takingOver(manifest, before) : { manifest, why: undefined };
+      const outcome = await applyObject(api, wanted.manifest, options, { before });
+      outcomes.push({ cluster, ...outcome, ...(wanted.why !== undefined && { why: wanted.why }) });
       continue;
     }
     const why =
@@ -69,10 +75,21 @@ export async function prune(
     if (api === undefined) continue;
     for (const object of await labelled(api, side, namespace)) {
       if (kept.has(`${side} ${objectPath(object)}`)) continue;
-      outcomes.push({ cluster, ...(await deleteObject(api, object, options)) });
+      outcomes.push({ cluster, ...(await removed(api, object, options)) });
     }
   }
   return outcomes;
+}
+
+/** What others made stays, with what they had. */
+async function removed(
+  api: KubeApi,
+  object: KubeObject,
+  options: { readonly dryRun: boolean },
+): Promise<ObjectOutcome> {
+  if (!isTakenOver(object)) return deleteObject(api, object, options);
+  if (!options.dryRun) await giveBack(api, object);
+  return { object: titleOf(object), action: "released" };
 }
 
 async function labelled(api: KubeApi, side: Side, namespace: string): Promise<KubeObject[]> {
