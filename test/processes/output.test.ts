@@ -76,6 +76,7 @@ const rows: Readonly<Record<string, Row>> = {
     line: "doctor --role=workstation --kubeconfig=kubeconfig --output json",
     small: "a finding for each check",
   },
+  drain: { none: "a sentence about one agent" },
   explain: {
     says: '"id": "ours-agent-1"',
     line: "explain 127.0.0.1:1 ADMIN --output json",
