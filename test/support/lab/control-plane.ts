@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { freePort } from "../processes/ports.js";
 import { Authority, type Pair, signingKey } from "./certificates.js";
 import { startEtcd } from "./etcd.js";
@@ -72,12 +73,7 @@ export async function makeControlPlane(scope: Scope, options: ControlPlaneOption
     ...first,
     ca,
     serviceAccounts,
-    kubeconfig: (user, group, api = first.api) => {
-      const file = user.replaceAll(":", "-");
-      const organization = group === undefined ? {} : { organization: group };
-      const pair = ca.issue({ file, name: user, ...organization, use: "client" });
-      return writeKubeconfig(scope.file(`${file}.kubeconfig`), api, pair);
-    },
+    kubeconfig: (user, group, api = first.api) => issueKubeconfig(scope.folder, ca, user, group, api),
     anotherApiServer: (name, otherNetns, otherHost) => {
       if (etcd.sharedUrl === undefined)
         throw new Error("make the control plane with shareEtcd to give it a second API server");
@@ -88,13 +84,29 @@ export async function makeControlPlane(scope: Scope, options: ControlPlaneOption
 
 const FIRST = "kube-apiserver";
 
-function issueServingPair(ca: Authority, file: string, host: string): Pair {
-  const dns = ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost"];
+export function issueKubeconfig(
+  folder: string,
+  ca: Authority,
+  user: string,
+  group: string | undefined,
+  api: ApiAccess,
+): string {
+  const file = user.replaceAll(":", "-");
+  const organization = group === undefined ? {} : { organization: group };
+  const pair = ca.issue({ file, name: user, ...organization, use: "client" });
+  return writeKubeconfig(join(folder, `${file}.kubeconfig`), api, pair);
+}
+
+export function issueServingPair(ca: Authority, file: string, host: string, names: readonly string[] = []): Pair {
+  const dns = ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost", ...names];
   const ips = [host, "127.0.0.1", "10.96.0.1"];
   return ca.issue({ file: `serving-${file}`, name: "kube-apiserver", use: "server", dns, ips });
 }
 
-function issueClientPairs(ca: Authority, frontProxyCa: Authority): Record<"kubelet" | "aggregator" | "admin", Pair> {
+export function issueClientPairs(
+  ca: Authority,
+  frontProxyCa: Authority,
+): Record<"kubelet" | "aggregator" | "admin", Pair> {
   return {
     kubelet: ca.issue({ file: "kubelet-client", name: "kubelet-client", organization: ADMINISTRATORS, use: "client" }),
     aggregator: frontProxyCa.issue({ file: "aggregator", name: "front-proxy-client", use: "client" }),

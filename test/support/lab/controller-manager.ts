@@ -1,3 +1,4 @@
+import type { Pair } from "./certificates.js";
 import type { ControlPlane, Entrance } from "./control-plane.js";
 import { LabProcess } from "./process.js";
 import type { Scope } from "./scope.js";
@@ -44,15 +45,10 @@ export async function startControllerManager(
     netns: entrance.admin.netns,
     command: [
       executable,
-      `--kubeconfig=${plane.kubeconfig("system:kube-controller-manager", undefined, entrance.api)}`,
-      `--controllers=${[...CONTROLLERS, ...(signs ? [SIGNER] : []), ...controllers].join(",")}`,
-      ...(signs ? [`--cluster-signing-cert-file=${plane.ca.cert}`, `--cluster-signing-key-file=${plane.ca.key}`] : []),
-      `--service-account-private-key-file=${plane.serviceAccounts.privateKey}`,
-      `--root-ca-file=${plane.ca.cert}`,
-      // Each controller under a service account of its own: that is what the built-in roles are bound to.
-      "--use-service-account-credentials=true",
-      "--leader-elect=false",
-      "--bind-address=127.0.0.1",
+      ...managerFlags({
+        ...{ controllers, signs, ca: plane.ca, signingKey: plane.serviceAccounts.privateKey },
+        kubeconfig: plane.kubeconfig("system:kube-controller-manager", undefined, entrance.api),
+      }),
     ],
   });
   await manager.ready("service accounts are made", 120_000, async () => {
@@ -60,3 +56,22 @@ export async function startControllerManager(
     return answer.code === 0;
   });
 }
+
+export interface ManagerFiles extends Required<Pick<ManagerOptions, "controllers" | "signs">> {
+  readonly kubeconfig: string;
+  readonly ca: Pair;
+  /** Of service accounts' tokens. */
+  readonly signingKey: string;
+}
+
+export const managerFlags = ({ kubeconfig, controllers, signs, ca, signingKey }: ManagerFiles): string[] => [
+  `--kubeconfig=${kubeconfig}`,
+  `--controllers=${[...CONTROLLERS, ...(signs ? [SIGNER] : []), ...controllers].join(",")}`,
+  ...(signs ? [`--cluster-signing-cert-file=${ca.cert}`, `--cluster-signing-key-file=${ca.key}`] : []),
+  `--service-account-private-key-file=${signingKey}`,
+  `--root-ca-file=${ca.cert}`,
+  // Each controller under a service account of its own: that is what the built-in roles are bound to.
+  "--use-service-account-credentials=true",
+  "--leader-elect=false",
+  "--bind-address=127.0.0.1",
+];

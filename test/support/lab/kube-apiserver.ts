@@ -1,4 +1,4 @@
-import type { Authority, Pair } from "./certificates.js";
+import type { Pair } from "./certificates.js";
 import { LabProcess } from "./process.js";
 import { run } from "./run.js";
 import type { Scope } from "./scope.js";
@@ -10,8 +10,8 @@ export interface ApiServerOptions {
   readonly netns?: string | undefined;
   readonly host: string;
   readonly port: number;
-  readonly ca: Authority;
-  readonly frontProxyCa: Authority;
+  readonly ca: Pair;
+  readonly frontProxyCa: Pair;
   readonly pairs: { readonly serving: Pair; readonly kubelet: Pair; readonly aggregator: Pair; readonly admin: Pair };
   readonly serviceAccounts: { readonly privateKey: string; readonly publicKey: string };
   /** Without a controller manager nobody makes the service accounts that this admission plugin asks for. */
@@ -63,41 +63,46 @@ export class KubeApiServer {
 
   /** All but the egress configuration. */
   flags(): string[] {
-    const { etcdUrl, host, port, ca, frontProxyCa, pairs, serviceAccounts, admitServiceAccounts, admissionPlugins } =
-      this.#options;
-    return [
-      `--etcd-servers=${etcdUrl}`,
-      `--bind-address=${host}`,
-      `--advertise-address=${host}`,
-      `--secure-port=${port}`,
-      // The address of a lab on loopback may not stand in an Endpoints object.
-      ...(host.startsWith("127.") ? ["--endpoint-reconciler-type=none"] : []),
-      "--service-cluster-ip-range=10.96.0.0/16",
-      "--authorization-mode=Node,RBAC",
-      `--client-ca-file=${ca.cert}`,
-      `--tls-cert-file=${pairs.serving.cert}`,
-      `--tls-private-key-file=${pairs.serving.key}`,
-      "--service-account-issuer=https://kubernetes.default.svc",
-      `--service-account-key-file=${serviceAccounts.publicKey}`,
-      `--service-account-signing-key-file=${serviceAccounts.privateKey}`,
-      ...(admitServiceAccounts ? [] : ["--disable-admission-plugins=ServiceAccount"]),
-      ...(admissionPlugins.length === 0 ? [] : [`--enable-admission-plugins=${admissionPlugins.join(",")}`]),
-      // Services of the lab have no kube-proxy: let the kube-apiserver dial endpoints instead of cluster addresses.
-      "--enable-aggregator-routing=true",
-      `--proxy-client-cert-file=${pairs.aggregator.cert}`,
-      `--proxy-client-key-file=${pairs.aggregator.key}`,
-      `--requestheader-client-ca-file=${frontProxyCa.cert}`,
-      "--requestheader-username-headers=X-Remote-User",
-      "--requestheader-group-headers=X-Remote-Group",
-      "--requestheader-extra-headers-prefix=X-Remote-Extra-",
-      `--kubelet-certificate-authority=${ca.cert}`,
-      `--kubelet-client-certificate=${pairs.kubelet.cert}`,
-      `--kubelet-client-key=${pairs.kubelet.key}`,
-      "--kubelet-preferred-address-types=InternalIP",
-      "--allow-privileged=true",
-      "--profiling=false",
-    ];
+    return apiServerFlags(this.#options);
   }
+}
+
+/** All but the egress configuration. */
+export function apiServerFlags(options: Omit<ApiServerOptions, "name" | "executable" | "netns">): string[] {
+  const { etcdUrl, host, port, ca, frontProxyCa, pairs, serviceAccounts, admitServiceAccounts, admissionPlugins } =
+    options;
+  return [
+    `--etcd-servers=${etcdUrl}`,
+    `--bind-address=${host}`,
+    `--advertise-address=${host}`,
+    `--secure-port=${port}`,
+    // The address of a lab on loopback may not stand in an Endpoints object.
+    ...(host.startsWith("127.") ? ["--endpoint-reconciler-type=none"] : []),
+    "--service-cluster-ip-range=10.96.0.0/16",
+    "--authorization-mode=Node,RBAC",
+    `--client-ca-file=${ca.cert}`,
+    `--tls-cert-file=${pairs.serving.cert}`,
+    `--tls-private-key-file=${pairs.serving.key}`,
+    "--service-account-issuer=https://kubernetes.default.svc",
+    `--service-account-key-file=${serviceAccounts.publicKey}`,
+    `--service-account-signing-key-file=${serviceAccounts.privateKey}`,
+    ...(admitServiceAccounts ? [] : ["--disable-admission-plugins=ServiceAccount"]),
+    ...(admissionPlugins.length === 0 ? [] : [`--enable-admission-plugins=${admissionPlugins.join(",")}`]),
+    // Services of the lab have no kube-proxy: let the kube-apiserver dial endpoints instead of cluster addresses.
+    "--enable-aggregator-routing=true",
+    `--proxy-client-cert-file=${pairs.aggregator.cert}`,
+    `--proxy-client-key-file=${pairs.aggregator.key}`,
+    `--requestheader-client-ca-file=${frontProxyCa.cert}`,
+    "--requestheader-username-headers=X-Remote-User",
+    "--requestheader-group-headers=X-Remote-Group",
+    "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+    `--kubelet-certificate-authority=${ca.cert}`,
+    `--kubelet-client-certificate=${pairs.kubelet.cert}`,
+    `--kubelet-client-key=${pairs.kubelet.key}`,
+    "--kubelet-preferred-address-types=InternalIP",
+    "--allow-privileged=true",
+    "--profiling=false",
+  ];
 }
 
 function egressFlag(file: string | undefined): string[] {

@@ -41,8 +41,9 @@ export class BridgeLab {
   readonly nodes: LabNode[] = [];
   /** What pods put into `image:`. All nodes have it. */
   readonly image: string;
-  readonly #hosts: Hosts;
-  readonly #archives: string[];
+  readonly hosts: Hosts;
+  /** Of the images that all nodes have. */
+  readonly archives: string[];
   readonly #hasServices: boolean;
 
   private constructor(
@@ -56,8 +57,8 @@ export class BridgeLab {
     this.bs = parts.bs;
     this.production = parts.production;
     this.image = parts.image;
-    this.#hosts = hosts;
-    this.#archives = [archive];
+    this.hosts = hosts;
+    this.archives = [archive];
     this.#hasServices = hasServices;
   }
 
@@ -100,13 +101,13 @@ export class BridgeLab {
 
   /** One more real node, as when a machine joins late. */
   async addNode({ cni = true }: { readonly cni?: boolean } = {}): Promise<LabNode> {
-    await this.#hosts.addNode();
-    return this.#startNode(this.#hosts.nodes.length - 1, cni);
+    await this.hosts.addNode();
+    return this.#startNode(this.hosts.nodes.length - 1, cni);
   }
 
   /** On every node there is, and on those to come. */
   async importImage(archive: string): Promise<void> {
-    this.#archives.push(archive);
+    this.archives.push(archive);
     await Promise.all(this.nodes.map((node) => node.importImage(archive)));
   }
 
@@ -125,7 +126,7 @@ export class BridgeLab {
 
   /** Lets a real kubelet run the bootstrap kube-apiserver from a manifest, as on a host that kubeadm made. */
   becomeKubeadmHost(): Promise<KubeadmHost> {
-    return becomeKubeadmHost(this, this.#archives);
+    return becomeKubeadmHost(this, this.archives);
   }
 
   stop(): Promise<void> {
@@ -148,7 +149,7 @@ export class BridgeLab {
 
   /** For the nodes there are at the start. */
   #startServices(): Promise<void> {
-    const { infra, nodes } = this.#hosts;
+    const { infra, nodes } = this.hosts;
     return startServices(this.scope, {
       ...{ kubeconfig: this.#home.adminConfig, netns: infra.name, address: INFRA },
       nodes: nodes.map(({ namespace }) => namespace.name),
@@ -156,7 +157,7 @@ export class BridgeLab {
   }
 
   async #startNode(index: number, cni: boolean): Promise<LabNode> {
-    const host = this.#hosts.nodes[index];
+    const host = this.hosts.nodes[index];
     if (host === undefined) throw new Error(`there is no host for node ${index + 1}`);
     const { name, address, podSubnet, podGateway } = host;
     const node = await startNode(this.scope, this.plane, {
@@ -165,7 +166,7 @@ export class BridgeLab {
       clusterDns: this.#hasServices ? INFRA : undefined,
       executables: nodeExecutables(),
     });
-    for (const archive of this.#archives) await node.importImage(archive);
+    for (const archive of this.archives) await node.importImage(archive);
     // Nodes start side by side, but are found in the order of their names.
     this.nodes.push(node);
     this.nodes.sort((a, b) => a.name.localeCompare(b.name));

@@ -22,6 +22,9 @@ export interface NodeOptions {
   readonly executables: MachineOptions["executables"] & { readonly kubelet: string };
 }
 
+/** What a node needs of its control plane, wherever that runs. */
+export type NodesPlane = Pick<ControlPlane, "ca" | "kubeconfig" | "admin">;
+
 /** A machine that is a node of the cluster. */
 export class LabNode extends Machine {
   readonly address: string;
@@ -57,7 +60,7 @@ export class LabNode extends Machine {
 }
 
 /** A real node: containerd, runc and kubelet in the namespace of a host; returns once the kube-apiserver knows its state. */
-export async function startNode(scope: Scope, plane: ControlPlane, options: NodeOptions): Promise<LabNode> {
+export async function startNode(scope: Scope, plane: NodesPlane, options: NodeOptions): Promise<LabNode> {
   const { name, netns, address, executables, clusterDns, cni = true } = options;
   const serving = plane.ca.issue({ file: `kubelet-${name}`, name: `kubelet-${name}`, use: "server", ips: [address] });
   const kubeconfig = plane.kubeconfig(`system:node:${name}`, "system:nodes", options.api);

@@ -4,7 +4,12 @@ export interface Service {
   readonly metadata?: { readonly name?: string; readonly namespace?: string };
   readonly spec?: {
     readonly clusterIP?: string;
-    readonly ports?: readonly { readonly name?: string; readonly port: number; readonly protocol?: string }[];
+    readonly ports?: readonly {
+      readonly name?: string;
+      readonly port: number;
+      readonly protocol?: string;
+      readonly nodePort?: number;
+    }[];
   };
 }
 
@@ -33,12 +38,14 @@ export function rulesOf(services: readonly Service[], slices: readonly EndpointS
       const isOf = slice.metadata?.labels?.["kubernetes.io/service-name"] === metadata?.name;
       return isOf && slice.metadata?.namespace === metadata?.namespace;
     });
-    return (spec?.ports ?? []).flatMap(({ name, port }) => {
+    return (spec?.ports ?? []).flatMap(({ name, port, nodePort }) => {
       const targets = own.flatMap((slice) => targetsOf(slice, name));
-      return targets.map((target, index) => {
+      return targets.flatMap((target, index) => {
         const chance = (1 / (targets.length - index)).toFixed(4);
         const turn = index === targets.length - 1 ? "" : ` -m statistic --mode random --probability ${chance}`;
-        return `-A ${CHAIN} -d ${spec!.clusterIP}/32 -p tcp --dport ${port}${turn} -j DNAT --to-destination ${target}`;
+        const onNodes = `-m addrtype --dst-type LOCAL -p tcp --dport ${nodePort}`;
+        const asked = [`-d ${spec!.clusterIP}/32 -p tcp --dport ${port}`, ...(nodePort === undefined ? [] : [onNodes])];
+        return asked.map((match) => `-A ${CHAIN} ${match}${turn} -j DNAT --to-destination ${target}`);
       });
     });
   });

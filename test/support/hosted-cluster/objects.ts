@@ -1,0 +1,106 @@
+/** The hosted control plane as its owner applies it, before drawbridge comes. */
+import { managerFlags, WORKLOAD_CONTROLLERS } from "../lab/controller-manager.js";
+import { API_NAME, API_PORT, ETCD_URL, type HostedPlane, pkiVolume } from "./plane.js";
+
+export const NAMESPACE = "clusters-demo";
+const SECRET = "control-plane-pki";
+
+export interface Design {
+  readonly image: string;
+  /** Of the kube-apiserver. */
+  readonly replicas: number;
+  readonly nodePort: number;
+}
+
+/** All of it; the kube-apiserver without egress selector. */
+export function controlPlaneObjects(plane: HostedPlane, design: Design): object[] {
+  const { image, nodePort } = design;
+  const scheduler = ["--leader-elect=false", "--bind-address=127.0.0.1"];
+  const flags = {
+    manager: managerFlags({
+      ...{ kubeconfig: plane.kubeconfigInPod("system:kube-controller-manager"), ...plane.filesInPod },
+      ...{ controllers: WORKLOAD_CONTROLLERS, signs: false },
+    }),
+    scheduler: [`--kubeconfig=${plane.kubeconfigInPod("system:kube-scheduler")}`, ...scheduler],
+  };
+  const metadata = { name: SECRET, namespace: NAMESPACE };
+  return [
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } },
+    { apiVersion: "v1", kind: "Secret", metadata, data: plane.secretData() },
+    service("etcd-client", "etcd", { port: 2379 }),
+    service(API_NAME, API_NAME, { port: API_PORT, nodePort }),
+    etcd(image),
+    apiServer(plane, design),
+    deployment("kube-controller-manager", image, flags.manager),
+    deployment("kube-scheduler", image, flags.scheduler),
+  ];
+}
+
+/** `more`: further flags, and annotations of its pods, each change of which is a roll-out. */
+export function apiServer(
+  plane: HostedPlane,
+  { image, replicas }: Design,
+  more: { readonly flags?: readonly string[]; readonly annotations?: Readonly<Record<string, string>> } = {},
+): object {
+  const { flags = [], annotations = {} } = more;
+  return deployment(API_NAME, image, [...plane.apiServerFlags, ...flags], {
+    replicas,
+    annotations,
+    // A roll-out never has fewer than before.
+    strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+    readinessProbe: { httpGet: { path: "/readyz", port: API_PORT, scheme: "HTTPS" }, periodSeconds: 1 },
+  });
+}
+
+const etcd = (image: string): object =>
+  deployment(
+    "etcd",
+    image,
+    ["--data-dir=/tmp/etcd", "--listen-client-urls=http://0.0.0.0:2379", `--advertise-client-urls=${ETCD_URL}`],
+    {
+      strategy: { type: "Recreate" },
+      readinessProbe: { httpGet: { path: "/health", port: 2379 }, periodSeconds: 1 },
+    },
+  );
+
+interface Details {
+  readonly replicas?: number;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly strategy?: object;
+  readonly readinessProbe?: object;
+}
+
+/** The image has a program of this name. */
+function deployment(name: string, image: string, args: readonly string[], details: Details = {}): object {
+  const { replicas = 1, annotations = {}, strategy, readinessProbe } = details;
+  const labels = { app: name };
+  const volumeMounts = [pkiVolume.mount, { name: "data", mountPath: "/tmp" }];
+  const container = { name, image, command: [`/${name}`, ...args], volumeMounts, readinessProbe };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, namespace: NAMESPACE },
+    spec: {
+      ...{ replicas, strategy, selector: { matchLabels: labels } },
+      template: {
+        metadata: { labels, annotations },
+        spec: {
+          automountServiceAccountToken: false,
+          enableServiceLinks: false,
+          containers: [container],
+          volumes: [pkiVolume.volume(SECRET), { name: "data", emptyDir: {} }],
+        },
+      },
+    },
+  };
+}
+
+function service(name: string, app: string, { port, nodePort }: { port: number; nodePort?: number }): object {
+  const ports = [{ port, targetPort: port, ...(nodePort === undefined ? {} : { nodePort }) }];
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name, namespace: NAMESPACE },
+    spec: { type: nodePort === undefined ? "ClusterIP" : "NodePort", selector: { app }, ports },
+  };
+}
