@@ -49,13 +49,15 @@ describe.skipIf(!ready)("a hosted cluster whose control plane is pods", () => {
     expect(await logs()).toMatchObject({ code: 1, stderr: expect.stringContaining("192.168.77.11:10250") });
   });
 
-  test("with a server beside the kube-apiserver and no agent, kubectl logs says that there is none", async () => {
+  test("with a server beside the kube-apiserver and no agent, it is the server that refuses", async () => {
     expect(await cluster.useTunnel()).toMatchObject({ code: 0, stderr: "" });
-    const answer = await until("a kube-apiserver that uses the tunnel", 60_000, async () => {
+    // The Service of a lone kube-apiserver has pods that are ending, too: what is not ready yet may be needed.
+    const answer = await until("the first kube-apiserver to be gone", 90_000, async () => {
       const outcome = await logs();
       return !outcome.stderr.includes("connection refused") && outcome;
     });
-    expect(answer).toMatchObject({ code: 1, stderr: expect.stringContaining("No agent available") });
+    const refused = "proxy error from konnectivity-server-local:8090 while dialing 192.168.77.11:10250, code 500";
+    expect(answer).toMatchObject({ code: 1, stderr: expect.stringContaining(refused) });
   });
 
   test("with agents on the hosted cluster's node, kubectl logs and exec work through the tunnel", async () => {

@@ -44,7 +44,8 @@ export function writeCniConfig(folder: string, subnet: string, gateway: string):
     ranges: [[{ subnet, rangeStart: network.replace(/0$/, "100"), gateway }]],
     routes: [{ dst: "0.0.0.0/0" }],
   };
-  const plugins = [{ type: "bridge", bridge: "cni0", isGateway: false, ipMasq: false, ipam }];
+  // Lets a pod reach itself by its Service.
+  const plugins = [{ type: "bridge", bridge: "cni0", isGateway: false, ipMasq: false, hairpinMode: true, ipam }];
   const config = { cniVersion: "0.4.0", name: "lab", plugins };
   // Whole or not at all: containerd reads it the moment it is there.
   const path = join(cniFolder(folder), "10-lab.conflist");
