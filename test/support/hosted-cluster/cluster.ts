@@ -28,7 +28,7 @@ export class HostedCluster {
   readonly plane: HostedPlane;
   readonly worker: LabNode;
   readonly #config: string;
-  #design: Design;
+  readonly #design: Design;
 
   private constructor(lab: BridgeLab, plane: HostedPlane, worker: LabNode, design: Design) {
     this.lab = lab;
@@ -100,6 +100,8 @@ export class HostedCluster {
     await this.roll();
     await admin.run(["rollout", "resume", ...deployment]);
     await this.rolledOut();
+    // Services of the tunnel have pods that are ending, too, and those of before have no server.
+    await this.onlyNew();
     return outcome;
   }
 
@@ -107,6 +109,14 @@ export class HostedCluster {
   roll(annotations: Readonly<Record<string, string>> = {}): Promise<void> {
     const flags = [hostedEgressFlag];
     return applyPlainly(this.lab.bs.admin, apiServer(this.plane, this.#design, { flags, annotations }));
+  }
+
+  /** No pod of the kube-apiserver is ending any more. */
+  onlyNew(): Promise<true> {
+    const pods = ["get", "pods", "-n", NAMESPACE, "-l", `app=${API_NAME}`, "-oname"];
+    return until("the last roll-out's pods to be gone", 170_000, async () => {
+      return (await this.lab.kubectl(...pods)).trim().split("\n").length === this.#design.replicas;
+    });
   }
 
   async rolledOut(): Promise<void> {
