@@ -34,15 +34,15 @@ function restore(rules: string): void {
   }
 }
 
-const toPods = `-d ${podNetwork} -m conntrack --ctstate DNAT`;
+const inPodNetwork = `-s ${podNetwork} -d ${podNetwork} -m conntrack --ctstate DNAT`;
 restore(
   [
     "*nat",
     `:${CHAIN} - [0:0]`,
     `-A PREROUTING -j ${CHAIN}`,
     `-A OUTPUT -j ${CHAIN}`,
-    // Two pods of one node would answer each other past the rules, and pods of other nodes whoever asked this one's port.
-    `-A POSTROUTING ${toPods} -j MASQUERADE`,
+    // Two pods of one node would answer each other past the rules.
+    `-A POSTROUTING ${inPodNetwork} -j MASQUERADE`,
     "COMMIT\n",
   ].join("\n"),
 );
