@@ -94,10 +94,15 @@ describe("the process that top, status, explain and trace ask", () => {
     expect(chosenProcess(nothing, both, "proxy-server")).toMatchObject({ pid: 7 });
     expect(chosenProcess({ admin: agent.url, tokenFile: "" }, both, "proxy-server")).toMatchObject({ pid: 8 });
     expect(chosenProcess(nothing, [both[0]!], "proxy-server")).toMatchObject({ pid: 8 });
+    expect(() => chosenProcess(nothing, [agent], "proxy-server")).toThrow(
+      "no proxy-server runs here, only proxy-agent 8.",
+    );
   });
 
   test("one that takes no token is named", () => {
-    expect(() => chosenProcess(nothing, [agent])).toThrow("the proxy-agent 8 was started without --admin-token-file");
+    expect(() => chosenProcess(nothing, [agent])).toThrow(
+      /^the proxy-agent 8 was started without --admin-token-file.*; no proxy-server runs here\.$/,
+    );
   });
 
   test("one elsewhere, whose port is forwarded, needs its token", () => {

@@ -6,7 +6,7 @@ import { frontendOf } from "../../insight/diagnosis/trace-command.js";
 import type { CertificateInfo, ListenerInfo } from "../../insight/observe/admin/contract.js";
 import type { AdminPort } from "../../insight/watch/admin-port.js";
 import { type Trace, type TraceStep, trace } from "../../insight/watch/trace.js";
-import type { Frontend } from "../../tunnel/client/frontend.js";
+import { canonicalTarget, type Frontend } from "../../tunnel/client/frontend.js";
 import { duration, text } from "../flags/flag.js";
 import { missing, refused } from "../flags/parse.js";
 import { defineCommand, onlyWord } from "../framework/define.js";
@@ -31,7 +31,8 @@ there was none. Ends with 1 when the target was not reached.`,
     timeout: duration("30s", "How long the dial may take."),
   }),
   async run(flags, { words }) {
-    const target = onlyWord(words, "the target, HOST:PORT,");
+    const word = onlyWord(words, "the target, HOST:PORT,");
+    const target = asked(() => canonicalTarget(word));
     const isAsked = flags.frontend === "" || flags.admin + flags.tokenFile !== "";
     // Without the admin port trace says less, but it dials all the same.
     const admin = await openAdminPort(flags, SERVER).catch((reason: unknown) => {
@@ -58,9 +59,12 @@ export async function ownFrontend(admin: Pick<AdminPort, "list" | "address">): P
   );
 }
 
-function givenFrontend(given: string): Frontend {
+const givenFrontend = (given: string): Frontend => asked(() => parseFrontend(given, {}));
+
+/** What was asked for is wrong, and not what came of it. */
+function asked<T>(read: () => T): T {
   try {
-    return parseFrontend(given, {});
+    return read();
   } catch (error) {
     throw refused(messageOf(error));
   }

@@ -98,6 +98,12 @@ export function chosenProcess(
     const which = meant.map(({ pid, title, url }) => `${title} ${pid} at ${url}`).join(", ");
     throw unknown(`several processes run here (${which})`, "Name one of them with --admin.");
   }
+  const isThere = concern === "" || admin !== "" || all.some(({ title }) => title === concern);
+  if (!isThere && tokenFile === "" && able.length === 0 && all.length > 0)
+    throw unknown(
+      `no ${concern} runs here, only ${all.map(({ title, pid }) => `${title} ${pid}`).join(", ")}`,
+      "Start it, or give --admin and --token-file of one that runs elsewhere.",
+    );
   const [process] = meant;
   const file = tokenFile || process?.tokenFile;
   const pid = tokenFile === "" ? process?.pid : undefined;
@@ -107,7 +113,8 @@ export function chosenProcess(
     throw unknown(`no process of drawbridge here has its admin port at ${new URL(admin).host}`);
   const { title, pid: number } = process;
   const without = "was started without --admin-token-file, or with one that it may not read, so nobody can ask it";
-  throw unknown(`the ${title} ${number} ${without}`, "Start it with --admin-token-file.");
+  const others = admin !== "" || all.some((each) => each.title === SERVER) ? "" : `; no ${SERVER} runs here`;
+  throw unknown(`the ${title} ${number} ${without}${others}`, "Start it with --admin-token-file.");
 }
 
 /** Nothing is wrong with the flags: a script has to tell this from a wrong call. */

@@ -123,7 +123,13 @@ test("a server that lists nothing under the dial's ID leaves only the caller's t
   };
   const traced = await trace(frontend(), TARGET, admin(), 5_000);
   expect(traced.steps.map(({ name }) => name)).toEqual(["reach the frontend", "ask, and wait for the answer"]);
-  expect(traced.blind).toContain("has no record of this dial");
+  expect(traced.blind).toContain("has no record of this dial: another server has this frontend, or");
+});
+
+test("of a caller that was refused before it dialled, that is said first", async () => {
+  answer = (caller) => caller.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
+  const traced = await trace(frontend(), TARGET, admin(), 5_000);
+  expect(traced.blind).toContain("has no record of this dial: the caller was refused before a dial began, or another");
 });
 
 test("a dial that no agent takes is reported with the reason", async () => {

@@ -56,7 +56,7 @@ export async function trace(
   const totalMs = elapsed();
   const ok = socket !== undefined;
   // Whoever was not reached has no record of it.
-  const record: ServerRecord = reachedMs === undefined ? {} : await recordOf(admin, dialId);
+  const record: ServerRecord = reachedMs === undefined ? {} : await recordOf(admin, dialId, ok);
   socket?.destroy();
   const where = describeFrontend(frontend);
   const steps =
@@ -75,14 +75,14 @@ type ServerRecord = Pick<Trace, "explanation" | "blind"> & {
   readonly linkMs?: number | undefined;
 };
 
-async function recordOf(admin: AdminPort | undefined, dialId: string): Promise<ServerRecord> {
+async function recordOf(admin: AdminPort | undefined, dialId: string, ok: boolean): Promise<ServerRecord> {
   if (admin === undefined) return { blind: "no admin port was given, so only this side's times are known" };
   try {
     const query = `?dialId=${dialId}`;
     const lists = await Promise.all([admin.list<TunnelRow>(`tunnels${query}`), admin.list<TunnelRow>(`ended${query}`)]);
     // A server that does not know the question answers with everybody's.
     const tunnel = lists.flat().find((each) => each.dialId === dialId);
-    if (tunnel === undefined) return { blind: unknownTo(admin) };
+    if (tunnel === undefined) return { blind: unknownTo(admin, ok) };
     const { refusalId, agent } = tunnel;
     const refusal =
       refusalId === undefined
@@ -94,9 +94,12 @@ async function recordOf(admin: AdminPort | undefined, dialId: string): Promise<S
   }
 }
 
-const unknownTo = ({ address }: AdminPort): string =>
-  `${address} has no record of this dial: it does not serve this frontend, or it is of a version without dial IDs; ` +
-  "only this side's times are known";
+/** Whoever is refused as a caller has not dialled yet. */
+function unknownTo({ address }: AdminPort, ok: boolean): string {
+  const early = ok ? "" : "the caller was refused before a dial began, or ";
+  const other = "another server has this frontend, or it is of a version without dial IDs";
+  return `${address} has no record of this dial: ${early}${other}; only this side's times are known`;
+}
 
 /** Undefined when the agent is gone or silent, or the server cannot measure it. */
 async function roundTripOf(admin: AdminPort, agentKey: number): Promise<number | undefined> {
