@@ -48,8 +48,9 @@ export function keepServerRefusals(log: RefusalLog, source: object): () => void 
   }, source);
 }
 
-function sentence({ agentsConnected = 0, strategies = [] }: Partial<ChoiceExplanation>): string {
-  if (agentsConnected === 0) return NO_AGENT_CONNECTED;
+function sentence({ agentsConnected = 0, strategies = [], wait }: Partial<ChoiceExplanation>): string {
+  const waiting = wait === undefined ? "" : ` Waiting (--wait-for-agent): ${wait}.`;
+  if (agentsConnected === 0) return `${NO_AGENT_CONNECTED}${waiting}`;
   const tried = strategies.map(({ name, matches }) => `${name}: ${matches}`).join(", ");
-  return `No agent of ${agentsConnected} takes this destination (matches by strategy: ${tried}).`;
+  return `No agent of ${agentsConnected} takes this destination (matches by strategy: ${tried}).${waiting}`;
 }

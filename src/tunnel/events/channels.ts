@@ -37,7 +37,10 @@ export interface ServerDialEnded {
     | "frontend_close";
   /** Empty when established. */
   error: string;
+  /** Without what it waited for an agent. */
   durationMs: number;
+  /** How long it waited for an agent to connect; absent: it did not. */
+  waitedMs?: number;
   /** Under which the refusal's whole explanation is kept. */
   referenceId?: string;
 }

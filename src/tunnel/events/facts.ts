@@ -19,6 +19,8 @@ export interface ChoiceExplanation {
   readonly address: string;
   readonly host: string;
   readonly agentsConnected: number;
+  /** What became of waiting for an agent, where the server is to wait (--wait-for-agent). */
+  readonly wait?: string;
   readonly strategies: readonly { readonly name: string; readonly keys: number; readonly matches: number }[];
   readonly considered: readonly {
     readonly agentId: string;

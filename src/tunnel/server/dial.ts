@@ -45,6 +45,9 @@ export class Dial {
   /** When the present agent was asked; 0 before any was. */
   dialledAt = 0;
   #firstDialledAt = 0;
+  /** How long it waited for agents to come, until it was over or waits again. */
+  waitedMs = 0;
+  #waitsSince: number | undefined;
   readonly #board: Switchboard;
   readonly #tried: AgentLink[] = [];
   /** Found no way to the target, on which no other agent has said a word yet. */
@@ -79,19 +82,29 @@ export class Dial {
     if (this.#board.isLeaving || this.#tried.length >= MAX_ATTEMPTS) return false;
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-    return this.#board.waiting.add(this);
+    if (!this.#board.waiting.add(this)) return false;
+    this.#waitsSince = this.#board.clock.now();
+    return true;
+  }
+
+  #countWait(): void {
+    if (this.#waitsSince !== undefined) this.waitedMs += this.#board.clock.now() - this.#waitsSince;
+    this.#waitsSince = undefined;
   }
 
   resume(): boolean {
-    return this.#tryNext();
+    if (!this.#tryNext()) return false;
+    this.#countWait();
+    return true;
   }
 
   /** There is no agent, and none has come. */
   giveUp(): void {
+    this.#countWait();
     if (this.#board.isLeaving) this.#refuse("no-agent", SHUTTING_DOWN);
     else if (this.#tried.length > 0) this.#refuse("agent-lost", AGENT_LOST, { error: "the agent's stream ended" });
     else {
-      const { text, referenceId } = this.#board.explainNoAgent(this.address, this.#tried);
+      const { text, referenceId } = this.#board.explainNoAgent(this.address, this.#tried, this.waitedMs);
       this.#refuse("no-agent", text, { referenceId });
     }
   }
@@ -117,6 +130,7 @@ export class Dial {
   cancel(): void {
     if (this.#over) return;
     this.#board.waiting.drop(this);
+    this.#countWait();
     this.link?.cancelDial(this.#dialId);
     this.#finish({ outcome: "frontend_close", error: "the caller gave up" });
   }

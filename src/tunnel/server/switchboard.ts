@@ -6,6 +6,7 @@ import type { Budget } from "../connection/budget.js";
 import type { Tunnel } from "../connection/tunnel.js";
 import {
   agentProbed,
+  noteChannel,
   serverAgentConnected,
   serverAgentDisconnected,
   serverDialEnded,
@@ -68,6 +69,7 @@ export class Switchboard {
     this.waiting = new WaitingDials(
       options.clock,
       dialTimeoutMs === 0 ? waitForAgentMs : Math.min(waitForAgentMs, dialTimeoutMs),
+      (level, message) => noteChannel.publish({ source: this.source, level, message }),
     );
   }
 
@@ -97,23 +99,32 @@ export class Switchboard {
   dialEnded(dial: Dial, end: DialEnd): void {
     this.pendingDials--;
     if (end.outcome === "established") this.establishedTunnels++;
-    const { address, link, startedAt } = dial;
+    const { address, link, startedAt, waitedMs } = dial;
     const { frontend, dialId } = dial.caller;
-    const durationMs = this.clock.now() - startedAt;
+    const durationMs = this.clock.now() - startedAt - waitedMs;
+    const waited = waitedMs === 0 ? {} : { waitedMs };
     const agent = link === undefined ? {} : { agentId: link.identity.agentId };
     const { source } = this;
     if (end.outcome === "error_response" && foundAgent(dialId, address, end.error)) {
       agentProbed.publish({ source, address, durationMs, ...agent });
-    } else serverDialEnded.publish({ source, dial, frontend, address, dialId, durationMs, ...agent, ...end });
+    } else
+      serverDialEnded.publish({ source, dial, frontend, address, dialId, durationMs, ...waited, ...agent, ...end });
   }
 
   /** Upstream's own words first, since peers match on them; then counts and an id; the reasons stay with the operator. */
-  explainNoAgent(address: string, tried: readonly AgentLink[]): { referenceId: string; text: string } {
+  explainNoAgent(
+    address: string,
+    tried: readonly AgentLink[],
+    waitedMs = 0,
+  ): { readonly referenceId: string; readonly text: string } {
     const referenceId = randomBytes(4).toString("hex");
-    const explanation = this.explainChoice(address, tried);
+    const wait = waitedMs > 0 ? `waited ${(waitedMs / 1000).toFixed(1)} s for one` : this.waiting.givenUp;
+    const explanation = { ...this.explainChoice(address, tried), ...(wait === undefined ? {} : { wait }) };
     serverRefused.publish({ source: this.source, referenceId, address, explanation });
     const connected = explanation.agentsConnected;
-    const text = `No agent available (${connected} connected, none for this destination; reference ${referenceId})`;
+    const counts = `${connected} connected, none for this destination`;
+    const why = [counts, ...(wait === undefined ? [] : [wait]), `reference ${referenceId}`].join("; ");
+    const text = `No agent available (${why})`;
     return { referenceId, text };
   }
 

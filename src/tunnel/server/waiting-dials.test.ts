@@ -1,6 +1,6 @@
 /** Dials for which no agent is connected: `--wait-for-agent`. */
 import { describe, expect, test } from "vitest";
-import { serverRefused } from "../events/channels.js";
+import { noteChannel, serverDialEnded, serverRefused } from "../events/channels.js";
 import { newProbeDialId } from "../wire/dial-id.js";
 import { FakeCaller, makeBoard } from "./testing/fakes.js";
 import { GIVE_UP_MS, MAX_WAITING } from "./waiting-dials.js";
@@ -38,7 +38,7 @@ describe("without an agent", () => {
     clock.advance(WAIT_MS - 1);
     expect(caller.refusals).toEqual([]);
     clock.advance(1);
-    const text = `No agent available (0 connected, none for this destination; reference ${seen[0]})`;
+    const text = `No agent available (0 connected, none for this destination; waited 5.0 s for one; reference ${seen[0]})`;
     expect(caller.refusals).toEqual([{ kind: "no-agent", text }]);
     expect([board.waiting.size, board.pendingDials, clock.waiting]).toEqual([0, 0, []]);
     unsubscribe();
@@ -151,12 +151,44 @@ describe("a control plane without nodes", () => {
       expect(waits()).toBe(true);
       clock.advance(WAIT_MS);
     }
-    expect([waits(), board.waiting.hasGivenUp]).toEqual([false, true]);
+    expect([waits(), board.waiting.givenUp]).toEqual([false, expect.any(String)]);
     clock.advance(3_600_000);
     expect(waits()).toBe(false);
     // It has been seen that agents come: the next time without one is another.
     agent("one").lose();
-    expect([waits(), board.waiting.hasGivenUp]).toEqual([true, false]);
+    expect([waits(), board.waiting.givenUp]).toEqual([true, undefined]);
+  });
+
+  test("says so once, with the time since when no agent has connected, and once that dials wait again", () => {
+    const { board, clock, agent } = make();
+    const notes: string[] = [];
+    const unsubscribe = noteChannel.subscribe(({ level, message }) => notes.push(`${level}: ${message}`), board.source);
+    const refusalOf = () => {
+      const caller = new FakeCaller();
+      board.dial(caller);
+      return caller.refusals[0]?.text.replace(/reference \w+/, "reference X");
+    };
+    expect(refusalOf()).toBeUndefined();
+    clock.advance(GIVE_UP_MS);
+    expect(notes).toEqual([]);
+    const since = "no agent has connected since 2031-01-01T00:00:00.000Z, so dials no longer wait until one connects";
+    const text = `No agent available (0 connected, none for this destination; ${since}; reference X)`;
+    expect([refusalOf(), refusalOf()]).toEqual([text, text]);
+    expect(notes.splice(0)).toEqual([`warn: ${since} (--wait-for-agent)`]);
+    agent("one").lose();
+    expect(notes).toEqual(["info: an agent has connected: dials wait for one again (--wait-for-agent)"]);
+    unsubscribe();
+  });
+
+  test("a server that nobody gave up waiting at says nothing when agents come and go", () => {
+    const { board, clock, agent } = make();
+    const notes: string[] = [];
+    const unsubscribe = noteChannel.subscribe(({ message }) => notes.push(message), board.source);
+    agent("one").lose();
+    clock.advance(3_600_000);
+    agent("one").lose();
+    expect(notes).toEqual([]);
+    unsubscribe();
   });
 
   test("an agent that is lost may come back, however long ago somebody waited in vain for another", () => {
@@ -168,6 +200,59 @@ describe("a control plane without nodes", () => {
     const caller = new FakeCaller("10.0.0.1:443");
     board.dial(caller);
     expect(caller.refusals).toEqual([]);
+  });
+});
+
+describe("the time that a dial took", () => {
+  const dialled = (after: (fake: ReturnType<typeof make>) => void) => {
+    const fake = make();
+    const ends: (number | undefined)[][] = [];
+    const unsubscribe = serverDialEnded.subscribe(
+      ({ durationMs, waitedMs }) => ends.push([durationMs, waitedMs]),
+      fake.board.source,
+    );
+    fake.board.dial(new FakeCaller());
+    after(fake);
+    unsubscribe();
+    return ends;
+  };
+
+  test("does not contain what it waited for an agent", () => {
+    const ends = dialled(({ clock, agent }) => {
+      clock.advance(4_900);
+      const one = agent("one");
+      clock.advance(13);
+      one.answer(5);
+    });
+    expect(ends).toEqual([[13, 4_900]]);
+  });
+
+  test("nor when none came", () => {
+    expect(dialled(({ clock }) => clock.advance(WAIT_MS))).toEqual([[0, WAIT_MS]]);
+  });
+
+  test("is counted of both agents, when the first was lost and another came", () => {
+    const ends = dialled(({ clock, agent }) => {
+      const one = agent("one");
+      clock.advance(100);
+      one.lose();
+      clock.advance(1_000);
+      const two = agent("two");
+      clock.advance(10);
+      two.answer(5);
+    });
+    expect(ends).toEqual([[110, 1_000]]);
+  });
+
+  test("has no wait where an agent is connected", () => {
+    const { board, agent } = make();
+    const ends: object[] = [];
+    const unsubscribe = serverDialEnded.subscribe((end) => ends.push(end), board.source);
+    const one = agent("one");
+    board.dial(new FakeCaller());
+    one.answer(5);
+    expect(ends).toEqual([expect.not.objectContaining({ waitedMs: expect.anything() })]);
+    unsubscribe();
   });
 });
 

@@ -5,11 +5,12 @@
  */
 import type { Clock } from "../../base/clock.js";
 import { ShortLivedMap } from "../../base/short-lived.js";
+import { isoTime } from "../../base/text.js";
 
 /** More are refused at once, as without waiting. Each is a connection of its caller's, with what that has sent so far. */
 export const MAX_WAITING = 1_024;
 
-/** After so much waiting without an agent that came or went, dials are refused at once until one does. */
+/** So long after the first dial that waits, without an agent that came or went, dials are refused at once until one does. */
 export const GIVE_UP_MS = 30_000;
 
 export interface WaitingDial {
@@ -26,14 +27,17 @@ export class WaitingDials<D extends WaitingDial = WaitingDial> {
   readonly waitMs: number;
   readonly #clock: Clock;
   readonly #queue = new ShortLivedMap<number, D>();
-  /** Since when agents have been waited for in vain. */
+  readonly #say: (level: "info" | "warn", message: string) => void;
+  /** When the first dial waited since an agent came or went. */
   #since: number | undefined;
+  #hasSaid = false;
   #cancelTimer: (() => void) | undefined;
   #dueAt = Number.POSITIVE_INFINITY;
 
-  constructor(clock: Clock, waitMs: number) {
+  constructor(clock: Clock, waitMs: number, say: (level: "info" | "warn", message: string) => void) {
     this.#clock = clock;
     this.waitMs = waitMs;
+    this.#say = say;
   }
 
   get size(): number {
@@ -45,13 +49,17 @@ export class WaitingDials<D extends WaitingDial = WaitingDial> {
     return this.#queue.values();
   }
 
-  get hasGivenUp(): boolean {
-    return this.#since !== undefined && this.#clock.now() - this.#since >= GIVE_UP_MS;
+  /** Why dials do not wait at present, without a full stop; undefined: they do. */
+  get givenUp(): string | undefined {
+    const vainMs = this.#since === undefined ? 0 : this.#clock.now() - this.#since;
+    if (vainMs < GIVE_UP_MS) return undefined;
+    const since = isoTime(this.#clock.date() - vainMs);
+    return `no agent has connected since ${since}, so dials no longer wait until one connects`;
   }
 
   /** False: it has to be refused now. */
   add(dial: D): boolean {
-    if (this.#queue.size >= MAX_WAITING || this.hasGivenUp || this.#left(dial) <= 0) return false;
+    if (this.#left(dial) <= 0 || this.#queue.size >= MAX_WAITING || this.#hasGivenUp()) return false;
     this.#since ??= this.#clock.now();
     this.#queue.set(dial.id, dial);
     // One that lost its agent may have less time left than those that have waited longer.
@@ -59,18 +67,29 @@ export class WaitingDials<D extends WaitingDial = WaitingDial> {
     return true;
   }
 
+  #hasGivenUp(): boolean {
+    const why = this.givenUp;
+    if (why !== undefined && !this.#hasSaid) {
+      this.#hasSaid = true;
+      this.#say("warn", `${why} (--wait-for-agent)`);
+    }
+    return why !== undefined;
+  }
+
   drop(dial: D): void {
     if (this.#queue.delete(dial.id) && this.#queue.size === 0) this.#disarm();
   }
 
   /** One has come, or has gone and may come back. */
-  agentsChanged(): void {
+  agentsChanged(how: "connected" | "left" = "left"): void {
     this.#since = this.#queue.size === 0 ? undefined : this.#clock.now();
+    if (this.#hasSaid) this.#say("info", `an agent has ${how}: dials wait for one again (--wait-for-agent)`);
+    this.#hasSaid = false;
   }
 
   /** Everyone who can is served. */
   agentCame(): void {
-    this.agentsChanged();
+    this.agentsChanged("connected");
     for (const dial of [...this.#queue.values()]) if (dial.resume()) this.drop(dial);
   }
 

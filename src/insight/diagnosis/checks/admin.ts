@@ -180,7 +180,7 @@ export const refusals = defineCheck({
     const within = `in the last ${roughDuration(RECENT_MS)}`;
     if (recent.length === 0) return ok(`no ${what} was refused ${within}`);
     const isOver = ({ at, target, why }: Refusal): boolean =>
-      (why === NO_AGENT_CONNECTED && agents.length > 0) || wasReachedAfter(history, target, at);
+      (why.startsWith(NO_AGENT_CONNECTED) && agents.length > 0) || wasReachedAfter(history, target, at);
     const open = recent.filter((refusal) => !isOver(refusal));
     const counted = (count: number): string => `${count} ${what}${count === 1 ? "" : "s"}`;
     if (open.length === 0) return ok(`${counted(recent.length)} refused ${within}, for reasons that are over`);

@@ -14,6 +14,7 @@ test("totals count them, tunnels list them, and explain says what a dial would d
   const clock = new ManualClock();
   fixture = await openFixture({ agents: 0, server: { waitForAgentMs: 5_000 }, parts: { clock } });
   const subject = new ObservedServer(fixture.server);
+  subject.remember();
   const why = () => subject.explain("10.0.0.1:443").why;
   const caller = await connectCaller(fixture);
   caller.write("CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -22,11 +23,14 @@ test("totals count them, tunnels list them, and explain says what a dial would d
   expect([...subject.tunnels()].map((each) => each.describe())).toMatchObject([
     { target: "10.0.0.1:443", state: "dialing", marks: {} },
   ]);
-  expect(why()).toBe("No agent is connected. A dial waits up to 5 s for one (--wait-for-agent); 1 wait now.");
+  expect(why()).toBe("No agent is connected. A dial waits up to 5 s for one (--wait-for-agent); 1 waits now.");
   clock.advance(GIVE_UP_MS);
   expect(subject.totals()).toMatchObject({ dialsPending: 0, dialsWaiting: 0 });
   expect(why()).toBe(
-    "No agent is connected. Dials are refused at once until an agent connects: 30 s of waiting brought none.",
+    "No agent is connected. No agent has connected since 2031-01-01T00:00:00.000Z, so dials no longer wait until one connects (--wait-for-agent).",
   );
+  expect(subject.refusals.explained()).toMatchObject([
+    { why: "No agent is connected. Waiting (--wait-for-agent): waited 5.0 s for one." },
+  ]);
   caller.destroy();
 });

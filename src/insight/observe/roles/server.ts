@@ -60,13 +60,14 @@ export class ObservedServer implements ObservedRole {
   remember(): void {
     const { clock } = this.#server.board;
     keepServerRefusals(this.refusals, this.#server);
-    serverDialEnded.subscribe(({ dial, address, agentId, outcome, durationMs, error, referenceId: refusalId }) => {
+    serverDialEnded.subscribe((event) => {
+      const { dial, address, agentId, outcome, durationMs, waitedMs = 0, error, referenceId: refusalId } = event;
       this.#dials.count(outcome === "established", durationMs);
       if (outcome !== "unrecognized_response") {
         const isAnswered = outcome === "established" || outcome === "send_rsp";
         this.history.dialEnded({
           ...{ target: address, peer: agentId, ms: durationMs, error: isAnswered ? undefined : error },
-          peerMs: dial && durationMs - (dial.dialledAt || dial.startedAt) + dial.startedAt,
+          peerMs: dial && durationMs + waitedMs - (dial.dialledAt || dial.startedAt) + dial.startedAt,
           isUndecided: agentId === undefined || outcome === "frontend_close" || outcome === "backend_close",
         });
       }
@@ -243,10 +244,10 @@ export class ObservedServer implements ObservedRole {
 }
 
 /** What becomes of a dial meanwhile, as a further sentence. */
-function waitOf({ waitMs, size, hasGivenUp }: Pick<WaitingDials, "waitMs" | "size" | "hasGivenUp">): string {
+function waitOf({ waitMs, size, givenUp }: Pick<WaitingDials, "waitMs" | "size" | "givenUp">): string {
   if (waitMs === 0) return "";
-  if (hasGivenUp) return " Dials are refused at once until an agent connects: 30 s of waiting brought none.";
-  return ` A dial waits up to ${waitMs / 1000} s for one (--wait-for-agent); ${size} wait now.`;
+  if (givenUp !== undefined) return ` N${givenUp.slice(1)} (--wait-for-agent).`;
+  return ` A dial waits up to ${waitMs / 1000} s for one (--wait-for-agent); ${size} ${size === 1 ? "waits" : "wait"} now.`;
 }
 
 function textsOf({ identity }: AgentLink): Pick<AgentPeer, "id" | "identifiers" | "principal" | "version"> {
