@@ -79,7 +79,7 @@ function Legend() {
       </li>
       <li class="gone">
         <span class="dot" aria-hidden="true" />
-        gone or refused
+        gone, refused or not known
       </li>
       <li>
         <span class="thick" aria-hidden="true" />
@@ -171,7 +171,7 @@ function Lines({ map, height, sheet, isServer }: { map: FlowMap; height: number;
     return (
       <path
         key={key}
-        class={tunnels === 0 && severity === "good" ? "still" : severity}
+        class={tunnels === 0 && (severity === "good" || severity === "unknown") ? "still" : severity}
         stroke-width={width.toFixed(1)}
         d={d}
       />
@@ -227,12 +227,16 @@ function Node(props: { x: number; y: number; width: number; of: OnMap; name: str
   );
 }
 
+const TROUBLES: Readonly<Record<Severity, readonly string[]>> = {
+  ...{ good: [], unknown: ["dials failed"], warn: ["some dials fail"], bad: ["dials fail"] },
+};
+
 /** Why it has its colour comes first, then what it carries. */
 function noteOf({ rate, tunnels, dials, severity }: OnMap, kind: string, width: number): string {
   const asked = dials === 1 ? "1 dial in 10 min" : `${count(dials)} dials in 10 min`;
   const open = tunnels === 1 ? "1 tunnel" : `${count(tunnels)} tunnels`;
   const parts = [
-    ...(kind === "target" && severity !== "good" ? [severity === "bad" ? "dials fail" : "some dials fail"] : []),
+    ...(kind === "target" ? TROUBLES[severity] : []),
     ...(rate > 0 ? [rateText(rate)] : []),
     tunnels === 0 && dials > 0 ? asked : open,
   ];
@@ -250,7 +254,9 @@ function curve(x1: number, y1: number, x2: number, y2: number): string {
 function inWords(map: FlowMap, { role }: ProcessInfo): string {
   const all = (items: readonly OnMap[]): number => items.reduce((sum, { members = 1 }) => sum + members, 0);
   const total = map.peers.reduce((sum, { rate }) => sum + rate, 0);
-  const ill = [...map.peers, ...map.targets].filter(({ severity }) => severity !== "good").map(({ name }) => name);
+  const ill = [...map.peers, ...map.targets]
+    .filter(({ severity }) => severity === "bad" || severity === "warn")
+    .map(({ name }) => name);
   const trouble = ill.length === 0 ? "" : ` In trouble: ${ill.join(", ")}.`;
   return `This ${role}, ${count(all(map.peers))} peers, ${count(all(map.targets))} targets; they move ${bytesText(total)} a second.${trouble}`;
 }

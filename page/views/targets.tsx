@@ -12,6 +12,7 @@ const LETTERS = 30;
 
 function failingText(severity: Severity, { failingSinceAt }: TargetHistory): string {
   if (severity === "warn") return "fails at times";
+  if (severity === "unknown") return "failed when last dialled";
   return failingSinceAt === undefined ? "fails" : `fails since ${timeOfDay(failingSinceAt)}`;
 }
 
@@ -51,7 +52,11 @@ export function Targets({ past }: { past: HistoryInfo | undefined }) {
                   <th scope="row" class="name" title={name}>
                     <span class="dot" aria-hidden="true" />
                     {short(name)}
-                    {severity !== "good" && <span class={`pill ${severity}`}>{failingText(severity, history)}</span>}
+                    {severity !== "good" && (
+                      <span class={`pill ${severity === "unknown" ? "quiet" : severity}`}>
+                        {failingText(severity, history)}
+                      </span>
+                    )}
                   </th>
                   <DialCells history={history} />
                 </tr>

@@ -2,7 +2,7 @@ import { sum } from "../../src/base/sum.js";
 import type { HistoryInfo, Totals } from "../../src/insight/observe/admin/contract.js";
 import { bytesText, count, durationText, rateText, shareText } from "../../src/insight/watch/view/format.js";
 import type { Rates } from "../../src/insight/watch/view/history.js";
-import { type Severity, targetSeverity } from "../../src/insight/watch/view/severity.js";
+import { type Severity, shareSeverity } from "../../src/insight/watch/view/severity.js";
 
 interface TilesProps {
   readonly totals: Totals;
@@ -29,7 +29,7 @@ export function Tiles({ totals, rates, past }: TilesProps) {
       <Tile
         name="failed dials"
         value={asked === 0 ? "–" : shareText(failed, asked)}
-        severity={past === undefined ? "good" : targetSeverity(past.total)}
+        severity={past === undefined ? "good" : shareSeverity(past.total)}
         note={`${count(failed)} of ${count(asked)} in 10 min`}
       />
       <Tile

@@ -51,21 +51,48 @@ describe("targets", () => {
   test("a single failed dial is spoken of for a minute, two for three", async () => {
     dials("10.0.0.2:443", 1, "connection refused");
     dials("10.0.0.3:443", 2, "connection refused");
-    expect(await shorts()).toEqual(["10.0.0.2:443 and 10.0.0.3:443 fail (100 % of all dials)"]);
+    expect(await shorts()).toEqual(["10.0.0.3:443 and 10.0.0.2:443 fail (100 % of all dials)"]);
     clock.advance(60_000);
     expect(await shorts()).toEqual(["10.0.0.3:443 fails (67 % of all dials)"]);
     clock.advance(120_000);
     expect(await shorts()).toEqual([]);
   });
 
-  test("one that answers again is not said to fail after five dials", async () => {
+  test("one that answers again is not said to fail, from its first answer on", async () => {
     dials("10.0.0.2:443", 20, "connection refused");
-    clock.advance(10_000);
-    dials("10.0.0.2:443", 4);
     expect(await shorts()).toHaveLength(1);
-    clock.advance(10_000);
-    dials("10.0.0.2:443", 4);
+    dials("10.0.0.2:443", 1);
     expect(await shorts()).toEqual([]);
+  });
+
+  test("one that comes and goes fails at times, also right after an answer", async () => {
+    for (let turn = 0; turn < 3; turn++) {
+      dials("10.0.0.2:443", 1, "connection refused");
+      dials("10.0.0.2:443", 1);
+    }
+    expect(await shorts()).toEqual(["10.0.0.2:443 fails at times (50 % of all dials)"]);
+    clock.advance(10_000);
+    dials("10.0.0.2:443", 5);
+    expect(await shorts()).toEqual([]);
+  });
+
+  test("several are named worst first, each with its reason, and every cause has its own remedy once", async () => {
+    dials("10.0.0.2:443", 2, "dial tcp 10.0.0.2:443: connect: connection refused");
+    dials("no-such.svc:80", 3, "dial tcp: lookup no-such.svc on 10.0.0.10:53: no such host");
+    dials("10.0.0.3:443", 4, "dial tcp 10.0.0.3:443: connect: connection refused");
+    dials("10.9.0.1:80", 1, "dial tcp 10.9.0.1:80: connect: network is unreachable");
+    const found = (await diagnosed([agentPeer("node-1")])).find(({ check }) => check === "targets");
+    expect(found?.short).toMatch(/^10\.0\.0\.3:443, no-such\.svc:80 and 2 more targets fail /);
+    expect(found?.evidence).toEqual([
+      expect.stringMatching(/^10\.0\.0\.3:443: .*connection refused \(4 times/),
+      expect.stringMatching(/^no-such\.svc:80: .*no such host \(3 times/),
+      expect.stringMatching(/^10\.0\.0\.2:443: .*connection refused \(2 times/),
+      expect.stringMatching(/^10\.9\.0\.1:80: .*network is unreachable \(once/),
+    ]);
+    const { remedy = "" } = found ?? {};
+    expect(remedy).toMatch(/^10\.0\.0\.3:443, 10\.0\.0\.2:443: The agent reached the host/);
+    expect(remedy).toMatch(/ no-such\.svc:80: Correct the name.* 10\.9\.0\.1:80: Fix the route/);
+    expect(remedy.split("The agent reached the host")).toHaveLength(2);
   });
 
   test("a name that does not exist is what has to be corrected", async () => {

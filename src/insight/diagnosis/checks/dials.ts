@@ -3,9 +3,10 @@ import { hostOfAddress } from "../../../base/address.js";
 import { type Judgement, ok, warning } from "../../../base/finding.js";
 import { sum } from "../../../base/sum.js";
 import { roughDuration } from "../../../base/text.js";
-import type { AgentPeer, HistoryInfo, LeftPeer } from "../../observe/admin/contract.js";
+import { DialRefusedError } from "../../../tunnel/client/errors.js";
+import type { AgentPeer, FailureGroup, HistoryInfo, LeftPeer, TargetHistory } from "../../observe/admin/contract.js";
 import { defineCheck } from "../check.js";
-import { failingShare } from "../failing.js";
+import { isFailing, targetState } from "../failing.js";
 import { traceCommand } from "../trace-command.js";
 
 const MOST_NAMED = 10;
@@ -13,7 +14,7 @@ const MOST_NAMED = 10;
 export const targets = defineCheck({
   ...{ id: "targets", about: "The targets that are dialled answer", needs: ["history"], uses: ["overview"] },
   judge({ history, overview }) {
-    const failing = history.targets.filter((target) => failingShare(target) > 0);
+    const failing = history.targets.filter(isFailing).sort((one, other) => sum(other.failures) - sum(one.failures));
     const dials = sum(history.total.dials);
     if (failing.length === 0) {
       const count = history.targets.length;
@@ -26,24 +27,44 @@ export const targets = defineCheck({
     const names = new Set(failing.map(({ target }) => target));
     const groups = history.failures.filter(({ target }) => names.has(target));
     const share = Math.max(1, Math.round((sum(groups.map(({ count }) => count)) / Math.max(1, dials)) * 100));
+    const atTimes = failing.every((target) => targetState(target) === "fails at times") ? " at times" : "";
     const who = failing.length === 1 ? `the target ${failing[0]!.target} fails` : `${failing.length} targets fail`;
-    const message = `${who}: ${share} % of all dials of the last 10 minutes`;
+    const message = `${who}${atTimes}: ${share} % of all dials of the last 10 minutes`;
     const lines = groups
       .slice(0, MOST_NAMED)
       .map(({ target, reason, count, peers }) => `${target}: ${reason} (${times(count)}${through(peers)})`);
-    const areUnknown = groups.length > 0 && groups.every(({ reason }) => /no such host/.test(reason));
-    const remedy = areUnknown
-      ? "Correct the name, or make its record at the DNS server that the agents ask."
-      : `Check that the target runs, listens there and accepts the agents' hosts${overview === undefined ? "" : `; ${traceCommand(failing[0]!.target, overview)} dials it once and says where that ends`}.`;
-    return { ...warning(message, remedy, ...lines), short: `${shortNames(failing)} (${share} % of all dials)` };
+    const asked = overview && `${traceCommand(failing[0]!.target, overview)} dials it once and says where that ends.`;
+    const remedy = [...remediesOf(groups), ...(asked === undefined ? [] : [asked])].join(" ");
+    const short = `${shortNames(failing)}${atTimes} (${share} % of all dials)`;
+    return { ...warning(message, remedy, ...lines), short };
   },
 });
 
-/** The first two by name. */
-function shortNames(failing: readonly { readonly target: string }[]): string {
+/** What to do about each cause; which targets have it is said where there are several causes. */
+function remediesOf(groups: readonly FailureGroup[]): string[] {
+  const byRemedy = new Map<string, Set<string>>();
+  for (const { target, reason } of groups) {
+    const { remedy } = new DialRefusedError(target, reason);
+    byRemedy.set(remedy, (byRemedy.get(remedy) ?? new Set()).add(target));
+  }
+  if (byRemedy.size === 1) return [...byRemedy.keys()];
+  return [...byRemedy].map(([remedy, targets]) => `${listed(targets)}: ${remedy}`);
+}
+
+const MOST_LISTED = 2;
+
+function listed(targets: ReadonlySet<string>): string {
+  const names = [...targets].slice(0, MOST_LISTED).join(", ");
+  return targets.size > MOST_LISTED ? `${names} and ${targets.size - MOST_LISTED} more` : names;
+}
+
+/** The worst two by name. */
+function shortNames(failing: readonly TargetHistory[]): string {
   const [one, two, ...more] = failing.map(({ target }) => target);
   if (two === undefined) return `${one} fails`;
-  return more.length === 0 ? `${one} and ${two} fail` : `${one}, ${two} and ${more.length} more targets fail`;
+  return more.length === 0
+    ? `${one} and ${two} fail`
+    : `${one}, ${two} and ${more.length} more ${more.length === 1 ? "target" : "targets"} fail`;
 }
 
 const times = (count: number): string => (count === 1 ? "once" : `${count} times`);

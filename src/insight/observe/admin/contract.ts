@@ -385,6 +385,8 @@ export interface TargetHistory extends DialHistory {
   readonly peers?: readonly string[] | undefined;
   /** The first of the failures after which it never answered; absent when the last dial was established. */
   readonly failingSinceAt?: number | undefined;
+  /** How often in the ten minutes it answered again after a failure. Older versions: absent. */
+  readonly recoveries?: number | undefined;
 }
 
 /** Dials to one target that failed for one reason. */

@@ -167,10 +167,12 @@ class DialSeries {
 class TargetSeries extends DialSeries {
   /** The latest ones last, each with the step of its last dial. */
   readonly #peers = new Map<string, number>();
+  readonly #recoveries = new Steps();
   #failingSince: number | undefined;
 
   /** Before the dial itself is added. */
   tried(step: number, now: number, peer: string | undefined, isEstablished: boolean): void {
+    if (isEstablished && this.#failingSince !== undefined) this.#recoveries.add(step);
     if (isEstablished || this.isOver(step)) this.#failingSince = undefined;
     if (!isEstablished) this.#failingSince ??= now;
     if (peer === undefined) return;
@@ -179,11 +181,16 @@ class TargetSeries extends DialSeries {
     if (this.#peers.size > MOST_NAMED) this.#peers.delete(this.#peers.keys().next().value!);
   }
 
-  story(step: number, epoch: number, texts: ShownTexts): Pick<TargetHistory, "peers" | "failingSinceAt"> {
+  story(
+    step: number,
+    epoch: number,
+    texts: ShownTexts,
+  ): Pick<TargetHistory, "peers" | "failingSinceAt" | "recoveries"> {
     const since = this.#failingSince;
     return {
       peers: [...this.#peers].flatMap(([peer, last]) => (last > step - STEPS ? [texts.of(peer)] : [])),
       failingSinceAt: since === undefined ? undefined : Math.round(epoch + since),
+      recoveries: this.#recoveries.sum(step),
     };
   }
 }

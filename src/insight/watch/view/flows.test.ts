@@ -78,7 +78,7 @@ describe("targets that nobody has a tunnel to at this moment", () => {
     new FlowMeter().measure(view, 0, { troubles: new Map(), history: { targets, peers: [] } });
 
   test("one that fails is on the map, with those that tried", () => {
-    const map = mapOf({ target: "dead:1", dials: [2], failures: [2], peers: ["agent-2"] });
+    const map = mapOf({ target: "dead:1", dials: [2], failures: [2], peers: ["agent-2"], failingSinceAt: NOW });
     expect(map.targets).toEqual([{ name: "dead:1", tunnels: 0, rate: 0, dials: 2, severity: "bad" }]);
     expect(map.flows).toEqual([{ peer: 2, target: "dead:1", tunnels: 0, rate: 0 }]);
     expect(map.peers.map(({ severity }) => severity)).toEqual(["good", "good"]);

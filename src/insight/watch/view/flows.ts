@@ -95,7 +95,7 @@ export class FlowMeter {
 
   /** Where flows begin at listeners, servers of which no load is known would only stand about. */
   #peersOf({ agents, servers }: ProcessView, flows: readonly Flow[], { troubles, history }: Wellbeing): PeerOnMap[] {
-    const dials = new Map(history?.peers.map((each) => [each.id, sum(each.dials)]));
+    const dialled = new Map(history?.peers.map((each) => [each.id, each]));
     const sums = sumBy(flows, ({ peer }) => peer);
     const listeners = [...this.#listeners].flatMap(([name, key]): PeerOnMap[] => {
       const load = sums.get(key);
@@ -106,8 +106,8 @@ export class FlowMeter {
       key: peer.key,
       name: peerId(peer),
       ...(sums.get(peer.key) ?? { tunnels: 0, rate: 0 }),
-      dials: dials.get(peerId(peer)) ?? 0,
-      severity: peerSeverity(peer, troubles),
+      dials: sum(dialled.get(peerId(peer))?.dials ?? []),
+      severity: peerSeverity(peer, troubles, dialled.get(peerId(peer))),
     }));
   }
 

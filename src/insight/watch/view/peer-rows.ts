@@ -38,8 +38,15 @@ export function peerRows(
   const histories = new Map(past?.peers.map((each) => [each.id, each]));
   const here = [...agents.values(), ...servers.values()].map((peer): PeerRow => {
     const name = peerId(peer);
-    const severity = peerSeverity(peer, troubles);
-    return { kind: "here", id: `${peer.key}`, name, severity, history: histories.get(name), peer };
+    const history = histories.get(name);
+    return {
+      kind: "here",
+      id: `${peer.key}`,
+      name,
+      severity: peerSeverity(peer, troubles, history),
+      history,
+      peer,
+    };
   });
   const names = new Set(here.map(({ name }) => name));
   const left = past?.left.filter(({ id }) => !names.has(id)) ?? [];

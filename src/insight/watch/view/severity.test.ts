@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ok, warning } from "../../../base/finding.js";
 import { agent } from "../testing/samples.js";
-import { peerSeverity, targetSeverity, troublesOf } from "./severity.js";
+import { peerSeverity, shareSeverity, targetSeverity, troublesOf } from "./severity.js";
 
 const slow = { check: "slow-agents", about: "", ...warning("agent-1 answers after 342 ms", ""), subject: "agent-1" };
 const fine = { check: "path", about: "", ...ok("bytes get through"), subject: "agent-2" };
@@ -22,11 +22,33 @@ test("what an agent says of itself counts, too", () => {
   expect(peerSeverity(agent(3, { draining: true }), new Map())).toBe("warn");
 });
 
+test("whether an agent most of whose dials failed is well is not known", () => {
+  const dialled = (failures: number) => ({ dials: [4, 0], failures: [failures, 0] });
+  expect(peerSeverity(agent(1), new Map(), dialled(3))).toBe("unknown");
+  expect(peerSeverity(agent(1), new Map(), dialled(2))).toBe("good");
+  expect(peerSeverity(agent(1, { draining: true }), new Map(), dialled(4))).toBe("warn");
+});
+
+const since = { failingSinceAt: 1 };
+
+test.each([
+  [[5, 5, 0], [5, 5, 0], since, "bad"],
+  [[5, 5, 0], [5, 5, 0], {}, "good"],
+  [[10, 10, 0], [0, 4, 0], since, "warn"],
+  [[10, 10, 0], [0, 4, 0], { recoveries: 2 }, "warn"],
+  [[10, 10, 0], [0, 9, 0], { recoveries: 2 }, "warn"],
+  [[10, 10, 0], [0, 4, 0], { recoveries: 1 }, "good"],
+  [[100, 100, 0], [1, 0, 0], since, "good"],
+  [[0, 0, 0], [0, 0, 0], {}, "good"],
+  [[1, ...new Array(6).fill(0)], [1, ...new Array(6).fill(0)], since, "unknown"],
+] as const)("a target whose dials are %j, failures %j, with %j, is %s", (dials, failures, story, severity) => {
+  expect(targetSeverity({ dials, failures, ...story })).toBe(severity);
+});
+
 test.each([
   [[5, 5, 0], [5, 5, 0], "bad"],
   [[10, 10, 0], [0, 4, 0], "warn"],
   [[100, 100, 0], [1, 0, 0], "good"],
-  [[0, 0, 0], [0, 0, 0], "good"],
-] as const)("a target whose dials are %j and failures %j is %s", (dials, failures, severity) => {
-  expect(targetSeverity({ dials, failures })).toBe(severity);
+] as const)("of dials %j and failures %j the share is %s", (dials, failures, severity) => {
+  expect(shareSeverity({ dials, failures })).toBe(severity);
 });

@@ -1,10 +1,12 @@
 /** How well a peer or a target is, for its colour: the same findings decide as for the health of the whole. */
 import type { Finding } from "../../../base/finding.js";
-import { failingShare } from "../../diagnosis/failing.js";
-import type { AgentPeer, DialHistory, ServerPeer } from "../../observe/admin/contract.js";
+import { sum } from "../../../base/sum.js";
+import { failingShare, type TargetState, targetState } from "../../diagnosis/failing.js";
+import type { AgentPeer, DialHistory, ServerPeer, TargetHistory } from "../../observe/admin/contract.js";
 import { type PeerState, peerId, peerState } from "./process-view.js";
 
-export type Severity = "good" | "warn" | "bad";
+/** `unknown`: what was last seen of it was bad, and says little of it now. */
+export type Severity = "good" | "unknown" | "warn" | "bad";
 
 const OF_STATE: Record<PeerState, Severity> = { ok: "good", draining: "warn", demoted: "warn", failing: "bad" };
 
@@ -21,17 +23,30 @@ export function troublesOf(findings: readonly Finding[]): Map<string, Severity> 
   return troubles;
 }
 
-/** An agent that merely tried a dead target is well. */
-export function peerSeverity(peer: AgentPeer | ServerPeer, troubles: ReadonlyMap<string, Severity>): Severity {
-  return worse(OF_STATE[peerState(peer)], troubles.get(peerId(peer)) ?? "good");
+/** Whether an agent most of whose dials fail is well, or its targets are dead, its dials do not tell. */
+export function peerSeverity(
+  peer: AgentPeer | ServerPeer,
+  troubles: ReadonlyMap<string, Severity>,
+  dialled?: DialHistory,
+): Severity {
+  const known = worse(OF_STATE[peerState(peer)], troubles.get(peerId(peer)) ?? "good");
+  const failsMostly = dialled !== undefined && sum(dialled.failures) > sum(dialled.dials) / 2;
+  return failsMostly ? worse(known, "unknown") : known;
 }
 
-export function targetSeverity(history: Pick<DialHistory, "dials" | "failures">): Severity {
-  const share = failingShare(history);
+const OF_TARGET: Record<TargetState, Severity> = {
+  ...{ answers: "good", unknown: "unknown", "fails at times": "warn", fails: "bad" },
+};
+
+export const targetSeverity = (target: Omit<TargetHistory, "target">): Severity => OF_TARGET[targetState(target)];
+
+/** Of all dials, whatever their targets. */
+export function shareSeverity(dialled: DialHistory): Severity {
+  const share = failingShare(dialled);
   return share === 0 ? "good" : share > 0.5 ? "bad" : "warn";
 }
 
-const RANKS: readonly Severity[] = ["bad", "warn", "good"];
+const RANKS: readonly Severity[] = ["bad", "warn", "unknown", "good"];
 
 /** The worst first. */
 export const bySeverity = (one: Severity, other: Severity): number => RANKS.indexOf(one) - RANKS.indexOf(other);
