@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { X509Certificate } from "node:crypto";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -192,6 +193,44 @@ test("identifiers that can match are not warned of", () => {
   expect(startWarnings({ ...NOTHING, identifiers })).toEqual([]);
 });
 
+test("a short life is warned of when two thirds are over, and at its end, within one look each", async () => {
+  const issued = await createAuthority({ commonName: "ca", validForMs: 90_000, backdateMs: 0 });
+  const file = put("short.crt", issued.certificatePem, 0o644);
+  const start = Date.parse(new X509Certificate(issued.certificatePem).validFrom);
+  const lines: string[] = [];
+  let [second, tick] = [1, () => {}];
+  warnFromNowOn(
+    { warn: (message) => lines.push(`${second}: ${message.replace(/^.*\.crt /, "").replace(/,.*/, "")}`) },
+    { ...NOTHING, certFiles: [file] },
+    () => new Date(start + second * 1000),
+    (_intervalMs, look) => {
+      tick = look;
+      return () => {};
+    },
+  );
+  for (; second <= 180; second += 5) tick();
+  expect(lines).toEqual(["61: expires in 29 s", "91: expired 1 s ago"]);
+});
+
+test("a token is named within one look of its end", () => {
+  const at = Date.parse("2031-01-01T00:00:00Z");
+  const claims = Buffer.from(JSON.stringify({ exp: at / 1000 })).toString("base64url");
+  const agentTokenFile = put("short-token", `e30.${claims}.c2ln`, 0o600);
+  const seen: number[] = [];
+  let [second, tick] = [-20, () => {}];
+  warnFromNowOn(
+    { warn: () => seen.push(second) },
+    { ...NOTHING, agentTokenFile },
+    () => new Date(at + second * 1000),
+    (_intervalMs, look) => {
+      tick = look;
+      return () => {};
+    },
+  );
+  for (; second <= 180; second += 5) tick();
+  expect(seen).toEqual([0]);
+});
+
 test("a certificate is named once when its time comes, and once when it is replaced by one that is no better", async () => {
   const make = async (hours: number) =>
     (await createAuthority({ commonName: "ca", validForMs: hours * HOUR_MS, backdateMs: 0 })).certificatePem;
@@ -217,7 +256,9 @@ test("a certificate is named once when its time comes, and once when it is repla
   expect(after(1)).toEqual([]);
   expect(after(29)).toEqual([expect.stringMatching(/^expires in 1 h|^expires in 59 min/)]);
   expect(after(29.5)).toEqual([]);
-  expect(after(30.1)).toEqual([expect.stringMatching(/^expired \d+ min ago/)]);
+  expect(after(30 - 10 / 3600)).toEqual([]);
+  expect(after(30 + 5 / 3600)).toEqual([expect.stringMatching(/^expired \d s ago/)]);
+  expect(after(30.1)).toEqual([]);
   put("followed.crt", await make(20), 0o644);
   expect(after(30.1)).toEqual([expect.stringMatching(/^expired 10 h/)]);
   put("followed.crt", await make(90), 0o644);

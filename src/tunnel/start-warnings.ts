@@ -10,7 +10,7 @@ import { unreadBecause } from "../base/errors/unread.js";
 import type { Logger } from "../base/log/log.js";
 import { CHECK_INTERVAL_MS, fingerprint, unrefInterval } from "./pki/followed-files.js";
 import { weaknessOf } from "./pki/issuer-problem.js";
-import { lifeProblem } from "./pki/manifest.js";
+import { dueAt, lifeProblem } from "./pki/manifest.js";
 import { certificatesIn } from "./pki/pem.js";
 import { quotedName } from "./pki/shown.js";
 import { parseHost } from "./wire/destination.js";
@@ -91,9 +91,6 @@ export function startWarnings(facts: StartFacts, now = new Date()): StartWarning
   ];
 }
 
-/** How often dates are looked at where no file was replaced. */
-const DATES_MS = 60_000;
-
 /** The returned function ends it. Tests give their own clock and ticks. */
 export function warnFromNowOn(
   logger: Pick<Logger, "warn">,
@@ -106,10 +103,12 @@ export function warnFromNowOn(
   let said: ReadonlySet<string> = new Set();
   let seen: string | undefined;
   let lookedAt = 0;
+  let nextAt = 0;
   const look = (): void => {
     const [found, at] = [fingerprint(files), now()];
-    if (found === seen && Math.abs(at.getTime() - lookedAt) < DATES_MS) return;
-    [seen, lookedAt] = [found, at.getTime()];
+    // A host's clock may also be set back.
+    if (found === seen && at.getTime() >= lookedAt && at.getTime() < nextAt) return;
+    [seen, lookedAt, nextAt] = [found, at.getTime(), nextDate(facts, at)];
     const warnings = startWarnings(facts, at).map((each) => ({ key: each.message, ...each }));
     for (const { key, message, code, remedy } of warnings) {
       if (!said.has(key)) logger.warn(message, { code, remedy });
@@ -118,6 +117,17 @@ export function warnFromNowOn(
   };
   look();
   return every(CHECK_INTERVAL_MS, look);
+}
+
+/** When something is to be said next of what is in the files now, in milliseconds since 1970. */
+function nextDate({ certFiles, agentTokenFile = "" }: StartFacts, now: Date): number {
+  const certificates = certFiles.flatMap((file) => certificatesIn(readOrNothing(file) ?? ""));
+  const dates = certificates.flatMap(({ certificate: { validFrom: notBefore, validTo: notAfter } }) => [
+    ...[notBefore, notAfter].map((date) => new Date(date).getTime()),
+    dueAt({ notBefore, notAfter }),
+  ]);
+  const end = Number(claimsOf(readOrNothing(agentTokenFile)?.trim() ?? "")?.exp ?? 0) * 1000;
+  return Math.min(...[...dates, end].filter((date) => date > now.getTime()));
 }
 
 const ISSUE_STRONGER =
