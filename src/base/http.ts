@@ -34,6 +34,7 @@ export interface Routes {
 export type HttpTls = (events: {
   readonly onChange: (next: CertificateAndKey) => void;
   readonly onProblem: (error: DrawbridgeError) => void;
+  readonly onRecovery?: () => void;
 }) => { readonly current: CertificateAndKey; close(): void };
 
 /** Told of connections whose handshake failed. */

@@ -21,6 +21,7 @@ import {
   callerAccepted,
   certificatesRefused,
   certificatesReloaded,
+  certificatesUsable,
   peerRefused,
 } from "../../tunnel/events/channels.js";
 import { failedHandshake, OwnCertificate } from "../../tunnel/link/failed-handshake.js";
@@ -120,7 +121,9 @@ function published(
         onChange(next);
         certificatesReloaded.publish({ source, listener: "admin", files });
       },
-      onProblem: (error) => certificatesRefused.publish({ source, files, error: error.message, code: error.code }),
+      onProblem: (error) =>
+        certificatesRefused.publish({ source, listener: "admin", files, error: error.message, code: error.code }),
+      onRecovery: () => certificatesUsable.publish({ source, listener: "admin", files }),
     });
     model.ownCertificate = () => ({ use: "admin", certFile, cert: String(followed.current.cert) });
     model.ownUnusedFiles = () => unusedFilesOf("admin", files, followed.problem);

@@ -59,7 +59,8 @@ describe("logEvents", () => {
       reason: "slow",
     });
     channels.certificatesReloaded.publish({ source, listener: "agents", files: ["a.pem"] });
-    channels.certificatesRefused.publish({ source, files: ["a.pem"], error: "it is not PEM" });
+    channels.certificatesRefused.publish({ source, listener: "agents", files: ["a.pem"], error: "it is not PEM" });
+    channels.certificatesUsable.publish({ source, listener: "agents", files: ["a.pem"] });
     channels.noteChannel.publish({ source, level: "warn", message: "something else", fields: { n: 1 } });
     expect(lines.map(({ time: _time, pid: _pid, ...line }) => line)).toEqual([
       {
@@ -96,8 +97,15 @@ describe("logEvents", () => {
       {
         level: "error",
         message: "changed certificate files cannot be used; the old ones stay in use",
+        listener: "agents",
         files: ["a.pem"],
         error: "it is not PEM",
+      },
+      {
+        level: "info",
+        message: "the certificate files on disk are those in use again",
+        listener: "agents",
+        files: ["a.pem"],
       },
       { level: "warn", message: "something else", n: 1 },
     ]);

@@ -66,6 +66,7 @@ function plainLines(events: Subscriptions, logger: Logger, paced: PacedLog, cloc
       ...(event.code && { remedy: remedies[event.code] }),
     }),
   );
+  each(channels.certificatesUsable, rare, "the certificate files on disk are those in use again");
   each(channels.claimRulesReloaded, rare, "claim rules were replaced on disk and are in use");
   each(channels.claimRulesRefused, error, "the changed claim rules cannot be used; the old ones stay in use");
   each(channels.tunnelCut, warn, "a tunnel was cut because its reader is too slow");

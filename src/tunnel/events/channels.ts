@@ -170,9 +170,14 @@ export const tunnelCut = ofBoth<{
 
 export const certificatesReloaded = ofBoth<{ listener: string; files: readonly string[] }>("certificates-reloaded");
 /** New files were found but could not be used; the old certificates stay in service. */
-export const certificatesRefused = ofBoth<{ files: readonly string[]; error: string; code?: ErrorCode }>(
-  "certificates-refused",
-);
+export const certificatesRefused = ofBoth<{
+  listener: string;
+  files: readonly string[];
+  error: string;
+  code?: ErrorCode;
+}>("certificates-refused");
+/** After that, the files hold again what is in service. */
+export const certificatesUsable = ofBoth<{ listener: string; files: readonly string[] }>("certificates-usable");
 
 /** A frontend accepted a caller, or the admin port a login or a token after a wrong one. */
 export const callerAccepted = ofBoth<{ listener: string; remote: string }>("caller-accepted");

@@ -7,6 +7,8 @@ export interface FollowOptions<Content> {
   readonly onChange?: (content: Content) => void;
   /** The files changed into something unusable; what was read before stays in force. Called once per change. */
   readonly onProblem?: (error: DrawbridgeError) => void;
+  /** After a problem: what is in force is what the files hold again. */
+  readonly onRecovery?: () => void;
   /** A file that was written to less than this ago may not be complete yet: it is read at a later check. */
   readonly quietMs?: number;
   /** Runs `tick` again and again until the returned function is called. Tests give their own. */
@@ -61,7 +63,7 @@ export class FollowedFiles<Content> {
 
   /** Checks the files now; true when new content came into force. */
   check(): boolean {
-    const { quietMs = 0, onChange, onProblem } = this.#options;
+    const { quietMs = 0, onChange, onProblem, onRecovery } = this.#options;
     const before = fingerprint(this.#paths);
     if (before === this.#seen || isFresh(this.#paths, quietMs)) return false;
     let next: Content | undefined;
@@ -75,12 +77,16 @@ export class FollowedFiles<Content> {
     // Files that changed while they were read may be a mixture of old and new: read them at the next check.
     if (fingerprint(this.#paths) !== before) return false;
     this.#seen = before;
+    const hadProblem = this.#problem !== undefined;
     this.#problem = problem && { error: problem, at: Date.now() };
     if (problem !== undefined) {
       onProblem?.(problem);
       return false;
     }
-    if (isDeepStrictEqual(next, this.#content)) return false;
+    if (isDeepStrictEqual(next, this.#content)) {
+      if (hadProblem) onRecovery?.();
+      return false;
+    }
     this.#content = next!;
     onChange?.(next!);
     return true;

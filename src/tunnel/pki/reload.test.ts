@@ -50,6 +50,7 @@ function replaceByDirectory(name: string): void {
 function watch() {
   const changes: CertificateSet[] = [];
   const problems: DrawbridgeError[] = [];
+  let recoveries = 0;
   let tick = () => {};
   let stopped = 0;
   const files = new CertificateFiles(
@@ -57,6 +58,7 @@ function watch() {
     {
       onChange: (set) => changes.push(set),
       onProblem: (error) => problems.push(error),
+      onRecovery: () => recoveries++,
       every: (ms, run) => {
         expect(ms).toBe(5000);
         tick = run;
@@ -66,7 +68,7 @@ function watch() {
       },
     },
   );
-  return { files, changes, problems, tick: () => tick(), stopped: () => stopped };
+  return { files, changes, problems, recoveries: () => recoveries, tick: () => tick(), stopped: () => stopped };
 }
 
 describe("first load", () => {
@@ -305,7 +307,7 @@ describe("later changes", () => {
 describe("the problem of what is on disk", () => {
   test("lasts until the files fit again, whether they are new or those of before", () => {
     place(first);
-    const { files, tick } = watch();
+    const { files, recoveries, tick } = watch();
     expect(files.problem).toBeUndefined();
     put("tls.key", second.privateKeyPem);
     tick();
@@ -317,11 +319,15 @@ describe("the problem of what is on disk", () => {
     put("tls.key", first.privateKeyPem);
     tick();
     expect(files.problem).toBeUndefined();
+    tick();
+    expect(recoveries()).toBe(1);
     put("tls.crt", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
     tick();
     expect(files.problem?.error.code).toBe("DB_CERT_FILE");
     place(second, otherCa);
     tick();
     expect(files.problem).toBeUndefined();
+    // New ones are told as a change.
+    expect(recoveries()).toBe(1);
   });
 });

@@ -1,6 +1,6 @@
 /** Certificates of one listener, put into service again whenever their files change; open streams keep theirs. */
 import { DEFAULT_CIPHERS, type SecureContextOptions } from "node:tls";
-import { certificatesRefused, certificatesReloaded } from "../events/channels.js";
+import { certificatesRefused, certificatesReloaded, certificatesUsable } from "../events/channels.js";
 import type { UnusedFiles } from "../events/facts.js";
 import { CertificateFiles } from "../pki/certificate-set.js";
 import { unusedFilesOf } from "../pki/unused-files.js";
@@ -27,7 +27,8 @@ export class WatchedCertificates extends CertificateFiles {
         certificatesReloaded.publish({ source, listener: use, files: names });
       },
       onProblem: (error) =>
-        certificatesRefused.publish({ source, files: names, error: error.message, code: error.code }),
+        certificatesRefused.publish({ source, listener: use, files: names, error: error.message, code: error.code }),
+      onRecovery: () => certificatesUsable.publish({ source, listener: use, files: names }),
     });
     this.use = use;
     this.files = files;

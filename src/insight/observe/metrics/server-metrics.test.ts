@@ -170,7 +170,7 @@ describe("serverMetrics", () => {
     channels.peerRefused.publish({ ...peer, listener: "agents" });
     channels.peerRefused.publish({ ...peer, listener: "grpc frontend" });
     channels.certificatesReloaded.publish({ source, listener: "agents", files: ["a.pem"] });
-    channels.certificatesRefused.publish({ source, files: ["a.pem"], error: "not PEM" });
+    channels.certificatesRefused.publish({ source, listener: "agents", files: ["a.pem"], error: "not PEM" });
     channels.claimRulesReloaded.publish({ source, file: "rules.yaml", dismissed: 0 });
     channels.claimRulesRefused.publish({ source, file: "rules.yaml", error: "not YAML" });
     expect(await samples(`${K}stream_errors_total`)).toEqual([
