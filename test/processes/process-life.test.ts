@@ -51,16 +51,19 @@ test("a server that is told to stop lets its tunnels finish and turns new caller
   expect(await says(socket, "still here")).toBe("still here");
   socket.destroy();
   expect(await server.process.exited).toMatchObject({ code: 0 });
+  expect(server.process.log.text).toMatch(/ proxy-server has ended\n$/);
 });
 
 test("an agent that is told to stop serves on until it is idle", async () => {
-  const { open, agents } = await start([], ["--drain-timeout=60s"]);
+  const { open, agents, server } = await start([], ["--drain-timeout=60s"]);
   const socket = await open(await echoTarget());
   agents[0]!.process.signal("SIGTERM");
   await waitUntil("the drain to be announced", () => agents[0]!.process.log.text.includes("draining"));
   expect(await says(socket, "still here")).toBe("still here");
   socket.destroy();
   expect(await agents[0]!.process.exited).toMatchObject({ code: 0 });
+  expect(agents[0]!.process.log.text).toMatch(/ proxy-agent has ended\n$/);
+  await waitUntil("the server to know why", () => server.process.log.text.includes('reason="it was stopped"'));
 });
 
 test.each(["server", "agent"] as const)(

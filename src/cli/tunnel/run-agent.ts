@@ -59,6 +59,7 @@ export async function runAgent(config: AgentProcessConfig, logging: LoggerOption
   const code = await Promise.race([impatience(logger), drained(agent, drainTimeoutMs)]);
   endWarnings();
   await Promise.all([agent.stop(), leases?.stop(), health.close(), admin.close()]);
+  logger.info(0, "proxy-agent has ended");
   await logger.close();
   return code;
 }

@@ -62,6 +62,7 @@ export async function runServer(config: ServerProcessConfig, logging: LoggerOpti
     // First: whoever is served while the rest takes its time would be cut.
     server.destroy();
     await Promise.all([health.close(), admin.close(), withdrawn]);
+    logger.info(0, "proxy-server has ended");
   });
 }
 

@@ -55,6 +55,7 @@ export async function runSidecar(
     endWarnings();
     sidecar.destroy();
     await Promise.all([health?.close(), admin?.close()]);
+    logger.info(0, "sidecar has ended");
   });
 }
 

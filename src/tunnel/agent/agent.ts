@@ -117,7 +117,7 @@ export class ProxyAgent {
 
   async stop(): Promise<void> {
     this.#servers.stop();
-    for (const link of this.#links) link.cancel("the agent is stopping");
+    for (const link of this.#links) link.leave("the agent is stopping");
     await this.#running;
   }
 

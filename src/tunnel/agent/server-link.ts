@@ -117,6 +117,11 @@ export class ServerLink implements StreamOwner {
     this.stream.cancel(reason);
   }
 
+  /** The same, and the server knows that it was meant. */
+  leave(reason: string): void {
+    this.stream.leave(reason);
+  }
+
   // ---- StreamOwner: what comes from the server ---------------------------------------------------------------------
 
   onData(connectId: ConnectId, chunk: Buffer): void {

@@ -141,9 +141,18 @@ export class PacketStream {
 
   /** Drops the stream at once. */
   cancel(reason: string): void {
+    this.#reset(Http2ErrorCode.CANCEL, reason);
+  }
+
+  /** The same of a client that is stopped: a server of drawbridge tells it from others, and gRPC's own looks at no code. */
+  leave(reason: string): void {
+    this.#reset(Http2ErrorCode.NO_ERROR, reason);
+  }
+
+  #reset(code: number, reason: string): void {
     if (this.closed) return;
     this.#end ??= { status: GrpcStatus.CANCELLED, reason };
-    this.#stream.close(Http2ErrorCode.CANCEL);
+    this.#stream.close(code);
     this.#finish(this.#end);
   }
 
@@ -191,10 +200,10 @@ export class PacketStream {
 
   #endFromReset(): StreamEnd {
     const code = this.#stream.resetCode;
-    if (code === undefined || code === Http2ErrorCode.NO_ERROR)
-      return { status: GrpcStatus.OK, reason: "end of stream" };
-    // To a server every caller that vanishes has cancelled; a client asks why its server did.
     const { isServer, session } = this.#stream;
+    if (code === undefined || code === Http2ErrorCode.NO_ERROR)
+      return { status: GrpcStatus.OK, reason: code !== undefined && isServer ? "it was stopped" : "end of stream" };
+    // To a server every caller that vanishes has cancelled; a client asks why its server did.
     const lost = session.destroyed;
     return {
       status: isServer ? GrpcStatus.CANCELLED : statusOfReset(lost ? undefined : code),
@@ -210,6 +219,5 @@ export class PacketStream {
   }
 }
 
-/** Whoever is stopped cancels its streams. */
 const resetReason = (code: number): string =>
   code === Http2ErrorCode.CANCEL ? "the stream was cancelled" : `the stream was reset with HTTP/2 code ${code}`;
