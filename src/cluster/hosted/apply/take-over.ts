@@ -1,5 +1,6 @@
 /** What was taken over from others, kept in an annotation of the object, and given back in one write. */
-import { isRecord } from "../../../base/at.js";
+import { isRecord, jsonOf } from "../../../base/at.js";
+import { DrawbridgeError } from "../../../base/errors/error.js";
 import type { KubeManifest } from "../../kube/apply.js";
 import {
   fieldsOf,
@@ -10,7 +11,7 @@ import {
   partPaths,
   replacedPart,
 } from "../../kube/managed-fields.js";
-import { objectPath } from "../../kube/paths.js";
+import { objectPath, titleOf } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { FIELD_MANAGER, HOSTED_LABEL, TAKEN_OVER } from "../model/names.js";
 
@@ -32,9 +33,15 @@ export const isTakenOver = ({ metadata }: ManagedObject): boolean => metadata?.a
 export const isTheirs = (object: ManagedObject): boolean =>
   isTakenOver(object) || object.metadata?.labels?.[HOSTED_LABEL] === undefined;
 
-function recordOf({ metadata }: ManagedObject): TakenOver {
-  const value: unknown = JSON.parse(metadata?.annotations?.[TAKEN_OVER] ?? "{}");
-  return isRecord(value) && isRecord(value.fields) ? (value as unknown as TakenOver) : { from: "", fields: {} };
+function recordOf(object: ManagedObject): TakenOver {
+  const text = object.metadata?.annotations?.[TAKEN_OVER];
+  if (text === undefined) return { from: "", fields: {} };
+  const value = jsonOf(text);
+  if (isRecord(value) && isRecord(value.fields)) return value as unknown as TakenOver;
+  throw new DrawbridgeError(
+    "DB_HOSTED_CONFIG",
+    `Somebody changed the annotation ${TAKEN_OVER} of ${titleOf(object as KubeManifest)}, in which apply keeps what it took over from others; put it back, or remove it: then that is not given back.`,
+  );
 }
 
 /** The manifest with what it replaces in the object, and the words about that. A Secret's values are kept nowhere else. */
