@@ -24,7 +24,7 @@ export function Tiles({ totals, rates, past }: TilesProps) {
         note={`${bytesText(totals.bytesFromTarget)} in all`}
       />
       <Tile name="to targets" value={rateText(rates?.toTarget)} note={`${bytesText(totals.bytesToTarget)} in all`} />
-      <Tile name="tunnels" value={count(totals.tunnelsOpen)} note={`${count(totals.dialsPending)} being dialled`} />
+      <Tile name="tunnels" value={count(totals.tunnelsOpen)} note={dialNote(totals)} />
       <Tile name="dials" value={dialRate(past, rates)} note={`${count(totals.dialsEstablished)} tunnels in all`} />
       <Tile
         name="failed dials"
@@ -77,4 +77,9 @@ function Tile({ name, value, note, severity = "good" }: TileProps) {
       <dd class="note">{note}</dd>
     </dl>
   );
+}
+
+function dialNote({ dialsPending, dialsWaiting = 0 }: Totals): string {
+  const dialled = `${count(dialsPending - dialsWaiting)} being dialled`;
+  return dialsWaiting === 0 ? dialled : `${dialled}, ${count(dialsWaiting)} waiting for an agent`;
 }
