@@ -23,11 +23,16 @@ test("totals count them, tunnels list them, and explain says what a dial would d
   expect([...subject.tunnels()].map((each) => each.describe())).toMatchObject([
     { target: "10.0.0.1:443", state: "dialing", marks: {} },
   ]);
+  const reason = () => subject.process().unreadyReason;
+  expect(reason()).toBe("no agent is connected");
   expect(why()).toBe("No agent is connected. A dial waits up to 5 s for one (--wait-for-agent); 1 waits now.");
   clock.advance(GIVE_UP_MS);
   expect(subject.totals()).toMatchObject({ dialsPending: 0, dialsWaiting: 0 });
   expect(why()).toBe(
     "No agent is connected. No agent has connected since 2031-01-01T00:00:00.000Z, so dials no longer wait until one connects (--wait-for-agent).",
+  );
+  expect(reason()).toBe(
+    "no agent has connected since 2031-01-01T00:00:00.000Z, so dials no longer wait until one connects",
   );
   expect(subject.refusals.explained()).toMatchObject([
     { why: "No agent is connected. Waiting (--wait-for-agent): waited 5.0 s for one." },

@@ -106,16 +106,16 @@ export class ObservedServer implements ObservedRole {
   }
 
   process() {
-    const { config, ready, unreadyReason, draining } = this.#server;
+    const { board, config, ready, unreadyReason, draining } = this.#server;
     return {
       role: "server" as const,
       id: config.serverId,
       ready,
       draining,
-      unreadyReason: ready ? undefined : (unreadyReason ?? "no agent is connected"),
+      unreadyReason: ready ? undefined : (unreadyReason ?? board.waiting.givenUp ?? "no agent is connected"),
       serverCount: config.serverCount,
       strategies: config.strategies,
-      strategyCounts: this.#server.board.registry.strategyCounts(),
+      strategyCounts: board.registry.strategyCounts(),
     };
   }
 

@@ -134,7 +134,7 @@ describe("keys", () => {
   });
 
   test("Enter on a tunnel shows its life", () => {
-    expect(draw(watched(), keyed("\r")).join("\n")).toContain("choosing an agent");
+    expect(draw(watched(), keyed("\r")).join("\n")).toContain("waiting for an agent");
   });
 
   test("the selected row is marked without colours", () => {

@@ -105,7 +105,10 @@ function totals({ facts }: ProcessView, history: History, past: HistoryInfo | un
   const certificate = soonestEnd(facts);
   const { dialMs = null } = rates ?? {};
   const { dialsWaiting = 0 } = sums;
-  const waiting = dialsWaiting === 0 ? "" : `   ${count(dialsWaiting)} dials wait for an agent`;
+  const waiting =
+    dialsWaiting === 0
+      ? ""
+      : `   ${dialsWaiting === 1 ? "1 dial waits" : `${count(dialsWaiting)} dials wait`} for an agent`;
   return [
     sum("from targets", rateText(rates?.fromTarget), `${bytesText(sums.bytesFromTarget)} in all`, columns.fromTarget),
     sum("to targets", rateText(rates?.toTarget), `${bytesText(sums.bytesToTarget)} in all`, columns.toTarget),

@@ -24,7 +24,7 @@ test("a waterfall shows choice, dial, open and half-closed phases", () => {
 test("a waterfall shows the time that a dial spent at an agent before the one that answered", () => {
   const { bars } = lived({ firstDialled: 1, dialled: 41, answered: 50, ended: 60 });
   expect(bars.map(({ label, fromMs, toMs }) => [label, fromMs, toMs]).slice(0, 3)).toEqual([
-    ["choosing an agent", 0, 1],
+    ["waiting for an agent", 0, 1],
     ["dial failed at another agent", 1, 41],
     ["dialled", 41, 50],
   ]);
@@ -38,5 +38,5 @@ test("a waterfall shows a failed dial, and one that waits for an agent", () => {
   const failed = lived({ dialled: 1, ended: 40 }, { lastError: "refused" });
   expect(failed.bars.at(-1)).toMatchObject({ kind: "failed", fromMs: 1, toMs: 40 });
   expect(failed.events).toEqual([{ label: "ended: refused", atMs: 40 }]);
-  expect(lived({}).bars).toEqual([{ label: "choosing an agent", fromMs: 0, toMs: 900, kind: "wait" }]);
+  expect(lived({}).bars).toEqual([{ label: "waiting for an agent", fromMs: 0, toMs: 900, kind: "wait" }]);
 });

@@ -19,7 +19,7 @@ export function waterfall(tunnel: TunnelRow, now: number): Waterfall {
   const endMs = marks.ended ?? Math.max(0, now - tunnel.askedAt);
   const dialled = marks.dialled ?? endMs;
   const { firstDialled = dialled } = marks;
-  const bars: Bar[] = [{ label: "choosing an agent", fromMs: 0, toMs: firstDialled, kind: "wait" }];
+  const bars: Bar[] = [{ label: "waiting for an agent", fromMs: 0, toMs: firstDialled, kind: "wait" }];
   if (firstDialled < dialled) {
     bars.push({ label: "dial failed at another agent", fromMs: firstDialled, toMs: dialled, kind: "failed" });
   }
