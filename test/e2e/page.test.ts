@@ -375,7 +375,7 @@ describe.skipIf(!ready)("at a glance", () => {
     const band = () => page.textContent(".health");
     for (const cause of [
       /^Degraded/,
-      /10\.128\.9\.9:8443 and billing\.svc:443 fail/,
+      /10\.129\.9\.9:8443 and billing\.svc:443 fail/,
       /node-1 342 ms/,
       /node-3 gone/,
       /expired.*10\.0\.3\.7/,

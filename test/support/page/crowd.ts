@@ -84,8 +84,8 @@ function historyOf({ agents, faults = false }: Crowd, name: (key: number) => str
       for (let each = 0; each < 1 + (key % 3); each++)
         history.dialEnded({ target: place(key + each), peer: name(key), ms });
       if (faults && second % 20 === 0) {
-        const error = "dial tcp 10.128.9.9:8443: connect: connection refused";
-        history.dialEnded({ target: "10.128.9.9:8443", peer: name(key), ms: 1, error });
+        const error = "dial tcp 10.129.9.9:8443: connect: connection refused";
+        history.dialEnded({ target: "10.129.9.9:8443", peer: name(key), ms: 1, error });
       }
       if (faults && second > 450 && second % 15 === 0) {
         const error = "dial tcp: lookup billing.svc on 10.96.0.10:53: no such host";
