@@ -107,7 +107,7 @@ export class FlowMeter {
       name: peerId(peer),
       ...(sums.get(peer.key) ?? { tunnels: 0, rate: 0 }),
       dials: sum(dialled.get(peerId(peer))?.dials ?? []),
-      severity: peerSeverity(peer, troubles, dialled.get(peerId(peer))),
+      severity: peerSeverity(peer, troubles),
     }));
   }
 

@@ -43,7 +43,7 @@ export function peerRows(
       kind: "here",
       id: `${peer.key}`,
       name,
-      severity: peerSeverity(peer, troubles, history),
+      severity: peerSeverity(peer, troubles),
       history,
       peer,
     };

@@ -22,13 +22,6 @@ test("what an agent says of itself counts, too", () => {
   expect(peerSeverity(agent(3, { draining: true }), new Map())).toBe("warn");
 });
 
-test("whether an agent most of whose dials failed is well is not known", () => {
-  const dialled = (failures: number) => ({ dials: [4, 0], failures: [failures, 0] });
-  expect(peerSeverity(agent(1), new Map(), dialled(3))).toBe("unknown");
-  expect(peerSeverity(agent(1), new Map(), dialled(2))).toBe("good");
-  expect(peerSeverity(agent(1, { draining: true }), new Map(), dialled(4))).toBe("warn");
-});
-
 const since = { failingSinceAt: 1 };
 
 test.each([

@@ -1,6 +1,5 @@
 /** How well a peer or a target is, for its colour: the same findings decide as for the health of the whole. */
 import type { Finding } from "../../../base/finding.js";
-import { sum } from "../../../base/sum.js";
 import { failingShare, type TargetState, targetState } from "../../diagnosis/failing.js";
 import type { AgentPeer, DialHistory, ServerPeer, TargetHistory } from "../../observe/admin/contract.js";
 import { type PeerState, peerId, peerState } from "./process-view.js";
@@ -23,16 +22,9 @@ export function troublesOf(findings: readonly Finding[]): Map<string, Severity> 
   return troubles;
 }
 
-/** Whether an agent most of whose dials fail is well, or its targets are dead, its dials do not tell. */
-export function peerSeverity(
-  peer: AgentPeer | ServerPeer,
-  troubles: ReadonlyMap<string, Severity>,
-  dialled?: DialHistory,
-): Severity {
-  const known = worse(OF_STATE[peerState(peer)], troubles.get(peerId(peer)) ?? "good");
-  const failsMostly = dialled !== undefined && sum(dialled.failures) > sum(dialled.dials) / 2;
-  return failsMostly ? worse(known, "unknown") : known;
-}
+/** Its dials do not count: they may fail because of their targets, and who reached those is found by others. */
+export const peerSeverity = (peer: AgentPeer | ServerPeer, troubles: ReadonlyMap<string, Severity>): Severity =>
+  worse(OF_STATE[peerState(peer)], troubles.get(peerId(peer)) ?? "good");
 
 const OF_TARGET: Record<TargetState, Severity> = {
   ...{ answers: "good", unknown: "unknown", "fails at times": "warn", fails: "bad" },
