@@ -1,4 +1,5 @@
 import type { RefusedPeerRow } from "../../src/insight/observe/admin/contract.js";
+import { overText } from "../../src/insight/observe/over.js";
 import { count, timeOfDay } from "../../src/insight/watch/view/format.js";
 import { refusedPeerFacts } from "../../src/insight/watch/view/refused-peer.js";
 
@@ -23,9 +24,7 @@ export function RefusedPeers({ peers, total }: RefusedPeersProps) {
               <summary>
                 <span class="quiet">{timeOfDay(peer.at)}</span> <strong>{peer.address}</strong> at {peer.listener}:{" "}
                 {peer.reason} {peer.count > 1 && <span class="pill warn">{count(peer.count)} times</span>}{" "}
-                {peer.acceptedAt !== undefined && (
-                  <span class="pill good">one from this address accepted at {timeOfDay(peer.acceptedAt)}</span>
-                )}
+                {overText(peer) !== undefined && <span class="pill good">{overText(peer)}</span>}
               </summary>
               <p>{peer.remedy}</p>
               <dl class="facts">

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { callerAccepted, serverAgentConnected } from "../../tunnel/events/channels.js";
+import { callerAccepted, certificatesReloaded, serverAgentConnected } from "../../tunnel/events/channels.js";
 import type { RefusedPeer } from "./admin/contract.js";
 import { RefusedPeers } from "./refused-peers.js";
 
@@ -34,6 +34,32 @@ test("a row says when a peer of its address was accepted at its listener since, 
   expect(peers.list()[0]?.acceptedAt).toBe(3_000);
   peers.add(peer(), 5_000);
   expect(peers.list()[0]).not.toHaveProperty("acceptedAt");
+});
+
+test("a row with a certificate is over only when a peer with its subject is accepted from its address", () => {
+  const peers = new RefusedPeers();
+  peers.add(peer({ certificate: { ...certificate, subject: "CN=agent,O=b" } }), 1_000);
+  peers.accepted("agents", "10.0.3.7:1", 2_000);
+  peers.accepted("agents", "10.0.3.7:1", 2_000, () => "CN=other");
+  peers.accepted("agents", "10.0.3.8:1", 2_000, () => "CN=agent,O=b");
+  expect(peers.list()[0]).not.toHaveProperty("acceptedAt");
+  peers.accepted("agents", "10.0.3.7:1", 3_000, () => "O=b,CN=agent");
+  expect(peers.list()[0]?.acceptedAt).toBe(3_000);
+});
+
+test("one that did not accept the listener's certificate is over once that was replaced, until it comes again", () => {
+  const source = {};
+  const peers = new RefusedPeers();
+  const end = peers.keep(source);
+  const distrusts = peer({ code: "DB_PEER_DISTRUSTS" });
+  peers.add(distrusts, 1_000);
+  peers.add(peer({ listener: "grpc frontend", code: "DB_PEER_HUNG_UP" }), 1_000);
+  peers.add(peer(), 1_000);
+  certificatesReloaded.publish({ source, listener: "agents", files: [] });
+  expect(peers.list().map(({ replacedAt }) => replacedAt)).toEqual([undefined, undefined, expect.any(Number)]);
+  peers.add(distrusts, 2_000);
+  expect(peers.list()[0]).not.toHaveProperty("replacedAt");
+  end();
 });
 
 test("agents and callers that the process accepts are taken note of", () => {

@@ -1,9 +1,16 @@
 /** The peers that the listeners of one process refused lately: at TLS, at the login, before they asked for anything. */
+import type { TLSSocket } from "node:tls";
 
 import { splitHostPort } from "../../base/address.js";
 import { remedies } from "../../base/errors/catalogue.js";
 import { shown } from "../../base/redact/redact.js";
-import { callerAccepted, peerRefused, serverAgentConnected } from "../../tunnel/events/channels.js";
+import {
+  callerAccepted,
+  certificatesReloaded,
+  peerRefused,
+  serverAgentConnected,
+} from "../../tunnel/events/channels.js";
+import { shownName } from "../../tunnel/pki/shown.js";
 import type { RefusedPeer, RefusedPeerRow } from "./admin/contract.js";
 
 const MAX_ROWS = 64;
@@ -26,8 +33,10 @@ interface Row {
   peer: RefusedPeer;
   at: number;
   count: number;
-  /** When a peer of its address was accepted at its listener, if one was after `at`. */
+  /** When it was accepted at its listener, if it was after `at`. */
   acceptedAt: number | undefined;
+  /** When its listener's certificate was replaced, which was what it did not accept. */
+  replacedAt: number | undefined;
 }
 
 export class RefusedPeers {
@@ -41,20 +50,39 @@ export class RefusedPeers {
   keep(source: object): () => void {
     const endings = [
       peerRefused.subscribe(({ source: _source, ...peer }) => this.add(peer, Date.now()), source),
-      serverAgentConnected.subscribe(({ remote }) => this.accepted("agents", remote, Date.now()), source),
-      callerAccepted.subscribe(({ listener, remote }) => this.accepted(listener, remote, Date.now()), source),
+      serverAgentConnected.subscribe(
+        ({ remote, principal, subject = principal }) => this.accepted("agents", remote, Date.now(), () => subject),
+        source,
+      ),
+      callerAccepted.subscribe(
+        ({ listener, remote, tlsSocket }) => this.accepted(listener, remote, Date.now(), () => subjectOf(tlsSocket)),
+        source,
+      ),
+      certificatesReloaded.subscribe(({ listener }) => this.replaced(listener, Date.now()), source),
     ];
     return () => {
       for (const end of endings) end();
     };
   }
 
-  /** Whoever was refused from this address may have been corrected; one that still fails is refused again. */
-  accepted(listener: string, remote: string, at: number): void {
+  /**
+   * Whoever was refused from this address may have been corrected; one that still fails is refused again. Behind one
+   * address may be many: who showed a certificate is known by its subject, which is only asked for then.
+   */
+  accepted(listener: string, remote: string, at: number, subject: () => string | undefined = () => undefined): void {
     if (this.#rows.size === 0) return;
     const host = hostOf(remote);
     for (const row of this.#rows.values()) {
-      if (row.host === host && row.peer.listener === listener) row.acceptedAt ??= at;
+      if (row.host !== host || row.peer.listener !== listener || row.acceptedAt !== undefined) continue;
+      const { certificate } = row.peer;
+      if (certificate === undefined || isSameName(certificate.subject, subject())) row.acceptedAt = at;
+    }
+  }
+
+  /** What those who did not accept the listener's certificate said is not of the one that it has now. */
+  replaced(listener: string, at: number): void {
+    for (const row of this.#rows.values()) {
+      if (row.peer.listener === listener && gaveUp(row.peer)) row.replacedAt ??= at;
     }
   }
 
@@ -72,8 +100,9 @@ export class RefusedPeers {
       at,
       count: 0,
       acceptedAt: undefined,
+      replacedAt: undefined,
     };
-    Object.assign(row, { peer, at, count: row.count + 1, acceptedAt: undefined });
+    Object.assign(row, { peer, at, count: row.count + 1, acceptedAt: undefined, replacedAt: undefined });
     this.#rows.delete(key);
     this.#rows.set(key, row);
     if (this.#rows.size > MAX_ROWS) this.#rows.delete(this.#mostCrowded());
@@ -96,6 +125,19 @@ export class RefusedPeers {
   }
 }
 
+function subjectOf(socket: TLSSocket | undefined): string | undefined {
+  // Without a certificate it is an empty object, of a closed socket null.
+  const { subject = {} }: { subject?: object } = socket?.getPeerCertificate() ?? {};
+  const parts = Object.entries(subject).flatMap(([key, value]: [string, string | string[]]) =>
+    [value].flat().map((each) => `${key}=${each}`),
+  );
+  return parts.length === 0 ? undefined : shownName(parts.join("\n"));
+}
+
+/** In whatever order their parts are. */
+const isSameName = (one: string, other: string | undefined): boolean =>
+  other !== undefined && one.split(",").sort().join() === other.split(",").sort().join();
+
 function hostOf(remote: string): string {
   const split = splitHostPort(remote);
   return "error" in split ? remote : split.host;
@@ -109,11 +151,12 @@ function mostOf<Item>(items: readonly Item[], nameOf: (item: Item) => string, al
   return items.filter((item) => counts.get(nameOf(item)) === most);
 }
 
-function describe({ id, host, firstAt, at, count, peer, acceptedAt }: Row): RefusedPeerRow {
+function describe({ id, host, firstAt, at, count, peer, acceptedAt, replacedAt }: Row): RefusedPeerRow {
   const { listener, code, reason, remedy = remedies[code], agentId, certificate } = peer;
   return {
     ...{ id, listener, address: shown(host), code, reason: shown(reason), remedy, count, firstAt, at },
     ...(acceptedAt === undefined ? {} : { acceptedAt }),
+    ...(replacedAt === undefined ? {} : { replacedAt }),
     ...(agentId === undefined ? {} : { agentId: shown(agentId) }),
     ...(certificate === undefined
       ? {}

@@ -3,6 +3,7 @@
  * numbers; nothing here may hold a secret.
  */
 
+import type { TLSSocket } from "node:tls";
 import { Channel, type Sourced } from "../../base/channel.js";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import type { ServerLink } from "../agent/server-link.js";
@@ -71,6 +72,8 @@ export const serverAgentConnected = ofServer<{
   drawbridge: boolean;
   /** The name in its certificate or token. */
   principal?: string;
+  /** The name in its certificate, where `principal` is that of its token. */
+  subject?: string;
 }>("agent-connected");
 
 export const serverAgentDisconnected = ofServer<{ agentId: string; stream: number; reason: string }>(
@@ -180,7 +183,12 @@ export const certificatesRefused = ofBoth<{
 export const certificatesUsable = ofBoth<{ listener: string; files: readonly string[] }>("certificates-usable");
 
 /** A frontend accepted a caller, or the admin port a login or a token after a wrong one. */
-export const callerAccepted = ofBoth<{ listener: string; remote: string }>("caller-accepted");
+export const callerAccepted = ofBoth<{
+  listener: string;
+  remote: string;
+  /** For its certificate, where it had to show one. */
+  tlsSocket?: TLSSocket | undefined;
+}>("caller-accepted");
 /** A dial of AGENT_ITSELF found its agent. Nothing failed, so it is in no DialEnded. */
 export const agentProbed = ofBoth<{ address: string; agentId?: string; durationMs: number }>("agent-probed");
 /** A listener refused a peer; published every time, however often it comes. */

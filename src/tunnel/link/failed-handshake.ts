@@ -24,7 +24,7 @@ export class OwnCertificate {
     for (const [index, { subject, validFrom, validTo }] of this.#chain.entries()) {
       const problem = lifeProblem({ notBefore: validFrom, notAfter: validTo }, now);
       if (problem === undefined || problem.id === "expires-soon") continue;
-      const words = `${index === 0 ? "which" : `whose authority ${quotedName(subject)}`} ${problem.words}`;
+      const words = `${index === 0 ? "which" : `whose authority ${quotedName(subject)}`} ${problem.lasting}`;
       return { words, remedy: problem.id === "expired" ? RENEW : COMPARE_CLOCKS };
     }
     return undefined;

@@ -71,10 +71,10 @@ export class PeerTrust {
       const problem = lifeProblem({ notBefore: each.validFrom, notAfter: each.validTo }, new Date(this.#now()));
       if (problem?.id === "expired") {
         const code = each === leaf ? "DB_PEER_CERT_EXPIRED" : "DB_PEER_CERT_CHAIN";
-        return { code, reason: `${whose(each, leaf)} ${problem.words}` };
+        return { code, reason: `${whose(each, leaf)} ${problem.lasting}` };
       }
       if (problem?.id === "not-yet-valid") {
-        return { code: "DB_PEER_CERT_NOT_YET_VALID", reason: `${whose(each, leaf)} ${problem.words}` };
+        return { code: "DB_PEER_CERT_NOT_YET_VALID", reason: `${whose(each, leaf)} ${problem.lasting}` };
       }
     }
     const issuers = issuerProblem(chain, error);
@@ -101,7 +101,7 @@ export class PeerTrust {
       return `${its} is of the CA ${issuer}, but has malformed extensions or names another key of it (authority key identifier)`;
     }
     if (namesakes.length > 0) {
-      return `${its} was signed by another key than that of the CA ${issuer} in this listener's CA file`;
+      return `${its} was signed by another key than that of the CA ${issuer} in this listener's CA file: the files come from different issues, so that it needs a certificate and a key of the same issue as that CA`;
     }
     return `${its} was issued by ${issuer}, and this listener trusts ${this.#trusted()}`;
   }

@@ -97,10 +97,14 @@ const REFUSALS: readonly [name: string, code: string, reason: RegExp][] = [
     "DB_PEER_CERT_UNTRUSTED",
     /^its certificate was issued by "CN=other-ca", and this listener trusts "CN=the-ca"$/,
   ],
-  ["twin", "DB_PEER_CERT_UNTRUSTED", /^its certificate was signed by another key than that of the CA "CN=the-ca"/],
-  ["expired", "DB_PEER_CERT_EXPIRED", /^its certificate expired 36[34] d.* ago, on \d{4}-/],
+  [
+    "twin",
+    "DB_PEER_CERT_UNTRUSTED",
+    /^its certificate was signed by another key than that of the CA "CN=the-ca" .*: the files come from different issues, so that it needs /,
+  ],
+  ["expired", "DB_PEER_CERT_EXPIRED", /^its certificate expired on \d{4}-\S+Z$/],
   ["foreignAndExpired", "DB_PEER_CERT_UNTRUSTED", /^its certificate was issued by "CN=other-ca"/],
-  ["early", "DB_PEER_CERT_NOT_YET_VALID", /^its certificate is not valid yet, only in 1 d 23 h/],
+  ["early", "DB_PEER_CERT_NOT_YET_VALID", /^its certificate is not valid yet, only from \d{4}-\S+Z$/],
   ["server", "DB_PEER_CERT_USE", /^its certificate is not for TLS clients/],
 ];
 
@@ -312,7 +316,7 @@ describe.each(["TLSv1.2", "TLSv1.3"] as const)("a peer that shows a good certifi
     (await meet(visited, "h2")).end();
     await eventually(() => expect(visited.refused).toHaveLength(1));
     expect(visited.refused[0]).toMatchObject({
-      reason: expect.stringMatching(/this server's certificate \("CN=old", .*\), which expired 1 h ago/),
+      reason: expect.stringMatching(/this server's certificate \("CN=old", .*\), which expired on \d{4}-\S+Z$/),
       remedy: expect.stringMatching(/^Renew this server's certificate/),
     });
   });

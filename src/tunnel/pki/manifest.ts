@@ -175,12 +175,18 @@ export function dueAt({ notBefore, notAfter, validForMs = Number.POSITIVE_INFINI
   return end - Math.min(end - start, validForMs) / 3;
 }
 
-/** What is wrong with a certificate's time, in words that go on from its name. */
+/** What is wrong with a certificate's time, in words that go on from its name: `lasting` ones stay true while they are kept. */
 export function lifeProblem(life: Life, now: Date) {
   const [start, end] = [new Date(life.notBefore), new Date(life.notAfter)];
   const span = roughDuration(Math.abs((now < start ? start : end).getTime() - now.getTime()));
-  if (now >= end) return { id: "expired", words: `expired ${span} ago, on ${end.toISOString()}` } as const;
-  if (now < start)
-    return { id: "not-yet-valid", words: `is not valid yet, only in ${span}, from ${start.toISOString()}` } as const;
+  if (now >= end) {
+    const until = end.toISOString();
+    return { id: "expired", words: `expired ${span} ago, on ${until}`, lasting: `expired on ${until}` } as const;
+  }
+  if (now < start) {
+    const from = start.toISOString();
+    const words = `is not valid yet, only in ${span}, from ${from}`;
+    return { id: "not-yet-valid", words, lasting: `is not valid yet, only from ${from}` } as const;
+  }
   return now.getTime() < dueAt(life) ? undefined : ({ id: "expires-soon", words: `expires in ${span}` } as const);
 }

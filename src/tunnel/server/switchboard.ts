@@ -171,7 +171,7 @@ export class Switchboard {
   ): AgentLink {
     const link = new AgentLink(++this.#streams, identity, connection, this, openStream);
     this.registry.add(link);
-    const { agentId, identifierText, remote, extended, principal } = identity;
+    const { agentId, identifierText, remote, extended, principal, claimant } = identity;
     serverAgentConnected.publish({
       source: this.source,
       agentId,
@@ -180,6 +180,7 @@ export class Switchboard {
       remote,
       drawbridge: extended,
       ...(principal === "" ? {} : { principal }),
+      ...(claimant.subject === "" || claimant.subject === principal ? {} : { subject: claimant.subject }),
     });
     this.waiting.agentCame();
     return link;

@@ -38,6 +38,7 @@ const [text, number, yesNo] = ["string", "number", "boolean"] as const;
 export const processShape: Shape<ProcessInfo> = {
   ...{ apiVersion: number, role: text, version: text, id: text, instance: text, startedAt: number, now: number },
   ...{ host: maybe(text), pid: maybe(number), ready: yesNo, unreadyReason: maybe(text), draining: yesNo },
+  drainingSinceAt: maybe(number),
   ...{ serverCount: maybe(number), strategies: maybe([text]), identifiers: maybe(text) },
   unreadyCauses: maybe([{ sentence: text, code: maybe(text), remedy: maybe(text) }]),
   strategyCounts: maybe([{ name: text, agents: number }]),
@@ -104,7 +105,7 @@ const certificateShape: Shape<CertificateInfo> = {
 
 const refusedPeerShape: Shape<RefusedPeerRow> = {
   ...{ id: number, listener: text, address: text, code: text, reason: text, remedy: text, count: number },
-  ...{ firstAt: number, at: number, acceptedAt: maybe(number), agentId: maybe(text) },
+  ...{ firstAt: number, at: number, acceptedAt: maybe(number), replacedAt: maybe(number), agentId: maybe(text) },
   certificate: maybe({ subject: text, issuer: text, serial: text, notBeforeAt: number, notAfterAt: number }),
 };
 

@@ -11,6 +11,7 @@ import {
   adminApi,
   agentsConnected,
   certificatesInUse,
+  draining,
   filesOnDisk,
   ownListeners,
   path,
@@ -249,11 +250,21 @@ test("refused-peers names who was refused with what, how often and why, and pass
       short: "peer gave up: it hung up right after TLS",
     },
   ]);
+  const dated = { ...peer, reason: "its certificate expired on 2026-11-15T23:23:00.000Z" };
+  expect(await findingsOf(refusedPeers, context(admin({ refusedPeers: [dated] })))).toMatchObject([
+    { message: expect.stringMatching(/expired on 2026-/), short: "agent refused: its certificate expired" },
+  ]);
+  const replaced = { ...silent, replacedAt: now - 1_000 };
+  expect(await messagesOf(refusedPeers, context(admin({ refusedPeers: [replaced] })))).toEqual([
+    expect.stringMatching(/^ok: .*; this listener's certificate was replaced since$/),
+  ]);
   const corrected = { ...peer, acceptedAt: now - 1_000 };
   const [over] = await findingsOf(refusedPeers, context(admin({ refusedPeers: [corrected] })));
   expect(over).toMatchObject({
     ...{ state: "ok", remedy: "" },
-    message: expect.stringMatching(/its certificate expired; a peer from this address was accepted since$/),
+    message: expect.stringMatching(
+      /its certificate expired; a peer with this name in its certificate was accepted since$/,
+    ),
   });
   expect(over).not.toHaveProperty("code");
   const old = { ...peer, at: now - 11 * minute };
@@ -281,6 +292,17 @@ test.each<[number, number, string]>([
   ];
   const given = context(admin({ process: { ...processInfo, strategyCounts } }));
   expect(await messagesOf(strategies, given)).toEqual([expected]);
+});
+
+test("draining says since when an agent drains, and how it is ended or taken back", async () => {
+  const drains = (parts: object) => admin({ process: { ...processInfo, role: "agent", ...parts } });
+  expect(await findingsOf(draining, context(drains({ draining: false })))).toEqual([]);
+  expect(await findingsOf(draining, context(drains({ draining: true, drainingSinceAt: now })))).toMatchObject([
+    {
+      ...{ state: "warning", short: `drains since ${new Date(now).toISOString()}` },
+      remedy: expect.stringContaining("second signal ends it"),
+    },
+  ]);
 });
 
 test("files-on-disk names files that were not taken, and what that means for the process", async () => {

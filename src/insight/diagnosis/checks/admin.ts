@@ -3,7 +3,7 @@ import { splitHostPort } from "../../../base/address.js";
 import { remedies } from "../../../base/errors/catalogue.js";
 import { causeText } from "../../../base/errors/error.js";
 import { type Finding, failed, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
-import { roughDuration } from "../../../base/text.js";
+import { isoTime, roughDuration } from "../../../base/text.js";
 import type { ShownCertificate, StrategyCount } from "../../../tunnel/events/facts.js";
 import { strategyCountsText } from "../../../tunnel/server/strategy-counts.js";
 import {
@@ -16,6 +16,7 @@ import {
   type Refusal,
   type RefusedPeerRow,
 } from "../../observe/admin/contract.js";
+import { overText } from "../../observe/over.js";
 import { gaveUp, kindOfPeer } from "../../observe/refused-peers.js";
 import { type Check, defineCheck } from "../check.js";
 import type { TcpListener } from "../facts.js";
@@ -169,6 +170,19 @@ export const serversConnected = defineCheck({
   },
 });
 
+/** Of itself; of its agents a server says it. */
+export const draining = defineCheck({
+  ...{ id: "draining", about: "The agent is not about to end", needs: ["overview"] },
+  judge({ overview: { process } }) {
+    if (!process.draining) return undefined;
+    const { drainingSinceAt: since } = process;
+    const short = since === undefined ? "drains" : `drains since ${isoTime(since)}`;
+    const remedy =
+      "A second signal ends it; to take the draining back, end it and start it again: it then takes new tunnels as before.";
+    return { ...warning(`the agent ${short}: its servers prefer other agents for new tunnels`, remedy), short };
+  },
+});
+
 const RECENT_MS = 10 * 60_000;
 
 export const refusals = defineCheck({
@@ -220,7 +234,7 @@ export const refusedPeers = defineCheck({
 
 const MOST_PEERS = 10;
 
-const isOver = ({ acceptedAt }: RefusedPeerRow): boolean => acceptedAt !== undefined;
+const isOver = (peer: RefusedPeerRow): boolean => overText(peer) !== undefined;
 
 function judgePeer(peer: RefusedPeerRow, now: number): Judgement {
   const { address, agentId, at, certificate, code, count, firstAt, listener, reason, remedy } = peer;
@@ -234,14 +248,14 @@ function judgePeer(peer: RefusedPeerRow, now: number): Judgement {
   ];
   const [became, short] = gaveUp(peer) ? ["gave up at", "gave up"] : ["was refused by", "refused"];
   const message = `${who} from ${address} ${became} the listener ${listener} ${times}: ${reason}`;
-  if (isOver(peer))
-    return { ...ok(`${message}; a peer from this address was accepted since`, ...evidence), subject: address };
+  const over = overText(peer);
+  if (over !== undefined) return { ...ok(`${message}; ${over}`, ...evidence), subject: address };
   const gist = `${kind} ${short}: ${firstClause(reason)}`;
   return { ...warning(message, remedy, ...evidence), code, subject: address, short: gist };
 }
 
-/** Up to the first sign that ends a clause; a name in quotes is not cut. */
-const firstClause = (reason: string): string => /^(?:"[^"]*"|[^":;,(])*/.exec(reason)![0].trim();
+/** Up to a date, or the first sign that ends a clause; a name in quotes is not cut. */
+const firstClause = (reason: string): string => /^(?:"[^"]*"|(?! on \d)[^":;,(])*/.exec(reason)![0].trim();
 
 function certificateLine({ subject, issuer, serial, notBeforeAt, notAfterAt }: ShownCertificate): string {
   const [from, until] = [notBeforeAt, notAfterAt].map((at) => new Date(at).toISOString());
@@ -352,6 +366,7 @@ export const adminChecks: readonly (readonly [Check, readonly DoctorRole[]])[] =
   [agentsConnected, ["server", "bootstrap"]],
   [strategies, ["server", "bootstrap"]],
   [serversConnected, ["agent"]],
+  [draining, ["agent"]],
   [path, ["server", "bootstrap", "sidecar"]],
   [certificatesInUse, all],
   [filesOnDisk, all],

@@ -232,6 +232,15 @@ describe("check ports", () => {
       expect.stringMatching(/may not see/),
     );
   });
+
+  test("of a server that does not run and is no bridge's nobody knows the ports, and only that it is missing is said", async () => {
+    const place = { isBridge: false };
+    expect(await messagesOf(portsFree, context(place))).toEqual([]);
+    expect(await messagesOf(portsFree, context({ ...place, healthPort: 8092 }))).toContain(
+      "ok: TCP 8092 (health) is free",
+    );
+    expect(await messagesOf(running, context(place))).toEqual(["warning: no proxy-server runs in this network"]);
+  });
 });
 
 describe("check socket", () => {

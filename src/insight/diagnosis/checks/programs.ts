@@ -48,6 +48,8 @@ function judgeHealth({
     return failed(message, remedy, answer);
   }
   const line = `${url} answered ${answer.status} ${answer.body.trim().split("\n").at(-1)}`;
+  if (answer.status === 200 && overview?.process.draining === true)
+    return ok(`the ${title} is ready, and drains: see draining`, line);
   if (answer.status === 200) return kind === "ignition" ? ok(`the ${title} is up`) : ok(`the ${title} is ready`, line);
   if (answer.status === 404) {
     const remedy = `Give the port of its --${healthFlagOf(kind)} with --health-port.`;

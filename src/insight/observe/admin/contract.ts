@@ -50,6 +50,8 @@ export interface ProcessInfo {
   readonly unreadyCauses?: readonly Cause[] | undefined;
   /** A server that shuts down, or an agent that asked its servers to prefer others. */
   readonly draining: boolean;
+  /** Role `agent`, while it drains. Older versions: absent. */
+  readonly drainingSinceAt?: number | undefined;
   /** Role `server`: how many servers agents should look for; role `agent`: how many it looks for. */
   readonly serverCount?: number;
   /** Role `server`: the names of its strategies, in order. */
@@ -231,8 +233,13 @@ export interface RefusedPeerRow extends Omit<RefusedPeer, "remote"> {
   readonly firstAt: number;
   /** The last one; `reason` and `agentId` are of this one. */
   readonly at: number;
-  /** When a peer of this address was first accepted at this listener after that; absent: none was. */
+  /**
+   * When a peer of this address, and of this certificate's subject where one was shown, was first accepted at this
+   * listener after that; absent: none was.
+   */
   readonly acceptedAt?: number | undefined;
+  /** When the listener's certificate was replaced, of a peer that did not accept the one before. */
+  readonly replacedAt?: number | undefined;
 }
 
 /** What `refusals/ID` adds. */

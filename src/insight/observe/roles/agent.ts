@@ -5,6 +5,7 @@ import type { ProxyAgent } from "../../../tunnel/agent/agent.js";
 import type { ServerLink } from "../../../tunnel/agent/server-link.js";
 import {
   agentDialEnded,
+  agentDraining,
   agentServerConnected,
   agentServerDisconnected,
   agentTunnelClosed,
@@ -32,6 +33,7 @@ export class ObservedAgent implements ObservedRole {
   readonly #epoch: number;
   readonly #dials = new DialCounts();
   readonly #files: RereadCertificates;
+  #drainingSince: number | undefined;
   readonly #peerOf = onceEach(
     (link: ServerLink): LinkPeer => ({ server: { key: link.number, id: shown(link.serverId) } }),
   );
@@ -60,6 +62,9 @@ export class ObservedAgent implements ObservedRole {
     agentTunnelClosed.subscribe(({ link, tunnel, reason }) => {
       this.ended.keep(this.#rows.ended(tunnel.info, this.#peerOf(link), { at: agent.clock.now(), reason }, tunnel));
     }, agent);
+    agentDraining.subscribe(() => {
+      this.#drainingSince ??= Date.now();
+    }, agent);
     const connectedAt = new Map<string, number>();
     agentServerConnected.subscribe(({ serverId }) => {
       connectedAt.set(serverId, Date.now());
@@ -78,6 +83,7 @@ export class ObservedAgent implements ObservedRole {
       id: config.agentId,
       ready,
       draining,
+      drainingSinceAt: this.#drainingSince,
       ...(ready ? {} : { unreadyReason: why ?? "no server is connected", unreadyCauses }),
       identifiers: config.identifiers,
       serverCount: this.#agent.readings().knownServerCount(),

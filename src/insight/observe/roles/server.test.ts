@@ -291,7 +291,10 @@ describe("draining", () => {
   test("an agent itself informs all its servers", async () => {
     expect(await post("agent", "drain")).toBe(200);
     await waitUntil("the server to know", async () => (await theOne<AgentPeer>("server", "agents")).draining);
-    expect((await get<Overview>("agent", "")).process.draining).toBe(true);
+    expect((await get<Overview>("agent", "")).process).toMatchObject({
+      draining: true,
+      drainingSinceAt: expect.any(Number),
+    });
     expect(await post("server", "drain")).toBe(409);
     expect(await post("agent", "agents/1/drain")).toBe(409);
   });

@@ -7,6 +7,7 @@ import type {
   RefusedPeerRow,
   ServerPeer,
 } from "../../observe/admin/contract.js";
+import { overText } from "../../observe/over.js";
 import { byName } from "./flows.js";
 import { type ProcessView, peerId } from "./process-view.js";
 import { bySeverity, peerSeverity, type Severity } from "./severity.js";
@@ -62,8 +63,8 @@ export function peerRows(
       left: each,
     };
   });
-  const isOpen = ({ listener, acceptedAt, at }: RefusedPeerRow): boolean =>
-    listener === "agents" && acceptedAt === undefined && now - at <= RECENT_MS;
+  const isOpen = (peer: RefusedPeerRow): boolean =>
+    peer.listener === "agents" && overText(peer) === undefined && now - peer.at <= RECENT_MS;
   const refused = (facts.refusedPeers ?? []).filter(isOpen).map((each): PeerRow => {
     const name = each.agentId ?? each.address;
     return { kind: "refused", id: `refused ${each.id}`, name, severity: "warn", history: undefined, refused: each };

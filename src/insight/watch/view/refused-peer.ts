@@ -1,10 +1,13 @@
 /** A refused peer in words, for the terminal and the page. */
 import { isoTime } from "../../../base/text.js";
 import type { RefusedPeerRow } from "../../observe/admin/contract.js";
+import { overText } from "../../observe/over.js";
 import { count, timeOfDay } from "./format.js";
 
-export function refusedPeerText({ address, listener, reason, count: times, at, acceptedAt }: RefusedPeerRow): string {
-  const since = acceptedAt === undefined ? "" : " (a peer from this address was accepted since)";
+export function refusedPeerText(peer: RefusedPeerRow): string {
+  const { address, listener, reason, count: times, at } = peer;
+  const over = overText(peer);
+  const since = over === undefined ? "" : ` (${over})`;
   return `${timeOfDay(at)} ${address} at ${listener}${since}: ${reason}${times === 1 ? "" : ` (${count(times)} times)`}`;
 }
 
@@ -21,6 +24,7 @@ export function refusedPeerFacts(peer: RefusedPeerRow): [name: string, value: st
     ["first", peer.count === 1 ? undefined : isoTime(firstAt)],
     ["last", isoTime(peer.at)],
     ["accepted since", peer.acceptedAt === undefined ? undefined : isoTime(peer.acceptedAt)],
+    ["certificate replaced", peer.replacedAt === undefined ? undefined : isoTime(peer.replacedAt)],
   ];
   return facts.filter((fact): fact is [string, string] => fact[1] !== undefined);
 }

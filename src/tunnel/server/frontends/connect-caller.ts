@@ -93,7 +93,8 @@ export class ConnectCaller implements Caller, NearEvents {
     }
     connectionOf(this.#socket)?.admitted();
     const { source } = this.#board;
-    callerAccepted.publish({ source, listener: "http-connect frontend", remote: remoteOf(this.#socket) });
+    const tlsSocket = this.#trust === undefined ? undefined : (this.#socket as TLSSocket);
+    callerAccepted.publish({ source, listener: "http-connect frontend", remote: remoteOf(this.#socket), tlsSocket });
     this.address = request.target;
     this.dialId = request.dialId ?? newDialId();
     this.#dial = this.#board.dial(this);

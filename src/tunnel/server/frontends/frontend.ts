@@ -61,7 +61,8 @@ function grpcFrontend({
   const callers = new ShortLivedSet<GrpcCaller>();
   const onCall = (call: IncomingCall): void => {
     call.admitted();
-    callerAccepted.publish({ source: board.source, listener: "grpc frontend", remote: call.remote });
+    const { remote, tlsSocket } = call;
+    callerAccepted.publish({ source: board.source, listener: "grpc frontend", remote, tlsSocket });
     acceptCall(call.stream);
     const caller = new GrpcCaller(
       board,
