@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 
 /** PEM files of one identity and of the authority that its peer is checked against. */
 export interface CertFiles {
@@ -44,7 +44,7 @@ export function endedCaller({ caller }: TestPki): CertFiles {
   const at = (name: string) => join(dirname(caller.cert), name);
   const own = { cert: at("ended-own.pem"), key: at("ended.key") };
   // Only what it signed itself lets openssl sign again, with a time that has passed.
-  request("ended", own, [...extensionsFor("clientAuth"), "authorityKeyIdentifier=none"]);
+  request(basename(caller.cert, ".pem"), own, [...extensionsFor("clientAuth"), "authorityKeyIdentifier=none"]);
   const signer = ["-CA", caller.ca, "-CAkey", caller.ca.replace(/\.pem$/, ".key")];
   openssl(["x509", "-in", own.cert, ...signer, "-days", "-1", "-out", at("ended.pem")]);
   return { ca: caller.ca, cert: at("ended.pem"), key: own.key };
