@@ -67,8 +67,9 @@ export function hostSource(place: DoctorPlace, opened: KubeApi[]): FactSource {
 
     async serverPorts(facts) {
       const { running } = await facts.get("program");
-      // Which ports a server will have that does not run yet only a bridge knows, or whoever names them.
-      if (running === undefined && !isBridge && !place.healthPort && !place.adminPort) return unavailable("");
+      // Which ports a server will have that does not run yet is known of a bridge, or where somebody plans one by flags.
+      const isPlanned = place.isSocketGiven || place.isAddressGiven || place.healthPort || place.adminPort;
+      if (running === undefined && !isBridge && !isPlanned) return unavailable("");
       // The flags of a running server take precedence over the bridge's defaults: it may not be the bridge's server.
       const health = running === undefined ? ports.health : (healthPortOf(kind, running)?.port ?? 0);
       const admin = (running && adminPortOf(kind, running)?.port) ?? ports.admin;
