@@ -1,3 +1,4 @@
+import { sum } from "../../src/base/sum.js";
 import type { HistoryInfo, LeftPeer, ProcessInfo } from "../../src/insight/observe/admin/contract.js";
 import { agentCommand } from "../../src/insight/watch/view/first-agent.js";
 import type { FlowMap, OnMap, PeerOnMap } from "../../src/insight/watch/view/flows.js";
@@ -252,8 +253,8 @@ function curve(x1: number, y1: number, x2: number, y2: number): string {
 }
 
 function inWords(map: FlowMap, { role }: ProcessInfo): string {
-  const all = (items: readonly OnMap[]): number => items.reduce((sum, { members = 1 }) => sum + members, 0);
-  const total = map.peers.reduce((sum, { rate }) => sum + rate, 0);
+  const all = (items: readonly OnMap[]): number => sum(items.map(({ members = 1 }) => members));
+  const total = sum(map.peers.map(({ rate }) => rate));
   const ill = [...map.peers, ...map.targets]
     .filter(({ severity }) => severity === "bad" || severity === "warn")
     .map(({ name }) => name);

@@ -1,5 +1,6 @@
 /** `drawbridge drain AGENT`: let a server prefer other agents for new dials. */
 import { DrawbridgeError } from "../../base/errors/error.js";
+import { sum } from "../../base/sum.js";
 import { plainText } from "../../base/text.js";
 import type { AgentPeer, Page } from "../../insight/observe/admin/contract.js";
 import type { AdminPort } from "../../insight/watch/admin-port.js";
@@ -35,7 +36,7 @@ export async function drain(port: Pick<AdminPort, "address" | "find" | "post">, 
   const found = await Promise.all(meant.map(({ key }) => port.post(`agents/${key}/drain`)));
   if (!found.some((each) => each !== undefined)) throw unknownAgent(agent, all);
   const others = all.filter(({ id, draining }) => id !== agent && !draining);
-  const tunnels = meant.reduce((sum, each) => sum + each.tunnels, 0);
+  const tunnels = sum(meant.map((each) => each.tunnels));
   return { agent, tunnels, others: new Set(others.map(({ id }) => id)).size };
 }
 

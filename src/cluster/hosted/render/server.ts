@@ -80,14 +80,11 @@ function serverContainer(model: HostedModel) {
 }
 
 /** Agents find the new server meanwhile. */
-function pauseOf({ images, preStop }: HostedModel) {
+function pauseOf({ preStop }: HostedModel) {
   if (preStop === "theirs" || preStop === "none") return {};
   if (preStop === "sleep") return { lifecycle: { preStop: { sleep: { seconds: PRE_STOP_SECONDS } } } };
-  // Our image has no other program than Node.
-  const command =
-    images.kind === "payload"
-      ? ["/bin/sleep", String(PRE_STOP_SECONDS)]
-      : ["/usr/bin/node", "-e", `setTimeout(() => {}, ${PRE_STOP_SECONDS * 1000})`];
+  // As HyperShift has it; image/sh.cjs is what our image has for it.
+  const command = ["/bin/sh", "-c", `sleep ${PRE_STOP_SECONDS}`];
   return { lifecycle: { preStop: { exec: { command } } } };
 }
 
