@@ -2,9 +2,10 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { performance } from "node:perf_hooks";
 import { afterEach, describe, expect, test } from "vitest";
-import { startAgentHealth, startServerHealth } from "./health.js";
+import { firstAgentRoute, startAgentHealth, startServerHealth } from "./health.js";
 import type { RunningHttp } from "./http.js";
 import { MetricsRegistry } from "./metrics/registry.js";
+import { ManualClock } from "./testing/manual-clock.js";
 
 const anywhere = { host: "127.0.0.1", port: 0 };
 const running: RunningHttp[] = [];
@@ -89,6 +90,62 @@ describe("the server's health port", () => {
     const get = await started(startServerHealth(anywhere, readiness, broken));
     expect(await get("/metrics")).toBe(`500 ${TEXT} internal error\n`);
     expect(await get("/healthz")).toBe(`200 ${TEXT} ok`);
+  });
+});
+
+describe("/readyz/first-agent", () => {
+  const PATH = "/readyz/first-agent";
+  const clock = new ManualClock();
+  let draining = false;
+
+  function startedNow(why?: string): Promise<(path: string) => Promise<string>> {
+    draining = false;
+    const asked = { ...readiness, why: () => why, draining: () => draining };
+    const more = { [PATH]: firstAgentRoute(asked, clock) };
+    return started(startServerHealth(anywhere, readiness, registry(), more));
+  }
+
+  test("is 500 until the server has been ready, and 200 from then on whatever becomes of its agents", async () => {
+    const get = await startedNow();
+    clock.advance(9_000);
+    expect(await get(PATH)).toBe(
+      `500 ${TEXT} no connection to any proxy agent; this path answers 200 once the server has been ready, at the latest in 21s\n`,
+    );
+    ready = true;
+    expect(await get(PATH)).toBe(`200 ${TEXT} ok`);
+    ready = false;
+    expect(await get(PATH)).toBe(`200 ${TEXT} ok`);
+    expect(await get("/readyz")).toBe(`500 ${TEXT} no connection to any proxy agent`);
+  });
+
+  test("is 200 without an agent 30 s after the start, so that the first nodes can join, and says what is missing", async () => {
+    const get = await startedNow("1 agent is connected, but its path is not known to work");
+    clock.advance(29_999);
+    expect(await get(PATH)).toBe(
+      `500 ${TEXT} 1 agent is connected, but its path is not known to work; this path answers 200 once the server has been ready, at the latest in 1s\n`,
+    );
+    clock.advance(1);
+    expect(await get(PATH)).toBe(`200 ${TEXT} ok, but the server has not been ready since its start\n`);
+    ready = true;
+    expect(await get(PATH)).toBe(`200 ${TEXT} ok`);
+  });
+
+  test("is 500 while the server drains, with or without agents so far", async () => {
+    const get = await startedNow();
+    draining = true;
+    expect(await get(PATH)).toBe(`500 ${TEXT} shutting down`);
+    draining = false;
+    ready = true;
+    expect(await get(PATH)).toBe(`200 ${TEXT} ok`);
+    draining = true;
+    expect(await get(PATH)).toBe(`500 ${TEXT} shutting down`);
+    clock.advance(60_000);
+    expect(await get(PATH)).toBe(`500 ${TEXT} shutting down`);
+  });
+
+  test("is not served by a process that is no server", async () => {
+    const get = await started(startServerHealth(anywhere, readiness, registry()));
+    expect(await get(PATH)).toBe(`404 ${TEXT} 404 page not found\n`);
   });
 });
 

@@ -1,5 +1,6 @@
 /** The health ports of processes: those of server and agent with upstream's paths, codes and bodies. No authentication, as upstream. */
 import type { ServerResponse } from "node:http";
+import type { Clock } from "./clock.js";
 import { type Endpoint, type HttpRequest, type Route, type RunningHttp, sendText, startHttp } from "./http.js";
 import type { MetricsRegistry } from "./metrics/registry.js";
 
@@ -17,12 +18,43 @@ export function startServerHealth(
   endpoint: Endpoint,
   readiness: Readiness,
   registry: MetricsRegistry,
+  more: Readonly<Record<string, Route>> = {},
 ): Promise<RunningHttp> {
-  return startHealth(endpoint, registry, (_request, response) => {
+  const readyz: Route = (_request, response) => {
     const but = readiness.but?.();
     if (readiness.ready()) sendText(response, 200, but === undefined ? "ok" : `ok, but ${but}\n`);
-    else sendText(response, 500, readiness.why?.() ?? "no connection to any proxy agent");
-  });
+    else sendText(response, 500, readiness.why?.() ?? NO_AGENT);
+  };
+  return startHealth(endpoint, registry, readyz, more);
+}
+
+/** Upstream's words. */
+const NO_AGENT = "no connection to any proxy agent";
+
+/** How long after its start a server without agents is kept from callers. */
+const FIRST_AGENT_MS = 30_000;
+
+/**
+ * Whether the pod of a kube-apiserver may take its first callers: its server was ready once since its start. Not for
+ * long without an agent: the nodes of a new cluster join through this very kube-apiserver. What comes later changes
+ * nothing: agents that are gone must find their way back.
+ */
+export function firstAgentRoute(readiness: Readiness & { draining(): boolean }, clock: Clock): Route {
+  const deadline = clock.now() + FIRST_AGENT_MS;
+  let wasReady = false;
+  return (_request, response) => {
+    if (readiness.draining()) return sendText(response, 500, "shutting down");
+    wasReady ||= readiness.ready();
+    const left = Math.ceil((deadline - clock.now()) / 1000);
+    if (wasReady) return sendText(response, 200, "ok");
+    if (left <= 0) return sendText(response, 200, "ok, but the server has not been ready since its start\n");
+    const why = readiness.why?.() ?? NO_AGENT;
+    sendText(
+      response,
+      500,
+      `${why}; this path answers 200 once the server has been ready, at the latest in ${left}s\n`,
+    );
+  };
 }
 
 export function startAgentHealth(
@@ -44,7 +76,12 @@ export function startAgentHealth(
 }
 
 /** `readyz` answers whether the process is ready. */
-export function startHealth(endpoint: Endpoint, registry: MetricsRegistry, readyz: Route): Promise<RunningHttp> {
+export function startHealth(
+  endpoint: Endpoint,
+  registry: MetricsRegistry,
+  readyz: Route,
+  more: Readonly<Record<string, Route>> = {},
+): Promise<RunningHttp> {
   return startHttp("health", endpoint, {
     exact: new Map<string, Route>([
       ["/healthz", (_request, response) => sendText(response, 200, "ok")],
@@ -52,6 +89,7 @@ export function startHealth(endpoint: Endpoint, registry: MetricsRegistry, ready
       ["/ready", readyz],
       ["/readyz", readyz],
       ["/metrics", metricsRoute(registry)],
+      ...Object.entries(more),
     ]),
   });
 }

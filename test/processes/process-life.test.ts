@@ -4,6 +4,7 @@ import type { Socket } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
 import { payload, readExactly } from "../support/callers/bytes.js";
 import { waitUntil } from "../support/processes/deadline.js";
+import { get } from "../support/processes/http.js";
 import { startTunnel, type Tunnel } from "../support/processes/tunnel.js";
 import { GO, startSource } from "../support/targets/bulk.js";
 import { startEcho } from "../support/targets/echo.js";
@@ -35,9 +36,11 @@ async function says(socket: Socket, text: string): Promise<string> {
 }
 
 test("a server that is told to stop lets its tunnels finish and turns new callers away", async () => {
-  const { open, server, dial } = await start(["--graceful-shutdown-timeout=60s"]);
+  const { open, server, dial, place } = await start(["--graceful-shutdown-timeout=60s"]);
   const address = await echoTarget();
   const socket = await open(address);
+  const firstAgent = () => get(place.healthPort, "/readyz/first-agent");
+  expect(await firstAgent()).toMatchObject({ status: 200, body: "ok" });
   server.process.signal("SIGTERM");
   await waitUntil("new callers to be turned away", async () => {
     try {
@@ -48,6 +51,7 @@ test("a server that is told to stop lets its tunnels finish and turns new caller
       return true;
     }
   });
+  expect(await firstAgent()).toMatchObject({ status: 500, body: "shutting down" });
   expect(await says(socket, "still here")).toBe("still here");
   socket.destroy();
   expect(await server.process.exited).toMatchObject({ code: 0 });

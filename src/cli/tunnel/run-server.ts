@@ -2,7 +2,7 @@
 
 import { systemClock } from "../../base/clock.js";
 import { causeFields } from "../../base/errors/error.js";
-import { startServerHealth } from "../../base/health.js";
+import { firstAgentRoute, startServerHealth } from "../../base/health.js";
 import { Logger, type LoggerOptions } from "../../base/log/log.js";
 import type { KubeAccess } from "../../cluster/kube/open.js";
 import { logEvents } from "../../insight/observe/log-events.js";
@@ -35,11 +35,10 @@ export async function runServer(config: ServerProcessConfig, logging: LoggerOpti
     dumpOnStall(server, flights, dumpDir);
     if (dumpDir !== "") dumpOnCrash(flights, dumpDir);
   }
-  const health = await startServerHealth(
-    config.health,
-    { ready: () => server.ready, why: () => server.unreadyReason, but: () => server.readyBut },
-    metrics.registry,
-  );
+  const readiness = { ready: () => server.ready, why: () => server.unreadyReason, but: () => server.readyBut };
+  const health = await startServerHealth(config.health, readiness, metrics.registry, {
+    "/readyz/first-agent": firstAgentRoute({ ...readiness, draining: () => server.draining }, systemClock),
+  });
   const admin = await openAdmin(config.admin, metrics.registry, server, new ObservedServer(server));
   await server.start();
   listening.publish({ source: server, what: "health", address: health.address });
