@@ -25,6 +25,7 @@ import {
   rawConfig,
   trustBundleHash,
 } from "./hash/pool-hash.js";
+import { globalConfigVectors, inputVectors, poolVectors } from "./hash/testing/vectors.js";
 import {
   annotation,
   type ConfigMap,
@@ -35,7 +36,7 @@ import {
   secretText,
 } from "./objects.js";
 import { bootstrapKubeconfig, pullSecret } from "./payload/testing/inputs.js";
-import type { PassInput, PoolCluster } from "./pool/input.js";
+import { type PassInput, type PoolCluster, poolTargetOf } from "./pool/input.js";
 import { reconcile } from "./pool/reconcile.js";
 import { payloadSource } from "./serving/payload.js";
 import { collection, namespace, TokenFixture } from "./serving/testing/fixture.js";
@@ -80,14 +81,19 @@ async function door(tokens: TokenStore, api: KubeApi, secret: (name: string) => 
 
 test("1 hashes are HyperShift's", () => {
   expect(["", "a", "foobar"].map((text) => fnv1a(text))).toEqual(["811c9dc5", "e40c292c", "bf9cf968"]);
-  const hashes = (releaseVersion: string, stream = "") =>
-    poolHashes({
-      ...{ rawConfig: "", pullSecretName: "pull-secret", trustBundleName: "", releaseVersion, stream },
-      globalConfig: globalConfig(undefined, undefined, releaseVersion),
-    });
-  expect(hashes("4.18.0")).toEqual({ full: "83935368", withoutVersion: "0db5756d" });
-  expect(hashes("5.0.0").full).toBe("bc411add");
-  expect(hashes("5.0.0", "rhel-9")).toEqual({ full: "3d08ada8", withoutVersion: "3a158178" });
+  for (const vector of poolVectors) {
+    const { config, full, pullSecret: name = "pull-secret", stream, trustBundle, version, withoutVersion } = vector;
+    const ofVector: PoolCluster = {
+      ...{ ...cluster, pullSecret: { ...cluster.pullSecret, name } },
+      trustBundle: trustBundle === undefined ? undefined : { name: trustBundle, content: "" },
+    };
+    const pool = poolWith(stream === undefined ? {} : { osImageStream: { name: stream } });
+    const configs = config === undefined ? [] : [{ where: "config-1", text: config }];
+    const { hashes } = poolTargetOf(makeInput({ pool, configs }), ofVector, version);
+    expect([vector, hashes]).toEqual([vector, { full, withoutVersion }]);
+  }
+  for (const [input, full, withoutVersion] of inputVectors) expect(poolHashes(input)).toEqual({ full, withoutVersion });
+  for (const [of, version, text] of globalConfigVectors) expect(globalConfig(of, {}, version)).toBe(text);
   expect(pullSecretHash(Buffer.from('{"auths":{"example.com":{"auth":"dGVzdDp0ZXN0"}}}'))).toBe("2e24ad6f");
   expect(["", "test-ca-bundle"].map(trustBundleHash)).toEqual(["811c9dc5", "196fecff"]);
   expect(configurationHash(undefined)).toBe("77074ba4");

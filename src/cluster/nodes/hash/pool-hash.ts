@@ -20,25 +20,26 @@ export function poolHashes(input: HashInput) {
   };
 }
 
-/** Which operating system machines boot: what the pool wants, else the version's own; only the older one has runc. */
+/** Which operating system machines boot: what the pool wants, else the default of version and runtime. */
 export function effectiveStream(wanted: string, releaseVersion: string, usesRunc: boolean): string {
-  if (wanted === "") return usesRunc ? OLD_STREAM : defaultStream(releaseVersion);
+  if (wanted === "") return defaultStream(releaseVersion, usesRunc);
   if (wanted !== OLD_STREAM && usesRunc) throw unusable(wanted, "has no runc, which a ContainerRuntimeConfig asks for");
-  if (wanted !== OLD_STREAM && defaultStream(releaseVersion) === OLD_STREAM) {
+  if (wanted !== OLD_STREAM && defaultStream(releaseVersion, false) === OLD_STREAM) {
     throw unusable(wanted, `comes with release 5.0, and this one is ${releaseVersion}`);
   }
   return wanted;
 }
 
-/** The version's own leaves no trace, so that naming it changes nothing. */
-export function hashedStream(effective: string, releaseVersion: string): string {
-  return effective === defaultStream(releaseVersion) ? "" : effective;
+/** The default leaves no trace, so that naming it changes nothing. */
+export function hashedStream(effective: string, releaseVersion: string, usesRunc: boolean): string {
+  return effective === defaultStream(releaseVersion, usesRunc) ? "" : effective;
 }
 
 const OLD_STREAM = "rhel-9";
 
-function defaultStream(releaseVersion: string): string {
-  return isAtLeast(parseVersion(releaseVersion), 5, 0) ? "rhel-10" : OLD_STREAM;
+/** Only the older one has runc. */
+function defaultStream(releaseVersion: string, usesRunc: boolean): string {
+  return isAtLeast(parseVersion(releaseVersion), 5, 0) && !usesRunc ? "rhel-10" : OLD_STREAM;
 }
 
 /** HyperShift hashes what Go prints for a slice of bytes, not the bytes; its Ignition server compares with that. */
@@ -116,13 +117,16 @@ export type EffectiveProxy = NonNullable<ReturnType<typeof effectiveProxy>>;
 
 const NEVER_PROXIED = ["127.0.0.1", "localhost", ".svc", ".cluster.local", ".local"];
 
-/** The proxy settings that machines use, as a proxy object's status has them; undefined when there is no proxy. */
+/**
+ * The proxy settings that machines use, as a proxy object's status has them; undefined when there is no proxy, whatever
+ * noProxy says. Entries of noProxy keep their blanks, as HyperShift's do: they are part of the hash.
+ */
 export function effectiveProxy(spec: ProxySpec = {}, networks: ClusterNetworks = {}) {
   const { httpProxy = "", httpsProxy = "", noProxy = "" } = spec;
-  if (httpProxy === "" && httpsProxy === "" && noProxy === "") return undefined;
+  if (httpProxy === "" && httpsProxy === "") return undefined;
   const { machine = [], cluster = [], service = [] } = networks;
-  const users = noProxy.split(",").map((item) => item.trim());
-  const all = new Set([...NEVER_PROXIED, ...machine, ...cluster, ...service, ...users].filter((item) => item !== ""));
+  const users = noProxy.split(",").filter((item) => item !== "");
+  const all = new Set([...NEVER_PROXIED, ...machine, ...cluster, ...service, ...users]);
   return {
     ...(httpProxy === "" ? {} : { httpProxy }),
     ...(httpsProxy === "" ? {} : { httpsProxy }),

@@ -93,14 +93,15 @@ export type PoolTarget = ReturnType<typeof poolTargetOf>;
 export function poolTargetOf(input: PassInput, cluster: PoolCluster, releaseVersion: string) {
   const { configs, pool } = input;
   const raw = rawConfig(configs);
-  const stream = effectiveStream(pool.spec?.osImageStream?.name ?? "", releaseVersion, usesRunc(raw));
+  const isRunc = usesRunc(raw);
+  const stream = effectiveStream(pool.spec?.osImageStream?.name ?? "", releaseVersion, isRunc);
   const hashes = poolHashes({
     rawConfig: raw,
     releaseVersion,
     pullSecretName: cluster.pullSecret.name,
     trustBundleName: cluster.trustBundle?.name ?? "",
     globalConfig: globalConfig(cluster.configuration, cluster.networks, releaseVersion),
-    stream: hashedStream(stream, releaseVersion),
+    stream: hashedStream(stream, releaseVersion, isRunc),
   });
   return { rawConfig: raw, releaseVersion, hashes, stream };
 }

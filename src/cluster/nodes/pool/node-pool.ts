@@ -93,13 +93,6 @@ const rules: readonly FieldRule[] = [
   },
   {
     on: "management",
-    field: "spec.management.replace",
-    cel: "self.upgradeType != 'Replace' || has(self.replace)",
-    message: "must be present when upgradeType is Replace",
-    holds: ({ management }) => management?.upgradeType !== "Replace" || management.replace !== undefined,
-  },
-  {
-    on: "management",
     field: "spec.management.inPlace",
     cel: "self.upgradeType == 'InPlace' || !has(self.inPlace)",
     message: "goes with upgradeType InPlace only",
@@ -155,10 +148,13 @@ const specSchema = object(
       object(
         {
           upgradeType: withRules("management.upgradeType", oneOf("Replace", "InPlace")),
-          replace: object({
-            strategy: oneOf("RollingUpdate", "OnDelete"),
-            rollingUpdate: object({ maxSurge: numberOrPercent, maxUnavailable: numberOrPercent }),
-          }),
+          replace: {
+            ...object({
+              strategy: oneOf("RollingUpdate", "OnDelete"),
+              rollingUpdate: object({ maxSurge: numberOrPercent, maxUnavailable: numberOrPercent }),
+            }),
+            default: { strategy: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+          },
           inPlace: object({ maxUnavailable: numberOrPercent }),
           autoRepair: { type: "boolean" },
         },

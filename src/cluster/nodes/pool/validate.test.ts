@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { poolWith, spec } from "../testing/pools.js";
-import { type NodePoolSpec, validateNodePool } from "./node-pool.js";
+import { type NodePoolSpec, nodePoolSchema, validateNodePool } from "./node-pool.js";
 import { problemText } from "./schema.js";
 
 const texts = (change: Partial<NodePoolSpec>) => validateNodePool(poolWith(change)).map(problemText);
@@ -21,6 +21,13 @@ describe("a NodePool", () => {
     ).toEqual([]);
   });
 
+  test("may ask for Replace alone: the rolling update has defaults, as HyperShift's", () => {
+    expect(texts({ management: { upgradeType: "Replace" } })).toEqual([]);
+    expect(nodePoolSchema.properties?.spec?.properties?.management?.properties?.replace?.default).toEqual({
+      ...{ strategy: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+    });
+  });
+
   test.each<[string, Partial<NodePoolSpec>, string]>([
     ["no cluster", { clusterName: "" }, "spec.clusterName must have 1 to 253"],
     ["an endless cluster name", { clusterName: "a".repeat(254) }, "spec.clusterName must have 1 to 253"],
@@ -33,7 +40,6 @@ describe("a NodePool", () => {
     ["replicas beyond int32", { replicas: 2 ** 31 }, "spec.replicas must be a whole number"],
     ["replicas and autoscaling", { autoScaling: { min: 1, max: 2 } }, "exclude each other"],
     ["no upgrade type", { management: {} }, "spec.management.upgradeType is missing"],
-    ["Replace without its part", { management: { upgradeType: "Replace" } }, "spec.management.replace must be present"],
     [
       "a replacement that can never move",
       { management: { upgradeType: "Replace", replace: { rollingUpdate: { maxSurge: 0, maxUnavailable: "0%" } } } },
