@@ -3,7 +3,7 @@
  * and back to nothing, with everything that `drawbridge hosted apply` makes as real pods from our own image. One cluster
  * plays both sides (test/support/hosted/lab.ts). The tests are one story: they run in order and build on each other.
  *
- *   bs      192.168.66.10        the hosted kube-apiserver, no route to any pod; 127.0.0.1:8090 is konnectivity-server-local
+ *   bs      192.168.66.10        the hosted kube-apiserver, no route to any pod; its 127.0.0.1:8090 leads to all servers
  *   n1, n2  192.168.66.11, .12   real nodes with servers', agents', checkers' and webhooks' pods; n1:8091 is the load balancer
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -78,6 +78,7 @@ describe.skipIf(!ready)("a hosted control plane with three servers", () => {
     expect(ids.filter((id) => id !== "control-plane-agents")).toEqual(["agents", "data-plane-connection"]);
     expect(reasonOf(found, "DataPlaneConnectionAvailable")).toBe("False/KonnectivityAgentPodsNotFound");
     expect(reasonOf(found, "InfrastructureReady")).toBe("True/AsExpected");
+    // A server without nodes keeps its kube-apiserver from being ready for half a minute, and no longer.
     expect(found.byId.servers?.message).toBe("3 of 3 pods are ready");
     expect(found.stopsWorking).toContain("kubectl logs, exec, attach, port-forward and cp");
   });

@@ -5,7 +5,7 @@ import { toolPath } from "../lab/tools.js";
 
 /**
  * HAProxy twice: on a node it is the load balancer in front of the servers' pods, and on the control plane's host, which
- * has no way to any pod, the Service konnectivity-server-local.
+ * has no way to any pod, stands where the kube-apiserver looks for the server of its own pod.
  */
 export function startBalancers(lab: BridgeLab, pods: readonly string[]): LabProcess[] {
   const [node] = lab.nodes;

@@ -4,7 +4,7 @@ import type { BridgeLab } from "../lab/bridge/lab.js";
 
 /**
  * The rendered egress selector (in a folder that `hosted render --out` wrote), with its Secrets where a kube-apiserver
- * finds them that is no pod and knows no Services.
+ * finds them that is no pod.
  */
 export function writeEgress(lab: BridgeLab, rendered: string): string {
   const text = (file: string) => readFileSync(`${rendered}/control-plane/${file}`, "utf8");
@@ -21,10 +21,7 @@ export function writeEgress(lab: BridgeLab, rendered: string): string {
   for (const key of ["tls.crt", "tls.key"]) put(`konnectivity-client/${key}`, value(key));
   put("konnectivity-ca/ca.crt", value("ca.crt"));
   const [, config = ""] = text("configmap-kas-egress-selector-config.yaml").split("config.yaml: |\n");
-  const inLab = config
-    .replace(/^ {4}/gm, "")
-    .replaceAll("/etc/kubernetes/certs", root)
-    .replace("//konnectivity-server-local:", "//127.0.0.1:");
+  const inLab = config.replace(/^ {4}/gm, "").replaceAll("/etc/kubernetes/certs", root);
   const file = lab.scope.file("egress.yaml");
   writeFileSync(file, inLab);
   return file;

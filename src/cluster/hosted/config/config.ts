@@ -36,6 +36,7 @@ function configOf(fields: DocumentFields, directory: string) {
   if (keeper !== undefined && [image.server, image.agent].some((spec) => spec?.includes("@")))
     fields.fault(`${keeper.project} takes images with a tag, not with a digest`, "give registry/name:tag");
   const signers = fields.choice("signers", ["separate", "shared"]) ?? "separate";
+  const platform = platformOf(fields.group("platform"));
   const mayShowPassword = fields.yesNo(ALLOWANCE) ?? false;
   return {
     name,
@@ -57,7 +58,7 @@ function configOf(fields: DocumentFields, directory: string) {
     proxy: customerProxyOf(fields.group("proxy"), mayShowPassword),
     /** The proxy of the management cluster, by which sidecars reach cloud APIs past the tunnel. */
     managementProxy: proxyUrlsOf(fields.group("managementProxy"), mayShowPassword),
-    platform: platformOf(fields.group("platform")),
+    platform,
     /** A ConfigMap of the control plane's namespace with `ca-bundle.crt`: authorities of what HTTPS proxies reach. */
     additionalTrustBundle: fields.text("additionalTrustBundle", [
       isDnsName,
@@ -73,8 +74,8 @@ function configOf(fields: DocumentFields, directory: string) {
     tls: tlsOf(fields.group("tls")),
     /** Whether pods of the hosted cluster record that they reach the kube-apiserver. */
     connectionChecker: checkerOf(fields, image.kind) ?? (image.kind === "drawbridge" && signers === "separate"),
-    /** Whether agents in the hosted cluster use their nodes' network. */
-    agentHostNetwork: fields.yesNo("agentHostNetwork") ?? true,
+    /** Whether agents in the hosted cluster use their nodes' network, which IBM Cloud's must not. */
+    agentHostNetwork: fields.yesNo("agentHostNetwork") ?? platform?.type !== "IBMCloud",
     /** Whether the management cluster chooses users for pods itself (OpenShift), and refuses others. */
     managementChoosesUsers: fields.yesNo("managementChoosesUsers") ?? image.kind === "payload",
     /** The priority class of the control-plane agents; undefined for none. */
@@ -149,6 +150,8 @@ const AZURE_CLOUDS = [
   ...(["AzureGermanCloud", "AzureStackCloud"] as const),
 ];
 
+const IBM_PROVIDERS = ["Classic", "VPC", "UPI"] as const;
+
 export type HostedPlatform = NonNullable<ReturnType<typeof platformOf>>;
 
 /** For what only a cloud's machines have to reach; others need nothing. */
@@ -157,7 +160,7 @@ function platformOf(group: DocumentFields) {
   const type = group.choice("type", ["AWS", "Azure", "IBMCloud"]);
   if (type === undefined)
     group.fault("platform.type is missing", "say AWS, Azure or IBMCloud; for anything else leave platform out");
-  if (type === "IBMCloud") return { type };
+  if (type === "IBMCloud") return { type, providerType: group.choice("providerType", IBM_PROVIDERS) };
   if (type === "AWS") return { type, region: group.required("region", isLabel, "as in eu-west-1") };
   const cloud = type === "Azure" ? group.choice("cloud", AZURE_CLOUDS) : undefined;
   return { type: "Azure" as const, cloud: cloud ?? "AzurePublicCloud" };

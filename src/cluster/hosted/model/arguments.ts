@@ -45,12 +45,12 @@ export function hostedServerArguments(model: HostedModel): string[] {
     `--server-count=${replicas}`,
     `--tls-min-version=${tls.minVersion}`,
     ...(tls.cipherSuites.length === 0 ? [] : [`--cipher-suites=${tls.cipherSuites.join(",")}`]),
-    ...(hasClaims(model)
+    ...(isOurs(model)
       ? [
           `--agent-claims-file=${mounts.claims}/claims.yaml`,
           `--graceful-shutdown-timeout=${DRAIN_SECONDS}s`,
-          // For balancers that ask /readyz: workers' agents alone make a server useful.
-          "--readiness=any",
+          // Where the control plane serves APIs, agents of one side alone leave calls without a way.
+          `--readiness=${model.aggregatedApis.length === 0 ? "any" : "all"}`,
           // A new server has no agent in its first seconds.
           "--wait-for-agent=5s",
         ]
@@ -58,8 +58,8 @@ export function hostedServerArguments(model: HostedModel): string[] {
   ];
 }
 
-/** Only drawbridge's own server checks claims. */
-export const hasClaims = ({ images }: HostedModel): boolean => images.kind === "drawbridge";
+/** Whether the programs are drawbridge's own: only these know its flags, check claims, and tell when they had agents. */
+export const isOurs = ({ images }: HostedModel): boolean => images.kind === "drawbridge";
 
 export function hostedAgentArguments(model: HostedModel): string[] {
   return [
@@ -81,7 +81,7 @@ export function controlPlaneAgentArguments(model: HostedModel): string[] {
 /** Within the 30 s that pods have to end. */
 export const DRAIN_FLAG = "--drain-timeout=20s";
 
-function commonAgentArguments({ images, ports }: HostedModel, { host, port }: DialAddress): string[] {
+function commonAgentArguments(model: HostedModel, { host, port }: DialAddress): string[] {
   return [
     "--logtostderr=true",
     `--ca-cert=${mounts.ca}/ca.crt`,
@@ -89,14 +89,17 @@ function commonAgentArguments({ images, ports }: HostedModel, { host, port }: Di
     `--agent-key=${mounts.agent}/tls.key`,
     `--proxy-server-host=${host}`,
     `--proxy-server-port=${port}`,
-    `--health-server-port=${ports.health}`,
+    `--health-server-port=${model.ports.health}`,
     KEEPALIVE,
     "--probe-interval=5s",
-    "--sync-interval=5s",
-    "--sync-interval-cap=30s",
+    // Ours search less often the more of them there are.
+    ...(isOurs(model)
+      ? ["--sync-interval=1s", "--sync-interval-cap=10s"]
+      : ["--sync-interval=5s", "--sync-interval-cap=30s"]),
     // While servers are rolled out there is one more than their number.
     "--sync-forever=true",
-    ...(images.kind === "drawbridge" ? [DRAIN_FLAG] : []),
+    // A roll-out goes on when the new agent serves every kube-apiserver.
+    ...(isOurs(model) ? [DRAIN_FLAG, "--ready-with=all"] : []),
   ];
 }
 
@@ -122,8 +125,11 @@ const controlPlaneIdentifiers = (model: HostedModel): string =>
 
 /** The value of --proxy-strategies: exact names first, so that no connection to the control plane goes to a worker. */
 function strategies(model: HostedModel): string {
-  const hasPrefix = addressesOf(model).some((entry) => entry.includes("/"));
-  return ["destHost", ...(hasPrefix ? ["destCIDR"] : []), "defaultRoute"].join(",");
+  const addresses = addressesOf(model);
+  const isPrefix = (entry: string) => entry.includes("/");
+  const hasNames = addresses.length === 0 || !addresses.every(isPrefix);
+  const exact = hasNames ? ["destHost"] : [];
+  return [...exact, ...(addresses.some(isPrefix) ? ["destCIDR"] : []), "defaultRoute"].join(",");
 }
 
 /**

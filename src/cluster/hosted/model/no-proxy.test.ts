@@ -20,6 +20,7 @@ test.each<[object | undefined, string[]]>([
 test.each<[object, string]>([
   [{ type: "AWS" }, "platform.region is missing (as in eu-west-1)"],
   [{ type: "GCP", region: "europe-west1" }, "for anything else leave platform out"],
+  [{ type: "IBMCloud", providerType: "upi" }, "platform.providerType is not one of Classic, VPC, UPI"],
   [{ type: "Azure", region: "westeurope" }, "platform.region does not exist (known here: type, cloud)"],
 ])("platform %j is refused", (platform, complaint) => {
   expect(() => listOf(platform)).toThrow(complaint);

@@ -2,7 +2,7 @@
 
 import { type FileVolume, kubeManifest, mountsOf, UNPRIVILEGED, volumesOf } from "../../kube/builders.js";
 import type { ProxyUrls } from "../config/config.js";
-import { controlPlaneAgentArguments, hostedAgentArguments } from "../model/arguments.js";
+import { controlPlaneAgentArguments, hostedAgentArguments, isOurs } from "../model/arguments.js";
 import { type HostedModel, noProxy } from "../model/model.js";
 import { AGENT_NAMESPACE, hypershift, mounts, names } from "../model/names.js";
 import { type Certificates, hashAnnotation } from "./certificates.js";
@@ -20,6 +20,12 @@ interface AgentPod {
   /** Further fields of the pod's specification. */
   readonly spec: object;
 }
+
+/**
+ * How long an agent that had every server stays ready without one of them: a DaemonSet replaces agents that are not ready
+ * all at once, whatever its maxUnavailable is. A kube-apiserver whose node is lost is away for about six minutes.
+ */
+const AWAY_SECONDS = 600;
 
 /** The pod template of an agent on either side. */
 function agentTemplate(model: HostedModel, certificates: Certificates | undefined, pod: AgentPod) {
@@ -39,7 +45,7 @@ function agentTemplate(model: HostedModel, certificates: Certificates | undefine
     env,
     startupProbe: probe("/healthz", 5, 60),
     livenessProbe: probe("/healthz", 30, 6),
-    readinessProbe: probe("/readyz", 30, 1),
+    readinessProbe: isOurs(model) ? probe("/readyz", 5, AWAY_SECONDS / 5) : probe("/readyz", 30, 1),
     securityContext: { ...UNPRIVILEGED, runAsNonRoot: true },
     volumeMounts: mountsOf(files),
   });
@@ -75,8 +81,7 @@ export function hostedAgentObjects(model: HostedModel, certificates: Certificate
     env: [agentId("spec.nodeName"), ...(model.proxy ? proxyVariables(model.proxy, noProxy(model)) : [])],
     labels: selector,
     spec: {
-      // The nodes' resolver is there before the cluster's own.
-      dnsPolicy: "Default",
+      dnsPolicy: dnsPolicy(model),
       ...(model.agentHostNetwork ? { hostNetwork: true } : {}),
       priorityClassName: "system-node-critical",
       tolerations: [{ operator: "Exists" }],
@@ -92,6 +97,10 @@ export function hostedAgentObjects(model: HostedModel, certificates: Certificate
     own(model, "hosted", "DaemonSet", { name: names.agent, labels: selector }, { spec }),
   ];
 }
+
+/** The nodes' resolver is there before the cluster's own; IBM Cloud's UPI is an exception of HyperShift's. */
+const dnsPolicy = ({ platform }: HostedModel): string =>
+  platform?.type === "IBMCloud" && platform.providerType === "UPI" ? "ClusterFirst" : "Default";
 
 /** Host-network pods are refused elsewhere, and OpenShift would set these labels back. */
 function namespaceLabels(): RenderedObject {

@@ -1,5 +1,5 @@
 /** Patches for the resource of an operator that makes a control plane's objects itself: our programs in, and its own back. */
-import { DRAIN_FLAG } from "../model/arguments.js";
+import { DRAIN_FLAG, isOurs } from "../model/arguments.js";
 import type { HostedModel } from "../model/model.js";
 
 interface KeeperPatches {
@@ -10,7 +10,8 @@ interface KeeperPatches {
 }
 
 /** Undefined where nobody else makes the objects. */
-export function keeperPatches({ name, profile, images }: HostedModel): KeeperPatches | undefined {
+export function keeperPatches(model: HostedModel): KeeperPatches | undefined {
+  const { name, profile, images } = model;
   const { keeper } = profile;
   if (keeper === undefined) return undefined;
   const document = (programs: object) => ({
@@ -21,7 +22,7 @@ export function keeperPatches({ name, profile, images }: HostedModel): KeeperPat
   });
   const agent = {
     ...imageAndTag(images.agent.image),
-    ...(images.kind === "drawbridge" && { extraArgs: [DRAIN_FLAG] }),
+    ...(isOurs(model) && { extraArgs: [DRAIN_FLAG] }),
   };
   // In a merge patch null takes a field out, and the operator's default is back.
   const nothing = { image: null, version: null, extraArgs: null };

@@ -115,7 +115,7 @@ describe("both sides", () => {
       "--tls-min-version=VersionTLS12",
       "--agent-claims-file=/etc/konnectivity/claims/claims.yaml",
       "--graceful-shutdown-timeout=60s",
-      "--readiness=any",
+      "--readiness=all",
       "--wait-for-agent=5s",
     ]);
   });
@@ -128,7 +128,10 @@ describe("both sides", () => {
         "--proxy-server-port=443",
         "--agent-identifiers=default-route=true",
         "--health-server-host=127.0.0.1",
+        "--sync-interval=1s",
+        "--sync-interval-cap=10s",
         "--sync-forever=true",
+        "--ready-with=all",
       ]),
     );
     const inside = podOf(find(rendering, "Deployment", "konnectivity-agent")).containers[0]!.args;
@@ -216,10 +219,12 @@ describe("publishing", () => {
   });
 
   test.each([
-    [1, true],
-    [3, undefined],
-  ])("agents find servers that are not ready; callers only where %s is all there is", (replicas, expected) => {
-    const rendering = renderHosted(modelOf({ replicas }));
+    [1, "drawbridge", undefined],
+    [1, "upstream", true],
+    [3, "upstream", undefined],
+  ])("agents find servers that are not ready; callers only where %i is all there is and its image %s's", (...row) => {
+    const [replicas, kind, expected] = row;
+    const rendering = renderHosted(modelOf({ replicas, image: { kind } }));
     expect(find(rendering, "Service", "konnectivity-server").spec).toMatchObject({ publishNotReadyAddresses: true });
     const { spec } = find(rendering, "Service", "konnectivity-server-local");
     expect((spec as { publishNotReadyAddresses?: boolean }).publishNotReadyAddresses).toBe(expected);
@@ -299,6 +304,41 @@ describe("the server's own reading of the claim rules", () => {
 });
 
 describe("images", () => {
+  const probes = (change: object, name: string) => {
+    const found = named(renderHosted(modelOf(change)), name) as unknown as Record<
+      "livenessProbe" | "readinessProbe",
+      { httpGet: { path: string }; periodSeconds: number; failureThreshold: number }
+    >;
+    const shown = ({ httpGet: { path }, periodSeconds, failureThreshold }: typeof found.livenessProbe) => ({
+      ...{ path, periodSeconds, failureThreshold },
+    });
+    return { live: shown(found.livenessProbe), ready: shown(found.readinessProbe) };
+  };
+
+  test("our server's pod takes callers once the server had its agents; one in Go cannot tell", () => {
+    const live = { path: "/healthz", periodSeconds: 60, failureThreshold: 3 };
+    expect(probes({}, "konnectivity-server")).toEqual({
+      live,
+      ready: { path: "/readyz/first-agent", periodSeconds: 2, failureThreshold: 3 },
+    });
+    expect(probes({ image: { kind: "upstream" } }, "konnectivity-server")).toEqual({
+      live,
+      ready: { path: "/healthz", periodSeconds: 10, failureThreshold: 3 },
+    });
+  });
+
+  test("our agents are ready soon, and stay it for ten minutes without one of the servers", () => {
+    const live = { path: "/healthz", periodSeconds: 30, failureThreshold: 6 };
+    expect(probes({}, "konnectivity-agent")).toEqual({
+      live,
+      ready: { path: "/readyz", periodSeconds: 5, failureThreshold: 120 },
+    });
+    expect(probes({ image: { kind: "upstream" } }, "konnectivity-agent")).toEqual({
+      live,
+      ready: { path: "/readyz", periodSeconds: 30, failureThreshold: 1 },
+    });
+  });
+
   const containers = (rendering: Rendering) =>
     [find(rendering, "DaemonSet", "konnectivity-agent", "hosted"), rendering.patches[0]!.document].flatMap(
       (object) => podOf(object).containers,
@@ -327,7 +367,9 @@ describe("images", () => {
       const server = named(rendering, "konnectivity-server");
       expect(server).toMatchObject({ command: [`${bin}/proxy-server`], resources: { requests: { memory: "50Mi" } } });
       expect(server.args.filter((flag) => /claims|graceful|readiness|wait-for/.test(flag))).toEqual([]);
-      expect(named(rendering, "konnectivity-agent").args.filter((flag) => /drain/.test(flag))).toEqual([]);
+      const agent = named(rendering, "konnectivity-agent").args;
+      expect(agent.filter((flag) => /drain|ready-with/.test(flag))).toEqual([]);
+      expect(agent).toEqual(expect.arrayContaining(["--sync-interval=5s", "--sync-interval-cap=30s"]));
       const hashOf = (certificates: Certificates) => {
         const template = (
           find(renderHosted(model, certificates), "DaemonSet", "konnectivity-agent", "hosted").spec as {
@@ -471,19 +513,36 @@ test("addresses of any kind become the identifiers they are, and prefixes have t
   expect(podOf(find(rendering, "Deployment", "konnectivity-agent")).containers[0]!.args).toContain(
     "--agent-identifiers=ipv4=172.30.1.1&ipv6=fd00%3A%3A5&host=api.corp.test&cidr=10.9.0.0%2F24",
   );
-  const server = podOf(rendering.patches[0]!.document).containers.at(-1)!;
-  expect(server.args).toContain("--proxy-strategies=destHost,destCIDR,defaultRoute");
 });
+
+test.each([
+  [[], "destHost,defaultRoute", "any"],
+  [["172.30.1.1"], "destHost,defaultRoute", "all"],
+  [["172.30.1.1", "10.9.0.0/24"], "destHost,destCIDR,defaultRoute", "all"],
+  // With destHost it would never have an agent of each.
+  [["10.9.0.0/24"], "destCIDR,defaultRoute", "all"],
+])(
+  "a server for the aggregated APIs %j asks %s, and is ready with agents of %s",
+  (aggregatedApis, asked, readiness) => {
+    const server = podOf(renderHosted(modelOf({ aggregatedApis })).patches[0]!.document).containers.at(-1)!;
+    expect(server.args).toEqual(expect.arrayContaining([`--proxy-strategies=${asked}`, `--readiness=${readiness}`]));
+  },
+);
 
 test("without aggregated APIs no agents run in the control plane", () => {
   expect(listOf(renderHosted(modelOf()), "control-plane")).not.toContain("Deployment konnectivity-agent");
 });
 
-test("agents resolve names as their nodes do, in the nodes' network or not", () => {
-  for (const agentHostNetwork of [true, false]) {
-    const agent = find(renderHosted(modelOf({ agentHostNetwork })), "DaemonSet", "konnectivity-agent", "hosted");
-    expect(podOf(agent)).toMatchObject({ dnsPolicy: "Default" });
-  }
+test.each([
+  [{}, true, "Default"],
+  [{ agentHostNetwork: false }, undefined, "Default"],
+  [{ platform: { type: "IBMCloud" } }, undefined, "Default"],
+  [{ platform: { type: "IBMCloud", providerType: "VPC" } }, undefined, "Default"],
+  [{ platform: { type: "IBMCloud", providerType: "UPI" } }, undefined, "ClusterFirst"],
+])("agents with %j are in their nodes' network: %s, and have the DNS policy %s", (change, hostNetwork, dnsPolicy) => {
+  const agent = podOf(find(renderHosted(modelOf(change)), "DaemonSet", "konnectivity-agent", "hosted"));
+  expect(agent).toMatchObject({ dnsPolicy });
+  expect((agent as { hostNetwork?: boolean }).hostNetwork).toBe(hostNetwork);
 });
 
 test("control-plane agents are kept apart where there is room, and rolled out where there is none", () => {
@@ -494,18 +553,32 @@ test("control-plane agents are kept apart where there is room, and rolled out wh
   expect(Object.keys(affinity.podAntiAffinity)).toEqual(["preferredDuringSchedulingIgnoredDuringExecution"]);
 });
 
+function egressOf(rendering: Rendering): object {
+  const { data } = find(rendering, "ConfigMap", "kas-egress-selector-config") as unknown as {
+    data: Record<string, string>;
+  };
+  const { egressSelections } = parse(data["config.yaml"]!) as {
+    egressSelections: { name: string; connection: object }[];
+  };
+  return egressSelections.find(({ name }) => name === "cluster")!.connection;
+}
+
+test("a kube-apiserver uses our server in its own pod, by a name in that one's certificate, and Go's by their Service", async () => {
+  const rendering = renderHosted(modelOf());
+  expect(egressOf(rendering)).toMatchObject({ transport: { tcp: { url: "https://127.0.0.1:8090" } } });
+  for (const signers of ["separate", "shared"]) {
+    const { leaves } = hostedProfile(pkiOptions(modelOf({ signers })));
+    const { ipAddresses } = leaves.find(({ name }) => name === "konnectivity-server")!;
+    expect(ipAddresses).toContain("127.0.0.1");
+  }
+  expect(egressOf(renderHosted(modelOf({ image: { kind: "upstream" } })))).toMatchObject({
+    transport: { tcp: { url: "https://konnectivity-server-local:8090" } },
+  });
+});
+
 describe("other profiles", () => {
   const balanced = { publishing: { type: "LoadBalancer", address: "192.0.2.7" } };
   const socket = "/etc/kubernetes/konnectivity-server/konnectivity-server.socket";
-  const egressOf = (rendering: Rendering) => {
-    const { data } = find(rendering, "ConfigMap", "kas-egress-selector-config") as unknown as {
-      data: Record<string, string>;
-    };
-    const { egressSelections } = parse(data["config.yaml"]!) as {
-      egressSelections: { name: string; connection: object }[];
-    };
-    return egressSelections.find(({ name }) => name === "cluster")!.connection;
-  };
 
   test("generic: gRPC at a socket that the kube-apiserver shares with the server beside it", () => {
     const rendering = renderHosted(modelOf({ profile: "generic", ...balanced }));
@@ -533,7 +606,7 @@ describe("other profiles", () => {
     const rendering = renderHosted(modelOf({ profile: "generic", frontend: "tcp", ...balanced }));
     expect(egressOf(rendering)).toMatchObject({
       proxyProtocol: "HTTPConnect",
-      transport: { tcp: { url: "https://konnectivity-server-local:8131" } },
+      transport: { tcp: { url: "https://127.0.0.1:8131" } },
     });
     expect(find(rendering, "Service", "konnectivity-server-local").spec).toMatchObject({ ports: [{ port: 8131 }] });
     expect(find(rendering, "Service", "konnectivity-server").spec).toMatchObject({ ports: [{ port: 8132 }] });

@@ -2,10 +2,10 @@
 
 import { type FileVolume, kubeManifest, mountsOf, UNPRIVILEGED, volumesOf, yamlText } from "../../kube/builders.js";
 import {
-  hasClaims,
   hostedClaimRules,
   hostedEgressFlag,
   hostedServerArguments,
+  isOurs,
   POD_GRACE_SECONDS,
   PRE_STOP_SECONDS,
   SOCKET,
@@ -29,7 +29,7 @@ function serverVolumes(model: HostedModel): FileVolume[] {
     { name: "cluster-certs", secret: names.cluster, path: mounts.cluster },
     ...(isSocket ? [] : [{ name: "server-certs", secret: names.server, path: mounts.server }]),
     ...trust,
-    ...(hasClaims(model) ? [{ name: "konnectivity-claims", configMap: names.claims, path: mounts.claims }] : []),
+    ...(isOurs(model) ? [{ name: "konnectivity-claims", configMap: names.claims, path: mounts.claims }] : []),
   ];
 }
 
@@ -63,16 +63,21 @@ export function guestSecurity({ managementChoosesUsers }: HostedModel) {
 }
 
 function serverContainer(model: HostedModel) {
-  const health = { httpGet: { path: "/healthz", port: model.ports.health, scheme: "HTTP" }, failureThreshold: 3 };
+  const probe = (path: string) => ({
+    httpGet: { path, port: model.ports.health, scheme: "HTTP" },
+    failureThreshold: 3,
+  });
   return container(names.server, model.images.server, {
     args: hostedServerArguments(model),
     ports: [
       ...(model.frontend === "uds" ? [] : [{ name: "server", containerPort: model.ports.frontend, protocol: "TCP" }]),
       { name: "agents", containerPort: model.ports.agent, protocol: "TCP" },
     ],
-    livenessProbe: { ...health, initialDelaySeconds: 120, periodSeconds: 60, timeoutSeconds: 30 },
+    livenessProbe: { ...probe("/healthz"), initialDelaySeconds: 120, periodSeconds: 60, timeoutSeconds: 30 },
     // Not readyz: a kube-apiserver without agents must still be reached, or no worker could ever join.
-    readinessProbe: { ...health, periodSeconds: 10, timeoutSeconds: 5 },
+    readinessProbe: isOurs(model)
+      ? { ...probe("/readyz/first-agent"), periodSeconds: 2, timeoutSeconds: 5 }
+      : { ...probe("/healthz"), periodSeconds: 10, timeoutSeconds: 5 },
     ...pauseOf(model),
     securityContext: guestSecurity(model),
     volumeMounts: [...mountsOf(serverVolumes(model)), ...socketMounts(model)],
@@ -127,15 +132,19 @@ Then add to the kube-apiserver's own flags: ${hostedEgressFlag}${preStop === "sl
 
 const direct = { proxyProtocol: "Direct" } as const;
 
-/** The connection to any of the servers by their Service, or to the one beside by its socket. */
-function clusterConnection({ frontend, ports }: HostedModel) {
+/**
+ * The connection to the server in the same pod, which ends after its kube-apiserver. Go's server cannot tell when it had
+ * its first agent, so theirs goes to any of the servers by their Service.
+ */
+function clusterConnection(model: HostedModel) {
+  const { frontend, ports } = model;
   if (frontend === "uds") return { proxyProtocol: "GRPC", transport: { uds: { udsName: SOCKET } } };
   const tlsConfig = {
     caBundle: `${mounts.apiServerCa}/ca.crt`,
     clientCert: `${mounts.apiServerClient}/tls.crt`,
     clientKey: `${mounts.apiServerClient}/tls.key`,
   };
-  const tcp = { url: `https://${names.serverLocal}:${ports.frontend}`, tlsConfig };
+  const tcp = { url: `https://${isOurs(model) ? "127.0.0.1" : names.serverLocal}:${ports.frontend}`, tlsConfig };
   return { proxyProtocol: "HTTPConnect", transport: { tcp } };
 }
 
@@ -156,6 +165,6 @@ function egressConfiguration(model: HostedModel) {
 export function serverConfigMaps(model: HostedModel): RenderedObject[] {
   const configMap = (name: string, file: string, content: object) =>
     own(model, "control-plane", "ConfigMap", { name }, { data: { [file]: yamlText(content) } });
-  const claims = hasClaims(model) ? [configMap(names.claims, "claims.yaml", hostedClaimRules(model))] : [];
+  const claims = isOurs(model) ? [configMap(names.claims, "claims.yaml", hostedClaimRules(model))] : [];
   return [configMap(names.egress, "config.yaml", egressConfiguration(model)), ...claims];
 }

@@ -1,6 +1,7 @@
 /** Services, Routes and network policies by which callers and agents reach the servers, and APIs of the control plane. */
 import { isIP } from "node:net";
 import { tcpPort } from "../../kube/builders.js";
+import { isOurs } from "../model/arguments.js";
 import type { HostedModel } from "../model/model.js";
 import { API_NAMESPACE, HOSTED_LABEL, hypershift, names, SLICE_OWNER } from "../model/names.js";
 import { own, type RenderedObject } from "./manifest.js";
@@ -10,9 +11,12 @@ const apiServerPods = { app: names.apiServer };
 /** A socket needs none. */
 export function localService(model: HostedModel): RenderedObject[] {
   if (model.frontend === "uds") return [];
-  // A lone kube-apiserver may need a webhook before it is ready, and only the server beside it can lead there.
-  const isAlone = model.replicas === 1 && { publishNotReadyAddresses: true };
-  const spec = { type: "ClusterIP", selector: apiServerPods, ports: [port(model.ports.frontend)], ...isAlone };
+  // A lone kube-apiserver may need a webhook before it is ready; with Go's image it gets there by this Service.
+  const isAlone = !isOurs(model) && model.replicas === 1;
+  const spec = {
+    ...{ type: "ClusterIP", selector: apiServerPods, ports: [port(model.ports.frontend)] },
+    ...(isAlone && { publishNotReadyAddresses: true }),
+  };
   return [own(model, "control-plane", "Service", { name: names.serverLocal }, { spec })];
 }
 
