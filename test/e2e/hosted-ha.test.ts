@@ -7,7 +7,6 @@
  *   hung      somebody waited longer than the deadline: never at all
  */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { ConnectFrontend } from "../support/callers/connect.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import { equipped } from "../support/lab/equipment.js";
 import { makeFleetFiles } from "../support/lab/fleet.js";
@@ -24,16 +23,9 @@ import type { Target } from "../support/targets/listener.js";
 
 const ready = await equipped({ upstream: true, controlPlane: true, balancer: true });
 
-const frontendAt = (port: number, { ca, frontendClient }: TunnelCertificates): ConnectFrontend => ({
-  transport: "tcp",
-  host: "127.0.0.1",
-  port,
-  certs: { ca: ca.cert, ...frontendClient },
-});
-
 /** Runs `change` while clients ask; the load is over when this resolves. */
-async function underLoad(fleet: HaFleet, frontend: ConnectFrontend, target: string, change: () => Promise<void>) {
-  const load = Load.start(() => frontend, target);
+async function underLoad(fleet: HaFleet, target: string, change: () => Promise<void>) {
+  const load = Load.start(() => fleet.frontend(), target);
   let ended: LoadReport | undefined;
   onTestFinished(async () => void (ended ?? (await load.stop())));
   await until("the clients to be at it", 30_000, () => load.answered > 50);
@@ -59,7 +51,6 @@ describe.skipIf(!ready)("three servers behind HAProxy, found by ID and count", (
   let fleet: HaFleet;
   let certificates: TunnelCertificates;
   let echo: Target;
-  let frontend: ConnectFrontend;
 
   beforeAll(async () => {
     scope = new Scope("ha");
@@ -68,13 +59,10 @@ describe.skipIf(!ready)("three servers behind HAProxy, found by ID and count", (
     scope.defer(() => echo.close());
     const serverFlags = ["--server-count=3"];
     fleet = await HaFleet.make(scope, { name: "count", slots: 4, certificates, serverFlags, agentFlags: [] });
-    frontend = frontendAt(fleet.balancer.callersPort, certificates);
     await Promise.all([0, 1, 2].map((slot) => fleet.startServer(slot)));
     await Promise.all((["ours", "theirs", "ours", "theirs"] as const).map((origin) => fleet.addAgent(origin)));
   });
   afterAll(() => scope?.close());
-
-  const frontendOf = (slot: number) => frontendAt(fleet.slots[slot]!.ports.frontend, certificates);
 
   test("every agent connects to every server exactly once, and then rests", async () => {
     await fleet.settled();
@@ -88,7 +76,7 @@ describe.skipIf(!ready)("three servers behind HAProxy, found by ID and count", (
   });
 
   test("a rolling restart of the servers costs no request", async () => {
-    const report = await underLoad(fleet, frontend, echo.address, async () => {
+    const report = await underLoad(fleet, echo.address, async () => {
       for (const slot of [0, 1, 2]) {
         await fleet.stopServer(slot);
         await fleet.startServer(slot);
@@ -99,7 +87,7 @@ describe.skipIf(!ready)("three servers behind HAProxy, found by ID and count", (
   });
 
   test("a rolling restart of the agents costs no request, whoever made them", async () => {
-    const report = await underLoad(fleet, frontend, echo.address, async () => {
+    const report = await underLoad(fleet, echo.address, async () => {
       for (const agent of fleet.agents) {
         await fleet.restartAgent(agent);
         await fleet.settled();
@@ -110,10 +98,10 @@ describe.skipIf(!ready)("three servers behind HAProxy, found by ID and count", (
 
   test("a server that is asked to end lets tunnels finish, up to its deadline, and says so by closing the rest", async () => {
     const [finishing, staying] = [
-      await LongTunnel.open("finishing", frontendOf(1), echo.address),
-      await LongTunnel.open("staying", frontendOf(1), echo.address),
+      await LongTunnel.open("finishing", fleet.frontend(1), echo.address),
+      await LongTunnel.open("staying", fleet.frontend(1), echo.address),
     ];
-    const elsewhere = await LongTunnel.open("elsewhere", frontendOf(2), echo.address);
+    const elsewhere = await LongTunnel.open("elsewhere", fleet.frontend(2), echo.address);
     const asked = performance.now();
     const gone = fleet.stopServer(1);
     await until("the server to say that it is leaving", 5_000, async () => {
@@ -134,9 +122,9 @@ describe.skipIf(!ready)("three servers behind HAProxy, found by ID and count", (
   });
 
   test("when a server and an agent are killed, their tunnels end at once and all others go on", async () => {
-    const carried = await LongTunnel.open("carried", frontendOf(0), echo.address);
+    const carried = await LongTunnel.open("carried", fleet.frontend(0), echo.address);
     let killedAt = 0;
-    const report = await underLoad(fleet, frontend, echo.address, async () => {
+    const report = await underLoad(fleet, echo.address, async () => {
       fleet.running.delete(fleet.slots[0]!);
       killedAt = performance.now();
       await fleet.slots[0]!.kill();
@@ -161,7 +149,7 @@ describe.skipIf(!ready)("three servers behind HAProxy, found by ID and count", (
     };
     await fleet.stopServer(2);
     for (const slot of [0, 1]) await restart(slot, 2);
-    const report = await underLoad(fleet, frontend, echo.address, async () => {
+    const report = await underLoad(fleet, echo.address, async () => {
       await Promise.all([2, 3].map((slot) => fleet.startServer(slot, "--server-count=4")));
       // Agents hear of the new number when they connect, so the old servers go last.
       for (const slot of [0, 1]) await restart(slot, 4);
@@ -208,8 +196,7 @@ describe.skipIf(!ready)("servers behind HAProxy, counted by their leases", () =>
 
   test("two servers become four and two again, and no client is failed", async () => {
     await fleet.settled();
-    const frontend = frontendAt(fleet.balancer.callersPort, certificates);
-    const report = await underLoad(fleet, frontend, echo.address, async () => {
+    const report = await underLoad(fleet, echo.address, async () => {
       await Promise.all([2, 3].map((slot) => fleet.startServer(slot)));
       await fleet.settled();
       expect(await leases()).toBe(4);
@@ -221,11 +208,7 @@ describe.skipIf(!ready)("servers behind HAProxy, counted by their leases", () =>
   });
 
   test("a server that drains is no longer counted, although its tunnels go on", async () => {
-    const tunnel = await LongTunnel.open(
-      "last",
-      frontendAt(fleet.slots[3]!.ports.frontend, certificates),
-      echo.address,
-    );
+    const tunnel = await LongTunnel.open("last", fleet.frontend(3), echo.address);
     const gone = fleet.stopServer(3);
     await until("its lease to be gone", DRAIN_MS - 3_000, async () => (await leases()) === 1);
     const before = tunnel.answered;

@@ -1,3 +1,4 @@
+import type { ConnectFrontend } from "../callers/connect.js";
 import { executable, type Origin } from "../processes/executables.js";
 import { freePort } from "../processes/ports.js";
 import { drainByHand } from "./drain.js";
@@ -80,6 +81,13 @@ export class HaFleet {
     return new HaFleet(scope, options, await HaProxy.start(scope, `${name}-haproxy`, ports), slots);
   }
 
+  /** What callers dial: the balancer, or one server past it. */
+  frontend(slot?: number): ConnectFrontend {
+    const { ca, frontendClient } = this.#options.certificates;
+    const port = slot === undefined ? this.balancer.callersPort : this.slots[slot]!.ports.frontend;
+    return { transport: "tcp", host: HOST, port, certs: { ca: ca.cert, ...frontendClient } };
+  }
+
   /** A flag of the fleet's that is said again has that value for this server. */
   async startServer(slot: number, ...flags: readonly string[]): Promise<void> {
     const server = this.slots[slot]!;
@@ -94,7 +102,7 @@ export class HaFleet {
     await server.stop(GONE_MS);
   }
 
-  async addAgent(origin: Origin): Promise<FleetAgent> {
+  async addAgent(origin: Origin, ...flags: readonly string[]): Promise<FleetAgent> {
     const { certificates, name, agentFlags } = this.#options;
     const process = new ProxyAgent(this.#scope, {
       // Counted at once: several are added at the same time, and two of one name would be one agent to a server.
@@ -111,6 +119,7 @@ export class HaFleet {
         "--sync-interval-cap=1s",
         ...(origin === "ours" ? [`--drain-timeout=${DRAIN_MS}ms`] : []),
         ...agentFlags,
+        ...flags,
       ],
     });
     const agent = { origin, process };

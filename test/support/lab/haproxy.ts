@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { freePort } from "../processes/ports.js";
 import { LabProcess } from "./process.js";
@@ -31,33 +31,30 @@ export class HaProxy {
     return balancer;
   }
 
-  /** docs/ha.md explains it line by line. */
+  /** The page's own, with this lab's addresses and one line for each of its servers. */
   #configuration(servers: readonly ServerPorts[]): string {
-    const lines = (port: (each: ServerPorts) => number) =>
-      servers.map((each, index) => `  server s${index + 1} ${HOST}:${port(each)} check port ${each.health}`).join("\n");
-    return `
-defaults
-  mode tcp
-  balance roundrobin
-  retries 3
-  option redispatch 1
-  timeout connect 2s
-  timeout client 1h
-  timeout server 1h
-  timeout check 2s
-  default-server inter 250ms fall 2 rise 1
-
-listen callers
-  bind ${HOST}:${this.callersPort}
-  option httpchk GET /readyz
-${lines(({ frontend }) => frontend)}
-
-listen agents
-  bind ${HOST}:${this.agentsPort}
-  option httpchk GET /healthz
-${lines(({ agents }) => agents)}
-`;
+    const addresses = new Map([
+      ["192.0.2.10:8090", this.callersPort],
+      ["192.0.2.10:8091", this.agentsPort],
+    ]);
+    const lines = documented().flatMap((line) => {
+      const [, shown = "", rest = ""] = /^ {2}server s1 10\.0\.0\.1:(\d+)( .*)$/.exec(line) ?? [];
+      if (shown === "") return line.startsWith("  server ") ? [] : [line];
+      return servers.map(({ frontend, agents, health }, index) => {
+        const port = shown === "8090" ? frontend : agents;
+        return `  server s${index + 1} ${HOST}:${port}${rest.replace("8092", String(health))}`;
+      });
+    });
+    return `${lines.join("\n").replaceAll(/192\.0\.2\.10:\d+/g, (shown) => `${HOST}:${addresses.get(shown)}`)}\n`;
   }
+}
+
+/** The configuration that docs/ha.md gives its readers. */
+function documented(): string[] {
+  const page = readFileSync(new URL("../../../docs/ha.md", import.meta.url), "utf8");
+  const [, shown] = /\n## A balancer\n[\s\S]*?\n```\n([\s\S]*?)\n```\n/.exec(page) ?? [];
+  if (shown === undefined) throw new Error("docs/ha.md has no configuration below its heading A balancer");
+  return shown.split("\n");
 }
 
 function accepts(port: number): Promise<boolean> {
