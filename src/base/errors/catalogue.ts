@@ -90,7 +90,8 @@ export const remedies = {
     "Read the peer's own log: it says why. Where it does not trust this server's certificate, give it the CA that issued it (--cluster-cert for agents, which take the CA as --ca-cert; --server-cert for callers), or issue the server a certificate that is valid and has the name that the peer dials.",
   DB_PEER_WRONG_PORT:
     "Send agents to --agent-port, and callers to a frontend of their own protocol (gRPC or HTTP CONNECT).",
-  DB_AGENT_CLAIM: "Change the agent's --agent-identifiers, or add a rule to the file of --agent-claims-file.",
+  DB_AGENT_CLAIM:
+    "Change the agent's --agent-identifiers; add a rule to the file of --agent-claims-file only if this agent may have every dial for what it claims.",
   DB_AGENT_TOKEN:
     "Compare the agent's service account, namespace and token audience with --agent-service-account, --agent-namespace and --authentication-audience; where the token has expired or was invalidated, restart the agent's pod, which gives it a new one.",
   DB_TOKEN_REVIEW:

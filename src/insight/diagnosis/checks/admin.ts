@@ -110,19 +110,24 @@ export const strategies = defineCheck({
     if (agents.length === 0 || counts.length === 0) return undefined;
     if (counts.every(({ agents: count }) => count === 0)) {
       const message = `${agents.length} agents are connected, but none claims what a strategy looks for, so every dial is refused`;
-      return failed(message, CLAIM, strategyCountsText(counts));
+      return failed(message, claimRemedy(counts), strategyCountsText(counts));
     }
     const { unreadyReason: reason = "" } = process;
     if (reason.endsWith("(--readiness=all)")) {
-      const remedy = `${CLAIM} Or start the server with --readiness=any.`;
+      const remedy = `Start the server with --readiness=any, or the agents that are missing. ${claimRemedy(counts)}`;
       return warning(`the server is not ready: ${reason}`, remedy, strategyCountsText(counts));
     }
     return judgeStrategies(counts);
   },
 });
 
-const CLAIM =
-  "Give agents --agent-identifiers (host=, ipv4=, cidr= or default-route=true), or list default last in the server's --proxy-strategies.";
+/** Never the strategy default: it has everybody, so that agents of one network would get the dials of another's. */
+function claimRemedy(counts: readonly StrategyCount[]): string {
+  const listed = isForTheRest(counts) ? "" : " and list defaultRoute last in the server's --proxy-strategies";
+  return `Give agents that may take any destination --agent-identifiers=default-route=true${listed}; host=, ipv4= and cidr= are for agents that alone reach those.`;
+}
+
+const isForTheRest = (counts: readonly StrategyCount[]) => counts.some(({ name }) => CATCH_ALL.includes(name));
 
 /** Of a server that has agents at all. */
 export function judgeStrategies(counts: readonly StrategyCount[]): Judgement {
@@ -130,7 +135,7 @@ export function judgeStrategies(counts: readonly StrategyCount[]): Judgement {
   if (all.length === 0 || all.some(({ agents }) => agents > 0)) return ok(strategyCountsText(counts));
   const message =
     "only destinations that an agent claims can be reached, whatever /readyz says: no agent takes the others";
-  return warning(message, CLAIM, strategyCountsText(counts));
+  return warning(message, claimRemedy(counts), strategyCountsText(counts));
 }
 
 /** Where it says more than that there is no agent. */

@@ -227,10 +227,12 @@ const diskHasRoom = bundleCheck("disk-full", "The bootstrap host's disk has room
 });
 
 const READY_REMEDY =
-  "Start the server with --proxy-strategies=defaultRoute (agents announce nothing else), and do not wait for /readyz of a server that has destHost first; tunnels work either way.";
+  "Start the server with --readiness=any; upstream's has no such flag, so do not wait for its /readyz. Tunnels work either way.";
 
 const destHostFirst = ({ servers }: Bundle) =>
-  servers.filter(({ flags }) => /^destHost,/.test(flags.get("proxy-strategies") ?? ""));
+  servers.filter(({ flags }) => {
+    return /^destHost,/.test(flags.get("proxy-strategies") ?? "") && (flags.get("readiness") ?? "agents") === "agents";
+  });
 
 /** A server, upstream's and ours alike, counts only the agents of its first strategy when asked whether it is ready. */
 const serverBecomesReady = bundleCheck("never-ready", "The server is ready when agents are connected", (bundle) => {
@@ -253,5 +255,7 @@ export const readinessChecks = [serverBecomesReady];
 /** Without an answer of /readyz it is only worth knowing: OpenShift's own pod has no readiness probe. */
 export function readinessObservations(bundle: Bundle): string[] {
   if (bundle.readiness !== undefined || destHostFirst(bundle).length === 0) return [];
-  return [`The server runs with destHost as its first strategy: /readyz answers 500 for good. ${READY_REMEDY}`];
+  return [
+    `The server runs with destHost as its first strategy: /readyz answers 500 while no agent claims a host. ${READY_REMEDY}`,
+  ];
 }

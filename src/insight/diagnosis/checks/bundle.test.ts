@@ -773,7 +773,7 @@ describe("objects and events of the cluster", () => {
         `# TYPE ${metric} gauge\n${metric}{proxy_strategy="defaultRoute"} 3\n${metric}{proxy_strategy="destHost"} 0\n`,
       );
     const { remedy, evidence } = await bundle.finding("never-ready");
-    expect(remedy).toMatch(/--proxy-strategies=defaultRoute/);
+    expect(remedy).toMatch(/--readiness=any/);
     expect(evidence.map(fileOf)).toEqual([
       "bootstrap/health/readyz.txt",
       "bootstrap/metrics/server.txt",

@@ -354,6 +354,9 @@ describe("check health", () => {
     expect(await messagesOf(running, of(alone, "--proxy-strategies=destHost,defaultRoute"))).toEqual([
       expect.stringMatching(/^warning: the proxy-server is not ready: only agents of its first strategy/),
     ]);
+    expect(await messagesOf(running, of(alone, "--proxy-strategies=destHost,defaultRoute", "--readiness=any"))).toEqual(
+      ["failed: the proxy-server is not ready"],
+    );
     const nobody = { ...of(alone, "--proxy-strategies=destHost,defaultRoute"), ...admin({ agents: [] }).facts };
     expect(await messagesOf(running, nobody)).toEqual(["failed: the proxy-server is not ready"]);
     const lacking = "1 agent is connected, but it lacks the identifiers that the strategy destHost looks for";

@@ -59,16 +59,17 @@ function judgeHealth({
   if (lacking !== null) {
     const message = `the ${title} is not ready: no connected agent has the identifiers that the strategy ${lacking[1]} looks for, and --readiness=${lacking[2]} asks for that`;
     const remedy =
-      "Give agents --agent-identifiers that fit (host=, ipv4=, cidr= or default-route=true), or start the server with --readiness=any, which asks for agents of one strategy alone.";
+      "Start the server with --readiness=any, which asks for agents of one strategy alone, or start the agents that this strategy is for; --agent-identifiers has what an agent claims (host=, ipv4=, cidr= or default-route=true).";
     return warning(message, remedy, line, serverFlags?.source ?? "");
   }
   const strategies = serverFlags?.flags.get("proxy-strategies") ?? "";
+  const isFirstAsked = (serverFlags?.flags.get("readiness") ?? "agents") === "agents";
   const isAlone = overview?.agents?.length === 0;
-  if (kind === "server" && strategies.startsWith("destHost,") && !isAlone) {
+  if (kind === "server" && strategies.startsWith("destHost,") && isFirstAsked && !isAlone) {
     const message =
       "the proxy-server is not ready: only agents of its first strategy, destHost, count, and no connected agent claims a host";
     const remedy =
-      "Give an agent host=NAME in --agent-identifiers, or start the server with --readiness=any or --proxy-strategies=defaultRoute; if no agent is connected at all, look at the agents first: drawbridge doctor beside one says what keeps it away.";
+      "Start the server with --readiness=any; upstream's has no such flag, so have /healthz probed instead of its /readyz. If no agent is connected at all, look at the agents first: drawbridge doctor beside one says what keeps it away.";
     return warning(message, remedy, line, serverFlags?.source ?? "");
   }
   return failed(`the ${title} is not ready`, PROGRAMS[kind].unready(serverFlags?.flags.get("agent-port")), line);
