@@ -171,11 +171,21 @@ describe("metadata", () => {
     const peer = rawAgent(fixture, { agentid: "a", agentidentifiers: "uid=5&planet=mars" });
     peers.push(peer);
     const headers = await peer.headers;
-    expect([headers.serverid, headers.servercount, headers["drawbridge-features"]]).toEqual([
-      "fixture",
-      "1",
-      undefined,
-    ]);
+    expect(headers).toMatchObject({ serverid: "fixture", servercount: "1" });
+    expect(Object.keys(headers).filter((name) => name.startsWith("drawbridge"))).toEqual([]);
+  });
+
+  test("an agent of ours hears how many have the same identifiers, itself included", async () => {
+    const said = { "drawbridge-features": "1;credit,end-of-stream" };
+    const numberFor = async (agentid: string, agentidentifiers: string) => {
+      const peer = rawAgent(fixture, { agentid, agentidentifiers, ...said });
+      peers.push(peer);
+      return (await peer.headers)["drawbridge-searchers"];
+    };
+    expect(await numberFor("w1", "host=same.test")).toBe("1");
+    expect(await numberFor("w2", "host=same.test")).toBe("2");
+    expect(await numberFor("c1", "host=other.test")).toBe("1");
+    expect(await numberFor("w1", "host=same.test")).toBe("2");
   });
 });
 

@@ -89,7 +89,10 @@ const agentFlags = (env: Environment) => ({
     kubeconfig: filePath("How to reach the Kubernetes API. If empty, the in-cluster configuration."),
   }),
   ...inGroup("advanced", {
-    "sync-interval": duration("1s", "Pause between two searches for more proxy-servers, at first."),
+    "sync-interval": duration(
+      "1s",
+      "Pause between two searches for more proxy-servers, at first; shorter where few agents share the search.",
+    ),
     "sync-interval-cap": duration("10s", "Longest pause between two searches, reached while no server answers."),
     "keepalive-time": duration("1h", "Idle time after which a server connection is pinged."),
     "warn-on-channel-limit": yesNo("Log when a connection's queue is full."),

@@ -7,7 +7,15 @@ import { joinHostPort } from "../../base/address.js";
 import { DrawbridgeError, messageOf, wrapErrors } from "../../base/errors/error.js";
 import { proxyLogin } from "../../base/http-connect.js";
 import { exchangeConnect } from "../client/connect-dial.js";
-import { FEATURES_KEY, type Features, featureHeader, featuresIn, OUR_FEATURES } from "../link/features.js";
+import {
+  FEATURES_KEY,
+  type Features,
+  featureHeader,
+  featuresIn,
+  OUR_FEATURES,
+  SEARCHERS_KEY,
+  searchersIn,
+} from "../link/features.js";
 import { GrpcStatus } from "../link/grpc-status.js";
 import {
   CallError,
@@ -43,6 +51,8 @@ export interface ServerConnection {
   readonly serverId: string;
   readonly serverCount: number;
   readonly features: Features;
+  /** How many agents share the search for servers, as the server says; undefined if it does not. */
+  readonly searchers: number | undefined;
 }
 
 export async function connectOnce(
@@ -87,6 +97,7 @@ export async function connectOnce(
       serverId: exactlyOne("server ID in the context", headers.serverid),
       serverCount: Number(serverCount),
       features: featuresIn(headers[FEATURES_KEY]),
+      searchers: searchersIn(headers[SEARCHERS_KEY]),
     };
   } catch (error) {
     session.destroy();

@@ -13,6 +13,8 @@ interface Plan {
   readonly syncForever?: boolean;
   /** What is behind each attempt, in order: a server's ID, or an error. The last repeats. */
   readonly behind: (address: string, attempt: number) => string | Error;
+  /** What a server says about the agents that share the search. */
+  readonly searchers?: (serverId: string) => number | undefined;
   /** Attempts never end. */
   readonly hangs?: boolean;
   /** The middle: every wait is about as long as its interval. */
@@ -58,6 +60,7 @@ class Bench {
         return {
           serverId: found,
           serverCount: 3,
+          searchers: plan.searchers?.(found),
           session: { destroy: () => this.destroyed.push(found) },
         } as unknown as ServerConnection;
       },
@@ -286,5 +289,76 @@ describe("looking for servers", () => {
     });
     await hanging.settle();
     expect(ended).toBe(true);
+  });
+});
+
+describe("the pace of the search", () => {
+  /** Attempts in the half minute after the search has become as slow as it gets. */
+  async function attemptsOf(plan: Omit<Plan, "behind"> & Partial<Plan>): Promise<number> {
+    const bench = new Bench({ syncForever: true, behind: () => "same", ...plan });
+    await bench.pass(120_000);
+    const before = bench.attempts.length;
+    await bench.pass(30_000);
+    await bench.end();
+    return bench.attempts.length - before;
+  }
+
+  test.each<[searchers: number | undefined, attempts: number]>([
+    [1, 60],
+    [2, 30],
+    [6, 10],
+    // The longest pause is 10 s, whatever a server says.
+    [20, 3],
+    [999_999, 3],
+    [undefined, 3],
+  ])("with %s agents that share it: %i attempts in half a minute", async (searchers, attempts) => {
+    expect(Math.abs((await attemptsOf({ searchers: () => searchers })) - attempts)).toBeLessThanOrEqual(1);
+  });
+
+  test("is the same while servers are missing", async () => {
+    expect(await attemptsOf({ syncForever: false, counted: 2, searchers: () => 2 })).toBeGreaterThan(28);
+  });
+
+  test("goes by the largest number of all connected servers: a new one knows few agents yet", async () => {
+    const behind = (_address: string, attempt: number) => `s${attempt % 2}`;
+    const attempts = await attemptsOf({ behind, searchers: (serverId) => (serverId === "s0" ? 6 : 1) });
+    expect(Math.abs(attempts - 10)).toBeLessThanOrEqual(1);
+  });
+
+  test("forgets what a server said that is gone", async () => {
+    const bench = new Bench({
+      syncForever: true,
+      behind: (_address, attempt) => (attempt === 1 ? "ours" : "theirs"),
+      searchers: (serverId) => (serverId === "ours" ? 1 : undefined),
+    });
+    await bench.pass(100);
+    bench.set.forget(bench.adopted[0]!);
+    await bench.pass(120_000);
+    const before = bench.attempts.length;
+    await bench.pass(30_000);
+    expect(bench.attempts.length - before).toBeLessThanOrEqual(4);
+    await bench.end();
+  });
+
+  test("is kept after one attempt that failed, and slows down while they go on failing", async () => {
+    let failing = false;
+    const bench = new Bench({
+      syncForever: true,
+      behind: () => (failing ? new Error("refused") : "same"),
+      searchers: () => 1,
+    });
+    await bench.pass(120_000);
+    failing = true;
+    await bench.pass(600);
+    failing = false;
+    const before = bench.attempts.length;
+    await bench.pass(2_000);
+    expect(bench.attempts.length - before).toBeGreaterThanOrEqual(2);
+    failing = true;
+    await bench.pass(60_000);
+    const failed = bench.attempts.length;
+    await bench.pass(30_000);
+    expect(bench.attempts.length - failed).toBeLessThanOrEqual(3);
+    await bench.end();
   });
 });

@@ -42,6 +42,9 @@ export interface ServerSetOptions {
   readonly random?: () => number;
 }
 
+/** All agents that share a search make one attempt in this time, two a second. */
+const ATTEMPT_EVERY_MS = 500;
+
 /** How soon a new certificate is noticed. */
 const PAUSED_MS = 5_000;
 
@@ -56,6 +59,10 @@ export class ServerSet {
   readonly #options: ServerSetOptions;
   readonly #connected = new Set<ConnectedServer>();
   readonly #backoff: Backoff;
+  /** By attempts that failed in a row alone. */
+  readonly #failing: Backoff;
+  /** By the ID of a connected server: how many agents share the search, as it said last. */
+  readonly #searchers = new Map<string, number>();
   #next = 0;
   #duplicates = 0;
   /** By address: how many times in a row it led to a server that was connected already. */
@@ -79,6 +86,7 @@ export class ServerSet {
     this.#options = options;
     const { syncIntervalMs, syncIntervalCapMs } = options.config;
     this.#backoff = new Backoff(syncIntervalMs, syncIntervalCapMs, options.random);
+    this.#failing = new Backoff(Math.min(syncIntervalMs, ATTEMPT_EVERY_MS), syncIntervalCapMs, options.random);
   }
 
   get size(): number {
@@ -104,6 +112,15 @@ export class ServerSet {
     return Math.max(wanted, config.servers.length);
   }
 
+  /**
+   * The pause with which all agents together keep their pace, by the largest number that a server gave: one that is new
+   * knows few of them as yet. Without a number there is no such pause.
+   */
+  get #pacedMs(): number {
+    if (this.#searchers.size === 0) return Number.POSITIVE_INFINITY;
+    return Math.max(...this.#searchers.values()) * ATTEMPT_EVERY_MS;
+  }
+
   /** No further connections; those there are stay. */
   drain(): void {
     this.#draining = true;
@@ -117,16 +134,17 @@ export class ServerSet {
   /** The server has said that it is about to go: its successor may be there already. */
   leaveSoon(server: ConnectedServer): void {
     this.forget(server);
-    this.#waitFor(this.#backoff.soon());
+    this.#waitFor(Math.min(this.#backoff.soon(), this.#pacedMs));
   }
 
   /** The connection is gone: another attempt is due. */
   forget(server: ConnectedServer): void {
     this.#connected.delete(server);
+    this.#searchers.delete(server.serverId);
     // However slowly servers were being searched for, a lost one's successor is looked for at the usual pace: also when
     // it goes only now, after a GOAWAY that all attempts since then were too early for.
     this.#duplicates = 0;
-    this.#waitFor(this.#backoff.reset());
+    this.#waitFor(Math.min(this.#backoff.reset(), this.#pacedMs));
   }
 
   /** Runs until stopped: policy here, one attempt in #attempt. */
@@ -148,15 +166,18 @@ export class ServerSet {
     try {
       const duplicate = await this.#attempt(server, address);
       this.#failures.delete(address);
+      this.#failing.reset();
       // Looking for servers that are not there costs them a handshake each time: search ever more slowly.
       this.#duplicates = duplicate ? this.#duplicates + 1 : 0;
-      const wait = this.#duplicates > 5 * this.wanted ? this.#backoff.next() : this.#backoff.reset();
+      const unpaced = this.#duplicates > 5 * this.wanted ? this.#backoff.next() : this.#backoff.reset();
+      const wait = Math.min(unpaced, this.#pacedMs);
       return duplicate ? this.#backoff.scattered(wait) : wait;
     } catch (reason) {
       this.#failures.set(address, causeOf(reason));
       const { source } = this.#options;
       agentServerConnectFailed.publish({ source, address, error: messageOf(reason), ...causeFields(reason) });
-      return this.#backoff.next();
+      // A new server may be led to before it listens: that must not cost the longest pause.
+      return Math.min(this.#backoff.next(), Math.max(this.#failing.next(), this.#pacedMs));
     }
   }
 
@@ -177,7 +198,9 @@ export class ServerSet {
       connection.session.destroy();
       return false;
     }
-    const { serverId, serverCount } = connection;
+    const { serverId, serverCount, searchers } = connection;
+    if (searchers === undefined) this.#searchers.delete(serverId);
+    else this.#searchers.set(serverId, searchers);
     if ([...this.#connected].some((known) => known.serverId === serverId)) {
       connection.session.destroy();
       agentDuplicateServer.publish({ source, serverId, address });

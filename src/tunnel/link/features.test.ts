@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { FEATURES_KEY, featureHeader, featuresIn, OUR_FEATURES } from "./features.js";
+import {
+  FEATURES_KEY,
+  featureHeader,
+  featuresIn,
+  OUR_FEATURES,
+  SEARCHERS_KEY,
+  searchersHeader,
+  searchersIn,
+} from "./features.js";
 
 const nothing = { extended: false, echo: false };
 
@@ -24,3 +32,16 @@ test("an answer names what both can do, and nobody who said nothing gets one", (
   });
   expect(featureHeader(nothing)).toEqual({});
 });
+
+test("the number of agents that share a search goes to those with whom features were agreed on, and comes back", () => {
+  const header = searchersHeader(OUR_FEATURES, 1000);
+  expect(searchersIn(header[SEARCHERS_KEY])).toBe(1000);
+  expect(searchersHeader(nothing, 1000)).toEqual({});
+});
+
+test.each([[undefined], [""], ["0"], ["-1"], ["1.5"], ["1e3"], ["NaN"], ["Infinity"], ["1000000"], [["1", "2"]]])(
+  "a number of agents that says %j says nothing",
+  (value) => {
+    expect(searchersIn(value)).toBeUndefined();
+  },
+);

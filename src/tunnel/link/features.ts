@@ -17,6 +17,12 @@ export interface Features {
   readonly echo: boolean;
 }
 
+/**
+ * In the response headers of Connect: how many agents share the search for further servers with this one. All of them
+ * together keep one pace, however many they are.
+ */
+export const SEARCHERS_KEY = "drawbridge-searchers";
+
 /** Features of this program. */
 export const OUR_FEATURES: Features = { extended: true, echo: true };
 
@@ -32,4 +38,14 @@ export function featuresIn(value: string | readonly string[] | undefined): Featu
 export function featureHeader({ extended, echo }: Features): Record<string, string> {
   if (!extended) return {};
   return { [FEATURES_KEY]: `${VERSION};${[...ALWAYS, ...(echo ? [ECHO] : [])].join(",")}` };
+}
+
+/** The header for a peer with the given features. */
+export function searchersHeader({ extended }: Features, searchers: number): Record<string, string> {
+  return extended ? { [SEARCHERS_KEY]: String(searchers) } : {};
+}
+
+/** What it says; undefined where there is none, or no number that makes sense. */
+export function searchersIn(value: string | readonly string[] | undefined): number | undefined {
+  return typeof value === "string" && /^[1-9]\d{0,5}$/.test(value) ? Number(value) : undefined;
 }

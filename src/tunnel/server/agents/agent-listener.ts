@@ -3,7 +3,7 @@ import type { PeerCertificate } from "node:tls";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { plainText } from "../../../base/text.js";
 import { untilDate } from "../../connection/until-date.js";
-import { FEATURES_KEY, featureHeader, featuresIn } from "../../link/features.js";
+import { FEATURES_KEY, featureHeader, featuresIn, searchersHeader } from "../../link/features.js";
 import { GrpcStatus } from "../../link/grpc-status.js";
 import { acceptCall, endWithStatus, type IncomingCall } from "../../link/listener.js";
 import type { SegmentCounters } from "../../link/packet-meter.js";
@@ -80,6 +80,7 @@ export class AgentListener {
       serverid: serverId,
       servercount: String(serverCount),
       ...featureHeader(features),
+      ...searchersHeader(features, board.registry.searchers.with({ agentId, identifierText })),
     });
     const link = board.addAgent(
       {

@@ -7,6 +7,7 @@ import { judgedHost } from "../../wire/destination.js";
 import type { StrategyName } from "../config.js";
 import type { AgentLink } from "./agent-link.js";
 import { type AgentCandidate, AgentGroup, chooseAmong, preferredOf } from "./choice.js";
+import { Searchers } from "./searchers.js";
 import { Strategy } from "./strategies.js";
 
 /** The first own failure keeps an agent out of favour this long; each further one doubles it. */
@@ -15,6 +16,7 @@ const MAX_DEMOTION_MS = 5 * 60_000;
 
 export class AgentRegistry {
   readonly #links = new Set<AgentLink>();
+  readonly searchers = new Searchers();
   readonly #groups = new Map<string, AgentGroup>();
   readonly #groupOfConnection = new WeakMap<object, AgentGroup>();
   readonly #strategies: readonly Strategy[];
@@ -67,6 +69,7 @@ export class AgentRegistry {
 
   add(link: AgentLink): void {
     this.#links.add(link);
+    this.searchers.add(link.identity);
     const { groupKey } = link.identity;
     let group = this.#groupOfConnection.get(link.connection);
     if (group === undefined || group.links.length === 0) {
@@ -85,6 +88,7 @@ export class AgentRegistry {
 
   remove(link: AgentLink): void {
     if (!this.#links.delete(link)) return;
+    this.searchers.remove(link.identity);
     for (const strategy of this.#strategies) strategy.remove(link);
     const { key, links } = link.group;
     links.splice(links.indexOf(link), 1);
