@@ -107,6 +107,11 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
         ...PACKAGES,
       ]),
     );
+    // They close every port that they do not name, so they come when all else is there.
+    expect(names(by("created")).slice(-2)).toEqual([
+      "NetworkPolicy konnectivity-server",
+      "NetworkPolicy route-konnectivity-kas",
+    ]);
     expect(issued).toHaveLength(9);
   });
 

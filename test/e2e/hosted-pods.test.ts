@@ -155,6 +155,11 @@ describe.skipIf(!ready)("a hosted control plane with three servers", () => {
   describe("with a webhook and an aggregated API in the hosted cluster", () => {
     let webhook: WebhookPod;
     let component: Component;
+    const gauge = `/apis/${AGGREGATED_GROUP}/${AGGREGATED_VERSION}/gauges/first`;
+    const proxies = [
+      { kind: "http", port: 8092 },
+      { kind: "socks5", port: 8090 },
+    ] as const;
     beforeAll(async () => {
       [component, webhook] = await Promise.all([hosted.startComponent("oauth-openshift"), lab.startWebhook()]);
       await lab.apply(
@@ -199,17 +204,19 @@ describe.skipIf(!ready)("a hosted control plane with three servers", () => {
     test("a part of the control plane reaches Services of the hosted cluster by name, through the sidecars in its pod", async () => {
       await component.rolledOut();
       const nodes = lab.nodes.map(({ address }) => address);
-      const path = `/apis/${AGGREGATED_GROUP}/${AGGREGATED_VERSION}/gauges/first`;
-      for (const proxy of [
-        { kind: "http", port: 8092 },
-        { kind: "socks5", port: 8090 },
-      ] as const) {
-        const [head, body = ""] = (await component.get(proxy, "webhook.lab.svc", path)).split("\r\n\r\n");
+      for (const proxy of proxies) {
+        const [head, body = ""] = (await component.get(proxy, "webhook.lab.svc", gauge)).split("\r\n\r\n");
         expect(head).toContain("HTTP/1.1 200 OK");
         const [, from] = /"from":"([^"]*)"/.exec(body) ?? [];
         // An agent on a node asked it.
         expect(nodes).toContain(from);
       }
+    });
+
+    test("a part of the control plane that takes its time to end has its sidecars meanwhile", async () => {
+      const ending = await component.end();
+      for (const proxy of proxies)
+        expect(await component.get(proxy, "webhook.lab.svc", gauge, ending)).toContain("HTTP/1.1 200 OK");
     });
 
     test("17: a tunnel that is cut is found by every call through it, and people are told what stops working", async () => {

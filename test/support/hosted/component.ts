@@ -1,5 +1,11 @@
 import { readFileSync } from "node:fs";
 import type { BridgeLab } from "../lab/bridge/lab.js";
+import { until } from "../lab/wait.js";
+
+interface ProxyInPod {
+  readonly kind: "http" | "socks5";
+  readonly port: number;
+}
 
 /** A part of the control plane that reaches the hosted cluster through sidecars: a stand-in with the rendered patch. */
 export class Component {
@@ -22,13 +28,26 @@ export class Component {
     return new Component(lab, namespace, name);
   }
 
-  /** What comes back from an HTTPS GET that its own container makes by a proxy in its pod. */
-  async get(proxy: { readonly kind: "http" | "socks5"; readonly port: number }, host: string, path: string) {
+  /** What comes back from an HTTPS GET that its own container makes by a proxy in its pod; `from`: one pod of several. */
+  async get(proxy: ProxyInPod, host: string, path: string, from = `deployment/${this.#name}`) {
     const program = readFileSync(new URL("./get-by-proxy.mjs", import.meta.url), "utf8");
     const node = ["/usr/bin/node", "--input-type=module", "-e", program];
     const words = [proxy.kind, String(proxy.port), host, path];
-    const place = ["-n", this.#namespace, `deployment/${this.#name}`, "-c", this.#name];
+    const place = ["-n", this.#namespace, from, "-c", this.#name];
     return this.#lab.kubectl("exec", ...place, "--", ...node, ...words);
+  }
+
+  /** Tells its pod to end, which its own container takes the whole time for. Resolves to the pod once it was told. */
+  async end(): Promise<string> {
+    const place = ["-n", this.#namespace];
+    const pod = (await this.#lab.kubectl("get", "pods", ...place, "-l", `app=${this.#name}`, "-oname")).trim();
+    await this.#lab.kubectl("delete", ...place, pod, "--grace-period=30", "--wait=false");
+    const told = `involvedObject.name=${pod.replace("pod/", "")},reason=Killing`;
+    await until(`the containers of ${pod} to be told`, 30_000, async () => {
+      const events = await this.#lab.kubectl("get", "events", ...place, `--field-selector=${told}`, "-oname");
+      return events.trim().split("\n").length === 3;
+    });
+    return pod;
   }
 
   async rolledOut(): Promise<void> {

@@ -22,6 +22,8 @@ export interface ProxiedComponent {
   readonly sidecars: readonly ComponentProxy[];
   /** Volume of the main Deployment that holds the hosted cluster's kubeconfig. */
   readonly kubeconfigVolume: string;
+  /** Whether it goes on answering for a while after it was told to end, and so needs its proxies. */
+  readonly endsSlowly: boolean;
   /** The variables of the main container; NO_PROXY entries are joined. */
   readonly environment: Readonly<Record<string, string | readonly string[]>>;
 }
@@ -35,12 +37,14 @@ const CATALOGS = ["certified-operators", "community-operators", "redhat-operator
 const IBM_IAM = ["iam.cloud.ibm.com", "iam.test.cloud.ibm.com"];
 const both = (url: string) => ({ HTTP_PROXY: url, HTTPS_PROXY: url });
 
+const SLOW_TO_END = new Set(["openshift-apiserver", "openshift-oauth-apiserver", "oauth-openshift", "packageserver"]);
+
 const component = (
   name: string,
   sidecars: readonly ComponentProxy[],
   environment: ProxiedComponent["environment"],
   kubeconfigVolume = "kubeconfig",
-): ProxiedComponent => ({ name, sidecars, environment, kubeconfigVolume });
+): ProxiedComponent => ({ name, sidecars, environment, kubeconfigVolume, endsSlowly: SLOW_TO_END.has(name) });
 
 /** As HyperShift wires them. The network operator reaches for its proxy explicitly, without any variable. */
 export function proxiedComponents(model: HostedModel): ProxiedComponent[] {

@@ -417,9 +417,29 @@ describe("sidecars", () => {
     ["ovnkube-control-plane", [["socks-proxy", []]]],
   ])("the sidecars of %s are as HyperShift has them", (component, expected) => {
     const found = sidecarsOf(component).filter(({ name }) => name !== component);
-    expect(found.map(({ name, args }) => [name, args])).toEqual(
+    const theirs = (args: readonly string[]) => args.filter((flag) => !flag.startsWith("--drain-timeout="));
+    expect(found.map(({ name, args }) => [name, theirs(args)])).toEqual(
       expected.map(([name, args]) => [name, ["run", ...args]]),
     );
+  });
+
+  test.each([
+    ["drawbridge", "openshift-apiserver", 20],
+    ["drawbridge", "oauth-openshift", 20],
+    ["payload", "openshift-apiserver", undefined],
+    // It ends at once, and its successor waits for its pod to be gone.
+    ["drawbridge", "ingress-operator", undefined],
+  ])("%s's sidecars of %s go on for %s seconds while that ends", (kind, component, seconds) => {
+    const image = { kind, server: "r.example/a:1", agent: "r.example/a:1", sidecar: "r.example/b:1" };
+    const found = sidecarsOf(component, { image }).filter(({ name }) => name !== component) as unknown as {
+      args: string[];
+      lifecycle?: { preStop: { exec: { command: string[] } } };
+    }[];
+    for (const { args, lifecycle } of found) {
+      expect(lifecycle?.preStop.exec.command).toEqual(seconds && ["/bin/sh", "-c", `sleep ${seconds}`]);
+      // Together within the 30 s that a pod has unless its owner gave it more.
+      expect(args.filter((flag) => flag.startsWith("--drain"))).toEqual(seconds ? ["--drain-timeout=8s"] : []);
+    }
   });
 
   test("sidecars' addresses are in their component's environment", () => {
@@ -480,10 +500,10 @@ describe("sidecars", () => {
       "run",
       ...["--http-proxy", "http://proxy.test:3128", "--https-proxy", "http://proxy.test:3128", "--no-proxy"],
       ".cluster.local,.corp.test,.hypershift.local,.svc,10.0.0.0/16,10.132.0.0/14,127.0.0.1,172.31.0.0/16,localhost",
-      "--prefer-ipv4=true",
+      ...["--prefer-ipv4=true", "--drain-timeout=8s"],
     ]);
     const dual = sidecarsOf("openshift-apiserver", { networks: { service: ["172.31.0.0/16", "fd01::/112"] } }).at(-1)!;
-    expect(dual.args).toEqual(["run"]);
+    expect(dual.args).toEqual(["run", "--drain-timeout=8s"]);
     const socks = sidecarsOf("olm-operator", { proxy }).at(-1)!;
     expect(socks.args).toEqual(["run"]);
   });

@@ -88,10 +88,13 @@ function serverContainer(model: HostedModel) {
 function pauseOf({ preStop }: HostedModel) {
   if (preStop === "theirs" || preStop === "none") return {};
   if (preStop === "sleep") return { lifecycle: { preStop: { sleep: { seconds: PRE_STOP_SECONDS } } } };
-  // As HyperShift has it; image/sh.cjs is what our image has for it.
-  const command = ["/bin/sh", "-c", `sleep ${PRE_STOP_SECONDS}`];
-  return { lifecycle: { preStop: { exec: { command } } } };
+  return execPause(PRE_STOP_SECONDS);
 }
+
+/** As HyperShift has it; image/sh.cjs is what our image has for it. */
+export const execPause = (seconds: number) => ({
+  lifecycle: { preStop: { exec: { command: ["/bin/sh", "-c", `sleep ${seconds}`] } } },
+});
 
 /** The container and its volumes, for a pod that the user writes. */
 export function serverFragment(model: HostedModel) {

@@ -6,13 +6,17 @@ import { type HostedModel, isIpv4Only, noProxy } from "../model/model.js";
 import { mounts, names } from "../model/names.js";
 import { fromSecret, proxyVariables } from "./agents.js";
 import { container } from "./manifest.js";
-import { guestSecurity } from "./server.js";
+import { execPause, guestSecurity } from "./server.js";
 
 const volumes: readonly FileVolume[] = [
   { name: "konnectivity-proxy-cert", secret: names.client, path: mounts.proxyClient },
   { name: "konnectivity-proxy-ca", configMap: names.caBundle, path: mounts.proxyCa },
 ];
 const TRUST_BUNDLE = "proxy-additional-trust-bundle";
+
+/** API servers answer for 15 s more; together within the 30 s that pods have unless their owner gave them more. */
+const PAUSE_SECONDS = 20;
+const DRAIN_SECONDS = 8;
 
 /** Strategic merge patches, by the name of the Deployment. */
 export function sidecarPatches(model: HostedModel): [component: string, document: object][] {
@@ -44,13 +48,16 @@ function sidecarContainer(sidecar: ComponentProxy, component: ProxiedComponent, 
   const trust = trusted(model).map(([, subPath]) => ({
     ...{ name: TRUST_BUNDLE, mountPath: `${mounts.trustedCerts}/${subPath}`, subPath, readOnly: true },
   }));
+  // HyperShift's own image is run as HyperShift runs it.
+  const lasts = component.endsSlowly && model.images.kind !== "payload";
   return container(nameOf(component, sidecar), model.images.sidecar[sidecar.mode], {
-    args: argumentsOf(sidecar, model),
+    args: [...argumentsOf(sidecar, model), ...(lasts ? [`--drain-timeout=${DRAIN_SECONDS}s`] : [])],
     env: [
       { name: "KUBECONFIG", value: `${mounts.kubeconfig}/kubeconfig` },
       ...chainOf(sidecar, model).env,
       ...(sidecar.flags?.includes(CLOUD_BYPASS) ? managementVariables(model) : []),
     ],
+    ...(lasts && execPause(PAUSE_SECONDS)),
     securityContext: guestSecurity(model),
     volumeMounts: [
       { name: component.kubeconfigVolume, mountPath: mounts.kubeconfig, readOnly: true },
