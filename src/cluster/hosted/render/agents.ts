@@ -5,7 +5,7 @@ import type { ProxyUrls } from "../config/config.js";
 import { controlPlaneAgentArguments, hostedAgentArguments, isOurs } from "../model/arguments.js";
 import { type HostedModel, noProxy } from "../model/model.js";
 import { AGENT_NAMESPACE, hypershift, mounts, names } from "../model/names.js";
-import { type Certificates, hashAnnotation } from "./certificates.js";
+import { type Certificates, hashAnnotation, readAtStart } from "./certificates.js";
 import { container, own, type RenderedObject, type Side } from "./manifest.js";
 
 interface AgentPod {
@@ -50,7 +50,7 @@ function agentTemplate(model: HostedModel, certificates: Certificates | undefine
     volumeMounts: mountsOf(files),
   });
   return {
-    metadata: { labels, annotations: hashAnnotation(model, certificates, [secret]) },
+    metadata: { labels, annotations: hashAnnotation(certificates, readAtStart(model, [secret])) },
     spec: {
       serviceAccountName: names.agent,
       automountServiceAccountToken: false,

@@ -48,15 +48,18 @@ function caOf(leaf: string, model: HostedModel, { bundles }: Certificates): stri
   return bundles.get(byHolder[leaf] ?? names.caBundle) ?? "";
 }
 
-/** An annotation that rolls out pods whose programs read certificates only when they start. */
+/** An annotation that rolls out pods when one of these changes, which a program of theirs reads only when it starts. */
 export function hashAnnotation(
-  { images }: HostedModel,
   certificates: Certificates | undefined,
-  leaves: readonly string[],
+  names: readonly string[],
 ): Readonly<Record<string, string>> {
-  if (images.reloads || certificates === undefined) return {};
+  if (certificates === undefined || names.length === 0) return {};
+  const { leaves, bundles } = certificates;
   const hash = createHash("sha256");
-  for (const name of leaves) hash.update(certificates.leaves.get(name)?.certificatePem ?? "");
-  for (const [, text] of certificates.bundles) hash.update(text);
+  for (const name of names) hash.update(leaves.get(name)?.certificatePem ?? bundles.get(name) ?? "");
   return { [hypershift.configHash]: hash.digest("hex").slice(0, 16) };
 }
+
+/** What the tunnel's own programs read only when they start: ours take up new files while they run. */
+export const readAtStart = ({ images, bundles }: HostedModel, leaves: readonly string[]): readonly string[] =>
+  images.reloads ? [] : [...leaves, names.caBundle, bundles.agents, bundles.clients];

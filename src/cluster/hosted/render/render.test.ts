@@ -381,8 +381,35 @@ describe("images", () => {
       expect(hashOf(first)).toMatch(/^[0-9a-f]{16}$/);
       expect(hashOf(first)).not.toBe(hashOf(second));
     }
-    const ours = renderHosted(modelOf(), await certificatesOf(modelOf()));
-    expect(JSON.stringify(ours)).not.toContain("config-hash");
+    const { objects, patches } = renderHosted(modelOf(), await certificatesOf(modelOf()));
+    const others = patches.filter(({ file }) => file !== "patches/kube-apiserver.yaml");
+    expect(JSON.stringify([objects, others])).not.toContain("config-hash");
+  });
+
+  test("a kube-apiserver reads its certificate and whom to trust when it starts, so it is rolled out for new ones", async () => {
+    const hashOf = (model: HostedModel, certificates: Certificates) => {
+      const patch = renderHosted(model, certificates).patches.find(
+        ({ file }) => file === "patches/kube-apiserver.yaml",
+      );
+      const { spec } = patch!.document as { spec: { template: { metadata: { annotations: Record<string, string> } } } };
+      return spec.template.metadata.annotations["component.hypershift.openshift.io/config-hash"];
+    };
+    const model = modelOf();
+    const [first, second] = [await certificatesOf(model), await certificatesOf(model)];
+    const changed = (part: "leaves" | "bundles", name: string): Certificates => ({
+      ...first,
+      [part]: new Map<string, unknown>(first[part]).set(name, second[part].get(name)),
+    });
+    const before = hashOf(model, first);
+    expect(before).toMatch(/^[0-9a-f]{16}$/);
+    expect(hashOf(model, changed("leaves", "konnectivity-client"))).not.toBe(before);
+    expect(hashOf(model, changed("bundles", "konnectivity-ca-bundle"))).not.toBe(before);
+    // These are the server's, which takes up new ones while it runs.
+    expect(hashOf(model, changed("leaves", "konnectivity-server"))).toBe(before);
+    expect(hashOf(model, changed("bundles", "konnectivity-client-ca-bundle"))).toBe(before);
+    // By a socket it needs none.
+    const bySocket = modelOf({ profile: "generic" });
+    expect(hashOf(bySocket, await certificatesOf(bySocket))).toBeUndefined();
   });
 });
 

@@ -12,7 +12,7 @@ import {
 } from "../model/arguments.js";
 import type { HostedModel } from "../model/model.js";
 import { mounts, names } from "../model/names.js";
-import { type Certificates, hashAnnotation } from "./certificates.js";
+import { type Certificates, hashAnnotation, readAtStart } from "./certificates.js";
 import { container, own, type RenderedObject } from "./manifest.js";
 
 function serverVolumes(model: HostedModel): FileVolume[] {
@@ -110,7 +110,11 @@ export const gracePart = { spec: { template: { spec: { terminationGracePeriodSec
  * one list that a patch could only replace, so the flag is its owner's to add.
  */
 export function apiServerPatch(model: HostedModel, certificates: Certificates | undefined) {
-  const annotations = hashAnnotation(model, certificates, [names.server, names.cluster]);
+  const annotations = hashAnnotation(certificates, [
+    ...readAtStart(model, [names.server, names.cluster]),
+    // The kube-apiserver's own end of the tunnel.
+    ...(model.frontend === "uds" ? [] : [names.client, names.caBundle]),
+  ]);
   const files = apiServerVolumes(model);
   const isShared = ({ name }: FileVolume) => files.some((each) => each.name === name);
   const volumeMounts = [...mountsOf(files), ...socketMounts(model)];
