@@ -1,75 +1,94 @@
 import { writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { hostedEgressFlag } from "../../../src/cluster/hosted/model/arguments.js";
+import { Component } from "../hosted/component.js";
 import { type BridgeLab, startBridgeLab } from "../lab/bridge/lab.js";
 import { component, nodeExecutables } from "../lab/equipment.js";
+import { drawbridge } from "../lab/hosted-pki.js";
 import type { Kubectl } from "../lab/kubectl.js";
 import { type LabNode, startNode } from "../lab/node/node.js";
 import type { Outcome } from "../lab/run.js";
+import { startServices } from "../lab/services/services.js";
 import { until } from "../lab/wait.js";
 import { buildControlPlaneImage } from "./image.js";
 import { apiServer, controlPlaneObjects, type Design, NAMESPACE } from "./objects.js";
-import { API_NAME, HostedPlane } from "./plane.js";
-import { Workers } from "./workers.js";
+import { API_NAME, API_PORT, HostedPlane } from "./plane.js";
+import { PODS, ROUTER, Workers } from "./workers.js";
+import { startWorkloads, workloadsReady } from "./workloads.js";
 
-const DRAWBRIDGE = fileURLToPath(new URL("../../../dist/bin/drawbridge", import.meta.url));
 /** On the management cluster's nodes. */
 const PORTS = { api: 30_443, agents: 30_091 };
 
+/** An API that the control plane serves itself: its Service in the management cluster, and what the hosted one calls it. */
+export const PLANE_API = {
+  name: "plane-api",
+  address: "10.96.66.10",
+  group: "plane.lab.drawbridge.test",
+  version: "v1alpha1",
+} as const;
+
+/** The part of the control plane whose pods have both sidecars. */
+export const COMPONENT = "oauth-openshift";
+
+export interface HostedClusterOptions {
+  /** Of the kube-apiserver, once it uses the tunnel. */
+  readonly replicas?: number;
+  readonly workers?: number;
+}
+
+interface Parts {
+  readonly lab: BridgeLab;
+  readonly plane: HostedPlane;
+  readonly network: Workers;
+  readonly workers: readonly LabNode[];
+}
+
 /**
- * A hosted cluster whose control plane runs as pods of another one, and whose node is in a network of its own:
+ * A hosted cluster whose control plane runs as pods of another one, and whose nodes are in a network of their own:
  *
- *   bs    192.168.66.10   the management cluster's kube-apiserver and controllers; administrators of both clusters
- *   n1    192.168.66.11   its node: etcd, kube-apiserver, controller-manager and scheduler of the hosted cluster are pods here
- *   w1    192.168.77.11   the hosted cluster's node, behind a router that lets nobody in
+ *   bs      192.168.66.10        the management cluster's kube-apiserver and controllers; administrators of both clusters
+ *   n1      192.168.66.11        its node: etcd, kube-apiserver, controller-manager and scheduler of the hosted cluster are pods here
+ *   w1, w2  192.168.77.11, .12   the hosted cluster's nodes, behind a router that lets nobody in
  */
 export class HostedCluster {
   readonly lab: BridgeLab;
   readonly plane: HostedPlane;
-  readonly worker: LabNode;
+  /** w1, w2, ... */
+  readonly workers: readonly LabNode[];
+  readonly #network: Workers;
   readonly #config: string;
-  readonly #design: Design;
+  readonly #replicas: number;
+  #design: Design;
 
-  private constructor(lab: BridgeLab, plane: HostedPlane, worker: LabNode, design: Design) {
+  private constructor({ lab, plane, network, workers }: Parts, design: Design, replicas: number) {
     this.lab = lab;
     this.plane = plane;
-    this.worker = worker;
+    this.workers = workers;
+    this.#network = network;
     this.#design = design;
+    this.#replicas = replicas;
     this.#config = lab.scope.file("hosted.json");
-    const [node] = lab.nodes;
-    const description = {
-      name: "demo",
-      replicas: design.replicas,
-      publishing: { type: "NodePort", address: node!.address, port: PORTS.agents },
-      image: { server: lab.image, agent: lab.image, sidecar: lab.image },
-      // Pods of the lab's hosted cluster do not know the kube-apiserver's address.
-      connectionChecker: false,
-    };
-    writeFileSync(this.#config, JSON.stringify(description));
+    this.describe();
   }
 
-  /** Everything runs, and nothing of drawbridge is there. */
-  static async start({ replicas = 1 } = {}): Promise<HostedCluster> {
+  /** One kube-apiserver runs and all workers have joined; nothing of drawbridge is there. */
+  static async start({ replicas = 1, workers = 1 }: HostedClusterOptions = {}): Promise<HostedCluster> {
     const lab = await startBridgeLab({ nodes: 1, services: true });
     try {
-      const { scope, hosts, bs, nodes, archives } = lab;
+      const { scope, bs, nodes } = lab;
       const image = buildControlPlaneImage(scope.file("control-plane.tar"));
       await nodes[0]!.importImage(image.path);
       const plane = new HostedPlane({
         ...{ folder: scope.file("hosted"), kubectl: component("kubectl"), netns: bs.netns },
         ...{ address: nodes[0]!.address, port: PORTS.api },
       });
-      const design = { image: image.name, replicas, nodePort: PORTS.api };
+      const design = { image: image.name, replicas: 1, nodePort: PORTS.api, flags: [] };
       await applyPlainly(bs.admin, ...controlPlaneObjects(plane, design));
       await until("the hosted cluster to answer", 120_000, async () => {
         return (await plane.admin.try(["get", "serviceaccount/default"])).code === 0;
       });
-      const { name, namespace, address, podSubnet, podGateway } = await (await Workers.make(hosts)).add();
-      const worker = await startNode(scope, plane, {
-        ...{ name, netns: namespace.name, address, podSubnet, podGateway, executables: nodeExecutables() },
-      });
-      for (const archive of archives) await worker.importImage(archive);
-      return new HostedCluster(lab, plane, worker, design);
+      const network = await Workers.make(lab.hosts);
+      const joined = await startWorkers(lab, plane, network, workers);
+      return new HostedCluster({ lab, plane, network, workers: joined }, design, replicas);
     } catch (error) {
       await lab.stop();
       throw error;
@@ -80,10 +99,32 @@ export class HostedCluster {
     return this.lab.stop();
   }
 
+  /** The node of the management cluster, where the hosted control plane's pods are. */
+  get node(): LabNode {
+    return this.lab.nodes[0]!;
+  }
+
+  /** Writes the description of what to make; `changes` are fields of it. */
+  describe(changes: object = {}): void {
+    const { image, plane } = this.lab;
+    const { name, address, group, version } = PLANE_API;
+    const description = {
+      name: "demo",
+      replicas: this.#replicas,
+      publishing: { type: "NodePort", address: this.node.address, port: PORTS.agents },
+      image: { server: image, agent: image, sidecar: image },
+      aggregatedApis: [{ name, address, apiServices: [`${version}.${group}`], caFile: plane.ca.cert }],
+      // Pods of the lab's hosted cluster do not know the kube-apiserver's address.
+      connectionChecker: false,
+      ...changes,
+    };
+    writeFileSync(this.#config, JSON.stringify(description));
+  }
+
   /** `drawbridge hosted ...`, as an administrator of the management cluster, and of the hosted one if `both`. */
   run(name: string, ...flags: readonly string[]): Promise<Outcome> {
     const { bs } = this.lab;
-    const command = [DRAWBRIDGE, "hosted", name, `--config=${this.#config}`, `--kubeconfig=${bs.adminConfig}`];
+    const command = [drawbridge, "hosted", name, `--config=${this.#config}`, `--kubeconfig=${bs.adminConfig}`];
     return bs.run([...command, ...flags], { timeoutMs: 120_000 });
   }
 
@@ -91,24 +132,42 @@ export class HostedCluster {
     return `--hosted-kubeconfig=${this.plane.adminConfig}`;
   }
 
-  /** docs/hosted.md's step 2, whose patch and flag are one roll-out here. */
+  /** docs/hosted.md's steps 2 and 3, whose patch and flag are one roll-out here, to all replicas. */
   async useTunnel(): Promise<Outcome> {
-    const { admin } = this.lab.bs;
-    const deployment = ["-n", NAMESPACE, `deployment/${API_NAME}`];
-    await admin.run(["rollout", "pause", ...deployment]);
-    const outcome = await this.run("apply", "--patch-kube-apiserver");
-    await this.roll();
-    await admin.run(["rollout", "resume", ...deployment]);
-    await this.rolledOut();
-    // Services of the tunnel have pods that are ending, too, and those of before have no server.
-    await this.onlyNew();
+    const outcome = await this.inOneRollOut(async () => {
+      const applied = await this.run("apply", "--patch-kube-apiserver", this.both);
+      await this.roll({ flags: [hostedEgressFlag], replicas: this.#replicas });
+      return applied;
+    });
+    await this.#agentsRolledOut();
     return outcome;
   }
 
-  /** The kube-apiserver's owner applies it again, with the flag; another annotation is another roll-out. */
-  roll(annotations: Readonly<Record<string, string>> = {}): Promise<void> {
-    const flags = [hostedEgressFlag];
-    return applyPlainly(this.lab.bs.admin, apiServer(this.plane, this.#design, { flags, annotations }));
+  /** What is changed in the kube-apiserver's Deployment meanwhile is rolled out at once. */
+  async inOneRollOut<T>(change: () => Promise<T>): Promise<T> {
+    const deployment = ["-n", NAMESPACE, `deployment/${API_NAME}`];
+    await this.lab.kubectl("rollout", "pause", ...deployment);
+    const result = await change();
+    await this.lab.kubectl("rollout", "resume", ...deployment);
+    await this.rolledOut();
+    return result;
+  }
+
+  /** The kube-apiserver's owner applies it again, with what is different from now on. */
+  async roll(changes: Partial<Design>): Promise<void> {
+    this.#design = { ...this.#design, ...changes };
+    await applyPlainly(this.lab.bs.admin, apiServer(this.plane, this.#design));
+  }
+
+  async rolledOut(deployment: string = API_NAME): Promise<void> {
+    await this.lab.kubectl("rollout", "status", "-n", NAMESPACE, `deployment/${deployment}`, "--timeout=170s");
+  }
+
+  /** Both kinds. */
+  async #agentsRolledOut(): Promise<void> {
+    const place = ["-n", "kube-system", "daemonset/konnectivity-agent"];
+    await this.plane.admin.run(["rollout", "status", ...place, "--timeout=170s"]);
+    await this.rolledOut("konnectivity-agent");
   }
 
   /** No pod of the kube-apiserver is ending any more. */
@@ -119,9 +178,71 @@ export class HostedCluster {
     });
   }
 
-  async rolledOut(): Promise<void> {
-    await this.lab.kubectl("rollout", "status", "-n", NAMESPACE, `deployment/${API_NAME}`, "--timeout=110s");
+  /** The workers' webhook and talkers, the control plane's own API, and a component with sidecars. */
+  async startWorkloads(): Promise<void> {
+    const { lab, plane } = this;
+    const { name, address: clusterIP } = PLANE_API;
+    const rendered = lab.scope.file("rendered");
+    const outcome = await this.run("render", `--out=${rendered}`);
+    if (outcome.code !== 0) throw new Error(`hosted render ended with ${outcome.code}: ${outcome.stderr}`);
+    const hosted = { adminConfig: plane.adminConfig, url: `https://${API_NAME}:${API_PORT}` };
+    await Promise.all([
+      lab.startWebhook(this.node, { name, namespace: NAMESPACE, dns: `${name}.default.svc`, clusterIP }),
+      Component.start(lab, NAMESPACE, COMPONENT, rendered, { hosted, replicas: 1, graceSeconds: 30 }),
+      startWorkloads(plane, lab.image),
+    ]);
   }
+
+  /** Once the kube-apiserver uses the tunnel. */
+  async workloadsReady(): Promise<void> {
+    const api = `apiservice/${PLANE_API.version}.${PLANE_API.group}`;
+    await Promise.all([
+      workloadsReady(this.plane),
+      this.rolledOut(COMPONENT),
+      this.plane.admin.run(["wait", "--for=condition=Available", "--timeout=110s", api]),
+    ]);
+  }
+
+  /** Another name for the kube-apiserver's image: the same layers. */
+  async otherApiServerImage(): Promise<string> {
+    const { image } = this.#design;
+    await this.node.ctr(["images", "tag", image, `${image}-next`]);
+    return `${image}-next`;
+  }
+
+  /** The same for drawbridge's, on all nodes. */
+  async otherImage(): Promise<string> {
+    const { image, nodes } = this.lab;
+    const name = `${image}-next`;
+    await Promise.all([...nodes, ...this.workers].map((node) => node.ctr(["images", "tag", image, name])));
+    return name;
+  }
+
+  /** Nothing is left between the management cluster's node and the workers that would need a tunnel. */
+  openNetwork(): Promise<void> {
+    return this.#network.openTo(this.lab.hosts.nodes[0]!);
+  }
+}
+
+/** Side by side, with Services for their pods and themselves. */
+async function startWorkers(lab: BridgeLab, plane: HostedPlane, network: Workers, count: number): Promise<LabNode[]> {
+  const { scope, hosts, archives } = lab;
+  const machines = [];
+  for (let index = 0; index < count; index++) machines.push(await network.add());
+  const services = startServices(scope, {
+    ...{ name: "hosted-services", kubeconfig: plane.adminConfig, netns: hosts.infra.name, address: ROUTER },
+    ...{ podNetwork: PODS, nodes: machines.map(({ namespace }) => namespace.name) },
+  });
+  const starting = machines.map(async ({ name, namespace, address, podSubnet, podGateway }) => {
+    const worker = await startNode(scope, plane, {
+      ...{ name, netns: namespace.name, address, podSubnet, podGateway, clusterDns: ROUTER },
+      executables: nodeExecutables(),
+    });
+    for (const archive of archives) await worker.importImage(archive);
+    return worker;
+  });
+  const [workers] = await Promise.all([Promise.all(starting), services]);
+  return workers;
 }
 
 /** As people do it: on the client's side. */

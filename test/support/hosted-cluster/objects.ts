@@ -5,11 +5,13 @@ import { API_NAME, API_PORT, ETCD_URL, type HostedPlane, pkiVolume } from "./pla
 export const NAMESPACE = "clusters-demo";
 const SECRET = "control-plane-pki";
 
+/** What the owner of the kube-apiserver decides. */
 export interface Design {
   readonly image: string;
-  /** Of the kube-apiserver. */
   readonly replicas: number;
   readonly nodePort: number;
+  /** Further flags. */
+  readonly flags: readonly string[];
 }
 
 /** All of it; the kube-apiserver without egress selector. */
@@ -19,7 +21,7 @@ export function controlPlaneObjects(plane: HostedPlane, design: Design): object[
   const flags = {
     manager: managerFlags({
       ...{ kubeconfig: plane.kubeconfigInPod("system:kube-controller-manager"), ...plane.filesInPod },
-      ...{ controllers: WORKLOAD_CONTROLLERS, signs: false },
+      ...{ controllers: [...WORKLOAD_CONTROLLERS, "disruption-controller"], signs: false },
     }),
     scheduler: [`--kubeconfig=${plane.kubeconfigInPod("system:kube-scheduler")}`, ...scheduler],
   };
@@ -36,16 +38,12 @@ export function controlPlaneObjects(plane: HostedPlane, design: Design): object[
   ];
 }
 
-/** `more`: further flags, and annotations of its pods, each change of which is a roll-out. */
-export function apiServer(
-  plane: HostedPlane,
-  { image, replicas }: Design,
-  more: { readonly flags?: readonly string[]; readonly annotations?: Readonly<Record<string, string>> } = {},
-): object {
-  const { flags = [], annotations = {} } = more;
-  return deployment(API_NAME, image, [...plane.apiServerFlags, ...flags], {
+/** Serves on for a while after its end was asked for, so that balancers find out. */
+const FAREWELL = "--shutdown-delay-duration=5s";
+
+export function apiServer(plane: HostedPlane, { image, replicas, flags }: Design): object {
+  return deployment(API_NAME, image, [...plane.apiServerFlags, FAREWELL, ...flags], {
     replicas,
-    annotations,
     // A roll-out never has fewer than before.
     strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
     readinessProbe: { httpGet: { path: "/readyz", port: API_PORT, scheme: "HTTPS" }, periodSeconds: 1 },
@@ -65,14 +63,13 @@ const etcd = (image: string): object =>
 
 interface Details {
   readonly replicas?: number;
-  readonly annotations?: Readonly<Record<string, string>>;
   readonly strategy?: object;
   readonly readinessProbe?: object;
 }
 
 /** The image has a program of this name. */
 function deployment(name: string, image: string, args: readonly string[], details: Details = {}): object {
-  const { replicas = 1, annotations = {}, strategy, readinessProbe } = details;
+  const { replicas = 1, strategy, readinessProbe } = details;
   const labels = { app: name };
   const volumeMounts = [pkiVolume.mount, { name: "data", mountPath: "/tmp" }];
   const container = { name, image, command: [`/${name}`, ...args], volumeMounts, readinessProbe };
@@ -83,7 +80,7 @@ function deployment(name: string, image: string, args: readonly string[], detail
     spec: {
       ...{ replicas, strategy, selector: { matchLabels: labels } },
       template: {
-        metadata: { labels, annotations },
+        metadata: { labels },
         spec: {
           automountServiceAccountToken: false,
           enableServiceLinks: false,

@@ -1,11 +1,12 @@
-import type { Hosts, NodeHost } from "../lab/hosts.js";
+import { type Hosts, INFRA, type NodeHost } from "../lab/hosts.js";
 import { addAddress, addBridge, addRoute, link } from "../netns/index.js";
 
 const NETWORK = "192.168.77.0/24";
-const ROUTER = "192.168.77.1";
+/** Also where the pods of the workers find their DNS. */
+export const ROUTER = "192.168.77.1";
 const HOSTS = "192.168.66.0/24";
 /** Of the hosted cluster; nobody in the management cluster knows a way there. */
-const PODS = "10.200.0.0/16";
+export const PODS = "10.200.0.0/16";
 
 /**
  * The hosted cluster's own network, behind a router that hides it: its machines reach the management cluster's nodes,
@@ -71,5 +72,15 @@ export class Workers {
     }
     this.#made.push(worker);
     return worker;
+  }
+
+  /** Lets a machine of the management cluster, and its pods, reach workers and their pods without any tunnel. */
+  async openTo({ namespace }: NodeHost): Promise<void> {
+    const { infra } = this.#hosts;
+    await infra.run("iptables", "-I", "FORWARD", "-i", "br0", "-o", "br1", "-j", "ACCEPT");
+    for (const worker of this.#made) {
+      await addRoute(infra, worker.podSubnet, { via: worker.address });
+      await addRoute(namespace, worker.podSubnet, { via: INFRA });
+    }
   }
 }

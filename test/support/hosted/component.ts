@@ -19,12 +19,23 @@ export class Component {
     this.#name = name;
   }
 
-  /** `rendered` is a folder that `hosted render --out` wrote. Its pod is started, not waited for. */
-  static async start(lab: BridgeLab, namespace: string, name: string, rendered: string): Promise<Component> {
-    await lab.apply(kubeconfigSecret(lab, namespace), standIn(lab.image, namespace, name));
+  /** `rendered` is a folder that `hosted render --out` wrote. Its pods are started, not waited for. */
+  static async start(
+    lab: BridgeLab,
+    namespace: string,
+    name: string,
+    rendered: string,
+    options: ComponentOptions = {},
+  ): Promise<Component> {
+    const {
+      hosted = { adminConfig: lab.bs.adminConfig, url: lab.bs.api.url },
+      replicas = 1,
+      graceSeconds = 1,
+    } = options;
+    await lab.apply(kubeconfigSecret(hosted, namespace), standIn(lab.image, namespace, name, graceSeconds));
     const patch = ["--type=strategic", `--patch-file=${rendered}/patches/${name}.yaml`];
     await lab.kubectl("patch", "deployment", name, "-n", namespace, ...patch);
-    await lab.kubectl("scale", "deployment", name, "-n", namespace, "--replicas=1");
+    await lab.kubectl("scale", "deployment", name, "-n", namespace, `--replicas=${replicas}`);
     return new Component(lab, namespace, name);
   }
 
@@ -58,12 +69,27 @@ export class Component {
 
 const KUBECONFIG = "hosted-kubeconfig";
 
+export interface ComponentOptions {
+  /** How its pods are administrators of the hosted cluster, if that is not the lab's own. */
+  readonly hosted?: HostedAccess;
+  readonly replicas?: number;
+  readonly graceSeconds?: number;
+}
+
+interface HostedAccess {
+  /** A kubeconfig that names files. */
+  readonly adminConfig: string;
+  /** The hosted kube-apiserver, as pods reach it. */
+  readonly url: string;
+}
+
 /** With everything in it: a pod has none of the lab's files. */
-function kubeconfigSecret({ plane, bs }: BridgeLab, namespace: string): object {
-  const config = JSON.parse(readFileSync(bs.adminConfig, "utf8"));
+function kubeconfigSecret({ adminConfig, url }: HostedAccess, namespace: string): object {
+  const config = JSON.parse(readFileSync(adminConfig, "utf8"));
   const user = config.users[0].user as Record<string, string>;
+  const cluster = config.clusters[0].cluster as Record<string, string>;
   const data = (file: string | undefined) => readFileSync(file ?? "").toString("base64");
-  config.clusters[0].cluster = { server: bs.api.url, "certificate-authority-data": data(plane.ca.cert) };
+  config.clusters[0].cluster = { server: url, "certificate-authority-data": data(cluster["certificate-authority"]) };
   config.users[0].user = {
     "client-certificate-data": data(user["client-certificate"]),
     "client-key-data": data(user["client-key"]),
@@ -72,7 +98,7 @@ function kubeconfigSecret({ plane, bs }: BridgeLab, namespace: string): object {
   return { apiVersion: "v1", kind: "Secret", metadata, stringData: { kubeconfig: JSON.stringify(config) } };
 }
 
-function standIn(image: string, namespace: string, name: string): object {
+function standIn(image: string, namespace: string, name: string, terminationGracePeriodSeconds: number): object {
   const labels = { app: name };
   const container = { name, image, command: ["/usr/bin/node", "-e", "setInterval(() => {}, 1e9)"] };
   const volumes = [{ name: "kubeconfig", secret: { secretName: KUBECONFIG } }];
@@ -86,7 +112,7 @@ function standIn(image: string, namespace: string, name: string): object {
       selector: { matchLabels: labels },
       template: {
         metadata: { labels },
-        spec: { terminationGracePeriodSeconds: 1, containers: [container], volumes },
+        spec: { terminationGracePeriodSeconds, containers: [container], volumes },
       },
     },
   };

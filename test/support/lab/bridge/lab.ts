@@ -2,7 +2,7 @@ import { buildImage } from "../../../../image/image.js";
 import { type ControlPlane, type Entrance, makeControlPlane } from "../control-plane.js";
 import { startControllerManager, WORKLOAD_CONTROLLERS } from "../controller-manager.js";
 import { component, controlPlaneExecutables, nodeExecutables } from "../equipment.js";
-import { BOOTSTRAP, Hosts, INFRA } from "../hosts.js";
+import { BOOTSTRAP, Hosts, INFRA, POD_NETWORK } from "../hosts.js";
 import { type LabNode, startNode } from "../node/node.js";
 import { type Outcome, type RunOptions, run } from "../run.js";
 import { startScheduler } from "../scheduler.js";
@@ -151,7 +151,8 @@ export class BridgeLab {
   #startServices(): Promise<void> {
     const { infra, nodes } = this.hosts;
     return startServices(this.scope, {
-      ...{ kubeconfig: this.#home.adminConfig, netns: infra.name, address: INFRA },
+      ...{ name: "services", kubeconfig: this.#home.adminConfig, netns: infra.name, address: INFRA },
+      podNetwork: POD_NETWORK,
       nodes: nodes.map(({ namespace }) => namespace.name),
     });
   }

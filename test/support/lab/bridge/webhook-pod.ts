@@ -33,27 +33,10 @@ export class WebhookPod {
 
   /** Returns once the service has the pod as its endpoint. */
   static async start(admin: Kubectl, ca: Authority, image: string, node: LabNode, place = USUAL): Promise<WebhookPod> {
-    const { name, namespace, dns, clusterIP } = place;
-    const metadata = { name, namespace };
-    const pair = ca.issue({ file: `${name}-pod`, name, use: "server", dns: [dns] });
-    const [certificate, key] = [readFileSync(pair.cert, "utf8"), readFileSync(pair.key, "utf8")];
-    const program = await bundle();
-    const own = clusterIP === undefined ? {} : { clusterIP };
-    await admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
-    // Pods are refused until the controller manager has given the namespace its default account.
-    await until(`${namespace} to have its default service account`, 60_000, async () => {
-      return (await admin.try(["get", "serviceaccount/default", "-n", namespace])).code === 0;
-    });
-    await admin.apply(
-      { ...service, metadata, spec: { ...service.spec, ...own, selector: { app: name } } },
-      { apiVersion: "v1", kind: "ConfigMap", metadata: filesOf(place), data: { "main.mjs": program } },
-      {
-        ...{ apiVersion: "v1", kind: "Secret", type: "kubernetes.io/tls", metadata },
-        stringData: { "tls.crt": certificate, "tls.key": key },
-      },
-      podOn(node.name, image, place),
-    );
-    return new WebhookPod(node, await until(`${name}'s pod to be ready`, 120_000, () => endpointOf(admin, place)));
+    await applyWebhookFiles(admin, ca, place);
+    await admin.apply(podOn(node.name, image, place));
+    const address = await until(`${place.name}'s pod to be ready`, 120_000, () => endpointOf(admin, place));
+    return new WebhookPod(node, address);
   }
 
   /** What it was asked so far. Its node asks it: a pod's log comes late, and kubectl would need the tunnel. */
@@ -63,6 +46,29 @@ export class WebhookPod {
     const seen = JSON.parse(answer) as WebhookRequest[];
     return path === undefined ? seen : seen.filter((request) => request.path === path);
   }
+}
+
+/** Its Service, and what its pods mount. */
+export async function applyWebhookFiles(admin: Kubectl, ca: Authority, place = USUAL): Promise<void> {
+  const { name, namespace, dns, clusterIP } = place;
+  const metadata = { name, namespace };
+  const pair = ca.issue({ file: `${name}-pod`, name, use: "server", dns: [dns] });
+  const [certificate, key] = [readFileSync(pair.cert, "utf8"), readFileSync(pair.key, "utf8")];
+  const program = await bundle();
+  const own = clusterIP === undefined ? {} : { clusterIP };
+  await admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+  // Pods are refused until the controller manager has given the namespace its default account.
+  await until(`${namespace} to have its default service account`, 60_000, async () => {
+    return (await admin.try(["get", "serviceaccount/default", "-n", namespace])).code === 0;
+  });
+  await admin.apply(
+    { ...service, metadata, spec: { ...service.spec, ...own, selector: { app: name } } },
+    { apiVersion: "v1", kind: "ConfigMap", metadata: filesOf(place), data: { "main.mjs": program } },
+    {
+      ...{ apiVersion: "v1", kind: "Secret", type: "kubernetes.io/tls", metadata },
+      stringData: { "tls.crt": certificate, "tls.key": key },
+    },
+  );
 }
 
 const filesOf = ({ name, namespace }: WebhookPlace) => ({ name: `${name}-files`, namespace });
@@ -76,30 +82,35 @@ function podOn(nodeName: string, image: string, place: WebhookPlace): object {
     spec: {
       // By selector, so that the scheduler places it; a bare nodeName would bypass it.
       nodeSelector: { "kubernetes.io/hostname": nodeName },
-      automountServiceAccountToken: false,
       terminationGracePeriodSeconds: 0,
-      securityContext: { runAsNonRoot: true },
-      containers: [
-        {
-          name,
-          image,
-          imagePullPolicy: "IfNotPresent",
-          command: ["/usr/bin/node", "/files/main.mjs"],
-          args: ["0.0.0.0", String(WEBHOOK_PORT), "/tls/tls.crt", "/tls/tls.key"],
-          readinessProbe: { tcpSocket: { port: WEBHOOK_PORT }, periodSeconds: 1 },
-          volumeMounts: [
-            { name: "files", mountPath: "/files", readOnly: true },
-            { name: "tls", mountPath: "/tls", readOnly: true },
-          ],
-        },
-      ],
-      volumes: [
-        { name: "files", configMap: { name: filesOf(place).name } },
-        { name: "tls", secret: { secretName: name } },
-      ],
+      ...webhookPodSpec(image, place),
     },
   };
 }
+
+/** `manner`: a further argument of the program. */
+export const webhookPodSpec = (image: string, place = USUAL, ...manner: readonly "kept-alive"[]): object => ({
+  automountServiceAccountToken: false,
+  securityContext: { runAsNonRoot: true },
+  containers: [
+    {
+      name: place.name,
+      image,
+      imagePullPolicy: "IfNotPresent",
+      command: ["/usr/bin/node", "/files/main.mjs"],
+      args: ["0.0.0.0", String(WEBHOOK_PORT), "/tls/tls.crt", "/tls/tls.key", ...manner],
+      readinessProbe: { tcpSocket: { port: WEBHOOK_PORT }, periodSeconds: 1 },
+      volumeMounts: [
+        { name: "files", mountPath: "/files", readOnly: true },
+        { name: "tls", mountPath: "/tls", readOnly: true },
+      ],
+    },
+  ],
+  volumes: [
+    { name: "files", configMap: { name: filesOf(place).name } },
+    { name: "tls", secret: { secretName: place.name } },
+  ],
+});
 
 /** What the endpoint-slice controller made of the service: kube-apiservers dial nothing else. */
 async function endpointOf(admin: Kubectl, { name, namespace }: WebhookPlace): Promise<string | undefined> {

@@ -73,6 +73,8 @@ export function writeKubeletConfig(folder: string, settings: KubeletSettings): s
       x509: { clientCAFile: settings.clientCaFile },
     },
     authorization: { mode: "Webhook" },
+    // How soon pods see a changed Secret; the default is a minute.
+    syncFrequency: "5s",
     tlsCertFile: settings.serving.cert,
     tlsPrivateKeyFile: settings.serving.key,
     ...(settings.clusterDns === undefined ? {} : { clusterDNS: [settings.clusterDns], clusterDomain: "cluster.local" }),

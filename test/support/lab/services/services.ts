@@ -1,13 +1,16 @@
 import { fileURLToPath } from "node:url";
-import { POD_NETWORK } from "../hosts.js";
 import { LabProcess } from "../process.js";
 import type { Scope } from "../scope.js";
 
 export interface ServiceOptions {
+  /** Of the process and its log. */
+  readonly name: string;
   readonly kubeconfig: string;
   /** Where it runs, and at which of its addresses pods find their DNS. */
   readonly netns: string;
   readonly address: string;
+  /** Of the cluster. */
+  readonly podNetwork: string;
   /** Nodes whose processes and pods are to reach Services. */
   readonly nodes: readonly string[];
 }
@@ -15,11 +18,11 @@ export interface ServiceOptions {
 /** Lets pods and nodes of the lab use Services by name and by address; returns once the first ones work. */
 export async function startServices(
   scope: Scope,
-  { kubeconfig, netns, address, nodes }: ServiceOptions,
+  { name, kubeconfig, netns, address, podNetwork, nodes }: ServiceOptions,
 ): Promise<void> {
   const program = fileURLToPath(new URL("./main.ts", import.meta.url));
   const running = LabProcess.start(scope, {
-    name: "services",
+    name,
     netns,
     command: [
       process.execPath,
@@ -28,7 +31,7 @@ export async function startServices(
       program,
       kubeconfig,
       address,
-      POD_NETWORK,
+      podNetwork,
       ...nodes,
     ],
   });
