@@ -1,6 +1,5 @@
 /** A proxy-agent as a process: everything around it that a person or a cluster sees, and its end. */
 
-import { pause, systemClock } from "../../base/clock.js";
 import { causeFields, messageOf } from "../../base/errors/error.js";
 import { startAgentHealth } from "../../base/health.js";
 import { Logger, type LoggerOptions } from "../../base/log/log.js";
@@ -56,7 +55,7 @@ export async function runAgent(config: AgentProcessConfig, logging: LoggerOption
   if (drainTimeoutMs === 0) logger.info(0, `${draining}, and only a second signal ends this one`, left);
   else announceWait(logger, draining, left, drainTimeoutMs);
   agent.drain();
-  const code = await Promise.race([impatience(logger), drained(agent, drainTimeoutMs)]);
+  const code = await Promise.race([impatience(logger), drained(agent, drainTimeoutMs, logger)]);
   endWarnings();
   await Promise.all([agent.stop(), leases?.stop(), health.close(), admin.close()]);
   logger.info(0, "proxy-agent has ended");
@@ -96,14 +95,10 @@ async function countLeases(config: AgentProcessConfig, agent: ProxyAgent): Promi
   });
 }
 
-const IDLE_CHECK_MS = 200;
-
 /** Once no tunnel is left, or time is up. Without a limit only a second signal ends the process, as upstream has it. */
-async function drained(agent: ProxyAgent, limitMs: number): Promise<number> {
+async function drained(agent: ProxyAgent, limitMs: number, logger: Logger): Promise<number> {
   if (limitMs === 0) return new Promise(() => {});
-  const deadline = systemClock.now() + limitMs;
-  // Dials that the server sent before it learnt of the drain still arrive.
-  do await pause(systemClock, IDLE_CHECK_MS);
-  while (!agent.idle && systemClock.now() < deadline);
+  const cut = await agent.drained(limitMs);
+  if (cut > 0) logger.warn("tunnels were still open at the end of the drain and are cut", { cut });
   return 0;
 }

@@ -53,10 +53,7 @@ export async function runServer(config: ServerProcessConfig, logging: LoggerOpti
       announceWait(logger, "shutting down", { signal, tunnels: server.board.establishedTunnels }, gracefulShutdownMs);
     // At once: who counts servers should no longer count this one while its tunnels finish.
     const withdrawn = leases?.stop();
-    if (gracefulShutdownMs > 0) {
-      const finished = await server.drain(gracefulShutdownMs);
-      if (!finished) logger.warn("tunnels were still open at the end of the graceful shutdown and were cut");
-    }
+    if (gracefulShutdownMs > 0) await server.drain(gracefulShutdownMs);
     endWarnings();
     // First: whoever is served while the rest takes its time would be cut.
     server.destroy();

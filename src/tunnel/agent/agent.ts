@@ -1,8 +1,9 @@
 /** A proxy-agent: connections to its servers, and what they ask it to open. */
 
-import { type Clock, systemClock } from "../../base/clock.js";
+import { type Clock, pause, systemClock } from "../../base/clock.js";
 import type { Cause } from "../../base/errors/error.js";
 import { Budget } from "../connection/budget.js";
+import { closingPhaseMs } from "../connection/closing-phase.js";
 import { untilDate } from "../connection/until-date.js";
 import { agentDraining, agentServerDisconnected, noteChannel, streamError } from "../events/channels.js";
 import { FlightHistory } from "../link/flight-recorder.js";
@@ -28,6 +29,8 @@ export interface AgentParts {
 
 /** Longer than a server that drains takes callers. */
 const LEAVE_AFTER_MS = 2_000;
+
+const IDLE_CHECK_MS = 200;
 
 export class ProxyAgent {
   readonly config: AgentConfig;
@@ -109,10 +112,30 @@ export class ProxyAgent {
 
   /** Asks the servers to prefer other agents; everything goes on as it was. */
   drain(): void {
+    if (this.draining) return;
     this.draining = true;
     this.#servers.drain();
     for (const link of this.#links) link.drain();
     agentDraining.publish({ source: this });
+  }
+
+  /**
+   * After drain(): waits until nothing is open, at most `limitMs`, and resolves to the number of tunnels that are left.
+   * Servers are told when the end is near, so that they close kept-alive connections between two requests.
+   */
+  async drained(limitMs: number): Promise<number> {
+    const endsAt = this.clock.now() + limitMs;
+    let tellsAt = endsAt - closingPhaseMs(limitMs);
+    // Dials that the server sent before it learnt of the drain still arrive.
+    do {
+      const now = this.clock.now();
+      if (now >= tellsAt) {
+        tellsAt = Number.POSITIVE_INFINITY;
+        for (const link of this.#links) link.drain();
+      }
+      await pause(this.clock, Math.min(IDLE_CHECK_MS, tellsAt - now, endsAt - now));
+    } while (!this.idle && this.clock.now() < endsAt);
+    return this.readings().openEndpointConnections();
   }
 
   async stop(): Promise<void> {

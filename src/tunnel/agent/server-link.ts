@@ -108,6 +108,7 @@ export class ServerLink implements StreamOwner {
     for (const { asked } of this.#dials.values()) yield asked;
   }
 
+  /** Asks the server to prefer other agents; asked again, to close kept-alive connections between two requests. */
   drain(): void {
     this.stream.control({ type: "DRAIN" });
   }

@@ -52,6 +52,8 @@ export class Tunnel implements NearEvents {
   readonly info: TunnelInfo;
   bytesToFar = 0;
   bytesToNear = 0;
+  /** Whether the newest bytes came from the far end: at a server, the endpoint has answered its caller. */
+  farSpokeLast = false;
   /** Times of its events, by the link's clock; 0 for events that have not happened. */
   firstToFarAt = 0;
   firstToNearAt = 0;
@@ -108,6 +110,7 @@ export class Tunnel implements NearEvents {
     if (this.closed) return;
     if (this.bytesToFar === 0) this.firstToFarAt = this.#table.clock.now();
     this.bytesToFar += chunk.length;
+    this.farSpokeLast = false;
     this.#traffic.toFar += chunk.length;
     this.#send?.sent(chunk.length);
     const room = this.#carrier.data(this.connectId, chunk);
@@ -154,6 +157,7 @@ export class Tunnel implements NearEvents {
     if (this.closed || this.#farEnded) return;
     if (this.bytesToNear === 0) this.firstToNearAt = this.#table.clock.now();
     this.bytesToNear += chunk.length;
+    this.farSpokeLast = true;
     this.#traffic.toNear += chunk.length;
     this.port.write(chunk);
     this.#table.touched(this);

@@ -6,6 +6,7 @@ import { type Connections, processConnections } from "../../base/connections.js"
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { listenOn } from "../../base/listen.js";
 import { Budget } from "../connection/budget.js";
+import { ClosingPhase, closingPhaseMs } from "../connection/closing-phase.js";
 import { claimRulesRefused, claimRulesReloaded, listening, noteChannel, peerRefused } from "../events/channels.js";
 import type { UnusedFiles } from "../events/facts.js";
 import { FlightHistory } from "../link/flight-recorder.js";
@@ -246,6 +247,7 @@ export class ProxyServer {
    * Refuses new callers and agents and waits until the last tunnel is done, at most `limitMs`. True when all were.
    * Agents that understand it are asked to look for this server's successor meanwhile. Callers that are connected already
    * have a moment to ask; afterwards every dial is refused, so that none is granted that the end of the process would cut.
+   * Kept-alive connections are closed between two requests towards the end.
    */
   async drain(limitMs: number): Promise<boolean> {
     const began = this.#clock.now();
@@ -257,12 +259,39 @@ export class ProxyServer {
     this.#agents.askToLeave();
     await acceptWhatWaits();
     for (const frontend of this.#frontends) frontend.drain();
-    while (this.#busy && this.#clock.now() < began + limitMs) {
+    const endsAt = began + limitMs;
+    let closingPhase: ClosingPhase | undefined;
+    while (this.#busy && this.#clock.now() < endsAt) {
       if (this.board.refuses) this.#agents.releaseIdle();
+      if (this.#clock.now() >= endsAt - closingPhaseMs(limitMs)) closingPhase ??= this.#beginClosing(endsAt);
       await new Promise<void>((resolve) => this.#clock.after(50, resolve));
     }
     this.board.leave(Number.NEGATIVE_INFINITY);
+    closingPhase?.end();
+    this.#reportDrain(closingPhase?.closed ?? 0);
     return !this.#busy;
+  }
+
+  #beginClosing(endsAt: number): ClosingPhase {
+    const { registry } = this.board;
+    return new ClosingPhase({
+      tunnels: () => [...registry.links()].flatMap((link) => [...link.tunnels.values()]),
+      clock: this.#clock,
+      endsAt,
+      reason: "closed between two requests: this server is about to end",
+    });
+  }
+
+  #reportDrain(closedBetweenRequests: number): void {
+    const cut = this.board.establishedTunnels;
+    const fields = { closedBetweenRequests, cut };
+    if (this.#busy) {
+      const message = "tunnels were still open at the end of the graceful shutdown and are cut";
+      noteChannel.publish({ source: this, level: "warn", message, fields });
+    } else if (closedBetweenRequests > 0) {
+      const message = "tunnels that did not end by themselves were closed between two requests";
+      noteChannel.publish({ source: this, level: "info", message, fields });
+    }
   }
 
   /** Bytes of tunnels that have ended may still be on their way to a caller or an agent. */

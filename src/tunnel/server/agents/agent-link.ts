@@ -1,7 +1,8 @@
 /** One agent stream as the server sees it: its tunnels, its pending dials, what it said about itself. */
 import { ShortLivedMap } from "../../../base/short-lived.js";
+import { ClosingPhase, closingPhaseMs } from "../../connection/closing-phase.js";
 import { TunnelTable } from "../../connection/table.js";
-import { serverAgentDraining, serverDialEnded, tunnelCut } from "../../events/channels.js";
+import { noteChannel, serverAgentDraining, serverDialEnded, tunnelCut } from "../../events/channels.js";
 import type { Session } from "../../link/open.js";
 import type { PacketStream, StreamEnd, StreamOwner } from "../../link/packet-stream.js";
 import type { Identifiers } from "../../wire/identifiers.js";
@@ -60,6 +61,9 @@ export class AgentLink implements StreamOwner {
   unconfirmed = false;
 
   readonly #board: Switchboard;
+  /** When the agent itself said first that it drains. */
+  #drainsSince: number | undefined;
+  #closingPhase: ClosingPhase | undefined;
   #askedAt = Number.NEGATIVE_INFINITY;
   readonly #pending = new ShortLivedMap<DialId, Dial>();
   /** Connection numbers that were closed here and whose last packets may still arrive: they are no protocol errors. */
@@ -128,6 +132,36 @@ export class AgentLink implements StreamOwner {
     serverAgentDraining.publish({ source: this.#board.source, agentId, stream: this.number });
   }
 
+  /**
+   * The first time the agent asks for others to be preferred. One that has a deadline asks again in the middle of its
+   * drain, or 5 s before the end, whichever is later: how much time it has left follows from what has passed.
+   */
+  #onDrain(): void {
+    this.drain();
+    const { clock } = this.#board;
+    const now = clock.now();
+    if (this.#drainsSince === undefined) this.#drainsSince = now;
+    else
+      this.#closingPhase ??= new ClosingPhase({
+        tunnels: () => this.tunnels.values(),
+        clock,
+        endsAt: now + closingPhaseMs(2 * (now - this.#drainsSince)),
+        reason: "closed between two requests: its agent is about to end",
+      });
+  }
+
+  /** What became of the tunnels of an agent that ended after its drain. */
+  #reportClosingPhase({ closed }: ClosingPhase): void {
+    const cut = this.tunnels.size;
+    if (closed + cut === 0) return;
+    noteChannel.publish({
+      source: this.#board.source,
+      level: cut === 0 ? "info" : "warn",
+      message: "an agent that drained has ended, and its last tunnels were closed between two requests or cut",
+      fields: { agentId: this.identity.agentId, stream: this.number, closedBetweenRequests: closed, cut },
+    });
+  }
+
   get extended(): boolean {
     return this.identity.extended;
   }
@@ -181,7 +215,7 @@ export class AgentLink implements StreamOwner {
         this.#closing.delete(packet.connectId);
         break;
       case "DRAIN":
-        this.drain();
+        this.#onDrain();
         break;
       default:
         // DIAL_REQ and CLOSE_REQ travel the other way only; upstream ignores them here, too.
@@ -228,6 +262,8 @@ export class AgentLink implements StreamOwner {
 
   onClosed(end: StreamEnd): void {
     this.#board.agentDisconnected(this, end);
+    this.#closingPhase?.end();
+    if (this.#closingPhase !== undefined) this.#reportClosingPhase(this.#closingPhase);
     this.probe?.giveUp();
     const dials = [...this.#pending.values()];
     this.#pending.clear();

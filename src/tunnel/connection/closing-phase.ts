@@ -1,0 +1,106 @@
+/**
+ * The last part of a server's or an agent's drain. A kept-alive connection does not end by itself, and its client takes it
+ * as no failure when it is closed between two requests. So a tunnel is closed once its caller has been answered and both
+ * ends have been silent for a moment, instead of being cut at the deadline, whatever it carries then.
+ */
+import type { Clock } from "../../base/clock.js";
+import type { Tunnel } from "./tunnel.js";
+
+const LONGEST_MS = 5_000;
+
+/** How much of a drain is its closing phase; sessions of a few seconds end undisturbed before. */
+export const closingPhaseMs = (drainMs: number): number => Math.min(LONGEST_MS, drainMs / 2);
+
+/**
+ * How long a tunnel has to have been silent, by the share of the phase that is left. At first those are closed that are not
+ * in use, and an answer that comes in pieces is not taken for a whole one; then busier ones. It falls in few steps: if it
+ * fell slowly, regular requests would be met at the end of their pause, just before the next one.
+ */
+const SILENCES: readonly { readonly left: number; readonly share: number }[] = [
+  { left: 0.5, share: 0.1 },
+  { left: 0.25, share: 0.02 },
+  { left: 0, share: 0 },
+];
+const SHORTEST_SILENCE_MS = 10;
+
+/** Silence is looked for so often while it lasts. */
+const LOOKS_PER_SILENCE = 4;
+const SHORTEST_LOOK_MS = 5;
+
+/** Who has only just connected is in the middle of a TLS handshake, not between two requests. */
+const NEW_MS = 1_000;
+
+export interface ClosingPhaseOptions {
+  /** Those that are open now. */
+  readonly tunnels: () => Iterable<Tunnel>;
+  readonly clock: Clock;
+  readonly endsAt: number;
+  /** For the events of the tunnels that it closes. */
+  readonly reason: string;
+}
+
+export class ClosingPhase {
+  /** How many it has closed. */
+  closed = 0;
+  readonly #options: ClosingPhaseOptions;
+  readonly #beganAt: number;
+  readonly #silences = new WeakMap<Tunnel, { bytes: number; ms: number }>();
+  #lookedAt: number;
+  #isOver = false;
+  #cancelTimer: () => void = () => {};
+
+  constructor(options: ClosingPhaseOptions) {
+    this.#options = options;
+    this.#beganAt = options.clock.now();
+    this.#lookedAt = this.#beganAt;
+    this.#look();
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#cancelTimer();
+  }
+
+  get #silenceMs(): number {
+    const { clock, endsAt } = this.#options;
+    const phaseMs = endsAt - this.#beganAt;
+    const left = (endsAt - clock.now()) / phaseMs;
+    const { share } = SILENCES.find((each) => left > each.left) ?? SILENCES.at(-1)!;
+    return Math.max(SHORTEST_SILENCE_MS, phaseMs * share);
+  }
+
+  get #lookMs(): number {
+    return Math.max(SHORTEST_LOOK_MS, this.#silenceMs / LOOKS_PER_SILENCE);
+  }
+
+  readonly #look = (): void => {
+    const { clock, tunnels, endsAt, reason } = this.#options;
+    const now = clock.now();
+    if (this.#isOver || now >= endsAt) return;
+    // While this process did not run, nobody was heard, whether he spoke or not.
+    const heardMs = Math.min(now - this.#lookedAt, 2 * this.#lookMs);
+    this.#lookedAt = now;
+    const quiet = [...tunnels()].filter((tunnel) => this.#isQuiet(tunnel, heardMs));
+    // A socket at once: until it is gone, its caller could still send a request into it.
+    for (const tunnel of quiet) tunnel.close(reason, tunnel.port.canHalfClose ? "destroy" : "close");
+    this.closed += quiet.length;
+    // Requests that wait in the kernel are read between the timer and the immediate.
+    this.#cancelTimer = clock.after(this.#lookMs, () => setImmediate(this.#look));
+  };
+
+  #isQuiet(tunnel: Tunnel, heardMs: number): boolean {
+    const bytes = tunnel.bytesToFar + tunnel.bytesToNear;
+    const silence = this.#silences.get(tunnel);
+    if (silence?.bytes !== bytes || !isBetweenRequests(tunnel)) {
+      this.#silences.set(tunnel, { bytes, ms: 0 });
+      return false;
+    }
+    silence.ms += heardMs;
+    return silence.ms >= this.#silenceMs && this.#lookedAt - tunnel.info.openedAt >= NEW_MS;
+  }
+}
+
+/** One of which a direction has ended is about to end by itself. */
+function isBetweenRequests({ farSpokeLast, paused, port, nearEndedAt, farEndedAt }: Tunnel): boolean {
+  return farSpokeLast && !paused && port.queuedBytes === 0 && nearEndedAt === 0 && farEndedAt === 0;
+}
