@@ -7,6 +7,7 @@ export interface BuiltPeer {
     | "kubernetes"
     | "kubeadm"
     | "etcd"
+    | "kube-router"
     | "loadgen"
     | "no-proxy"
     | "ignition"
@@ -26,6 +27,7 @@ export interface BuiltPeer {
 const KONNECTIVITY = "sigs.k8s.io/apiserver-network-proxy";
 const KUBERNETES = "k8s.io/kubernetes";
 const ETCD = "go.etcd.io/etcd/server/v3";
+const KUBE_ROUTER = "github.com/cloudnativelabs/kube-router/v2";
 const IGNITION = "github.com/coreos/ignition/v2";
 
 const konnectivity = (name: string, goPackage: string): BuiltPeer => ({
@@ -67,6 +69,8 @@ export const builtPeers: readonly BuiltPeer[] = [
   kubernetes("kubelet"),
   kubernetes("kube-controller-manager"),
   kubernetes("kube-scheduler"),
+  // Enforces network policies.
+  { name: "kube-router", folder: "kube-router", module: KUBE_ROUTER, package: `${KUBE_ROUTER}/cmd/kube-router` },
   { ...kubernetes("kubeadm", "kubeadm"), onlyByName: true },
   { ...kubernetes("kube-proxy", "kubeadm"), onlyByName: true },
   // What kubeadm runs; the system's etcd is too old for its flags and probes, and good enough for everybody else.

@@ -14,6 +14,7 @@ const IN_NAMESPACES: readonly Tool[] = ["nsenter", "iptables", "ss"];
 const FOR_SEVERAL_SERVERS: readonly Tool[] = ["haproxy"];
 const FOR_A_NODE: readonly Tool[] = ["unshare", "busybox"];
 const FOR_KUBE_PROXY: readonly Tool[] = ["nft"];
+const FOR_POLICIES: readonly Tool[] = ["ipset", "nft"];
 const FOR_THE_IMAGE: readonly Tool[] = ["apt-get", "dpkg-deb"];
 
 const UPSTREAM = ["proxy-server", "proxy-agent"] as const;
@@ -21,6 +22,7 @@ const CONTROL_PLANE = ["etcd", "kube-apiserver", "kubectl"] as const;
 const CONTROLLERS = ["kube-controller-manager"] as const;
 const SCHEDULER = ["kube-scheduler"] as const;
 const NODE = ["kubelet", "containerd", "ctr", "runc"] as const;
+const POLICIES = ["kube-router"] as const;
 /** Built only when they are named. */
 export const KUBEADM = ["kubeadm", "kube-proxy", "etcd-for-kubeadm"] as const;
 
@@ -38,6 +40,8 @@ export interface Needs {
   readonly balancer?: boolean;
   /** Everything for startBridgeLab. */
   readonly bridge?: boolean;
+  /** Network policies that are enforced. */
+  readonly policies?: boolean;
   /** Everything for startKubeadmLab. */
   readonly kubeadm?: boolean;
 }
@@ -55,6 +59,7 @@ export async function equipped(wanted: Needs): Promise<boolean> {
       ...(needs.controllers || needs.node ? CONTROLLERS : []),
       ...(needs.scheduler ? SCHEDULER : []),
       ...(needs.node ? NODE : []),
+      ...(needs.policies ? POLICIES : []),
       ...(needs.kubeadm ? KUBEADM : []),
     ],
     tools: [
@@ -63,6 +68,7 @@ export async function equipped(wanted: Needs): Promise<boolean> {
       ...(needs.balancer ? FOR_SEVERAL_SERVERS : []),
       ...(needs.node ? FOR_A_NODE : []),
       ...(needs.kubeadm ? FOR_KUBE_PROXY : []),
+      ...(needs.policies ? FOR_POLICIES : []),
       ...(needs.bridge || needs.kubeadm ? FOR_THE_IMAGE : []),
     ],
     files: needs.node ? [[`${CNI_PLUGINS}/bridge`, "containernetworking-plugins"]] : [],

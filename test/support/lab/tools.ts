@@ -8,6 +8,7 @@ const PACKAGES = {
   curl: "curl",
   "dpkg-deb": "dpkg",
   haproxy: "haproxy",
+  ipset: "ipset",
   iptables: "iptables",
   nft: "nftables",
   nsenter: "util-linux",
