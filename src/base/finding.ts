@@ -11,7 +11,7 @@ export type FindingState = (typeof findingStates)[number];
 export const likelihoods = ["certain", "likely", "possible"] as const;
 export type Likelihood = (typeof likelihoods)[number];
 
-/** A repair that needs nobody's consent: it takes nothing away, and applying it twice is applying it once. */
+/** A repair that needs nobody's consent: it takes away nothing that runs, and applying it twice is applying it once. */
 export interface Fix {
   /** In the imperative: "write ... again". */
   readonly what: string;

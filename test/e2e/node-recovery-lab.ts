@@ -57,16 +57,21 @@ function right(namespace: string | undefined, rules: readonly PolicyRule[]): Kub
   ];
 }
 
-const secrets = (...verbs: string[]): PolicyRule => ({ apiGroups: [""], resources: ["secrets"], verbs });
+const core = (resource: string, ...verbs: string[]): PolicyRule => ({ apiGroups: [""], resources: [resource], verbs });
+const secrets = (...verbs: string[]): PolicyRule => core("secrets", ...verbs);
+const deployments: PolicyRule = { apiGroups: ["apps"], resources: ["deployments"], verbs: ["get"] };
 const pools: PolicyRule = { apiGroups: ["hypershift.openshift.io"], resources: ["nodepools"], verbs: ["get"] };
 
 /** What --help names, and nothing else. */
 const managementRights = [
   ...right(NAMESPACE, [pools, secrets("get", "list", "create", "update")]),
-  ...right(CONTROL_PLANE, [secrets("get", "list", "create")]),
+  ...right(CONTROL_PLANE, [
+    ...[secrets("get", "list", "create"), deployments, core("services", "get")],
+    ...[core("pods", "list", "delete"), core("events", "list")],
+  ]),
 ];
 const hostedRights = [
-  ...right(undefined, clusterRules),
+  ...right(undefined, [...clusterRules, core("pods", "list"), core("events", "list")]),
   ...right(NAMESPACE, [...namespaceRules, inventoryRule]),
   ...right(OVN, [secrets("get")]),
 ];

@@ -5,6 +5,16 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requirePeer } from "../../peers/index.js";
 import { annotation, encoded, type Secret } from "../../src/cluster/nodes/objects.js";
 import { readTokenSecret } from "../../src/cluster/nodes/token/token-secret.js";
+import {
+  failedMount,
+  konnectivitySecret,
+  kubeconfigSecret,
+  networkDeployment,
+  networkPod,
+  networkService,
+  rootCaSecret,
+  waitingStatus,
+} from "../../src/insight/diagnosis/testing/cluster-network.js";
 import { equipped } from "../support/lab/equipment.js";
 import { get } from "../support/lab/http.js";
 import { run } from "../support/lab/run.js";
@@ -184,37 +194,70 @@ describe.skipIf(!ready)("machines that do not become nodes", () => {
     expect(pem).toMatch(/BEGIN CERTIFICATE[\s\S]*BEGIN PRIVATE KEY/);
     expect(stdout + stderr).not.toMatch(/PRIVATE KEY|eyJ/);
     const idle = await lab.doctor("far-0");
-    expect(found(idle.findings, "DB_NODE_NOT_READY").evidence).toEqual(["its kubelet has reported nothing yet"]);
+    expect(found(idle.findings, "DB_NODE_NOT_READY").evidence).toEqual([
+      "its kubelet has reported nothing yet",
+      "no pod on it provides a network: none mounts a directory of CNI",
+    ]);
     await lab.setReady("far-0", "True");
     expect(await lab.doctor("far-0")).toMatchObject({ code: 0 });
     expect(await stranger).toMatchObject({ code: 1, stderr: expect.stringContaining("neither approved nor denied") });
     await lab.hosted.admin.run(["delete", "csr", "--all"]);
   });
 
-  test("the network's certificate that is missing beside the control plane is copied there, once", async () => {
-    const name = "ovn-control-plane-metrics-cert";
-    const namespace = "openshift-ovn-kubernetes";
-    const data = { "tls.crt": encoded("certificate"), "tls.key": encoded("very-private") };
-    await lab.hosted.admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, {
+  test("Secrets that the cluster network mounts beside the control plane and misses are issued from root-ca, once", async () => {
+    const { admin } = lab.management;
+    const names = ["ovnkube-control-plane", "network-node-identity"] as const;
+    const wanted = ["network-node-identity-secret", "ovn-control-plane-metrics-cert"];
+    const pods = names.map((name) => networkPod(name, CONTROL_PLANE));
+    const account = {
       apiVersion: "v1",
-      kind: "Secret",
-      metadata: { name, namespace },
-      type: "Opaque",
-      data,
-    } as Secret);
-    const failing = await lab.doctor();
-    expect(found(failing.findings, "DB_NODE_OVN_CERT").evidence).toContain(
-      `management cluster: Secret ${CONTROL_PLANE}/${name} is not`,
+      kind: "ServiceAccount",
+      metadata: { name: "default", namespace: CONTROL_PLANE },
+    };
+    await admin.apply(
+      ...[
+        account,
+        kubeconfigSecret(CONTROL_PLANE),
+        konnectivitySecret(CONTROL_PLANE),
+        await rootCaSecret(CONTROL_PLANE),
+      ],
+      ...["ovn-kubernetes-control-plane", "network-node-identity"].map((name) => networkService(name, CONTROL_PLANE)),
+      ...[...names.map((name) => networkDeployment(name, CONTROL_PLANE)), ...pods],
+      failedMount(pods[0]!, wanted[1]!, wanted[1]!),
+    );
+    for (const [index, name] of names.entries()) {
+      const patch = ["--subresource=status", "--type=merge", "-p", JSON.stringify({ status: waitingStatus(name) })];
+      await admin.run(["patch", "pod", "-n", CONTROL_PLANE, pods[index]!.metadata!.name!, ...patch]);
+    }
+    const network = (findings: readonly Finding[]) => findings.filter(({ code }) => code === "DB_NODE_OVN_CERT");
+    const young = await lab.doctor();
+    expect(network(young.findings).map(({ fix, state }) => [state, fix])).toEqual([
+      ["warning", undefined],
+      ["warning", undefined],
+    ]);
+    const failing = await until("HyperShift had its time", SOON, async () => {
+      const findings = network((await lab.doctor()).findings);
+      return findings.every(({ state }) => state === "failed") ? findings : undefined;
+    });
+    expect(failing.flatMap(({ evidence }) => evidence)).toContain(
+      `pod ${CONTROL_PLANE}/${pods[0]!.metadata!.name}: FailedMount (14 times): MountVolume.SetUp failed for volume "${wanted[1]}" : secret "${wanted[1]}" not found`,
     );
     await lab.doctor("--fix", "--dry-run");
-    const there = ["get", "secret", "-n", CONTROL_PLANE, name];
-    expect((await lab.management.admin.try(there)).code).not.toBe(0);
+    const there = (name: string) => ["get", "secret", "-n", CONTROL_PLANE, name];
+    for (const name of wanted) expect((await admin.try(there(name))).code).not.toBe(0);
     const fixed = await lab.doctor("--fix");
-    expect(fixed).toMatchObject({ code: 0, fixes: [{ code: "DB_NODE_OVN_CERT", outcome: "done" }] });
-    expect((await lab.management.admin.json<Secret>(there)).data).toEqual(data);
-    expect((await lab.doctor("--fix")).fixes).toEqual([]);
+    expect(fixed.fixes.map(({ code, outcome, result }) => [code, outcome, result])).toEqual(
+      pods.map(() => ["DB_NODE_OVN_CERT", "done", expect.stringContaining("deleted to be made again")]),
+    );
     const everything = `${fixed.text}${readFileSync(join(lab.state, "fixes.jsonl"), "utf8")}`;
-    expect(everything).not.toContain(data["tls.key"]);
+    for (const name of wanted) {
+      const { data, type } = await admin.json<Secret>(there(name));
+      expect([type, Object.keys(data ?? {}).sort()]).toEqual(["kubernetes.io/tls", ["ca.crt", "tls.crt", "tls.key"]]);
+      expect(everything).not.toContain(data!["tls.key"]);
+    }
+    expect(fixed.code).toBe(0);
+    expect((await lab.doctor("--fix")).fixes).toEqual([]);
+    await admin.run(["delete", "deployments,pods", "--all", "-n", CONTROL_PLANE, "--force", "--grace-period=0"]);
   });
 
   test("workers doctor --watch --fix repairs what happens and reports it in its log and in metrics", async () => {

@@ -259,8 +259,9 @@ export const remedies = {
     "Start drawbridge ignition serve, or fix the path to it; machines go on asking until it answers.",
   DB_NODE_CSR_PENDING:
     "Fix what the message names, or approve the request with workers doctor --fix where its rules allow that, or with drawbridge csr approve.",
-  DB_NODE_NOT_READY: "Read the node's own words in the message, and the log of its kubelet.",
-  DB_NODE_OVN_CERT: "Copy it from the hosted cluster with drawbridge workers doctor --fix.",
+  DB_NODE_NOT_READY:
+    "Read the words of the node and of its network's pods in the message, and the logs of those that do not run.",
+  DB_NODE_OVN_CERT: "Make it with drawbridge workers doctor --fix; --fix --dry-run says from what.",
   DB_NODE_UNCHECKED: "Fix what the message names, access to the cluster say, and ask again.",
   DB_FIX_LOG: "Name a file with --fix-log that this user can write to.",
   DB_TOKEN_SECRET: "Delete the Secret; the pool's controller makes it again with a fresh token within seconds.",

@@ -39,18 +39,20 @@ type WorkersDoctorFlags = Values<typeof doctorFlags>;
 export default defineCommand({
   purpose: `Looks for whatever keeps a pool's machines from becoming nodes: a payload that is not made (511), user data that is
 refused (401, a token that ended or is not known), an Ignition server that does not answer or whose certificate is for
-another address, certificate requests that are not approved, nodes that are not Ready, and the certificate that the cluster
-network of a hosted control plane waits for. Each finding has a code, its evidence, and what to do. No machine's token is
-used for that: the server is asked with a random one.
+another address, certificate requests that are not approved, nodes that are not Ready and their networks' pods, and Secrets
+that the cluster network of a hosted control plane waits for. Each finding has a code, its evidence, and what to do. No
+machine's token is used for that: the server is asked with a random one.
 
 With --fix it does what is safe: it writes the user data of machines that have not joined again, approves requests that
-keep every rule of the approver, and copies the network's certificate. Each fix is a line in the fix log before and after.
+keep every rule of the approver, makes the network's Secrets as HyperShift does, and deletes the pods that have waited for
+them, so that they start at once. Each fix is a line in the fix log before and after.
 --dry-run lists what would be done. With --watch it looks again and again until it gets a signal.
 
-It needs, to look, where the pool is: nodepools get; secrets get, list in its namespace and in its control plane's; where
-machines join: nodes and certificatesigningrequests list; configmaps get, and list without --inventory and --state, in the
-approver's namespace; secrets get in openshift-ovn-kubernetes. To fix, as well: secrets create and update in the pool's
-namespace, secrets create in its control plane's, and the rights of drawbridge csr approver.
+It needs, to look, where the pool is: nodepools get; secrets get, list in its namespace and in its control plane's; in the
+latter, deployments and services get, pods and events list; where machines join: nodes, certificatesigningrequests, pods and
+events list; configmaps get, and list without --inventory and --state, in the approver's namespace; secrets get in
+openshift-ovn-kubernetes. To fix, as well: secrets create and update in the pool's namespace, secrets create and pods
+delete in its control plane's, and the rights of drawbridge csr approver.
 
 It ends with 1 when a check failed (after --fix: still fails); warnings alone end with 0.`,
   words: "[NAME...]",

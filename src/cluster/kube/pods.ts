@@ -27,17 +27,39 @@ interface ContainerState {
   readonly running?: object;
 }
 
+interface ContainerStatus {
+  readonly name?: string;
+  readonly restartCount?: number;
+  readonly state?: ContainerState;
+  readonly lastState?: ContainerState;
+}
+
+/** What a pod mounts, as far as it decides whether the pod starts and what it is for. */
+interface PodVolume {
+  readonly name?: string;
+  readonly secret?: { readonly secretName?: string; readonly optional?: boolean };
+  readonly hostPath?: { readonly path?: string };
+  readonly emptyDir?: object;
+}
+
+interface PodSpec {
+  readonly nodeName?: string;
+  readonly containers?: readonly PodContainer[];
+  readonly volumes?: readonly PodVolume[];
+}
+
 export interface Pod extends ConditionedObject {
-  readonly spec?: { readonly nodeName?: string; readonly containers?: readonly PodContainer[] };
+  readonly spec?: PodSpec;
   readonly status?: ConditionedObject["status"] & {
     readonly phase?: string;
-    readonly containerStatuses?: readonly {
-      readonly name?: string;
-      readonly restartCount?: number;
-      readonly state?: ContainerState;
-      readonly lastState?: ContainerState;
-    }[];
+    readonly initContainerStatuses?: readonly ContainerStatus[];
+    readonly containerStatuses?: readonly ContainerStatus[];
   };
+}
+
+export interface Deployment extends KubeObject {
+  readonly metadata?: KubeObject["metadata"] & { readonly creationTimestamp?: string };
+  readonly spec?: { readonly template?: { readonly spec?: PodSpec } };
 }
 
 /** A pod or a node that says so itself; undefined is not Ready. */

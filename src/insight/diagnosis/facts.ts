@@ -26,8 +26,9 @@ import type { readSocketFile } from "./host/this-host.js";
 import type { DoctorRole, ProgramKind } from "./programs.js";
 import type { DeclaredWebhook, listApiServices } from "./rehearsal/calls.js";
 import type { askFrontend, connectedAgents } from "./sources/bridge.js";
+import type { NetworkSecrets } from "./sources/cluster-network.js";
 import type { HostedWorkload, ObservedCondition, ServerStrategies } from "./sources/hosted.js";
-import type { ignitionAnswers, NetworkCertificate, PoolState, WaitingRequest } from "./sources/pool.js";
+import type { ignitionAnswers, PoolState, WaitingRequest } from "./sources/pool.js";
 import type { BridgeRemains } from "./sources/remains.js";
 
 /** A clock on another host, and this host's at the same time. */
@@ -143,8 +144,10 @@ export interface Facts {
   readonly poolState: PoolState;
   readonly ignitionAnswers: Awaited<ReturnType<typeof ignitionAnswers>>;
   readonly waitingRequests: readonly WaitingRequest[];
-  /** The Secret that the cluster network of a hosted control plane waits for. */
-  readonly networkCertificate: NetworkCertificate;
+  /** The Secrets that the cluster network of a hosted control plane waits for. */
+  readonly networkSecrets: NetworkSecrets;
+  /** Of nodes that are not Ready: why the pods that provide their network do not run, by the node's name. */
+  readonly nodeNetworks: ReadonlyMap<string, readonly string[]>;
 
   // Of a hosted control plane.
   readonly hostedConfig: HostedConfig;

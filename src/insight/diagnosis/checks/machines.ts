@@ -1,12 +1,12 @@
-/** What a machine needs after it has its user data: the Ignition server, the approver, and the cluster's network. */
+/** What a machine needs after it has its user data: the Ignition server, the approver, and a node that becomes Ready. */
 import { messageOf } from "../../../base/errors/error.js";
 import { coded, type Judgement, ok, skipped } from "../../../base/finding.js";
-import { label, type Node, pathOf } from "../../../cluster/nodes/objects.js";
+import { type Node, pathOf } from "../../../cluster/nodes/objects.js";
 import { whyNotReady } from "../../../cluster/nodes/workers/node.js";
 import { type CertificateProblem, certificateProblem } from "../../../tunnel/outgoing/facts.js";
 import { defineCheck } from "../check.js";
 import type { IgnitionAnswer, PoolState, WaitingRequest } from "../sources/pool.js";
-import { approveRequest, copyCertificate } from "../workers/fixes.js";
+import { approveRequest } from "../workers/fixes.js";
 
 export const ignitionServer = defineCheck({
   ...{ id: "ignition-server", about: "Machines reach the Ignition server and accept its certificate" },
@@ -108,46 +108,14 @@ function remedyFor(rule: string, node: string): string {
 }
 
 export const nodesReady = defineCheck({
-  ...{ id: "node", about: "The nodes that have joined are Ready", needs: ["poolState"] },
-  judge: ({ poolState }) => nodesOf(poolState).map(([name, node]) => ({ ...judgeNode(name, node), subject: name })),
+  ...{ id: "node", about: "The nodes that have joined are Ready", needs: ["poolState", "nodeNetworks"] },
+  judge: ({ nodeNetworks, poolState }) =>
+    poolState.members.map(({ name, node }) => ({ ...judgeNode(name, node, nodeNetworks.get(name)), subject: name })),
 });
 
-/** Recorded workers, and nodes with the pool's label. */
-function nodesOf({ isLimited, nodes, pool, workers }: PoolState): [string, Node | undefined][] {
-  const remembered = workers.map(({ worker }) => worker.name);
-  const labelled = [...nodes].filter(([, { metadata }]) => metadata?.labels?.[label.nodePool] === pool.name);
-  const names = new Set([...remembered, ...(isLimited ? [] : labelled.map(([name]) => name))]);
-  return [...names].map((name) => [name, nodes.get(name)]);
-}
-
-function judgeNode(name: string, node: Node | undefined): Judgement {
+function judgeNode(name: string, node: Node | undefined, network: readonly string[] = []): Judgement {
   if (node === undefined) return skipped(`${name} has not joined yet`);
   const why = whyNotReady(node);
-  return why === "" ? ok(`node ${name} is Ready`) : coded("DB_NODE_NOT_READY", `node ${name} is not Ready`, why);
+  if (why === "") return ok(`node ${name} is Ready`);
+  return coded("DB_NODE_NOT_READY", `node ${name} is not Ready`, why, ...network);
 }
-
-/**
- * The certificate that ovnkube-control-plane waits for beside a hosted control plane. The hosted cluster's own service
- * authority makes it there; on user-managed machines nothing may have copied it out.
- */
-export const networkCertificate = defineCheck({
-  ...{ id: "ovn-certificate", about: "The cluster network's certificate is beside the control plane" },
-  needs: ["networkCertificate", "poolState"],
-  judge({ networkCertificate: certificate, poolState }) {
-    const { from, inside, outside, to } = certificate;
-    if (outside !== undefined) return ok(`the Secret ${pathOf(to)} is there`);
-    if (inside === undefined) return skipped(`the hosted cluster has no Secret ${pathOf(from)} to be copied`);
-    const waiting = nodesOf(poolState).flatMap(([name, node]) => (node && whyNotReady(node) !== "" ? [name] : []));
-    const cluster = poolState.object.spec?.clusterName;
-    return {
-      ...coded(
-        "DB_NODE_OVN_CERT",
-        `the Secret ${pathOf(to)} is missing, so the cluster network of ${cluster} does not start`,
-        `hosted cluster: Secret ${pathOf(from)} is there`,
-        `management cluster: Secret ${pathOf(to)} is not`,
-        ...(waiting.length === 0 ? [] : [`not Ready: ${waiting.join(", ")}`]),
-      ),
-      fix: copyCertificate(poolState.context, certificate, inside),
-    };
-  },
-});

@@ -5,8 +5,7 @@ import { messageOf } from "../../../base/errors/error.js";
 import type { Config } from "../../../cluster/ignition/config.js";
 import { requireConfig } from "../../../cluster/ignition/parse.js";
 import { isNotFound } from "../../../cluster/kube/errors.js";
-import { find } from "../../../cluster/kube/objects.js";
-import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
+import { collectionPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
 import { decide, snapshotOf } from "../../../cluster/nodes/csr/decide.js";
 import type { InventorySource } from "../../../cluster/nodes/csr/inventory.js";
@@ -17,6 +16,7 @@ import {
   annotation,
   controlPlaneNamespace,
   encoded,
+  label,
   type ObjectName,
   pathOf,
   type Secret,
@@ -29,7 +29,8 @@ import { isTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
 import { poolHash, readUserData } from "../../../cluster/nodes/token/user-data.js";
 import { type Clusters, listNodes } from "../../../cluster/nodes/workers/status.js";
 import type { WorkerStore } from "../../../cluster/nodes/workers/store.js";
-import { type FactSource, unavailable } from "../check.js";
+import type { FactSource } from "../check.js";
+import { networkSecrets, nodeNetworks } from "./cluster-network.js";
 
 /** The clusters, the records of workers and the rules of the approver by which pools are diagnosed. */
 export interface PoolContext {
@@ -51,18 +52,14 @@ export type IgnitionAnswer = Awaited<ReturnType<typeof askServer>>;
 
 export type WaitingRequest = Awaited<ReturnType<typeof waitingRequests>>[number];
 
-/** The Secret of the hosted cluster (`inside`), and its copy beside the control plane. */
-export type NetworkCertificate = Awaited<ReturnType<typeof networkCertificate>>;
-
-const NETWORK_CERTIFICATE = "ovn-control-plane-metrics-cert";
-
 /** `names`: only these workers; empty for all of the pool. */
 export function poolSource(context: PoolContext, pool: ObjectName, names: readonly string[]): FactSource {
   return {
     poolState: () => readPool(context, pool, names),
     ignitionAnswers: async (facts) => ignitionAnswers(await facts.get("poolState")),
     waitingRequests: async (facts) => waitingRequests(context, (await facts.get("poolState")).now),
-    networkCertificate: async (facts) => networkCertificate(context, (await facts.get("poolState")).controlPlane),
+    networkSecrets: async (facts) => networkSecrets(context, (await facts.get("poolState")).controlPlane),
+    nodeNetworks: async (facts) => nodeNetworks(context.clusters, await facts.get("poolState")),
   };
 }
 
@@ -72,17 +69,6 @@ async function waitingRequests({ clusters, inventory, memory, policy }: PoolCont
     const decision = decide(request, look.state);
     return decision === undefined ? [] : [{ decision, ageMs: look.state.now - createdAt(request) }];
   });
-}
-
-async function networkCertificate({ clusters, isHosted }: PoolContext, controlPlane: string) {
-  if (!isHosted) return unavailable("nodes join the pool's own cluster", "Name another one with --hosted-kubeconfig.");
-  const from = { namespace: "openshift-ovn-kubernetes", name: NETWORK_CERTIFICATE };
-  const to = { namespace: controlPlane, name: NETWORK_CERTIFICATE };
-  const [inside, outside] = await Promise.all([
-    find<Secret>(clusters.nodes, namedPath("Secret", from)),
-    find<Secret>(clusters.pools, namedPath("Secret", to)),
-  ]);
-  return { from, to, inside, outside };
 }
 
 async function readPool(context: PoolContext, pool: ObjectName, names: readonly string[]) {
@@ -103,12 +89,17 @@ async function readPool(context: PoolContext, pool: ObjectName, names: readonly 
     });
     return { worker, file, userData, node: nodes.get(worker.name) };
   });
+  const labelled = [...nodes].filter(([, { metadata }]) => metadata?.labels?.[label.nodePool] === pool.name);
+  const others = names.length > 0 ? [] : labelled.map(([name]) => name);
+  const members = new Set([...known.map(({ name }) => name), ...others]);
   return {
     ...{ pool, object, controlPlane, nodes, now: now() },
     /** For the repairs that findings offer. */
     context,
     /** Empty: the pool has no configuration yet. */
     hash,
+    /** Recorded workers, whether they have joined or not, and nodes with the pool's label. */
+    members: [...members].map((name) => ({ name, node: nodes.get(name) })),
     /** Whether only these workers are asked about. */
     isLimited: names.length > 0,
     /** Those with tokens of the pool, the current one and former ones. */

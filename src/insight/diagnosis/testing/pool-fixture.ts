@@ -19,6 +19,7 @@ import type { Worker } from "../../../cluster/nodes/workers/worker.js";
 import { makeRequest } from "../../../tunnel/pki/testing/requests.js";
 import type { PoolContext } from "../sources/pool.js";
 import { examinePool } from "../workers/doctor.js";
+import { withMoreKinds } from "./more-kinds.js";
 
 export const pool = { namespace: "clusters", name: "workers" };
 export const TOKEN = "0b8ad9c5-7c77-4a31-8c55-2d0a5f1c9e10";
@@ -29,7 +30,7 @@ const scratch = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 export class PoolFixture {
   readonly directory = mkdtempSync(join(scratch, "drawbridge-fixture-"));
   readonly store = new WorkerStore(join(this.directory, ".state"));
-  readonly api: KubeApi = createDirectoryApi({ directory: this.directory });
+  readonly api: KubeApi = withMoreKinds(createDirectoryApi({ directory: this.directory }));
   /** Where the machines join, when that is another cluster. */
   readonly hosted: KubeApi;
   readonly source: IgnitionSource;
@@ -40,7 +41,7 @@ export class PoolFixture {
     this.source = source;
     this.#isItsOwn = isItsOwn;
     source.asked.length = 0;
-    this.hosted = createDirectoryApi({ directory: mkdtempSync(join(this.directory, ".hosted-")) });
+    this.hosted = withMoreKinds(createDirectoryApi({ directory: mkdtempSync(join(this.directory, ".hosted-")) }));
     // As a server that knows no token but has payloads.
     source.answer = (_, response) => response.writeHead(511).end();
   }

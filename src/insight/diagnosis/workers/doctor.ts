@@ -3,7 +3,8 @@ import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { coded, type Finding, hasFailed } from "../../../base/finding.js";
 import { type ObjectName, pathOf, readPath } from "../../../cluster/nodes/objects.js";
 import { exclusively, isBusy } from "../../../cluster/nodes/workers/store.js";
-import { ignitionServer, networkCertificate, nodesReady, requests } from "../checks/machines.js";
+import { clusterNetwork } from "../checks/cluster-network.js";
+import { ignitionServer, nodesReady, requests } from "../checks/machines.js";
 import { payload, userData } from "../checks/user-data.js";
 import { findingsJson, findingsText } from "../report.js";
 import { gathererOf, runChecks } from "../run.js";
@@ -28,7 +29,7 @@ export interface PoolDiagnosis {
 }
 
 /** In the order in which a machine depends on them. */
-const checks = [payload, userData, ignitionServer, requests, nodesReady, networkCertificate];
+const checks = [payload, userData, ignitionServer, requests, nodesReady, clusterNetwork];
 
 /** Rejects when the pool itself cannot be read. */
 export async function examinePool(

@@ -4,14 +4,11 @@ import type { ErrorCode } from "../../../base/errors/catalogue.js";
 import { messageOf } from "../../../base/errors/error.js";
 import { makeDirectory } from "../../../base/files.js";
 import type { Finding, Fix } from "../../../base/finding.js";
-import { isConflict } from "../../../cluster/kube/errors.js";
-import { collectionPath } from "../../../cluster/kube/paths.js";
 import { carryOut, decide, openDecisionLog, snapshotOf } from "../../../cluster/nodes/csr/decide.js";
 import { requestName } from "../../../cluster/nodes/csr/signing-request.js";
 import { openLineLog } from "../../../cluster/nodes/line-log.js";
-import { pathOf, type Secret } from "../../../cluster/nodes/objects.js";
 import { freshUserData } from "../../../cluster/nodes/token/user-data.js";
-import type { NetworkCertificate, PoolContext, WorkerState } from "../sources/pool.js";
+import type { PoolContext, WorkerState } from "../sources/pool.js";
 
 /** A file that no machine has booted with yet can be written at any time. */
 export function rewriteUserData({ clusters, store }: PoolContext, { file, userData, worker }: WorkerState): Fix {
@@ -48,27 +45,6 @@ export function approveRequest({ clusters, inventory, memory, now, policy }: Poo
       return result.done
         ? `${name} is approved: ${result.decision.explanation}`
         : `${name} was left alone: ${result.because}`;
-    },
-  };
-}
-
-/** Copies only what pods mount: with its annotations, the other cluster's controllers would manage the Secret. */
-export function copyCertificate(
-  { clusters }: PoolContext,
-  { from, to }: NetworkCertificate,
-  { data = {}, type = "kubernetes.io/tls" }: Secret,
-): Fix {
-  return {
-    what: `copy the Secret ${to.name} from ${from.namespace} of the hosted cluster into ${to.namespace} of the management cluster`,
-    async apply() {
-      const secret: Secret = { apiVersion: "v1", kind: "Secret", metadata: { ...to }, type, data };
-      try {
-        await clusters.pools.create(collectionPath("Secret", to.namespace), secret);
-        return `the Secret ${pathOf(to)} is there now; pods that wait for it start within two minutes`;
-      } catch (reason) {
-        if (isConflict(reason)) return `the Secret ${pathOf(to)} was there already`;
-        throw reason;
-      }
     },
   };
 }
