@@ -1,6 +1,6 @@
 /** Peers that break the protocol: their stream ends, everything else goes on. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { streamError } from "../../src/tunnel/events/channels.js";
+import { agentDuplicateServer, serverAgentConnected, streamError } from "../../src/tunnel/events/channels.js";
 import { encodePacket } from "../../src/tunnel/wire/encode.js";
 import { readExactly } from "../support/callers/bytes.js";
 import { waitUntil } from "../support/processes/deadline.js";
@@ -187,6 +187,26 @@ describe("metadata", () => {
     expect(await numberFor("c1", "host=other.test")).toBe("1");
     expect(await numberFor("w1", "host=same.test")).toBe("2");
   });
+});
+
+test("a search that leads to a server that is connected already leaves no trace there", async () => {
+  const { server } = fixture;
+  let came = 0;
+  const end = serverAgentConnected.subscribe(() => came++, server);
+  const agent = fixture.launchAgent({ agentId: "searcher", syncForever: true });
+  let duplicates = 0;
+  const endDuplicates = agentDuplicateServer.subscribe(() => duplicates++, agent);
+  try {
+    await waitUntil("a few duplicates", () => duplicates >= 3);
+    expect(came).toBe(1);
+    expect([...server.board.registry.links()].filter(({ identity }) => identity.agentId === "searcher")).toHaveLength(
+      1,
+    );
+  } finally {
+    end();
+    endDuplicates();
+    await agent.stop();
+  }
 });
 
 describe("one agent with many streams", () => {

@@ -64,7 +64,7 @@ export class ProxyAgent {
       config,
       clock,
       ...(countServers === undefined ? {} : { countServers }),
-      connect: (server) => connectOnce(config, server, program, this.resolver),
+      connect: (server, connected) => connectOnce(config, server, program, this.resolver, connected),
       adopt: (connection, address) => this.#adopt(connection, address),
       ...(config.timeBoxed ? { pauseReason: () => pauseReason(config.tls.certFile) } : {}),
     });

@@ -8,6 +8,7 @@ import { DrawbridgeError, messageOf, wrapErrors } from "../../base/errors/error.
 import { proxyLogin } from "../../base/http-connect.js";
 import { exchangeConnect } from "../client/connect-dial.js";
 import {
+  connectedHeader,
   FEATURES_KEY,
   type Features,
   featureHeader,
@@ -60,6 +61,8 @@ export async function connectOnce(
   server: { readonly host: string; readonly port: number },
   program: string,
   resolver: Resolver,
+  /** The IDs of servers that are connected: one of them only answers with its headers. */
+  connected: readonly string[],
   env: ProxyEnvironment = process.env,
 ): Promise<ServerConnection> {
   const token = config.tokenFile === "" ? undefined : readToken(config.tokenFile);
@@ -81,6 +84,7 @@ export async function connectOnce(
       agentid: config.agentId,
       agentidentifiers: config.identifiers,
       ...featureHeader(OUR_FEATURES),
+      ...connectedHeader(connected),
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     });
     const headers = await responseHeaders(stream, config.headerTimeoutMs).catch((reason: unknown) => {

@@ -31,6 +31,8 @@ function drawnFrom(seed: string): () => number {
 class Bench {
   readonly clock = new ManualClock();
   readonly attempts: string[] = [];
+  /** The connected servers that each attempt told of. */
+  readonly told: (readonly string[])[] = [];
   readonly destroyed: string[] = [];
   readonly adopted: ConnectedServer[] = [];
   counted: number | undefined;
@@ -52,8 +54,9 @@ class Bench {
       clock: this.clock,
       countServers: () => this.counted,
       random: random ?? (() => 0.5),
-      connect: async (server) => {
+      connect: async (server, connected) => {
         this.attempts.push(server.host);
+        this.told.push(connected);
         if (hangs) await new Promise(() => {});
         const found = behind(server.host, this.attempts.length);
         if (typeof found !== "string") throw found;
@@ -150,6 +153,22 @@ describe("looking for servers", () => {
     await bench.pass(1_500);
     expect(bench.destroyed).toEqual(["same"]);
     expect(bench.set.size).toBe(1);
+    await bench.end();
+  });
+
+  test("a server is told which are connected, and one of them is a duplicate also if it is lost meanwhile", async () => {
+    const bench: Bench = new Bench({
+      counted: 3,
+      behind: (_address, attempt) => {
+        if (attempt === 3) bench.set.forget(bench.adopted[0]!);
+        return attempt === 2 ? "s2" : "s1";
+      },
+    });
+    await bench.pass(2_500);
+    expect(bench.told).toEqual([[], ["s1"], ["s1", "s2"]]);
+    expect([bench.destroyed, bench.set.size]).toEqual([["s1"], 1]);
+    await bench.pass(2_500);
+    expect(bench.adopted.map(({ serverId }) => serverId)).toEqual(["s1", "s2", "s1"]);
     await bench.end();
   });
 

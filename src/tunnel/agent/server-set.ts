@@ -33,8 +33,8 @@ export interface ServerSetOptions {
   readonly clock: Clock;
   /** Servers as counted by other means than what servers say; undefined until that is known. */
   readonly countServers?: () => number | undefined;
-  /** One attempt. */
-  readonly connect: (server: ServerAddress) => Promise<ServerConnection>;
+  /** One attempt; a server whose ID is in `connected` gives no link of its own. */
+  readonly connect: (server: ServerAddress, connected: readonly string[]) => Promise<ServerConnection>;
   /** Starts serving a new server. */
   readonly adopt: (connection: ServerConnection, address: string) => ConnectedServer;
   /** Why no server should be asked now; looked at before every attempt. */
@@ -193,15 +193,19 @@ export class ServerSet {
 
   async #attempt(server: ServerAddress, address: string): Promise<boolean> {
     const { source, connect, adopt } = this.#options;
-    const connection = await connect(server);
+    const connected = [...this.#connected].map(({ serverId }) => serverId);
+    const connection = await connect(server, connected);
     if (this.#stopped || this.#draining) {
       connection.session.destroy();
       return false;
     }
     const { serverId, serverCount, searchers } = connection;
-    if (searchers === undefined) this.#searchers.delete(serverId);
+    // Also when that connection has ended meanwhile: the server took the agent at its word.
+    const isDuplicate = connected.includes(serverId);
+    const isGone = isDuplicate && ![...this.#connected].some((known) => known.serverId === serverId);
+    if (searchers === undefined || isGone) this.#searchers.delete(serverId);
     else this.#searchers.set(serverId, searchers);
-    if ([...this.#connected].some((known) => known.serverId === serverId)) {
+    if (isDuplicate) {
       connection.session.destroy();
       agentDuplicateServer.publish({ source, serverId, address });
       this.#countRepeat(address, serverId);

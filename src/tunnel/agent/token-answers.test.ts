@@ -33,7 +33,7 @@ async function failureAt(answer: (stream: ServerHttp2Stream, socket: Socket) => 
   const { port } = server.address() as AddressInfo;
   const tls = { caFile, certFile: "", keyFile: "", alpn: [] };
   const config = { agentId: "a", identifiers: "", headerTimeoutMs: 10_000, tokenFile, tls } as unknown as AgentConfig;
-  return await connectOnce(config, { host: "127.0.0.1", port }, "test", new Resolver(), {}).then(
+  return await connectOnce(config, { host: "127.0.0.1", port }, "test", new Resolver(), [], {}).then(
     () => "connected",
     (reason: unknown) => reason,
   );

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import {
+  connectedHeader,
   FEATURES_KEY,
   featureHeader,
   featuresIn,
+  isConnectedAlready,
   OUR_FEATURES,
   SEARCHERS_KEY,
   searchersHeader,
@@ -45,3 +47,16 @@ test.each([[undefined], [""], ["0"], ["-1"], ["1.5"], ["1e3"], ["NaN"], ["Infini
     expect(searchersIn(value)).toBeUndefined();
   },
 );
+
+test("a server finds its own ID among those that an agent is connected to, whatever characters it has", () => {
+  const headers = connectedHeader(["one", "two, with a comma"]);
+  const metadata = (key: string) => (headers[key] === undefined ? [] : [headers[key]]);
+  expect(["one", "two, with a comma", "two", "tw"].map((id) => isConnectedAlready(metadata, id))).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
+  expect(connectedHeader([])).toEqual({});
+  expect(isConnectedAlready(() => [], "one")).toBe(false);
+});

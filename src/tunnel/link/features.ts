@@ -23,6 +23,9 @@ export interface Features {
  */
 export const SEARCHERS_KEY = "drawbridge-searchers";
 
+/** On Connect: the IDs of the servers that the agent is connected to. One that finds its own there has nothing to add. */
+const CONNECTED_KEY = "drawbridge-connected";
+
 /** Features of this program. */
 export const OUR_FEATURES: Features = { extended: true, echo: true };
 
@@ -48,4 +51,13 @@ export function searchersHeader({ extended }: Features, searchers: number): Reco
 /** What it says; undefined where there is none, or no number that makes sense. */
 export function searchersIn(value: string | readonly string[] | undefined): number | undefined {
   return typeof value === "string" && /^[1-9]\d{0,5}$/.test(value) ? Number(value) : undefined;
+}
+
+export function connectedHeader(serverIds: readonly string[]): Record<string, string> {
+  return serverIds.length === 0 ? {} : { [CONNECTED_KEY]: serverIds.map(encodeURIComponent).join(",") };
+}
+
+/** Whether the agent that calls is connected to this server already, and will drop the call's connection. */
+export function isConnectedAlready(metadata: (key: string) => readonly string[], serverId: string): boolean {
+  return metadata(CONNECTED_KEY).some((list) => list.split(",").includes(encodeURIComponent(serverId)));
 }

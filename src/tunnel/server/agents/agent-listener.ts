@@ -3,7 +3,7 @@ import type { PeerCertificate } from "node:tls";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { plainText } from "../../../base/text.js";
 import { untilDate } from "../../connection/until-date.js";
-import { FEATURES_KEY, featureHeader, featuresIn, searchersHeader } from "../../link/features.js";
+import { FEATURES_KEY, featureHeader, featuresIn, isConnectedAlready, searchersHeader } from "../../link/features.js";
 import { GrpcStatus } from "../../link/grpc-status.js";
 import { acceptCall, endWithStatus, type IncomingCall } from "../../link/listener.js";
 import type { SegmentCounters } from "../../link/packet-meter.js";
@@ -73,8 +73,6 @@ export class AgentListener {
       endWithStatus(call.stream, GrpcStatus.UNAVAILABLE, "this server is shutting down; connect to another");
       return;
     }
-    call.admitted();
-
     const features = featuresIn(call.metadata(FEATURES_KEY)[0]);
     acceptCall(call.stream, {
       serverid: serverId,
@@ -82,6 +80,11 @@ export class AgentListener {
       ...featureHeader(features),
       ...searchersHeader(features, board.registry.searchers.with({ agentId, identifierText })),
     });
+    if (features.extended && isConnectedAlready(call.metadata, serverId)) {
+      call.stream.end({ "grpc-status": String(GrpcStatus.OK), "grpc-message": "" });
+      return;
+    }
+    call.admitted();
     const link = board.addAgent(
       {
         agentId,
