@@ -258,7 +258,7 @@ describe.skipIf(!ready)("server, agent, sidecar and Ignition server, each in a n
     await until("the sidecar to notice", 60_000, async () => !(await isReady("n2", 2043)));
     const reported = complaints(await onServer());
     expect(reported).toContain("health: the proxy-server is not ready");
-    expect(reported).toContain("agents-connected: no agent is connected, so every dial is refused");
+    expect(reported).toContain("agents-connected: no agent is connected, so no dial can be served");
     const beside = complaints(await doctor("n2"));
     expect(beside).toContain("health: the sidecar is not ready");
     expect(beside.some((text) => text.startsWith("path: bytes do not get through"))).toBe(true);

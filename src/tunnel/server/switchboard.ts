@@ -118,7 +118,8 @@ export class Switchboard {
     waitedMs = 0,
   ): { readonly referenceId: string; readonly text: string } {
     const referenceId = randomBytes(4).toString("hex");
-    const wait = waitedMs > 0 ? `waited ${(waitedMs / 1000).toFixed(1)} s for one` : this.waiting.givenUp;
+    const wait =
+      waitedMs > 0 ? `waited ${(waitedMs / 1000).toFixed(1)} s for one` : (this.waiting.givenUp ?? this.waiting.full);
     const explanation = { ...this.explainChoice(address, tried), ...(wait === undefined ? {} : { wait }) };
     serverRefused.publish({ source: this.source, referenceId, address, explanation });
     const connected = explanation.agentsConnected;

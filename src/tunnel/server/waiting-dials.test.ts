@@ -112,6 +112,9 @@ describe("without an agent", () => {
     for (const caller of callers) board.dial(caller);
     expect(board.waiting.size).toBe(MAX_WAITING);
     expect(callers.map(({ refusals }) => refusals.length)).toEqual([...Array(MAX_WAITING).fill(0), 1]);
+    expect(callers.at(-1)!.refusals[0]!.text).toMatch(
+      /^No agent available \(0 connected, none for this destination; 1024 dials wait for one already; reference /,
+    );
   });
 });
 

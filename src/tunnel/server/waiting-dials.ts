@@ -57,9 +57,14 @@ export class WaitingDials<D extends WaitingDial = WaitingDial> {
     return `no agent has connected since ${since}, so dials no longer wait until one connects`;
   }
 
+  /** Why a further dial would not wait, without a full stop; undefined: it would. */
+  get full(): string | undefined {
+    return this.#queue.size < MAX_WAITING ? undefined : `${MAX_WAITING} dials wait for one already`;
+  }
+
   /** False: it has to be refused now. */
   add(dial: D): boolean {
-    if (this.#left(dial) <= 0 || this.#queue.size >= MAX_WAITING || this.#hasGivenUp()) return false;
+    if (this.#left(dial) <= 0 || this.full !== undefined || this.#hasGivenUp()) return false;
     this.#since ??= this.#clock.now();
     this.#queue.set(dial.id, dial);
     // One that lost its agent may have less time left than those that have waited longer.

@@ -64,7 +64,7 @@ test("a token is sent only to a process that may read it itself, or to one that 
 test("agents-connected fails without agents and warns when all of them drain or failed", async () => {
   const many = { process: { ...processInfo, serverCount: 3 } };
   expect(await messagesOf(agentsConnected, context(admin({ agents: [] })))).toEqual([
-    "failed: no agent is connected, so every dial is refused",
+    "failed: no agent is connected, so no dial can be served",
   ]);
   const bad = [
     { ...agent, draining: true },
@@ -278,7 +278,7 @@ test("refused-peers names who was refused with what, how often and why, and pass
 });
 
 test.each<[number, number, string]>([
-  [0, 0, "failed: 1 agents are connected, but none claims what a strategy looks for, so every dial is refused"],
+  [0, 0, "failed: 1 agents are connected, but none claims what a strategy looks for, so no dial can be served"],
   [
     1,
     0,

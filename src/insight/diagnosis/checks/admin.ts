@@ -75,7 +75,7 @@ export const agentsConnected = defineCheck({
       const remedy = areRefused
         ? "Put right what is said here of the peers that were refused; drawbridge doctor beside an agent says what keeps it away."
         : "Start an agent; beside one that runs, drawbridge doctor says what keeps it away.";
-      const judged = failed("no agent is connected, so every dial is refused", remedy, ...unreadyReason(process));
+      const judged = failed("no agent is connected, so no dial can be served", remedy, ...unreadyReason(process));
       return { ...judged, short: "no agent is connected" };
     }
     const useful = agents.filter(({ draining, demotedUntil }) => !draining && demotedUntil === undefined);
@@ -109,7 +109,7 @@ export const strategies = defineCheck({
     const { strategyCounts: counts = [] } = process;
     if (agents.length === 0 || counts.length === 0) return undefined;
     if (counts.every(({ agents: count }) => count === 0)) {
-      const message = `${agents.length} agents are connected, but none claims what a strategy looks for, so every dial is refused`;
+      const message = `${agents.length} agents are connected, but none claims what a strategy looks for, so no dial can be served`;
       return failed(message, claimRemedy(counts), strategyCountsText(counts));
     }
     const { unreadyReason: reason = "" } = process;

@@ -4,7 +4,8 @@ import { connectCaller } from "../../../../test/processes/fixture/connect.js";
 import { type Fixture, openFixture } from "../../../../test/processes/fixture/fixture.js";
 import { waitUntil } from "../../../../test/support/processes/deadline.js";
 import { ManualClock } from "../../../base/testing/manual-clock.js";
-import { GIVE_UP_MS } from "../../../tunnel/server/waiting-dials.js";
+import { FakeCaller } from "../../../tunnel/server/testing/fakes.js";
+import { GIVE_UP_MS, MAX_WAITING } from "../../../tunnel/server/waiting-dials.js";
 import { ObservedServer } from "./server.js";
 
 let fixture: Fixture;
@@ -38,4 +39,12 @@ test("totals count them, tunnels list them, and explain says what a dial would d
     { why: "No agent is connected. Waiting (--wait-for-agent): waited 5.0 s for one." },
   ]);
   caller.destroy();
+});
+
+test("explain says that a dial would not wait when as many wait as may", async () => {
+  fixture = await openFixture({ agents: 0, server: { waitForAgentMs: 5_000 }, parts: { clock: new ManualClock() } });
+  for (let dials = 0; dials < MAX_WAITING; dials++) fixture.server.board.dial(new FakeCaller());
+  expect(new ObservedServer(fixture.server).explain("10.0.0.1:443").why).toBe(
+    "No agent is connected. 1024 dials wait for one already, so a further one is refused at once (--wait-for-agent).",
+  );
 });

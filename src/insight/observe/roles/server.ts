@@ -244,9 +244,10 @@ export class ObservedServer implements ObservedRole {
 }
 
 /** What becomes of a dial meanwhile, as a further sentence. */
-function waitOf({ waitMs, size, givenUp }: Pick<WaitingDials, "waitMs" | "size" | "givenUp">): string {
+function waitOf({ waitMs, size, givenUp, full }: Pick<WaitingDials, "waitMs" | "size" | "givenUp" | "full">): string {
   if (waitMs === 0) return "";
   if (givenUp !== undefined) return ` N${givenUp.slice(1)} (--wait-for-agent).`;
+  if (full !== undefined) return ` ${full}, so a further one is refused at once (--wait-for-agent).`;
   return ` A dial waits up to ${waitMs / 1000} s for one (--wait-for-agent); ${size} ${size === 1 ? "waits" : "wait"} now.`;
 }
 
