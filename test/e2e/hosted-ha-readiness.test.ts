@@ -71,8 +71,11 @@ describe.skipIf(!ready)("docs/ha.md's HAProxy and servers whose first strategy i
   });
   afterAll(() => scope?.close());
 
-  test("workers only, upstream's rule: every server has every agent, and not one dial is served", async () => {
-    await fleet.settled();
+  test.each([
+    { rule: "upstream's rule", flags: [] },
+    { rule: "--readiness=all", flags: ["--readiness=all"] },
+  ])("workers only, $rule: every server has every agent, and not one dial is served", async ({ flags }) => {
+    await servers(...flags);
     for (const slot of SLOTS) expect(await fleet.slots[slot]!.health("/readyz")).toMatchObject({ status: 500 });
     await until("the balancer to know that no server is ready", 10_000, async () => !(await isServed(other)));
     const dials = await Promise.all(Array.from({ length: 60 }, () => isServed(other)));
