@@ -33,6 +33,8 @@ export interface HostedClusterOptions {
   /** Of the kube-apiserver, once it uses the tunnel. */
   readonly replicas?: number;
   readonly workers?: number;
+  /** Who wants to know how far it is. */
+  readonly tell?: (words: string) => void;
 }
 
 interface Parts {
@@ -71,8 +73,10 @@ export class HostedCluster {
   }
 
   /** One kube-apiserver runs and all workers have joined; nothing of drawbridge is there. */
-  static async start({ replicas = 1, workers = 1 }: HostedClusterOptions = {}): Promise<HostedCluster> {
+  static async start(options: HostedClusterOptions = {}): Promise<HostedCluster> {
+    const { replicas = 1, workers = 1, tell = () => {} } = options;
     const lab = await startBridgeLab({ nodes: 1, services: true });
+    tell("the management cluster runs");
     try {
       const { scope, bs, nodes } = lab;
       const image = buildControlPlaneImage(scope.file("control-plane.tar"));
@@ -86,8 +90,10 @@ export class HostedCluster {
       await until("the hosted cluster to answer", 120_000, async () => {
         return (await plane.admin.try(["get", "serviceaccount/default"])).code === 0;
       });
+      tell("the hosted control plane's pods answer");
       const network = await Workers.make(lab.hosts);
       const joined = await startWorkers(lab, plane, network, workers);
+      tell(`${joined.map(({ name }) => name).join(", ")} joined the hosted cluster`);
       return new HostedCluster({ lab, plane, network, workers: joined }, design, replicas);
     } catch (error) {
       await lab.stop();
@@ -139,7 +145,7 @@ export class HostedCluster {
       await this.roll({ flags: [hostedEgressFlag], replicas: this.#replicas });
       return applied;
     });
-    await this.#agentsRolledOut();
+    await this.agentsRolledOut();
     return outcome;
   }
 
@@ -164,7 +170,7 @@ export class HostedCluster {
   }
 
   /** Both kinds. */
-  async #agentsRolledOut(): Promise<void> {
+  async agentsRolledOut(): Promise<void> {
     const place = ["-n", "kube-system", "daemonset/konnectivity-agent"];
     await this.plane.admin.run(["rollout", "status", ...place, "--timeout=170s"]);
     await this.rolledOut("konnectivity-agent");

@@ -30,7 +30,8 @@ export class Workers {
     await infra.run("sysctl", "-qw", "net.ipv4.ip_forward=1");
     await infra.run("iptables", "-t", "nat", "-A", "POSTROUTING", "-s", NETWORK, "-d", HOSTS, "-j", "MASQUERADE");
     const begun = ["-m", "conntrack", "!", "--ctstate", "ESTABLISHED,RELATED"];
-    await infra.run("iptables", "-A", "FORWARD", "!", "-i", "br1", "-d", NETWORK, ...begun, "-j", "REJECT");
+    const refused = ["-p", "tcp", "-j", "REJECT", "--reject-with", "tcp-reset"];
+    await infra.run("iptables", "-A", "FORWARD", "!", "-i", "br1", "-d", NETWORK, ...begun, ...refused);
     return new Workers(hosts);
   }
 
