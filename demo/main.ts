@@ -1,7 +1,8 @@
 /**
  * The outer half of the demo: finds out how the webhook can be isolated here, and plays the story (story.ts) in there as
  * a process of its own. This half stays outside, passes signals on and removes what a killed story would leave behind.
- * The story of a bootstrap bridge (bootstrap/) has a lab that does all of this by itself, and that of nodes (nodes/) needs none.
+ * The stories of a bootstrap bridge (bootstrap/) and of a hosted cluster (hosted/) have labs that do all of this by
+ * themselves, and that of nodes (nodes/) needs none.
  */
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
@@ -29,8 +30,9 @@ async function play(options: Options): Promise<number> {
   if (!existsSync(new URL("../dist/bin/proxy-server", import.meta.url))) {
     throw new Error("drawbridge is not built yet: run npm run build, or start the demo with npm run demo");
   }
-  if (options.bootstrap) return (await import("./bootstrap/story.js")).playBootstrap(options);
-  if (options.nodes) return (await import("./nodes/story.js")).playNodes(options);
+  if (options.story === "bootstrap") return (await import("./bootstrap/story.js")).playBootstrap(options);
+  if (options.story === "hosted") return (await import("./hosted/story.js")).playHosted(options);
+  if (options.story === "nodes") return (await import("./nodes/story.js")).playNodes(options);
   const tie = canTieToParent();
   const isolation = chooseIsolation(options.isolation);
   const folder = mkdtempSync(join(tmpdir(), "drawbridge-demo-"));

@@ -5,17 +5,17 @@ export interface Options {
   readonly output: "text" | "json";
   readonly isolation: "auto" | "namespace" | "simulated";
   readonly caller: "auto" | "stand-in";
-  /** The other story: a bootstrap host and real nodes. */
-  readonly bootstrap: boolean;
-  /** Yet another: machines become nodes of a pool. */
-  readonly nodes: boolean;
+  /** Another one than the usual: a flag of its own each. */
+  readonly story: (typeof STORIES)[number] | undefined;
 }
+
+const STORIES = ["bootstrap", "hosted", "nodes"] as const;
 
 const CHOICES = {
   output: ["text", "json"],
   isolation: ["auto", "namespace", "simulated"],
   caller: ["auto", "stand-in"],
-} as const satisfies Record<Exclude<keyof Options, "bootstrap" | "nodes">, readonly string[]>;
+} as const satisfies Record<Exclude<keyof Options, "story">, readonly string[]>;
 
 export const HELP = `Shows what drawbridge is for: a control plane reaches a webhook in a network it has no route to.
 
@@ -31,6 +31,9 @@ Flags:
                            is there together with etcd (npm run peers, or PATH) (default "auto")
       --bootstrap          the whole life of a bootstrap bridge on real nodes: up, webhook call, agent lost and back,
                            verify, teardown, receipt (needs root and npm run peers; takes about a minute)
+      --hosted             a hosted cluster whose control plane is pods of another one: kube-apiservers and agents are
+                           rolled out and a pod is killed while callers go on and on, and their calls are counted
+                           (needs root and npm run peers; takes about three minutes)
       --nodes              a pool, its Ignition server, two machines that become nodes and a forged request that is
                            refused (needs nothing but Node; takes ten seconds)
 
@@ -42,13 +45,13 @@ every step passed. With npm, "npm run --silent demo -- --output json" keeps npm'
 export function parseOptions(args: readonly string[]): Options | undefined {
   const { values } = parse(args);
   if (values.help) return undefined;
-  if (values.bootstrap && values.nodes) throw new Error("--bootstrap and --nodes are two stories: choose one");
+  const [story, another] = STORIES.filter((name) => values[name]);
+  if (another !== undefined) throw new Error(`--${story} and --${another} are two stories: choose one`);
   return {
     output: choice("output", values.output),
     isolation: choice("isolation", values.isolation),
     caller: choice("caller", values.caller),
-    bootstrap: values.bootstrap,
-    nodes: values.nodes,
+    story,
   };
 }
 
@@ -62,6 +65,7 @@ function parse(args: readonly string[]) {
         isolation: { type: "string", default: "auto" },
         caller: { type: "string", default: "auto" },
         bootstrap: { type: "boolean", default: false },
+        hosted: { type: "boolean", default: false },
         nodes: { type: "boolean", default: false },
       },
     });
