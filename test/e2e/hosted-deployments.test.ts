@@ -79,6 +79,7 @@ describe.skipIf(!(await equipped({ controlPlane: true })))("hosted apply on Depl
     expect(first).toMatchObject(done);
     expect(first.stdout).toContain(`${GRACE}: 20 -> 135`);
     expect(first.stdout).toContain(`took over from ${manager}: ${GRACE}`);
+    expect(first.stdout).toContain("it has 1 replica, but agents look for 3 servers");
     expect((await current()).spec.template.spec.terminationGracePeriodSeconds).toBe(135);
     // A policy closes every port that it does not name.
     expect(await policyPorts()).toEqual(expect.arrayContaining([8443, 9100]));

@@ -31,6 +31,7 @@ interface ContainerPort {
 
 interface Deployment extends ManagedObject {
   readonly spec?: {
+    readonly replicas?: number;
     readonly template?: {
       readonly spec?: {
         readonly containers?: readonly Container[];
@@ -115,15 +116,27 @@ const NO_PAUSE =
 export async function applyToApiServer(
   api: KubeApi,
   patch: KubeManifest,
-  { dryRun, force, preStop }: { readonly dryRun: boolean; readonly force: boolean; readonly preStop: PreStop },
+  { preStop, replicas }: Pick<HostedModel, "preStop" | "replicas">,
+  { dryRun, force }: { readonly dryRun: boolean; readonly force: boolean },
 ): Promise<ObjectOutcome> {
   const deployment = (await read(api, patch.metadata.namespace!)) ?? {};
   const options = { fieldManager: FIELD_MANAGER, dryRun };
   if (!force) await applyObject(api, patch, { ...options, dryRun: true });
   const { manifest, why } = takingOver(joinedParts(patch, neededGrace(deployment)) as KubeManifest, deployment);
   const outcome = await applyObject(api, manifest, { ...options, force: true });
-  const words = [why, preStop === "none" ? NO_PAUSE : undefined].filter((each) => each !== undefined);
+  const words = [why, preStop === "none" ? NO_PAUSE : undefined, otherCount(deployment, replicas)].filter(
+    (each) => each !== undefined,
+  );
   return { cluster: "management", ...outcome, ...(words.length > 0 && { why: words.join("; ") }) };
+}
+
+/** Agents that look for more servers than there are never become ready, and with fewer they may miss some. */
+function otherCount({ spec }: Deployment, wanted: number): string | undefined {
+  const { replicas = wanted } = spec ?? {};
+  // One without pods is yet to be scaled.
+  if (replicas === wanted || replicas === 0) return undefined;
+  const count = `${replicas} ${replicas === 1 ? "replica" : "replicas"}`;
+  return `it has ${count}, but agents look for ${wanted} servers: let replicas in the description be the same`;
 }
 
 /** Named when pods have less than they need, or because of us. */

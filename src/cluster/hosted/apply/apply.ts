@@ -83,8 +83,7 @@ async function applyWanted(
     objects.filter((object) => !isPolicy(object)),
     options,
   );
-  if (patch !== undefined)
-    outcomes.push(await applyToApiServer(clusters.management, patch, { ...options, preStop: model.preStop }));
+  if (patch !== undefined) outcomes.push(await applyToApiServer(clusters.management, patch, model, options));
   // Last: they close every port that they do not name.
   return [...outcomes, ...(await applyAll(clusters, policies, options))];
 }
