@@ -64,6 +64,7 @@ test("every flag that docs/hosted.md names exists", () => {
     "wait-for-agent",
     "sync-interval",
     "readiness",
+    "shutdown-delay-duration",
     "ready-with",
     "from-file",
     "no-proxy",

@@ -7,10 +7,14 @@ import { mounts, names } from "./names.js";
 /** A server closes the connection of a peer that pings more often. */
 const KEEPALIVE = "--keepalive-time=30s";
 
-export const PRE_STOP_SECONDS = 70;
+/**
+ * How long the server goes on after its pod was told to end. HyperShift's kube-apiserver takes requests for 70 s, and those
+ * may dial a little later.
+ */
+export const preStopSeconds = (model: HostedModel): number => (isOurs(model) ? 80 : 70);
 export const POD_GRACE_SECONDS = 135;
 /** What the grace period of the pod leaves after the pause, with a margin. */
-const DRAIN_SECONDS = 60;
+const DRAIN_SECONDS = 50;
 
 /** Where the kube-apiserver and the server beside it meet, if by a socket. */
 export const SOCKET = `${mounts.socket}/konnectivity-server.socket`;

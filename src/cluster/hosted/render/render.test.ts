@@ -114,7 +114,7 @@ describe("both sides", () => {
       "--server-count=3",
       "--tls-min-version=VersionTLS12",
       "--agent-claims-file=/etc/konnectivity/claims/claims.yaml",
-      "--graceful-shutdown-timeout=60s",
+      "--graceful-shutdown-timeout=50s",
       "--readiness=all",
       "--wait-for-agent=5s",
     ]);
@@ -325,6 +325,15 @@ describe("images", () => {
       live,
       ready: { path: "/healthz", periodSeconds: 10, failureThreshold: 3 },
     });
+  });
+
+  test.each([
+    ["drawbridge", { exec: { command: ["/bin/sh", "-c", "sleep 80"] } }],
+    ["payload", { exec: { command: ["/bin/sh", "-c", "sleep 70"] } }],
+    ["upstream", { sleep: { seconds: 70 } }],
+  ])("%s's server ends after a kube-apiserver that goes on for 70 s, ours with time to spare", (kind, preStop) => {
+    const image = { kind, server: "r.example/a:1", agent: "r.example/a:1", sidecar: "r.example/b:1" };
+    expect(named(renderHosted(modelOf({ image })), "konnectivity-server")).toMatchObject({ lifecycle: { preStop } });
   });
 
   test("our agents are ready soon, and stay it for ten minutes without one of the servers", () => {

@@ -7,7 +7,7 @@ import {
   hostedServerArguments,
   isOurs,
   POD_GRACE_SECONDS,
-  PRE_STOP_SECONDS,
+  preStopSeconds,
   SOCKET,
 } from "../model/arguments.js";
 import type { HostedModel } from "../model/model.js";
@@ -85,10 +85,11 @@ function serverContainer(model: HostedModel) {
 }
 
 /** Agents find the new server meanwhile. */
-function pauseOf({ preStop }: HostedModel) {
+function pauseOf(model: HostedModel) {
+  const { preStop } = model;
   if (preStop === "theirs" || preStop === "none") return {};
-  if (preStop === "sleep") return { lifecycle: { preStop: { sleep: { seconds: PRE_STOP_SECONDS } } } };
-  return execPause(PRE_STOP_SECONDS);
+  if (preStop === "sleep") return { lifecycle: { preStop: { sleep: { seconds: preStopSeconds(model) } } } };
+  return execPause(preStopSeconds(model));
 }
 
 /** As HyperShift has it; image/sh.cjs is what our image has for it. */
