@@ -68,7 +68,50 @@ describe("drawbridge csr list", () => {
     expect(await drawbridge.run("drawbridge", ["csr", "list", "--output=json", ...access])).toBe(0);
     expect(JSON.parse(printed.stdout)).toMatchObject({
       requests: [{ request: "csr-w0", action: "approve", rule: "all" }],
+      others: [],
     });
+  });
+
+  test("shows the requests of a node's network as other signers' with who decides, and approves none of them", async () => {
+    const signerName = "kubernetes.io/kube-apiserver-client";
+    const subjectOf = (group: string, user: string) => [{ O: [group] }, { CN: [user] }];
+    await file("ovn", {
+      ...{
+        subject: subjectOf("system:ovn-nodes", "system:ovn-node:w0"),
+        spec: { signerName, username: "system:node:w0" },
+      },
+    });
+    await file("multus", {
+      ...{
+        subject: subjectOf("system:multus", "system:multus:w0"),
+        spec: { signerName, username: "system:multus:w0" },
+      },
+    });
+    const username = "system:ovn-node:w0";
+    await file("ipsec", { spec: { signerName: "network.openshift.io/signer", username } });
+    await file("done", { spec: { signerName }, status: { conditions: [{ type: "Approved", status: "True" }] } });
+    await file("vendor", { spec: { signerName: "example.com/x", username: "somebody", request: "no request" } });
+    expect(await drawbridge.run("drawbridge", ["csr", "list", ...access])).toBe(0);
+    expect(printed.stdout.split("\n")).toEqual([
+      "No request of a kubelet is pending.",
+      "",
+      "Pending requests of other signers, which drawbridge never approves:",
+      expect.stringMatching(/^REQUEST +SIGNER +SUBJECT +USER +WHO DECIDES$/),
+      expect.stringMatching(/^csr-ovn +\S+-client +system:ovn-node:w0 +system:node:w0 +network-node-identity$/),
+      expect.stringMatching(/^csr-multus +\S+-client +system:multus:w0 +system:multus:w0 +network-node-identity$/),
+      expect.stringMatching(/^csr-ipsec +network.openshift.io\/signer +.* +cluster-network-operator$/),
+      expect.stringMatching(/^csr-vendor +example.com\/x +- +somebody +whoever approves for example.com\/x$/),
+      "",
+    ]);
+    printed.stdout = "";
+    expect(await drawbridge.run("drawbridge", ["csr", "list", "--output=json", ...access])).toBe(0);
+    expect(JSON.parse(printed.stdout).others[0]).toEqual({
+      ...{ request: "csr-ovn", signer: signerName, subject: "system:ovn-node:w0", user: "system:node:w0", node: "w0" },
+      decider: "network-node-identity",
+    });
+    expect(await drawbridge.run("drawbridge", ["csr", "approve", "csr-ovn", ...access])).toBe(1);
+    expect(printed.stderr).toContain("so network-node-identity decides about it");
+    expect(cluster.stub.requests.every(({ method }) => method === "GET")).toBe(true);
   });
 });
 
@@ -94,7 +137,7 @@ describe("drawbridge csr explain", () => {
     await file("foreign", { spec: { signerName: "example.com/x" } });
     await file("old", { status: { conditions: [{ type: "Denied", status: "True" }] } });
     for (const [name, why] of [
-      ["csr-foreign", "is for the signer example.com/x"],
+      ["csr-foreign", "is for the signer example.com/x, so whoever approves for example.com/x decides about it"],
       ["csr-old", "is denied already"],
       ["csr-none", "there is no request csr-none"],
     ] as const) {

@@ -6,7 +6,7 @@ import { configMapInventory, directoryInventory } from "../../cluster/nodes/csr/
 import { MemoryStore } from "../../cluster/nodes/csr/memory.js";
 import { Networks } from "../../cluster/nodes/csr/names.js";
 import { type ApprovalPolicy, defaultPolicy } from "../../cluster/nodes/csr/request-context.js";
-import { kindOf, outcomeOf, requestName } from "../../cluster/nodes/csr/signing-request.js";
+import { foreignRequestOf, outcomeOf, requestName } from "../../cluster/nodes/csr/signing-request.js";
 import { APPROVER_NAME } from "../../cluster/nodes/permissions.js";
 import { filePath, filled, inGroup, list, number, restricted, text, type Values, yesNo } from "../flags/flag.js";
 import { namespaceFlag, objectFlags, openObjects } from "../framework/objects.js";
@@ -107,9 +107,10 @@ export function decisionAbout(name: string, { requests, state }: RequestsSnapsho
   if (request === undefined) throw new DrawbridgeError("DB_CSR_REQUEST", `there is no request ${name}`);
   const decision = decide(request, state, despite);
   if (decision !== undefined) return { request, decision };
+  const foreign = foreignRequestOf(request);
   const why =
-    kindOf(request) === undefined
-      ? `is for the signer ${request.spec?.signerName}, which has nothing to do with nodes`
-      : `is ${outcomeOf(request)} already`;
+    foreign === undefined
+      ? `is ${outcomeOf(request)} already`
+      : `is for the signer ${foreign.signer}, so ${foreign.decider} decides about it`;
   throw new DrawbridgeError("DB_CSR_REQUEST", `${requestName(request)} ${why}`);
 }

@@ -28,7 +28,7 @@ import type { DeclaredWebhook, listApiServices } from "./rehearsal/calls.js";
 import type { askFrontend, connectedAgents } from "./sources/bridge.js";
 import type { NetworkSecrets } from "./sources/cluster-network.js";
 import type { HostedWorkload, ObservedCondition, ServerStrategies } from "./sources/hosted.js";
-import type { ignitionAnswers, PoolState, WaitingRequest } from "./sources/pool.js";
+import type { ignitionAnswers, PendingRequests, PoolState } from "./sources/pool.js";
 import type { BridgeRemains } from "./sources/remains.js";
 
 /** A clock on another host, and this host's at the same time. */
@@ -143,7 +143,7 @@ export interface Facts {
   // Of a pool of machines.
   readonly poolState: PoolState;
   readonly ignitionAnswers: Awaited<ReturnType<typeof ignitionAnswers>>;
-  readonly waitingRequests: readonly WaitingRequest[];
+  readonly pendingRequests: PendingRequests;
   /** The Secrets that the cluster network of a hosted control plane waits for. */
   readonly networkSecrets: NetworkSecrets;
   /** Of nodes that are not Ready: why the pods that provide their network do not run, by the node's name. */

@@ -2,6 +2,7 @@
 
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { factsOf } from "../../../tunnel/pki/inspect/facts.js";
+import { inspectRequest } from "../../../tunnel/pki/inspect-request.js";
 import { leafIn } from "../../../tunnel/pki/pem.js";
 import { collectionPath } from "../../kube/paths.js";
 import type { ConditionedObject } from "../../kube/pods.js";
@@ -34,6 +35,41 @@ export function kindOf({ spec }: SigningRequest): RequestKind | undefined {
   if (spec?.signerName === SERVING_SIGNER) return "serving";
   if (spec?.signerName !== CLIENT_SIGNER) return undefined;
   return spec.username?.startsWith(NODE_USER_PREFIX) ? "renewal" : "client";
+}
+
+/** A pending request of a signer that is not a kubelet's: it is listed, and never decided here. */
+export type ForeignRequest = NonNullable<ReturnType<typeof foreignRequestOf>>;
+
+/** Users and common names with which the pods of a node's network ask for their own certificates. */
+const POD_USER = /^system:(?:node|ovn-node|multus):(.+)$/;
+
+/** Undefined for a kubelet's, and for one that somebody decided. */
+export function foreignRequestOf(request: SigningRequest) {
+  if (kindOf(request) !== undefined || outcomeOf(request) !== "pending") return undefined;
+  const { signerName: signer = "", username: user = "" } = request.spec ?? {};
+  const subject = commonNameIn(request);
+  return {
+    ...{ request: requestName(request), signer, user, subject, decider: deciderOf(signer, subject) },
+    /** Empty when it is of no node. */
+    node: (POD_USER.exec(subject) ?? POD_USER.exec(user))?.[1] ?? "",
+  };
+}
+
+/** Empty when it has none, or cannot be read. */
+function commonNameIn(request: SigningRequest): string {
+  try {
+    return inspectRequest(requestPem(request)).commonNames[0] ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/** As OpenShift's network operator arranges it; of other signers only the name is known. */
+function deciderOf(signer: string, subject: string): string {
+  if (signer === "network.openshift.io/signer") return "cluster-network-operator";
+  const isNetworks = /^system:(ovn-node|multus):/.test(subject);
+  if (signer === "kubernetes.io/kube-apiserver-client" && isNetworks) return "network-node-identity";
+  return `whoever approves for ${signer || "no signer"}`;
 }
 
 /** `approved`, `denied` or `failed` once somebody decided. */

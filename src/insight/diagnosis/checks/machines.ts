@@ -5,7 +5,7 @@ import { type Node, pathOf } from "../../../cluster/nodes/objects.js";
 import { whyNotReady } from "../../../cluster/nodes/workers/node.js";
 import { type CertificateProblem, certificateProblem } from "../../../tunnel/outgoing/facts.js";
 import { defineCheck } from "../check.js";
-import type { IgnitionAnswer, PoolState, WaitingRequest } from "../sources/pool.js";
+import type { IgnitionAnswer, PendingRequests, PoolState, WaitingRequest } from "../sources/pool.js";
 import { approveRequest } from "../workers/fixes.js";
 
 export const ignitionServer = defineCheck({
@@ -50,13 +50,35 @@ function ignitionProblem({ error, source, status }: IgnitionAnswer): Judgement |
 }
 
 export const requests = defineCheck({
-  ...{ id: "requests", about: "No certificate request waits", needs: ["poolState", "waitingRequests"] },
-  judge({ poolState, waitingRequests }) {
-    const found = waitingRequests.filter((request) => concerns(request, poolState));
-    if (found.length === 0) return ok("no certificate request waits");
-    return found.map((request) => judgeRequest(request, poolState));
+  ...{ id: "requests", about: "No certificate request waits", needs: ["poolState", "pendingRequests"] },
+  judge({ pendingRequests: { foreign, waiting }, poolState }) {
+    const own = waiting.filter((request) => concerns(request, poolState));
+    const others = foreign.filter(
+      ({ ageMs, node }) => ageMs >= PATIENCE_MS && poolState.members.some(({ name }) => name === node),
+    );
+    if (own.length + others.length === 0) return ok("no certificate request waits");
+    return [...own.map((request) => judgeRequest(request, poolState)), ...others.map(judgeForeign)];
   },
 });
+
+/** Whoever decides about other signers' requests does so within seconds. */
+const PATIENCE_MS = 60_000;
+
+function judgeForeign({
+  ageMs,
+  decider,
+  node,
+  request,
+  signer,
+  subject,
+  user,
+}: PendingRequests["foreign"][number]): Judgement {
+  const asks = `${request} asks ${signer} for a certificate of ${subject || user} since ${Math.round(ageMs / 1000)} s`;
+  return {
+    ...coded("DB_NODE_CSR_PENDING", `${asks}, and ${decider} has not decided about it`, `filed by ${user}`),
+    ...{ subject: node, state: "warning", remedy: `See that ${decider} runs: drawbridge never approves it.` },
+  };
+}
 
 /** A request of an unexpected node may be of a worker that is missing from the inventory. */
 function concerns({ decision: { node, pool } }: WaitingRequest, { isLimited, pool: own, workers }: PoolState): boolean {

@@ -11,7 +11,7 @@ import { decide, snapshotOf } from "../../../cluster/nodes/csr/decide.js";
 import type { InventorySource } from "../../../cluster/nodes/csr/inventory.js";
 import type { MemoryStore } from "../../../cluster/nodes/csr/memory.js";
 import type { ApprovalPolicy } from "../../../cluster/nodes/csr/request-context.js";
-import { createdAt } from "../../../cluster/nodes/csr/signing-request.js";
+import { createdAt, foreignRequestOf, type SigningRequest } from "../../../cluster/nodes/csr/signing-request.js";
 import {
   annotation,
   controlPlaneNamespace,
@@ -50,25 +50,34 @@ export type WorkerState = PoolState["workers"][number];
 /** The answer of an Ignition server to a random token. */
 export type IgnitionAnswer = Awaited<ReturnType<typeof askServer>>;
 
-export type WaitingRequest = Awaited<ReturnType<typeof waitingRequests>>[number];
+export type PendingRequests = Awaited<ReturnType<typeof pendingRequests>>;
+export type WaitingRequest = PendingRequests["waiting"][number];
 
 /** `names`: only these workers; empty for all of the pool. */
 export function poolSource(context: PoolContext, pool: ObjectName, names: readonly string[]): FactSource {
   return {
     poolState: () => readPool(context, pool, names),
     ignitionAnswers: async (facts) => ignitionAnswers(await facts.get("poolState")),
-    waitingRequests: async (facts) => waitingRequests(context, (await facts.get("poolState")).now),
+    pendingRequests: async (facts) => pendingRequests(context, (await facts.get("poolState")).now),
     networkSecrets: async (facts) => networkSecrets(context, (await facts.get("poolState")).controlPlane),
     nodeNetworks: async (facts) => nodeNetworks(context.clusters, await facts.get("poolState")),
   };
 }
 
-async function waitingRequests({ clusters, inventory, memory, policy }: PoolContext, now: number) {
-  const look = await snapshotOf({ api: clusters.nodes, inventory, store: memory() }, policy, now);
-  return look.requests.flatMap((request) => {
-    const decision = decide(request, look.state);
-    return decision === undefined ? [] : [{ decision, ageMs: look.state.now - createdAt(request) }];
-  });
+async function pendingRequests({ clusters, inventory, memory, policy }: PoolContext, now: number) {
+  const { requests, state } = await snapshotOf({ api: clusters.nodes, inventory, store: memory() }, policy, now);
+  const age = (request: SigningRequest) => state.now - createdAt(request);
+  return {
+    waiting: requests.flatMap((request) => {
+      const decision = decide(request, state);
+      return decision === undefined ? [] : [{ decision, ageMs: age(request) }];
+    }),
+    /** Of other signers, which others decide. */
+    foreign: requests.flatMap((request) => {
+      const foreign = foreignRequestOf(request);
+      return foreign === undefined ? [] : [{ ...foreign, ageMs: age(request) }];
+    }),
+  };
 }
 
 async function readPool(context: PoolContext, pool: ObjectName, names: readonly string[]) {

@@ -35,6 +35,8 @@ export class PoolFixture {
   readonly hosted: KubeApi;
   readonly source: IgnitionSource;
   isHosted = false;
+  /** How far the doctor's clock is ahead of this host's. */
+  aheadMs = 0;
   readonly #isItsOwn: boolean;
 
   private constructor(source: IgnitionSource, isItsOwn: boolean) {
@@ -67,7 +69,7 @@ export class PoolFixture {
       policy: defaultPolicy,
       inventory: directoryInventory(this.store.inventoryDirectory),
       memory: () => new MemoryStore(nodes, { namespace: "drawbridge", name: "approver" }),
-      now: Date.now,
+      now: () => Date.now() + this.aheadMs,
     };
   }
 
@@ -103,8 +105,14 @@ export class PoolFixture {
     await this.api.update(path, change(await this.api.get<Secret>(path)));
   }
 
-  async file(name: string, node: string): Promise<void> {
-    const subject = [{ O: ["system:nodes"] }, { CN: [`system:node:${node}`] }];
+  /** `change`: what differs from a kubelet's first request. */
+  async file(
+    name: string,
+    node: string,
+    change: NonNullable<SigningRequest["spec"]> & { commonName?: string } = {},
+  ): Promise<void> {
+    const { commonName = `system:node:${node}`, ...spec } = change;
+    const subject = [{ O: ["system:nodes"] }, { CN: [commonName] }];
     const request: SigningRequest = {
       apiVersion: "certificates.k8s.io/v1",
       kind: "CertificateSigningRequest",
@@ -115,6 +123,7 @@ export class PoolFixture {
         usages: ["digital signature", "client auth"],
         username: defaultPolicy.bootstrapUser,
         groups: [...defaultPolicy.bootstrapGroups],
+        ...spec,
       },
     };
     await this.api.create(REQUESTS_PATH, request);

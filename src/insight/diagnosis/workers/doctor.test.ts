@@ -271,6 +271,35 @@ describe("certificate requests", () => {
     expect(found[0]?.remedy).toContain("workers userdata w-0 --renew");
     expect((await fixture.problems("w-0")).map(({ subject }) => subject)).toEqual(["w-0"]);
   });
+
+  test("certificate requests of other signers are told after a minute with who decides, and never approved", async () => {
+    await fixture.worker("w-0");
+    const signerName = "kubernetes.io/kube-apiserver-client";
+    await fixture.file("csr-ovn", "w-0", {
+      signerName,
+      username: "system:node:w-0",
+      commonName: "system:ovn-node:w-0",
+    });
+    await fixture.file("csr-far", "w-1", {
+      signerName,
+      username: "system:node:w-1",
+      commonName: "system:ovn-node:w-1",
+    });
+    await fixture.file("csr-vendor", "", { signerName: "example.com/x", username: "somebody", commonName: "somebody" });
+    expect(await fixture.problems()).toEqual([]);
+    fixture.aheadMs = 90_000;
+    const [one, ...others] = await fixture.problems();
+    expect([one?.code, one?.state, one?.subject, one?.fix]).toEqual([
+      "DB_NODE_CSR_PENDING",
+      "warning",
+      "w-0",
+      undefined,
+    ]);
+    expect(one?.message).toMatch(
+      /^csr-ovn asks kubernetes.io\/kube-apiserver-client for a certificate of system:ovn-node:w-0 since 9\d s, and network-node-identity has not/,
+    );
+    expect([one?.remedy, others]).toEqual(["See that network-node-identity runs: drawbridge never approves it.", []]);
+  });
 });
 
 describe("workers doctor when a check throws", () => {
