@@ -16,16 +16,18 @@ const ready = origin === "ours" && (await equipped({ bridge: true, policies: tru
 
 const OWN = "clusters-demo";
 const publishing = { type: "NodePort", address: "192.168.66.11", port: 30_091 };
-const model = hostedModel(checkConfig({ name: "demo", publishing, controlPlaneNamespace: OWN }, "the test"), {
-  version: "test",
-});
+const modelOf = (published: object) =>
+  hostedModel(checkConfig({ name: "demo", publishing: published, controlPlaneNamespace: OWN }, "the test"), {
+    version: "test",
+  });
+const model = modelOf(publishing);
 const { frontend, agent, health } = model.ports;
 const api = model.apiServerPorts[0]!.port;
 const CLOSED = 9999;
 const PORTS = [api, frontend, agent, health, CLOSED];
 
-/** Who asks: a pod of the control plane, one of the management cluster's monitoring, and any other. */
-const CALLERS = { component: OWN, prometheus: "monitoring", stranger: "other" } as const;
+/** Who asks: a pod of the control plane, one of the management cluster's monitoring, its router, and any other. */
+const CALLERS = { component: OWN, prometheus: "monitoring", router: "ingress", stranger: "other" } as const;
 type Caller = keyof typeof CALLERS;
 
 const namespace = (name: string, labels: object = {}) => ({
@@ -53,7 +55,7 @@ describe.skipIf(!ready)("hosted apply's network policies, enforced", () => {
     const pods = [listening, ...Object.entries(CALLERS).map(([name, place]) => pod(place, name))];
     await lab.apply(
       namespace(OWN),
-      namespace("monitoring", { "network.openshift.io/policy-group": "monitoring" }),
+      ...["monitoring", "ingress"].map((group) => namespace(group, { "network.openshift.io/policy-group": group })),
       namespace("other"),
     );
     for (const { metadata } of pods) {
@@ -89,6 +91,7 @@ describe.skipIf(!ready)("hosted apply's network policies, enforced", () => {
   const opened = async () => ({
     component: await open("component"),
     prometheus: await open("prometheus"),
+    router: await open("router"),
     stranger: await open("stranger"),
   });
   /** As an agent of another network does. */
@@ -98,7 +101,8 @@ describe.skipIf(!ready)("hosted apply's network policies, enforced", () => {
   };
 
   test("without a policy every pod reaches every port", async () => {
-    await expect.poll(opened, { timeout: 60_000 }).toEqual({ component: PORTS, prometheus: PORTS, stranger: PORTS });
+    const everything = { component: PORTS, prometheus: PORTS, router: PORTS, stranger: PORTS };
+    await expect.poll(opened, { timeout: 60_000 }).toEqual(everything);
     expect(await fromOutside()).toBe(GREETING);
     expect(await policies.refused()).toEqual([]);
   });
@@ -108,6 +112,7 @@ describe.skipIf(!ready)("hosted apply's network policies, enforced", () => {
     await expect.poll(opened, { timeout: 60_000 }).toEqual({
       component: [api, frontend, agent],
       prometheus: [api, agent, health],
+      router: [api, agent],
       stranger: [api, agent],
     });
     expect(await fromOutside()).toBe(GREETING);
@@ -120,8 +125,20 @@ describe.skipIf(!ready)("hosted apply's network policies, enforced", () => {
 
   test("without the rule for node ports agents of other networks and other namespaces are cut off", async () => {
     await lab.kubectl("delete", "networkpolicy", "-n", OWN, "nodeport-konnectivity-kas");
-    await expect.poll(fromOutside, { timeout: 60_000 }).toBe("");
-    expect(await opened()).toEqual({ component: [api, frontend, agent], prometheus: [api, health], stranger: [api] });
+    await expect.poll(opened, { timeout: 60_000 }).toEqual({
+      component: [api, frontend, agent],
+      prometheus: [api, health],
+      router: [api],
+      stranger: [api],
+    });
+    expect(await fromOutside()).toBe("");
     expect(await policies.refused()).toContainEqual(expect.objectContaining({ from: lab.bs.address, port: agent }));
+  });
+
+  test("published by a Route, agents come by way of the router alone", async () => {
+    const route = modelOf({ type: "Route", hostname: "konnectivity.example.test" });
+    await lab.apply(...networkPolicies(route).map(({ manifest }) => manifest));
+    await expect.poll(() => open("router"), { timeout: 60_000 }).toEqual([api, agent]);
+    expect(await open("stranger")).toEqual([api]);
   });
 });
