@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { type Backend, choose } from "../support/hosted-cluster/traffic/backends.js";
+import { type Backend, choose, membersOf } from "../support/hosted-cluster/traffic/backends.js";
 import { Balancer } from "../support/hosted-cluster/traffic/balancer.js";
 import { Caller } from "../support/hosted-cluster/traffic/caller.js";
 import { type Call, type Line, parseLine } from "../support/hosted-cluster/traffic/calls.js";
@@ -27,6 +27,20 @@ describe("choosing a kube-apiserver", () => {
     expect(choose([busy, idle, out], new Set())).toBe(idle);
     expect(choose([busy, idle, out], new Set([idle]))).toBe(busy);
     expect(choose([busy, idle, out], new Set([idle, busy]))).toBeUndefined();
+  });
+
+  test("a pod is known while it is ready as a whole, and to its end if it was", () => {
+    const pod = (name: string, isReady: boolean, isEnding: boolean) => ({
+      name,
+      address: "10.0.0.1",
+      isReady,
+      isEnding,
+    });
+    const pods = [pod("new", false, false), pod("able", true, false), pod("ending", false, true)];
+    const names = (known: readonly string[]) => membersOf(pods, new Set(known)).map(({ name }) => name);
+    expect(names([])).toEqual(["able"]);
+    expect(names(["new", "able", "ending"])).toEqual(["able", "ending"]);
+    expect(membersOf([{ ...pod("nowhere", true, false), address: "" }], new Set())).toEqual([]);
   });
 
   test("equals are taken by lot", () => {

@@ -7,6 +7,23 @@ export interface Backend {
   open: number;
 }
 
+interface Member {
+  readonly name: string;
+  readonly address: string;
+  readonly isReady: boolean;
+  readonly isEnding: boolean;
+}
+
+/**
+ * Pods that a balancer behind a Service would know: ready as a whole, not by the kube-apiserver's word alone. One that is
+ * ending and was known stays, and is checked, until it is gone.
+ */
+export function membersOf<Pod extends Member>(pods: readonly Pod[], known: ReadonlySet<string>): Pod[] {
+  return pods.filter(({ name, address, isReady, isEnding }) => {
+    return address !== "" && (isReady || (isEnding && known.has(name)));
+  });
+}
+
 /** The ready one with the fewest connections that was not tried yet; by lot among equals. */
 export function choose(
   backends: Iterable<Backend>,

@@ -30,6 +30,10 @@ export class Balancer {
     this.#tell = tell;
   }
 
+  get known(): ReadonlySet<string> {
+    return new Set(this.#backends.keys());
+  }
+
   get ready(): string[] {
     return [...this.#backends.values()].filter(({ isReady }) => isReady).map(({ name }) => name);
   }

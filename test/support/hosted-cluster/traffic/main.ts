@@ -12,6 +12,7 @@ import { openKubeApi } from "../../../../src/cluster/kube/open.js";
 import { collectionPath } from "../../../../src/cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../../../src/cluster/kube/port.js";
 import { writeKubeconfig } from "../../lab/kubectl.js";
+import { membersOf } from "./backends.js";
 import { Balancer, type Entrance } from "./balancer.js";
 import { Caller } from "./caller.js";
 import { type Line, parseLine } from "./calls.js";
@@ -23,7 +24,6 @@ interface Pod extends KubeObject {
   readonly spec: { readonly nodeName?: string };
   readonly status: {
     readonly podIP?: string;
-    readonly phase?: string;
     readonly conditions?: readonly { readonly type: string; readonly status: string }[];
   };
 }
@@ -46,11 +46,11 @@ let talkers: readonly Talker[] = [];
 const watched = new Map<string, boolean>();
 
 await follow(management.kubeconfig, management.namespace, management.apiServers, (pods) => {
-  balancer.follow(
-    pods
-      .filter(({ status }) => status.podIP !== undefined && status.phase === "Running")
-      .map(({ metadata, status }) => ({ name: metadata?.name ?? "", address: status.podIP ?? "" })),
-  );
+  const seen = pods.map((pod) => ({
+    ...{ name: pod.metadata?.name ?? "", address: pod.status.podIP ?? "" },
+    ...{ isReady: isReady(pod), isEnding: pod.metadata?.deletionTimestamp !== undefined },
+  }));
+  balancer.follow(membersOf(seen, balancer.known));
 });
 await follow(management.kubeconfig, management.namespace, `app=${management.component}`, (pods) => {
   for (const pod of pods) if (isReady(pod)) readLines(pod.metadata?.name ?? "");
