@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -151,6 +152,53 @@ describe("a payload of the profile kubelet", () => {
     expect(config.passwd?.users?.[0]?.sshAuthorizedKeys).toEqual(["ssh-ed25519 AAAA"]);
   });
 
+  test("has the recipe's fields of KubeletConfiguration, and labels and taints that the Node has from its first moment", async () => {
+    const more = {
+      ...{ version: "1.34", config: { maxPods: 250, evictionHard: { "memory.available": "5%" } } },
+      ...{ nodeLabels: { "example.com/team": "blue", zone: "" }, taints: [{ key: "dedicated", effect: "NoSchedule" }] },
+    };
+    const config = read((await compose({ profile: "kubelet", kubelet: { ...kubelet.kubelet, ...more } })).text);
+    expect(parse(contentOf(config, "/etc/kubernetes/kubelet.yaml") ?? "")).toMatchObject({
+      ...{ maxPods: 250, evictionHard: { "memory.available": "5%" }, serverTLSBootstrap: true },
+      registerWithTaints: [{ key: "dedicated", effect: "NoSchedule" }],
+    });
+    const unit = config.systemd?.units?.find(({ name }) => name === "kubelet.service")?.contents;
+    expect(unit).toMatch(/^ExecStart=.* --node-labels=example\.com\/team=blue,zone=$/m);
+  });
+
+  test("gives pods the servers behind systemd-resolved's stub, or the file that the recipe names", async () => {
+    const settingsOf = async (resolvConf?: string) => {
+      const config = read((await compose({ profile: "kubelet", kubelet: { resolvConf } })).text);
+      const unit = config.systemd?.units?.find(({ name }) => name === "kubelet.service")?.contents ?? "";
+      return { file: parse(contentOf(config, "/etc/kubernetes/kubelet.yaml") ?? "").resolvConf, unit };
+    };
+    const { file, unit } = await settingsOf();
+    const [, script = ""] = /^ExecStartPre=\/bin\/sh -c '(.*)'$/m.exec(unit) ?? [];
+    const place = (path: string) => join(dir, path.replaceAll("/", "_"));
+    const chosenFor = (content: string) => {
+      writeFileSync(place("/etc/resolv.conf"), content);
+      const inRoot = script.replace(/\/(?:etc|run)\/[\w./-]+/g, place);
+      execFileSync("/bin/sh", ["-c", inRoot]);
+      return readlinkSync(place(file));
+    };
+    expect(chosenFor("nameserver 127.0.0.53\n")).toBe(place("/run/systemd/resolve/resolv.conf"));
+    expect(chosenFor("# 127.0.0.53\nnameserver 10.0.0.2\n")).toBe(place("/etc/resolv.conf"));
+    const named = await settingsOf("/etc/my-resolv.conf");
+    expect([named.file, named.unit.includes("resolv")]).toEqual(["/etc/my-resolv.conf", false]);
+  });
+
+  test("forwards IPv6 as IPv4, without losing its routers, and starts without IPv6", async () => {
+    const lines = (contentOf(read((await compose(kubelet)).text), "/etc/sysctl.d/90-kubernetes.conf") ?? "").split(
+      "\n",
+    );
+    expect(lines).toEqual(expect.arrayContaining(["net.ipv4.ip_forward = 1", "-net.ipv6.conf.all.forwarding = 1"]));
+    expect(lines).toEqual(expect.arrayContaining(["-net.bridge.bridge-nf-call-ip6tables = 1"]));
+    expect(lines.indexOf("-net.ipv6.conf.all.accept_ra = 2")).toBeLessThan(
+      lines.indexOf("-net.ipv6.conf.all.forwarding = 1"),
+    );
+    expect(lines.filter((line) => line.includes("ipv6")).every((line) => line.startsWith("-"))).toBe(true);
+  });
+
   test("has the name of a worker that is known, and only then", async () => {
     const made = await compose(kubelet);
     expect(contentOf(read(made.text), "/etc/hostname")).toBeUndefined();
@@ -193,6 +241,8 @@ test.each([
   ],
   ["a proxy to a line of its own", { ...rhcos, apiProxy: { ...apiProxy, server: "a\n b:1" } }, "apiProxy.server"],
   ["two SSH keys in one", { ...rhcos, sshKeys: ["ssh-rsa AAAA\nssh-rsa BBBB"] }, "sshKeys must have one key"],
+  ["a field that no kubelet has", { profile: "kubelet", kubelet: { config: { maxpods: 1 } } }, "there is maxPods"],
+  ["a taint without an effect", { profile: "kubelet", kubelet: { taints: [{ key: "a" }] } }, "kubelet.taints.effect"],
   ["another runtime", { profile: "kubelet", kubelet: { runtime: "docker" } }, "containerd or crio"],
 ])("a description with %s is refused", async (_, recipe, sentence) => {
   await expect(compose(recipe)).rejects.toMatchObject({

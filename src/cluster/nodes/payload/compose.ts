@@ -21,8 +21,8 @@ import {
   isOneLine,
   type KubeletOptions,
   kubeletConfig,
-  kubeletForms,
   readForms,
+  readKubelet,
 } from "./parts.js";
 
 /** The parts of a payload that come from the cluster. */
@@ -189,7 +189,7 @@ async function recipeOf(text: string, directory: string): Promise<PayloadRecipe>
       trustBundle: nameOf("trustBundle"),
     },
   };
-  if (profile === "kubelet") return { ...common, profile, kubelet: readForms(of.kubelet, "kubelet", kubeletForms) };
+  if (profile === "kubelet") return { ...common, profile, kubelet: readKubelet(of.kubelet) };
   const file = resolve(directory, textOf(of.machineConfig, "machineConfig"));
   const machineConfig = readMachineConfig(await readFile(file, "utf8"), file);
   return { ...common, profile, machineConfig, fips: truth(of.fips, "fips") };

@@ -2,10 +2,12 @@
 import { isIP } from "node:net";
 import { stringify } from "yaml";
 import { splitHostPort } from "../../../base/address.js";
+import { isRecord } from "../../../base/at.js";
 import { dataUrlOf } from "../../../base/data-url.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { type Config, type FileEntry, NEWEST, type Unit, versionOf } from "../../ignition/config.js";
 import { fieldsOf } from "../yaml.js";
+import { OLDEST_MINOR, requireKubeletFields } from "./kubelet-fields.js";
 
 /** A file that replaces what the machine's image or an earlier config has at its path. */
 export function fileEntry(path: string, content: string, mode = 0o644): FileEntry {
@@ -221,7 +223,56 @@ export const downloadForms = {
 
 type Download = Fields<typeof downloadForms>;
 
-export const kubeletForms = {
+const taintForms = {
+  key: { is: isLabelName, must: "must be a label's name such as example.com/dedicated" },
+  value: { is: isLabelValue, must: "must be a label's value", usual: "" },
+  effect: {
+    is: isOneOf("NoSchedule", "PreferNoSchedule", "NoExecute"),
+    must: "must be NoSchedule, PreferNoSchedule or NoExecute",
+  },
+};
+
+type KubeletTaint = Fields<typeof taintForms>;
+
+const LABEL_PART = "[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?";
+const labelName = new RegExp(`^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?/)?${LABEL_PART}$`);
+
+function isLabelName(text: string): boolean {
+  return isText(text) && labelName.test(text);
+}
+
+function isLabelValue(text: string): boolean {
+  return isText(text) && (text === "" || new RegExp(`^${LABEL_PART}$`).test(text));
+}
+
+/** Labels of Kubernetes' own that a kubelet may give its node; with any other it does not start. */
+const KUBELETS_LABELS = [
+  ...["hostname", "os", "arch"].map((name) => `kubernetes.io/${name}`),
+  ...["os", "arch", "instance-type"].map((name) => `beta.kubernetes.io/${name}`),
+  ...["region", "zone"].flatMap((name) => [
+    `topology.kubernetes.io/${name}`,
+    `failure-domain.beta.kubernetes.io/${name}`,
+  ]),
+];
+const KUBERNETES = /^(.*\.)?(kubernetes|k8s)\.io\//;
+const KUBELETS_PREFIX = /^(.*\.)?(node|kubelet)\.kubernetes\.io\//;
+
+/** True, or a sentence is thrown. */
+function requireLabel([key, value]: [string, unknown]): boolean {
+  const wrong = (why: string) => new DrawbridgeError("DB_PAYLOAD", `kubelet.nodeLabels: ${JSON.stringify(key)} ${why}`);
+  if (!isLabelName(key)) throw wrong("is no label's name");
+  if (!isLabelValue(value as string)) throw wrong(`has a value that is no label's: ${JSON.stringify(value)}`);
+  if (!KUBERNETES.test(key) || KUBELETS_PREFIX.test(key) || KUBELETS_LABELS.includes(key)) return true;
+  throw wrong("is a label that no kubelet may give its node; put it into the pool's spec.nodeLabels");
+}
+
+/** The minor version of Kubernetes 1; undefined for any other text. */
+function minorOf(text: string): number | undefined {
+  const [, minor] = (isText(text) && /^v?1\.(\d{1,3})(?:\.\d+)?$/.exec(text)) || [];
+  return minor === undefined ? undefined : Number(minor);
+}
+
+const kubeletForms = {
   clusterDns: { is: listOf(isAddress), must: "must be IP addresses", usual: [] },
   clusterDomain: { is: isHost, must: "must be a domain", usual: "cluster.local" },
   runtime: { is: isOneOf("containerd", "crio"), must: "must be containerd or crio", usual: "containerd" },
@@ -234,23 +285,56 @@ export const kubeletForms = {
     must: "must be a list",
     usual: [],
   },
+  /** The kubelet's, for the check of `config`. */
+  version: {
+    is: (text: string) => (minorOf(text) ?? 0) >= OLDEST_MINOR,
+    must: `must be a version of Kubernetes from 1.${OLDEST_MINOR} on, quoted`,
+    usual: `1.${OLDEST_MINOR}`,
+  },
+  /** Fields of KubeletConfiguration beyond those of the profile; checked by version. */
+  config: {
+    is: (fields: Readonly<Record<string, unknown>>) => isRecord(fields),
+    must: "must be a mapping of fields of KubeletConfiguration",
+    usual: {},
+  },
+  resolvConf: {
+    is: (text: string) => text === "auto" || isPlainPath(text),
+    must: `must be auto, or ${plainPath.replace("must be ", "")}`,
+    usual: "auto",
+  },
+  /** Given to the kubelet, so that the Node has them from its first moment on. */
+  nodeLabels: {
+    is: (labels: Readonly<Record<string, string>>) => isRecord(labels) && Object.entries(labels).every(requireLabel),
+    must: "must map names to texts",
+    usual: {},
+  },
+  taints: {
+    is: (all: readonly KubeletTaint[]) =>
+      Array.isArray(all) && all.every((one) => readForms(one, "kubelet.taints", taintForms)),
+    must: "must be a list",
+    usual: [],
+  },
 };
 
 export type KubeletOptions = Fields<typeof kubeletForms>;
 
+/** As readForms does, and the kubelet's own configuration by its version. */
+export function readKubelet(value: unknown): KubeletOptions {
+  const options = readForms(value, "kubelet", kubeletForms);
+  requireKubeletFields(options.config, minorOf(options.version) ?? 0);
+  return options;
+}
+
 /** The config of the profile kubelet, without the credential, which every profile gets in the same way. */
 export function kubeletConfig(options: KubeletOptions, caPem: string): Config {
-  requireForms(options, "kubelet", kubeletForms);
+  readKubelet(options);
   const { cgroupDriver, downloads, runtime } = options;
   return configOf({
     files: [
       fileEntry(SETTINGS, stringify(configuration(options))),
       fileEntry(AUTHORITY, caPem),
       fileEntry("/etc/modules-load.d/kubernetes.conf", "overlay\nbr_netfilter\n"),
-      fileEntry(
-        "/etc/sysctl.d/90-kubernetes.conf",
-        "net.ipv4.ip_forward = 1\nnet.bridge.bridge-nf-call-iptables = 1\n",
-      ),
+      fileEntry("/etc/sysctl.d/90-kubernetes.conf", SYSCTLS),
       ...(runtime === "containerd" ? [fileEntry("/etc/containerd/config.toml", containerd(cgroupDriver))] : []),
       ...downloads.map(downloaded),
     ],
@@ -258,13 +342,28 @@ export function kubeletConfig(options: KubeletOptions, caPem: string): Config {
   });
 }
 
+/**
+ * A host that forwards IPv6 ignores router advertisements, and loses its default route, unless accept_ra is 2. With the
+ * dash in front it is no failure that a host has no IPv6.
+ */
+const SYSCTLS = `net.ipv4.ip_forward = 1
+net.bridge.bridge-nf-call-iptables = 1
+-net.bridge.bridge-nf-call-ip6tables = 1
+-net.ipv6.conf.all.accept_ra = 2
+-net.ipv6.conf.default.accept_ra = 2
+-net.ipv6.conf.all.forwarding = 1
+-net.ipv6.conf.default.forwarding = 1
+`;
+
 function downloaded({ hash, path, source }: Download): FileEntry {
   return { path, mode: 0o755, overwrite: true, contents: { source, verification: { hash } } };
 }
 
 /** Certificates come from the cluster, never from here: the first by the bootstrap credential, the others by the one before. */
-function configuration({ cgroupDriver, clusterDns, clusterDomain, runtime }: KubeletOptions): object {
+function configuration(options: KubeletOptions): object {
+  const { cgroupDriver, clusterDns, clusterDomain, config, resolvConf, runtime, taints } = options;
   return {
+    ...config,
     apiVersion: "kubelet.config.k8s.io/v1beta1",
     kind: "KubeletConfiguration",
     authentication: {
@@ -280,6 +379,8 @@ function configuration({ cgroupDriver, clusterDns, clusterDomain, runtime }: Kub
     rotateCertificates: true,
     serverTLSBootstrap: true,
     staticPodPath: "/etc/kubernetes/manifests",
+    resolvConf: resolvConf === "auto" ? CHOSEN_RESOLV_CONF : resolvConf,
+    ...(taints.length === 0 ? {} : { registerWithTaints: taints }),
   };
 }
 
@@ -294,7 +395,13 @@ function containerd(cgroupDriver: string): string {
 `;
 }
 
-function unit({ binary, runtime }: KubeletOptions): string {
+const CHOSEN_RESOLV_CONF = "/etc/kubernetes/resolv.conf";
+
+/** Pods do not reach the stub of systemd-resolved, and a DNS server in a pod would ask itself. */
+const CHOOSE_RESOLV_CONF = `if grep -q "^nameserver 127[.]0[.]0[.]5[34]" /etc/resolv.conf; then ln -sfn /run/systemd/resolve/resolv.conf ${CHOSEN_RESOLV_CONF}; else ln -sfn /etc/resolv.conf ${CHOSEN_RESOLV_CONF}; fi`;
+
+function unit({ binary, nodeLabels, resolvConf, runtime }: KubeletOptions): string {
+  const labels = Object.entries(nodeLabels).map((pair) => pair.join("="));
   return `[Unit]
 Description=Kubernetes node agent
 Wants=network-online.target ${runtime}.service
@@ -302,7 +409,7 @@ After=network-online.target ${runtime}.service
 
 [Service]
 ExecStartPre=/usr/bin/mkdir -p /etc/kubernetes/manifests
-ExecStart=${binary} --config=${SETTINGS} --bootstrap-kubeconfig=${BOOTSTRAP_KUBECONFIG} --kubeconfig=/var/lib/kubelet/kubeconfig --cert-dir=/var/lib/kubelet/pki
+${resolvConf === "auto" ? `ExecStartPre=/bin/sh -c '${CHOOSE_RESOLV_CONF}'\n` : ""}ExecStart=${binary} --config=${SETTINGS} --bootstrap-kubeconfig=${BOOTSTRAP_KUBECONFIG} --kubeconfig=/var/lib/kubelet/kubeconfig --cert-dir=/var/lib/kubelet/pki${labels.length === 0 ? "" : ` --node-labels=${labels.join(",")}`}
 Restart=always
 RestartSec=5
 
