@@ -70,7 +70,7 @@ function choiceRemedy({ agentsConnected, strategies }: NonNullable<Forecast["exp
   if (strategies.some(({ matches }) => matches > 0))
     return "See what is said of each agent above; the dial may be tried again.";
   const names = strategies.map(({ name }) => plainText(name)).join(",");
-  return `Give an agent that reaches this host a fitting --agent-identifiers, or let the server's --proxy-strategies=${names} end with default.`;
+  return `Give an agent that reaches this host a fitting --agent-identifiers, or let the server's --proxy-strategies=${names} end with defaultRoute and give default-route=true to agents that reach everything.`;
 }
 
 /** How the choice was made, when no agent was chosen. */

@@ -91,30 +91,30 @@ test.each([
   [2, 30_000, SETTLED_MS],
   [20, 30_000, SETTLED_MS],
   // The longest pause must let them be so slow.
-  [1000, 500_000, 2_400_000],
+  [1000, 250_000, 1_200_000],
 ])(
-  "%i agents make about two attempts a second together and find a fourth server within seconds",
+  "%i agents make about four attempts a second together and find a fourth server within seconds",
   async (size, capMs, settledMs) => {
     const fleet = new Fleet(size, capMs);
     await fleet.pass(settledMs, 10 * STEP_MS);
     const rate = await fleet.rate();
-    expect(rate).toBeGreaterThan(1.5);
-    expect(rate).toBeLessThan(2.5);
-    expect(await fleet.medianSecondsToFind()).toBeLessThan(5);
+    expect(rate).toBeGreaterThan(3);
+    expect(rate).toBeLessThan(5);
+    expect(await fleet.medianSecondsToFind()).toBeLessThan(3);
     await fleet.end();
   },
 );
 
-test("200 agents search no more slowly than --sync-interval-cap says, and no faster than without a number", async () => {
+test("400 agents search no more slowly than --sync-interval-cap says, and no faster than without a number", async () => {
   const rates: number[] = [];
   for (const saysNumber of [true, false]) {
-    const fleet = new Fleet(200, 30_000, saysNumber);
+    const fleet = new Fleet(400, 30_000, saysNumber);
     await fleet.pass(SETTLED_MS, 10 * STEP_MS);
     rates.push(await fleet.rate());
     await fleet.end();
   }
   const [paced, unpaced] = rates as [number, number];
-  expect(paced).toBeGreaterThan(5);
+  expect(paced).toBeGreaterThan(10);
   expect(paced).toBeLessThan(unpaced * 1.1);
 });
 

@@ -323,11 +323,11 @@ describe("the pace of the search", () => {
   }
 
   test.each<[searchers: number | undefined, attempts: number]>([
-    [1, 60],
-    [2, 30],
-    [6, 10],
+    [2, 60],
+    [4, 30],
+    [12, 10],
     // The longest pause is 10 s, whatever a server says.
-    [20, 3],
+    [40, 3],
     [999_999, 3],
     [undefined, 3],
   ])("with %s agents that share it: %i attempts in half a minute", async (searchers, attempts) => {
@@ -335,12 +335,12 @@ describe("the pace of the search", () => {
   });
 
   test("is the same while servers are missing", async () => {
-    expect(await attemptsOf({ syncForever: false, counted: 2, searchers: () => 2 })).toBeGreaterThan(28);
+    expect(await attemptsOf({ syncForever: false, counted: 2, searchers: () => 4 })).toBeGreaterThan(28);
   });
 
   test("goes by the largest number of all connected servers: a new one knows few agents yet", async () => {
     const behind = (_address: string, attempt: number) => `s${attempt % 2}`;
-    const attempts = await attemptsOf({ behind, searchers: (serverId) => (serverId === "s0" ? 6 : 1) });
+    const attempts = await attemptsOf({ behind, searchers: (serverId) => (serverId === "s0" ? 12 : 1) });
     expect(Math.abs(attempts - 10)).toBeLessThanOrEqual(1);
   });
 

@@ -42,8 +42,8 @@ export interface ServerSetOptions {
   readonly random?: () => number;
 }
 
-/** All agents that share a search make one attempt in this time, two a second. */
-const ATTEMPT_EVERY_MS = 500;
+/** All agents that share a search make one attempt in this time, four a second. */
+const ATTEMPT_EVERY_MS = 250;
 
 /** How soon a new certificate is noticed. */
 const PAUSED_MS = 5_000;

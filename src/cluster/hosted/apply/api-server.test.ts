@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { KubeApi } from "../../kube/port.js";
 import { checkConfig } from "../config/config.js";
+import { preStopSeconds } from "../model/arguments.js";
 import { hostedModel } from "../model/model.js";
 import { renderHosted } from "../render/render.js";
 import { readApiServer } from "./api-server.js";
@@ -63,4 +64,18 @@ test.each([
   const lifecycle = handler && { preStop: { [handler]: {} } };
   const containers = [{ name: "konnectivity-server", ...(lifecycle && { lifecycle }) }];
   expect((await modelWith(containers, { image: { kind } }, minor)).preStop).toBe(expected);
+});
+
+test.each([
+  ["--shutdown-delay-duration=5s", 15],
+  ["--shutdown-delay-duration=1m5s", 75],
+  ["--shutdown-delay-duration=1m", 70],
+  ["--shutdown-delay-duration=0s", 10],
+  // The pod's time to end is not enough for more.
+  ["--shutdown-delay-duration=1h", 80],
+  ["--shutdown-delay-duration=10m", 80],
+  ["--shutdown-delay-duration=", 80],
+  ["--secure-port=6443", 80],
+])("beside a kube-apiserver with %s the server goes on for %i s", async (flag, seconds) => {
+  expect(preStopSeconds(await modelWith([{ name: "kube-apiserver", args: [flag] }]))).toBe(seconds);
 });

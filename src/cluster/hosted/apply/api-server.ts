@@ -62,28 +62,43 @@ export async function readApiServer(
   }
   const isPatched = isAsked || isOurs(deployment);
   const preStop = isPatched ? await preStopIn(api, deployment!, image.kind) : undefined;
-  return { isPatched, facts: { apiServerPorts: openPorts(containersOf(deployment)), preStop } };
+  const containers = containersOf(deployment);
+  const facts = { apiServerPorts: openPorts(containers), shutdownDelaySeconds: shutdownDelay(containers), preStop };
+  return { isPatched, facts };
 }
 
 /** Whether an apply changed it before; what others put there stays theirs. */
 const isOurs = (deployment: Deployment | undefined): boolean =>
   deployment !== undefined && fieldsOf(deployment, FIELD_MANAGER) !== undefined;
 
-const SECURE_PORT = "--secure-port";
+const otherContainers = (containers: readonly Container[]): readonly Container[] =>
+  containers.filter(({ name }) => name !== names.server);
+
+/** The values that the kube-apiserver's own container gives to a flag. */
+function flagValues(containers: readonly Container[], flag: string): (string | undefined)[] {
+  const { command = [], args = [] } = containers.find(({ name }) => name === names.apiServer) ?? {};
+  const words = [...command, ...args];
+  return words.flatMap((word, index) => (word === flag ? [words[index + 1]] : word.split(`${flag}=`).slice(1)));
+}
 
 /** A network policy closes what it does not name: the kube-apiserver's port, and all that its pods declare. */
 function openPorts(containers: readonly Container[]): ManagementFacts["apiServerPorts"] {
-  const others = containers.filter(({ name }) => name !== names.server);
-  const { command = [], args = [] } = others.find(({ name }) => name === names.apiServer) ?? {};
-  const words = [...command, ...args];
-  const secure = words
-    .flatMap((word, index) => (word === SECURE_PORT ? [words[index + 1]] : word.split(`${SECURE_PORT}=`).slice(1)))
-    .map((port) => ({ containerPort: Number(port) }));
-  const all: readonly ContainerPort[] = [...secure, ...others.flatMap(({ ports = [] }) => ports)];
-  const byName = all
+  const secure = flagValues(containers, "--secure-port").map((port) => ({ containerPort: Number(port) }));
+  const declared = otherContainers(containers).flatMap(({ ports = [] }) => ports);
+  const byName = [...secure, ...declared]
     .filter(({ containerPort }) => Number.isInteger(containerPort))
-    .map(({ containerPort: port, protocol = "TCP" }) => [`${port} ${protocol}`, { protocol, port }] as const);
+    .map(
+      ({ containerPort: port, protocol = "TCP" }: ContainerPort) =>
+        [`${port} ${protocol}`, { protocol, port }] as const,
+    );
   return [...new Map(byName).values()];
+}
+
+/** Undefined where no flag says it in whole minutes and seconds: it may be in a file of the kube-apiserver's. */
+function shutdownDelay(containers: readonly Container[]): number | undefined {
+  const given = flagValues(containers, "--shutdown-delay-duration").at(-1);
+  const [, minutes, seconds] = /^(?=.)(?:(\d{1,3})m)?(?:(\d{1,4})s)?$/.exec(given ?? "") ?? [undefined];
+  return minutes === undefined && seconds === undefined ? undefined : 60 * Number(minutes ?? 0) + Number(seconds ?? 0);
 }
 
 /** Pods may pause in one way only, and `sleep` is younger than the others. */

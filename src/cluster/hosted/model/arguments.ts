@@ -7,11 +7,18 @@ import { mounts, names } from "./names.js";
 /** A server closes the connection of a peer that pings more often. */
 const KEEPALIVE = "--keepalive-time=30s";
 
+/** As HyperShift's kube-apiserver has it. */
+const SHUTDOWN_DELAY_SECONDS = 70;
+
 /**
- * How long the server goes on after its pod was told to end. HyperShift's kube-apiserver takes requests for 70 s, and those
- * may dial a little later.
+ * How long the server goes on after its pod was told to end: as long as its kube-apiserver takes requests, and a little
+ * longer, since those may dial late. Not much longer: agents that look for a new server find the ending ones, too.
  */
-export const preStopSeconds = (model: HostedModel): number => (isOurs(model) ? 80 : 70);
+export function preStopSeconds(model: HostedModel): number {
+  if (!isOurs(model)) return SHUTDOWN_DELAY_SECONDS;
+  return Math.min(model.shutdownDelaySeconds ?? SHUTDOWN_DELAY_SECONDS, SHUTDOWN_DELAY_SECONDS) + 10;
+}
+
 export const POD_GRACE_SECONDS = 135;
 /** What the grace period of the pod leaves after the pause, with a margin. */
 const DRAIN_SECONDS = 50;
@@ -96,10 +103,9 @@ function commonAgentArguments(model: HostedModel, { host, port }: DialAddress): 
     `--health-server-port=${model.ports.health}`,
     KEEPALIVE,
     "--probe-interval=5s",
-    // Ours search less often the more of them there are.
-    ...(isOurs(model)
-      ? ["--sync-interval=1s", "--sync-interval-cap=10s"]
-      : ["--sync-interval=5s", "--sync-interval-cap=30s"]),
+    // The longest pauses; few agents of ours search more often.
+    "--sync-interval=5s",
+    "--sync-interval-cap=30s",
     // While servers are rolled out there is one more than their number.
     "--sync-forever=true",
     // A roll-out goes on when the new agent serves every kube-apiserver.

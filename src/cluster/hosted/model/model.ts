@@ -22,6 +22,8 @@ export type PreStop = "exec" | "sleep" | "theirs" | "none";
 export interface ManagementFacts {
   /** Ports of the kube-apiserver's pods that are not ours. */
   readonly apiServerPorts: readonly { readonly protocol: string; readonly port: number }[];
+  /** How long the kube-apiserver takes requests after it was told to end; undefined: no flag of its Deployment says it. */
+  readonly shutdownDelaySeconds: number | undefined;
   /** Undefined: the image's own way. */
   readonly preStop: PreStop | undefined;
 }
@@ -61,6 +63,7 @@ export function hostedModel(
     endpointKind,
     /** What network policies leave open. */
     apiServerPorts: apiServerPort === undefined && facts?.apiServerPorts.length ? facts.apiServerPorts : [port],
+    shutdownDelaySeconds: facts?.shutdownDelaySeconds,
     // Only upstream's image has no program that sleeps.
     preStop: facts?.preStop ?? (image.kind === "upstream" ? "sleep" : "exec"),
     /** Where agents of the hosted cluster dial. */

@@ -68,13 +68,14 @@ const namespacesOf = (group: string) => ({ namespaceSelector: { matchLabels: { [
 export function networkPolicies(model: HostedModel): RenderedObject[] {
   const callers = model.frontend === "uds" ? [] : [model.ports.frontend];
   return [
+    // First, or agents from outside would be refused for a moment.
+    policy(model, ...publishedRule(model)),
     policy(model, names.server, [
       // Only the control plane's own pods may use the tunnel.
       { from: [{ podSelector: {} }], ports: [...callers, model.ports.agent].map(tcpPort) },
       { ports: model.apiServerPorts },
       { from: [namespacesOf("monitoring")], ports: [tcpPort(model.ports.health)] },
     ]),
-    policy(model, ...publishedRule(model)),
   ];
 }
 
