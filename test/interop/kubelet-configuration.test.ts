@@ -98,7 +98,7 @@ describe.skipIf(kubelet === undefined)("fields of KubeletConfiguration", () => {
   }
 
   test("that the recipe takes are all known to a kubelet of their version", async () => {
-    expect(() => requireKubeletFields(fields, MINOR)).not.toThrow();
+    expect(() => requireKubeletFields(fields, MINOR, "config")).not.toThrow();
     expect(await decode(fields)).not.toContain("decoding");
   });
 
@@ -107,7 +107,7 @@ describe.skipIf(kubelet === undefined)("fields of KubeletConfiguration", () => {
     [{ memorySwap: { behavior: "x" } }, 'unknown field \\"memorySwap.behavior\\"'],
     [{ memoryReservationPolicy: "None" }, 'unknown field \\"memoryReservationPolicy\\"'],
   ])("that the recipe refuses are what a kubelet would only mention: %j", async (given, words) => {
-    expect(() => requireKubeletFields(given, MINOR)).toThrow("kubelet.config.");
+    expect(() => requireKubeletFields(given, MINOR, "config")).toThrow("config.");
     expect(await decode(given)).toContain(`strict decoding error: ${words}`);
   });
 });

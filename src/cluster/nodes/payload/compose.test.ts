@@ -166,6 +166,33 @@ describe("a payload of the profile kubelet", () => {
     expect(unit).toMatch(/^ExecStart=.* --node-labels=example\.com\/team=blue,zone=$/m);
   });
 
+  test("has the fields of the pool's KubeletConfigs over the recipe's, checked in the same way", async () => {
+    const document = (name: string, spec: object) =>
+      stringify({
+        apiVersion: "machineconfiguration.openshift.io/v1",
+        kind: "KubeletConfig",
+        metadata: { name },
+        spec,
+      });
+    const machineConfigPoolSelector = { matchLabels: { "machineconfiguration.openshift.io/mco-built-in": "" } };
+    const tuned = async (...documents: readonly string[]) => {
+      const recipe = { profile: "kubelet", kubelet: { config: { maxPods: 100, podsPerCore: 10 } } };
+      const config = read((await compose(recipe, { rawConfig: documents.join("\n---\n") })).text);
+      return parse(contentOf(config, "/etc/kubernetes/kubelet.yaml") ?? "");
+    };
+    const second = document("b", { kubeletConfig: { maxPods: 300 }, machineConfigPoolSelector });
+    const first = document("a", { kubeletConfig: { maxPods: 200, seccompDefault: true } });
+    expect(await tuned(second, sshMachineConfig, first)).toMatchObject({
+      ...{ maxPods: 300, podsPerCore: 10, seccompDefault: true, serverTLSBootstrap: true },
+    });
+    await expect(tuned(document("x", { kubeletConfig: { maxpods: 1 } }))).rejects.toThrow(
+      "KubeletConfig x: spec.kubeletConfig.maxpods is no field of KubeletConfiguration; there is maxPods",
+    );
+    await expect(tuned(document("x", { autoSizingReserved: true }))).rejects.toThrow(
+      "spec.autoSizingReserved of KubeletConfig x is a setting of the machine",
+    );
+  });
+
   test("gives pods the servers behind systemd-resolved's stub, or the file that the recipe names", async () => {
     const settingsOf = async (resolvConf?: string) => {
       const config = read((await compose({ profile: "kubelet", kubelet: { resolvConf } })).text);

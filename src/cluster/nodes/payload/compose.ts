@@ -21,8 +21,10 @@ import {
   isOneLine,
   type KubeletOptions,
   kubeletConfig,
+  type PoolsKubeletConfig,
   readForms,
   readKubelet,
+  withPoolsFields,
 } from "./parts.js";
 
 /** The parts of a payload that come from the cluster. */
@@ -42,10 +44,14 @@ const TRUST_ANCHOR = "/etc/pki/ca-trust/source/anchors/openshift-config-user-ca-
 
 /** Throws DrawbridgeErrors whose sentences hold no content of any file. */
 export function composePayload(recipe: PayloadRecipe, inputs: PayloadInputs) {
-  const own = readMachineConfigs(inputs.rawConfig, "the pool's configuration");
+  const documents = readDocuments(inputs.rawConfig, "the pool's configuration");
+  const own = documents.flatMap((one) => ("host" in one ? [one] : []));
+  const kubeletConfigs = documents.flatMap((one) => ("fields" in one ? [one] : []));
   const { apiProxy, sshKeys } = recipe;
   const configs = [
-    ...(recipe.profile === "rhcos" ? rhcosBase(recipe.machineConfig) : kubeletBase(recipe, inputs, own)),
+    ...(recipe.profile === "rhcos"
+      ? rhcosBase(recipe.machineConfig, kubeletConfigs)
+      : kubeletBase(recipe, inputs, own, kubeletConfigs)),
     ...(apiProxy === undefined ? [] : [apiProxyConfig(apiProxy)]),
     ...own.flatMap(({ config }) => (config === undefined ? [] : [config])),
     configOf({ sshKeys, files: credentials(recipe.profile, inputs) }),
@@ -68,7 +74,8 @@ function aroundName(config: Config) {
   return { before, after };
 }
 
-function rhcosBase({ config, name }: MachineConfig): Config[] {
+function rhcosBase({ config, name }: MachineConfig, [kubeletConfig]: readonly PoolsKubeletConfig[]): Config[] {
+  if (kubeletConfig !== undefined) throw needsRenderer(`KubeletConfig ${kubeletConfig.name}`, "a KubeletConfig");
   if (config === undefined) throw unusable(`the rendered MachineConfig ${name} has no Ignition config in spec.config`);
   return [config];
 }
@@ -77,6 +84,7 @@ function kubeletBase(
   recipe: Extract<PayloadRecipe, { profile: "kubelet" }>,
   { bootstrapKubeconfig: kubeconfig }: PayloadInputs,
   own: readonly MachineConfig[],
+  kubeletConfigs: readonly PoolsKubeletConfig[],
 ): Config[] {
   for (const { host, name } of own) {
     const [setting] =
@@ -85,7 +93,7 @@ function kubeletBase(
       throw unusable(`MachineConfig ${name} sets ${setting}, which nobody applies on a machine of the profile kubelet`);
     }
   }
-  return [kubeletConfig(recipe.kubelet, authorityOf(kubeconfig))];
+  return [kubeletConfig(withPoolsFields(recipe.kubelet, kubeletConfigs), authorityOf(kubeconfig))];
 }
 
 function firstBoot(recipe: Extract<PayloadRecipe, { profile: "rhcos" }>, own: readonly MachineConfig[]): Config {
@@ -230,21 +238,40 @@ interface Manifest {
 }
 
 /** Sorted by name, which is the order in which OpenShift merges them. */
-export function readMachineConfigs(text: string, where: string): MachineConfig[] {
+function readDocuments(text: string, where: string): (MachineConfig | PoolsKubeletConfig)[] {
   return splitDocuments(text)
-    .map((part, index) => readMachineConfig(part, `document ${index + 1} of ${where}`))
+    .map((part, index) => readDocument(part, `document ${index + 1} of ${where}`))
     .sort((a, b) => byBytes(a.name, b.name));
+}
+
+function readDocument(text: string, where: string): MachineConfig | PoolsKubeletConfig {
+  const manifest = (parseKubernetesYaml(text, where) ?? {}) as Manifest;
+  return manifest.kind === "KubeletConfig" ? readKubeletConfig(manifest) : readMachineConfig(text, where);
+}
+
+/** Its selector says which pools it is for; here it is this one's. */
+function readKubeletConfig({ metadata, spec }: Manifest): PoolsKubeletConfig {
+  const name = nameIn(metadata);
+  const { kubeletConfig = {}, machineConfigPoolSelector: _, ...others } = (spec ?? {}) as Record<string, unknown>;
+  const [other] = Object.keys(others);
+  if (other === undefined) return { name, fields: kubeletConfig };
+  throw needsRenderer(`spec.${other} of KubeletConfig ${name}`, "a setting of the machine");
+}
+
+const nameIn = (metadata: Manifest["metadata"]) => (typeof metadata?.name === "string" ? metadata.name : "");
+
+function needsRenderer(where: string, what: string) {
+  return unusable(
+    `${where} is ${what}, which needs OpenShift's renderer; put what that makes of it into the rendered MachineConfig`,
+  );
 }
 
 function readMachineConfig(text: string, where: string) {
   const manifest = (parseKubernetesYaml(text, where) ?? {}) as Manifest;
   if (manifest.kind !== "MachineConfig") {
-    const kind = typeof manifest.kind === "string" ? `a ${manifest.kind}` : "no Kubernetes object";
-    throw unusable(
-      `${where} is ${kind}, and only a MachineConfig can be used without OpenShift's renderer; put what that makes of it into the rendered MachineConfig`,
-    );
+    throw needsRenderer(where, typeof manifest.kind === "string" ? `a ${manifest.kind}` : "no Kubernetes object");
   }
-  const name = typeof manifest.metadata?.name === "string" ? manifest.metadata.name : "";
+  const name = nameIn(manifest.metadata);
   const { config, ...host } = manifest.spec ?? {};
   const isNothing = config === undefined || config === null || Object.keys(config).length === 0;
   return {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { requireKubeletFields } from "./kubelet-fields.js";
 
-const check = (fields: unknown, minor = 36) => requireKubeletFields(fields, minor);
+const check = (fields: unknown, minor = 36) => requireKubeletFields(fields, minor, "kubelet.config");
 
 describe("fields of KubeletConfiguration", () => {
   test("of every kind are taken", () => {

@@ -110,14 +110,19 @@ const OWN: Readonly<Record<string, string>> = {
   ...{ resolvConf: "kubelet.resolvConf", registerWithTaints: "kubelet.taints" },
 };
 
-/** Throws DB_PAYLOAD for a field that kubelets of that version do not have, or not with such a value. */
-export function requireKubeletFields(fields: unknown, minor: number): void {
-  if (!isRecord(fields)) throw refused("kubelet.config must be a mapping of fields of KubeletConfiguration");
-  for (const [name, value] of Object.entries(fields)) requireField(name, value, minor);
+export type KubeletFields = Readonly<Record<string, unknown>>;
+
+/**
+ * Throws DB_PAYLOAD for a field that kubelets of that version do not have, or not with such a value. `where`: of what they
+ * are fields, for messages.
+ */
+export function requireKubeletFields(fields: unknown, minor: number, where: string): KubeletFields {
+  if (!isRecord(fields)) throw refused(`${where} must be a mapping of fields of KubeletConfiguration`);
+  for (const [name, value] of Object.entries(fields)) requireField(`${where}.${name}`, name, value, minor);
+  return fields;
 }
 
-function requireField(name: string, value: unknown, minor: number): void {
-  const where = `kubelet.config.${name}`;
+function requireField(where: string, name: string, value: unknown, minor: number): void {
   const instead = Object.hasOwn(OWN, name) ? OWN[name] : undefined;
   if (instead !== undefined) {
     throw refused(`${where} is set by the profile kubelet${instead === "" ? "" : `; use ${instead}`}`);

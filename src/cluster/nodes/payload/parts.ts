@@ -7,7 +7,7 @@ import { dataUrlOf } from "../../../base/data-url.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { type Config, type FileEntry, NEWEST, type Unit, versionOf } from "../../ignition/config.js";
 import { fieldsOf } from "../yaml.js";
-import { OLDEST_MINOR, requireKubeletFields } from "./kubelet-fields.js";
+import { type KubeletFields, OLDEST_MINOR, requireKubeletFields } from "./kubelet-fields.js";
 
 /** A file that replaces what the machine's image or an earlier config has at its path. */
 export function fileEntry(path: string, content: string, mode = 0o644): FileEntry {
@@ -266,10 +266,10 @@ function requireLabel([key, value]: [string, unknown]): boolean {
   throw wrong("is a label that no kubelet may give its node; put it into the pool's spec.nodeLabels");
 }
 
-/** The minor version of Kubernetes 1; undefined for any other text. */
-function minorOf(text: string): number | undefined {
-  const [, minor] = (isText(text) && /^v?1\.(\d{1,3})(?:\.\d+)?$/.exec(text)) || [];
-  return minor === undefined ? undefined : Number(minor);
+/** The minor version of Kubernetes 1; 0 for any other text. */
+function minorOf(text: string): number {
+  const [, minor = 0] = (isText(text) && /^v?1\.(\d{1,3})(?:\.\d+)?$/.exec(text)) || [];
+  return Number(minor);
 }
 
 const kubeletForms = {
@@ -287,13 +287,13 @@ const kubeletForms = {
   },
   /** The kubelet's, for the check of `config`. */
   version: {
-    is: (text: string) => (minorOf(text) ?? 0) >= OLDEST_MINOR,
+    is: (text: string) => minorOf(text) >= OLDEST_MINOR,
     must: `must be a version of Kubernetes from 1.${OLDEST_MINOR} on, quoted`,
     usual: `1.${OLDEST_MINOR}`,
   },
   /** Fields of KubeletConfiguration beyond those of the profile; checked by version. */
   config: {
-    is: (fields: Readonly<Record<string, unknown>>) => isRecord(fields),
+    is: (fields: KubeletFields) => isRecord(fields),
     must: "must be a mapping of fields of KubeletConfiguration",
     usual: {},
   },
@@ -321,8 +321,22 @@ export type KubeletOptions = Fields<typeof kubeletForms>;
 /** As readForms does, and the kubelet's own configuration by its version. */
 export function readKubelet(value: unknown): KubeletOptions {
   const options = readForms(value, "kubelet", kubeletForms);
-  requireKubeletFields(options.config, minorOf(options.version) ?? 0);
+  requireKubeletFields(options.config, minorOf(options.version), "kubelet.config");
   return options;
+}
+
+/** The options with the fields of a pool's KubeletConfigs, which replace the recipe's; of several, the last name wins. */
+export function withPoolsFields(options: KubeletOptions, all: readonly PoolsKubeletConfig[]): KubeletOptions {
+  const minor = minorOf(options.version);
+  const fields = all.map(({ name, fields }) =>
+    requireKubeletFields(fields, minor, `KubeletConfig ${name}: spec.kubeletConfig`),
+  );
+  return { ...options, config: Object.assign({}, options.config, ...fields) as KubeletFields };
+}
+
+export interface PoolsKubeletConfig {
+  readonly name: string;
+  readonly fields: unknown;
 }
 
 /** The config of the profile kubelet, without the credential, which every profile gets in the same way. */
