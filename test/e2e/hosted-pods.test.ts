@@ -184,7 +184,7 @@ describe.skipIf(!ready)("a hosted control plane with three servers", () => {
       expect(found.byId[API]).toMatchObject({ state: "ok" });
       expect(found.byId[`apiservice:${PLANE}`]).toMatchObject({ state: "ok" });
       expect(found.byId["control-plane-agents"]?.message).toBe("2 of 2 are ready");
-      expect(found.byId.agents?.message).toBe("2 of 2 nodes have one that is connected");
+      expect(found.byId.agents?.message).toBe("2 of 2 nodes have one that is ready");
       expect((await webhook.requests("/validate")).length).toBe(before + 1);
       expect(reasonOf(found, "DataPlaneConnectionAvailable")).toBe("True/AsExpected");
       expect(reasonOf(found, "ControlPlaneConnectionAvailable")).toBe("True/AsExpected");

@@ -74,11 +74,9 @@ test("strategies has the agents of each strategy in every server's pod, and says
 test("agents fails without its DaemonSet or a connected agent, and is skipped without nodes", async () => {
   const of = (status: HostedWorkload["status"] & object) =>
     messagesOf(agents, { agents: () => ({ workload: { status } as HostedWorkload }) });
-  expect(await of({ numberReady: 1, desiredNumberScheduled: 2 })).toEqual([
-    "ok: 1 of 2 nodes have one that is connected",
-  ]);
-  expect(await of({ desiredNumberScheduled: 2 })).toEqual(["failed: 0 of 2 nodes have one that is connected"]);
-  expect(await of({})).toEqual(["skipped: 0 of 0 nodes have one that is connected"]);
+  expect(await of({ numberReady: 1, desiredNumberScheduled: 2 })).toEqual(["ok: 1 of 2 nodes have one that is ready"]);
+  expect(await of({ desiredNumberScheduled: 2 })).toEqual(["failed: 0 of 2 nodes have one that is ready"]);
+  expect(await of({})).toEqual(["skipped: 0 of 0 nodes have one that is ready"]);
   expect(await messagesOf(agents, { agents: () => ({ workload: undefined }) })).toEqual([
     "failed: their DaemonSet does not exist",
   ]);

@@ -122,7 +122,7 @@ export const agents = defineCheck({
   judge({ agents: { workload } }) {
     if (workload === undefined) return [withoutWorkload("DaemonSet")];
     const { desiredNumberScheduled: wanted = 0, numberReady: ready = 0 } = workload.status ?? {};
-    const message = `${ready} of ${wanted} nodes have one that is connected`;
+    const message = `${ready} of ${wanted} nodes have one that is ready`;
     if (wanted === 0) return skipped(message);
     const remedy = "Check that nodes reach the published address, and the events of the agents' pods.";
     return judgeReady(ready, wanted, message, remedy);
