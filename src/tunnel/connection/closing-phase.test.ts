@@ -168,6 +168,18 @@ describe("a tunnel", () => {
     expect(tunnel.closed).toBe(false);
   });
 
+  test("younger than the phase is closed in its last quarter only: a short session may end by itself before", async () => {
+    tunnel = table.add(8, port, { id: 2, address: "a:1", askedAt: 0, dialledAt: 0, openedAt: clock.now() });
+    tunnel.start();
+    ask();
+    answer();
+    begin();
+    await pass(3_700);
+    expect(tunnel.closed).toBe(false);
+    await pass(300);
+    expect(tunnel.closed).toBe(true);
+  });
+
   test("of which one direction has ended is left to end by itself", async () => {
     ask();
     answer();

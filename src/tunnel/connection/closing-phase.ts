@@ -16,12 +16,20 @@ export const closingPhaseMs = (drainMs: number): number => Math.min(LONGEST_MS, 
  * in use, and an answer that comes in pieces is not taken for a whole one; then busier ones. It falls in few steps: if it
  * fell slowly, regular requests would be met at the end of their pause, just before the next one.
  */
-const SILENCES: readonly { readonly left: number; readonly share: number }[] = [
-  { left: 0.5, share: 0.1 },
-  { left: 0.25, share: 0.02 },
-  { left: 0, share: 0 },
+const STEPS: readonly Step[] = [
+  { left: 0.5, silence: 0.1, age: 1 },
+  { left: 0.25, silence: 0.02, age: 1 },
+  { left: 0, silence: 0, age: 0 },
 ];
 const SHORTEST_SILENCE_MS = 10;
+
+/** All as shares of the phase. */
+interface Step {
+  readonly left: number;
+  readonly silence: number;
+  /** How old a tunnel has to be: a short session that had to begin during the drain may still end by itself. */
+  readonly age: number;
+}
 
 /** Silence is looked for so often while it lasts. */
 const LOOKS_PER_SILENCE = 4;
@@ -61,12 +69,21 @@ export class ClosingPhase {
     this.#cancelTimer();
   }
 
+  get #phaseMs(): number {
+    return this.#options.endsAt - this.#beganAt;
+  }
+
+  get #step(): Step {
+    const left = (this.#options.endsAt - this.#options.clock.now()) / this.#phaseMs;
+    return STEPS.find((each) => left > each.left) ?? STEPS.at(-1)!;
+  }
+
   get #silenceMs(): number {
-    const { clock, endsAt } = this.#options;
-    const phaseMs = endsAt - this.#beganAt;
-    const left = (endsAt - clock.now()) / phaseMs;
-    const { share } = SILENCES.find((each) => left > each.left) ?? SILENCES.at(-1)!;
-    return Math.max(SHORTEST_SILENCE_MS, phaseMs * share);
+    return Math.max(SHORTEST_SILENCE_MS, this.#phaseMs * this.#step.silence);
+  }
+
+  get #youngestMs(): number {
+    return Math.max(NEW_MS, this.#phaseMs * this.#step.age);
   }
 
   get #lookMs(): number {
@@ -96,7 +113,7 @@ export class ClosingPhase {
       return false;
     }
     silence.ms += heardMs;
-    return silence.ms >= this.#silenceMs && this.#lookedAt - tunnel.info.openedAt >= NEW_MS;
+    return silence.ms >= this.#silenceMs && this.#lookedAt - tunnel.info.openedAt >= this.#youngestMs;
   }
 }
 
