@@ -134,6 +134,12 @@ export class HostedCluster {
     return bs.run([...command, ...flags], { timeoutMs: 120_000 });
   }
 
+  /** The same where nothing may go wrong. */
+  async mustRun(name: string, ...flags: readonly string[]): Promise<void> {
+    const { code, stderr } = await this.run(name, ...flags);
+    if (code !== 0) throw new Error(`hosted ${name} ${flags.join(" ")} ended with ${code}: ${stderr}`);
+  }
+
   get both(): string {
     return `--hosted-kubeconfig=${this.plane.adminConfig}`;
   }
@@ -176,11 +182,11 @@ export class HostedCluster {
     await this.rolledOut("konnectivity-agent");
   }
 
-  /** No pod of the kube-apiserver is ending any more. */
-  onlyNew(): Promise<true> {
-    const pods = ["get", "pods", "-n", NAMESPACE, "-l", `app=${API_NAME}`, "-oname"];
-    return until("the last roll-out's pods to be gone", 170_000, async () => {
-      return (await this.lab.kubectl(...pods)).trim().split("\n").length === this.#design.replicas;
+  /** No pod of the control plane with this label is ending any more. */
+  onlyNew(app: string = API_NAME): Promise<true> {
+    const pods = ["get", "pods", "-n", NAMESPACE, "-l", `app=${app}`];
+    return until(`the last pods of ${app} to be gone`, 170_000, async () => {
+      return (await this.lab.kubectl(...pods, "-ojsonpath={.items[*].metadata.deletionTimestamp}")) === "";
     });
   }
 
@@ -189,8 +195,7 @@ export class HostedCluster {
     const { lab, plane } = this;
     const { name, address: clusterIP } = PLANE_API;
     const rendered = lab.scope.file("rendered");
-    const outcome = await this.run("render", `--out=${rendered}`);
-    if (outcome.code !== 0) throw new Error(`hosted render ended with ${outcome.code}: ${outcome.stderr}`);
+    await this.mustRun("render", `--out=${rendered}`);
     const hosted = { adminConfig: plane.adminConfig, url: `https://${API_NAME}:${API_PORT}` };
     await Promise.all([
       lab.startWebhook(this.node, { name, namespace: NAMESPACE, dns: `${name}.default.svc`, clusterIP }),
@@ -212,7 +217,7 @@ export class HostedCluster {
   /** Another name for the kube-apiserver's image: the same layers. */
   async otherApiServerImage(): Promise<string> {
     const { image } = this.#design;
-    await this.node.ctr(["images", "tag", image, `${image}-next`]);
+    await this.node.ctr(["images", "tag", "--force", image, `${image}-next`]);
     return `${image}-next`;
   }
 
@@ -220,7 +225,7 @@ export class HostedCluster {
   async otherImage(): Promise<string> {
     const { image, nodes } = this.lab;
     const name = `${image}-next`;
-    await Promise.all([...nodes, ...this.workers].map((node) => node.ctr(["images", "tag", image, name])));
+    await Promise.all([...nodes, ...this.workers].map((node) => node.ctr(["images", "tag", "--force", image, name])));
     return name;
   }
 

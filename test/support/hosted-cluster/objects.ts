@@ -44,6 +44,7 @@ const FAREWELL = "--shutdown-delay-duration=5s";
 export function apiServer(plane: HostedPlane, { image, replicas, flags }: Design): object {
   return deployment(API_NAME, image, [...plane.apiServerFlags, FAREWELL, ...flags], {
     replicas,
+    cpu: "100m",
     // A roll-out never has fewer than before.
     strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
     readinessProbe: { httpGet: { path: "/readyz", port: API_PORT, scheme: "HTTPS" }, periodSeconds: 1 },
@@ -56,6 +57,7 @@ const etcd = (image: string): object =>
     image,
     ["--data-dir=/tmp/etcd", "--listen-client-urls=http://0.0.0.0:2379", `--advertise-client-urls=${ETCD_URL}`],
     {
+      cpu: "200m",
       strategy: { type: "Recreate" },
       readinessProbe: { httpGet: { path: "/health", port: 2379 }, periodSeconds: 1 },
     },
@@ -65,14 +67,17 @@ interface Details {
   readonly replicas?: number;
   readonly strategy?: object;
   readonly readinessProbe?: object;
+  /** Without a request, pods that have one leave it nothing. */
+  readonly cpu?: string;
 }
 
 /** The image has a program of this name. */
 function deployment(name: string, image: string, args: readonly string[], details: Details = {}): object {
-  const { replicas = 1, strategy, readinessProbe } = details;
+  const { replicas = 1, strategy, readinessProbe, cpu = "50m" } = details;
   const labels = { app: name };
   const volumeMounts = [pkiVolume.mount, { name: "data", mountPath: "/tmp" }];
-  const container = { name, image, command: [`/${name}`, ...args], volumeMounts, readinessProbe };
+  const resources = { requests: { cpu } };
+  const container = { name, image, command: [`/${name}`, ...args], volumeMounts, readinessProbe, resources };
   return {
     apiVersion: "apps/v1",
     kind: "Deployment",
@@ -85,7 +90,7 @@ function deployment(name: string, image: string, args: readonly string[], detail
           automountServiceAccountToken: false,
           enableServiceLinks: false,
           containers: [container],
-          volumes: [pkiVolume.volume(SECRET), { name: "data", emptyDir: {} }],
+          volumes: [pkiVolume.volume(SECRET), { name: "data", emptyDir: { medium: "Memory" } }],
         },
       },
     },

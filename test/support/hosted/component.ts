@@ -100,7 +100,8 @@ function kubeconfigSecret({ adminConfig, url }: HostedAccess, namespace: string)
 
 function standIn(image: string, namespace: string, name: string, terminationGracePeriodSeconds: number): object {
   const labels = { app: name };
-  const container = { name, image, command: ["/usr/bin/node", "-e", "setInterval(() => {}, 1e9)"] };
+  const resources = { requests: { cpu: "50m" } };
+  const container = { name, image, command: ["/usr/bin/node", "-e", "setInterval(() => {}, 1e9)"], resources };
   const volumes = [{ name: "kubeconfig", secret: { secretName: KUBECONFIG } }];
   return {
     apiVersion: "apps/v1",

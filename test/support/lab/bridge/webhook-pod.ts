@@ -99,6 +99,8 @@ export const webhookPodSpec = (image: string, place = USUAL, ...manner: readonly
       imagePullPolicy: "IfNotPresent",
       command: ["/usr/bin/node", "/files/main.mjs"],
       args: ["0.0.0.0", String(WEBHOOK_PORT), "/tls/tls.crt", "/tls/tls.key", ...manner],
+      // Without a request, pods that have one leave it nothing.
+      resources: { requests: { cpu: "50m" } },
       readinessProbe: { tcpSocket: { port: WEBHOOK_PORT }, periodSeconds: 1 },
       volumeMounts: [
         { name: "files", mountPath: "/files", readOnly: true },

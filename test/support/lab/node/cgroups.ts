@@ -1,10 +1,30 @@
-import { existsSync, readdirSync, rmdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readdirSync, rmdirSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { until } from "../wait.js";
 
 const CGROUPS = "/sys/fs/cgroup";
 /** Where containerd's CRI plugin keeps a folder for every container it has made. */
 const CRI_STATE = "containerd/io.containerd.grpc.v1.cri";
+
+/** Of the group with all pods: that many threads outside of it. */
+const PODS_ARE_WORTH = 16;
+
+/**
+ * Pods of all labs together would get no more time than one thread of any other program: of a busy machine next to
+ * nothing, whatever they ask for.
+ */
+export function giveTimeToPods(): void {
+  const shares = join(CGROUPS, "cpu", "k8s.io", "cpu.shares");
+  const weight = join(CGROUPS, "k8s.io", "cpu.weight");
+  const isFirst = existsSync(join(CGROUPS, "cpu", "cpu.shares"));
+  try {
+    mkdirSync(dirname(isFirst ? shares : weight), { recursive: true });
+    if (isFirst) writeFileSync(shares, String(PODS_ARE_WORTH * 1024));
+    else if (existsSync(weight)) writeFileSync(weight, String(PODS_ARE_WORTH * 100));
+  } catch {
+    // A machine that does not let it be set is as fast as it is.
+  }
+}
 
 /** Killed containers leave their control groups behind, empty and named after the container. */
 export async function removeCgroups(nodeFolder: string): Promise<void> {

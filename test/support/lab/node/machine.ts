@@ -4,7 +4,7 @@ import { LabProcess } from "../process.js";
 import { must, type Outcome, type RunOptions, run } from "../run.js";
 import type { Scope } from "../scope.js";
 import { sweepDeadLabs } from "../sweep.js";
-import { removeCgroups } from "./cgroups.js";
+import { giveTimeToPods, removeCgroups } from "./cgroups.js";
 import { CONTAINERD_SOCKET, podLogsFolder, type Snapshotter, writeContainerdConfig } from "./configuration.js";
 import { writeImages } from "./image.js";
 import { type Booted, writeInit } from "./init.js";
@@ -101,6 +101,7 @@ export async function launch(scope: Scope, options: MachineOptions): Promise<Lau
   const folder = scope.file(`node-${name}`);
   mkdirSync(folder);
   scope.defer(() => removeCgroups(folder));
+  giveTimeToPods();
   const snapshotter = await chooseSnapshotter(folder);
   const init = writeInit(folder, {
     containerd: executables.containerd,
