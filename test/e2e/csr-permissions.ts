@@ -4,7 +4,7 @@ import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
 import { Approver } from "../../src/cluster/nodes/csr/approver.js";
 import { openDecisionLog } from "../../src/cluster/nodes/csr/decide.js";
 import { configMapInventory } from "../../src/cluster/nodes/csr/inventory.js";
-import { MemoryStore } from "../../src/cluster/nodes/csr/memory.js";
+import { MemoryStore } from "../../src/cluster/nodes/csr/memory-store.js";
 import { defaultPolicy } from "../../src/cluster/nodes/csr/request-context.js";
 import { CLIENT_SIGNER, outcomeOf, requestPath, SERVING_SIGNER } from "../../src/cluster/nodes/csr/signing-request.js";
 import { APPROVER_NAME } from "../../src/cluster/nodes/permissions.js";

@@ -4,7 +4,7 @@ import { stringify } from "yaml";
 import type { KubeObject } from "../../src/cluster/kube/port.js";
 import { defaultPolicy } from "../../src/cluster/nodes/csr/request-context.js";
 import { annotation, encoded, type Secret } from "../../src/cluster/nodes/objects.js";
-import { clusterRules, inventoryRule, namespaceRules, type PolicyRule } from "../../src/cluster/nodes/permissions.js";
+import { clusterRules, inventoryRules, namespaceRules, type PolicyRule } from "../../src/cluster/nodes/permissions.js";
 import type { NodePool } from "../../src/cluster/nodes/pool/node-pool.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import { startOnLoopback } from "../support/lab/loopback.js";
@@ -72,7 +72,7 @@ const managementRights = [
 ];
 const hostedRights = [
   ...right(undefined, [...clusterRules, core("pods", "list"), core("events", "list")]),
-  ...right(NAMESPACE, [...namespaceRules, inventoryRule]),
+  ...right(NAMESPACE, [...namespaceRules, ...inventoryRules]),
   ...right(OVN, [secrets("get")]),
 ];
 

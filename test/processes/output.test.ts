@@ -7,7 +7,6 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { ApiStub, reply, replyStatus } from "../../src/cluster/kube/testing/api-stub.js";
 import { makePool, PoolFixture } from "../../src/cluster/nodes/controller/testing/fixture.js";
-import { WorkerStore } from "../../src/cluster/nodes/workers/store.js";
 import { ours } from "../support/processes/executables.js";
 import { startTunnel, type Tunnel } from "../support/processes/tunnel.js";
 import { startEcho } from "../support/targets/echo.js";
@@ -235,17 +234,17 @@ beforeAll(async () => {
   await vi.waitFor(async () => expect((await fixture.pool()).status?.version).toBeDefined(), { timeout: 20_000 });
   const create = `workers create --directory=${fixture.directory} --namespace=clusters --pool=workers --state=workers`;
   expect(await shell('"$@" > /dev/null', create.split(" "))).toMatchObject({ status: 0, stderr: "" });
-  const store = new WorkerStore(join(folder, "workers"));
-  const [worker] = await store.read();
-  await store.write(Array.from({ length: 1000 }, (_, index) => ({ ...worker!, name: `worker-${index}` })));
 
   const requests = Array.from({ length: 1000 }, (_, index) => ({
     metadata: { name: `csr-${index}`, uid: `uid-${index}`, creationTimestamp: "2026-01-02T03:04:05Z" },
     spec: { signerName: "kubernetes.io/kube-apiserver-client-kubelet", username: `someone-${index}`, request: "" },
   }));
+  const workers = Array.from({ length: 1000 }, (_, index) => ({
+    ...{ metadata: { name: `worker-${index}`, namespace: "drawbridge" }, spec: { pool: "drawbridge/pool-1" } },
+  }));
   const pool = { metadata: { name: "pool-1", namespace: "clusters", uid: "pool" }, spec: { clusterName: "demo" } };
   cluster = await ApiStub.start(({ method, path }, response) => {
-    const lists = { certificatesigningrequests: requests, nodepools: [pool] };
+    const lists = { certificatesigningrequests: requests, nodepools: [pool], workers };
     const items = lists[path.split("/").at(-1) as keyof typeof lists] ?? [];
     const one = requests.find(({ metadata }) => path.endsWith(`/${metadata.name}`));
     if (one !== undefined) reply(response, 200, one);

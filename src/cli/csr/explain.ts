@@ -9,7 +9,7 @@ Ends with 0 when it would be approved, with 1 otherwise.
 
 ${INVENTORY_HELP}`,
   words: "NAME",
-  examples: ["drawbridge csr explain csr-8b2xk --inventory workers/inventory"],
+  examples: ["drawbridge csr explain csr-8b2xk"],
   flags: csrFlags,
   run(flags, { words }) {
     const name = onlyWord(words, "the name of the request");

@@ -11,7 +11,7 @@ export default defineCommand({
 of other signers with who decides about them; drawbridge never approves the latter. Changes nothing.
 
 ${INVENTORY_HELP}`,
-  examples: ["drawbridge csr list --inventory workers/inventory"],
+  examples: ["drawbridge csr list"],
   flags: csrFlags,
   run: (flags) =>
     withRequests(flags, ({ requests, state }) => ({

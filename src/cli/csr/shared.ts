@@ -1,9 +1,11 @@
 /** Flags and access that the csr commands share: their cluster, the inventory, the rules. */
 
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import type { KubeApi } from "../../cluster/kube/port.js";
 import { type CsrAccess, decide, type RequestsSnapshot, snapshotOf } from "../../cluster/nodes/csr/decide.js";
-import { configMapInventory, directoryInventory } from "../../cluster/nodes/csr/inventory.js";
-import { MemoryStore } from "../../cluster/nodes/csr/memory.js";
+import { configMapInventory, directoryInventory, withEntriesOf } from "../../cluster/nodes/csr/inventory.js";
+import { WorkerObjects } from "../../cluster/nodes/csr/inventory-workers.js";
+import { MemoryStore } from "../../cluster/nodes/csr/memory-store.js";
 import { Networks } from "../../cluster/nodes/csr/names.js";
 import { type ApprovalPolicy, defaultPolicy } from "../../cluster/nodes/csr/request-context.js";
 import { foreignRequestOf, outcomeOf, requestName } from "../../cluster/nodes/csr/signing-request.js";
@@ -11,9 +13,10 @@ import { APPROVER_NAME } from "../../cluster/nodes/permissions.js";
 import { filePath, filled, inGroup, list, number, restricted, text, type Values, yesNo } from "../flags/flag.js";
 import { namespaceFlag, objectFlags, openObjects } from "../framework/objects.js";
 
-/** For --help: the one format, wherever the inventory is kept. */
-export const INVENTORY_HELP = `The inventory says which machines are expected. It is every *.yaml, *.yml and *.json file of the directory given with
---inventory or, without that flag, every key of the ConfigMaps labelled drawbridge/inventory=true in --namespace:
+/** For --help: whom an approver expects. */
+export const INVENTORY_HELP = `Expected are the Workers of --namespace (drawbridge workers makes them; kubectl get workers) and, for machines that have no
+Worker, entries of every key of the ConfigMaps labelled drawbridge/inventory=true there. With --inventory only the
+*.yaml, *.yml and *.json files of that directory count:
 
   pool: clusters/workers         # namespace/name of the pool
   replicas: 3                    # most nodes; if missing, all workers
@@ -37,6 +40,10 @@ const networks = (usage: string) =>
     }
   });
 
+export const nodeCidrFlag = inGroup("advanced", {
+  "node-cidr": networks("Network in which nodes may have addresses that are listed nowhere; repeatable."),
+});
+
 /** The rules of an approval. */
 export const policyFlags = inGroup("advanced", {
   "bootstrap-user": filled(text("User that files the first requests of machines.", defaultPolicy.bootstrapUser)),
@@ -44,7 +51,7 @@ export const policyFlags = inGroup("advanced", {
     "Group of the bootstrap user; repeatable, and all of them must be given.",
     defaultPolicy.bootstrapGroups,
   ),
-  "node-cidr": networks("Network in which nodes may have addresses that the inventory does not list; repeatable."),
+  ...nodeCidrFlag,
   "foreign-cidr": networks("Network of services, pods or the control plane, never a node's address; repeatable."),
   "reserved-name": list("Name of the control plane that no node may have; repeatable."),
   "require-claim": yesNo("Approve only machines that were seen fetching their configuration."),
@@ -56,7 +63,7 @@ export const policyFlags = inGroup("advanced", {
 export const csrFlags = {
   ...objectFlags,
   ...namespaceFlag("Namespace of the inventory's ConfigMaps, of the lease and of the memory."),
-  inventory: filePath("Directory with the inventory. If empty, ConfigMaps of the namespace."),
+  inventory: filePath("Directory with the inventory. If empty, Workers and ConfigMaps of the namespace."),
   ...policyFlags,
 };
 
@@ -83,9 +90,19 @@ export function policyOf(flags: PolicyFlags): ApprovalPolicy {
 
 /** `namespace`: the approver's. */
 export async function openAccess(flags: CsrFlags, namespace = flags.namespace): Promise<CsrAccess> {
-  const api = await openObjects(flags);
-  const inventory = flags.inventory === "" ? configMapInventory(api, namespace) : directoryInventory(flags.inventory);
-  return { api, inventory, store: new MemoryStore(api, { namespace, name: APPROVER_NAME }) };
+  return accessOf(await openObjects(flags, LIMITS), flags.inventory, namespace);
+}
+
+/** What is remembered of a Worker is in the Worker. */
+const LIMITS = { qps: 100, burst: 200 };
+
+/** Expected machines and memory of an approver. `directory`: files instead of Workers and ConfigMaps; empty: none. */
+export function accessOf(api: KubeApi, directory: string, namespace: string): CsrAccess {
+  const memory = { namespace, name: APPROVER_NAME };
+  if (directory !== "") return { api, inventory: directoryInventory(directory), store: new MemoryStore(api, memory) };
+  const workers = new WorkerObjects(api, namespace);
+  const inventory = withEntriesOf(workers.expected, configMapInventory(api, namespace));
+  return { api, inventory, workers, store: new MemoryStore(api, memory, workers) };
 }
 
 /** Reads all requests, and everything by which they are decided, and closes the cluster whatever happens. */

@@ -27,8 +27,11 @@ type ObjectFlags = Values<typeof objectFlags>;
 export type AccessFlags = Values<typeof accessFlags>;
 
 /** Refuses flags that name two places. */
-export async function openObjects({ directory, kubeconfig, context }: ObjectFlags): Promise<KubeApi> {
-  if (directory === "") return openCluster({ kubeconfig, context });
+export async function openObjects(
+  { directory, kubeconfig, context }: ObjectFlags,
+  limits?: Parameters<typeof openCluster>[1],
+): Promise<KubeApi> {
+  if (directory === "") return openCluster({ kubeconfig, context }, limits);
   if (kubeconfig + context !== "") {
     throw refused("--directory and --kubeconfig (with --context) exclude each other: objects are in one place");
   }

@@ -1,6 +1,6 @@
 /** Commands that bring workers in and out, on a directory of objects: no cluster, and nodes that the test plays. */
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { stringify } from "yaml";
@@ -13,6 +13,7 @@ import {
 } from "../../cluster/nodes/controller/testing/fixture.js";
 import type { Node } from "../../cluster/nodes/objects.js";
 import { NODES_PATH, nodePath } from "../../cluster/nodes/workers/node.js";
+import { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { drawbridge } from "../commands.js";
 import { captureOutput } from "../testing/output.js";
 
@@ -91,8 +92,8 @@ test("goes from a file to nodes, to more, to others, to fewer", async () => {
   expect(await scale(1)).toBe(0);
   expect(await scale(1)).toBe(0);
   expect(printed.stdout).toBe("workers-2 removed\nThere are 1 workers already.\n");
-  const { numbers } = JSON.parse(readFileSync(join(state, "workers.json"), "utf8"));
-  expect(numbers).toEqual({ workers: 3 });
+  const store = new WorkerStore({ api: fixture.api, namespace, directory: state });
+  expect(await store.numbers()).toEqual({ workers: 3 });
 }, 60_000);
 
 test("verifies, and ends with 1 while something is missing", async () => {
@@ -127,7 +128,7 @@ test("begins nothing that cannot be done", async () => {
   expect(await drawbridge.run("drawbridge", ["workers", "replace", "workers-0", ...access])).toBe(1);
   expect(printed.stderr).toContain("there is no worker workers-0: none is recorded");
   expect(await drawbridge.run("drawbridge", ["workers", "verify", "--pool=workers", ...access])).toBe(1);
-  expect(printed.stderr).toContain("clusters/workers has no workers in");
+  expect(printed.stderr).toContain("clusters/workers has no workers: drawbridge workers up or create makes some");
   expect(
     await drawbridge.run("drawbridge", [
       "workers",

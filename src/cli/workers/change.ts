@@ -12,24 +12,22 @@ import { duration, filled, inGroup, number, oneOf, text, type Values, yesNo } fr
 import { refused } from "../flags/parse.js";
 import {
   approverNamespaceOf,
-  publisher,
-  publishingFlags,
+  type commandFlags,
   type windowFlag,
-  withState,
+  withPool,
   withWorkersClusters,
   workersFlags,
 } from "./shared.js";
 
 /** How machines are approved, for --help. */
 export const APPROVAL_HELP = `New machines are admitted by an approver of certificate requests. --approve runs one for as long as the command does, with the
-flags of drawbridge csr approver; otherwise one must be running that knows the inventory (--publish), or requests are
-approved elsewhere (--approved-elsewhere).`;
+flags of drawbridge csr approver; otherwise one must be running, or requests are approved elsewhere
+(--approved-elsewhere).`;
 
 export const timeoutFlag = (value: string) => ({ timeout: duration(value, "How long to wait in all.", { least: 1 }) });
 
 export const changeFlags = {
   ...workersFlags,
-  ...publishingFlags,
   ...policyFlags,
   ...timeoutFlag("30m"),
   approve: yesNo("Decide certificate requests of the workers while this command runs."),
@@ -59,26 +57,29 @@ export function podOf({ podImage: image, podNamespace: namespace, pods: on }: Po
 }
 
 /** Without the flags of draining, no worker leaves. */
-type WithFlags = ChangeFlags & Values<typeof windowFlag> & Partial<Values<typeof drainingFlags>>;
+type WithFlags = ChangeFlags &
+  Values<typeof windowFlag> &
+  Partial<Values<typeof drainingFlags>> &
+  Partial<Values<typeof commandFlags>>;
 
-/** Opens the store and the clusters for as long as `run` takes. */
+/** Opens the clusters and the store for as long as `run` takes, with no other command at work on the pool. */
 export async function withWorkers<T>(flags: WithFlags, pool: ObjectName, run: (context: WorkersContext) => Promise<T>) {
   const { approve, approvedElsewhere, deleteEmptydirData = false, drainTimeout = 0, force = false } = flags;
   if (approve && approvedElsewhere) throw refused("--approve and --approved-elsewhere exclude each other");
   const by = approve ? "this command" : approvedElsewhere ? "anybody" : "a running approver";
-  return withState(flags.state, (store) =>
-    withDeadline(flags.timeout, (deadline) =>
-      withWorkersClusters(flags, async (clusters) => {
-        await requireNodes(clusters, pool);
-        return run({
-          ...{ clusters, store, deadline, pool, publish: publisher(flags, clusters), drainMs: drainTimeout },
+  return withDeadline(flags.timeout, (deadline) =>
+    withWorkersClusters(flags, async (clusters) => {
+      await requireNodes(clusters, pool);
+      return withPool(flags, clusters, pool, (store) =>
+        run({
+          ...{ clusters, store, deadline, pool, drainMs: drainTimeout },
           rules: { force, deleteEmptyDirData: deleteEmptydirData },
           maxUnavailable: flags.maxUnavailable ?? 1,
           joinWithinMs: flags.window,
           approval: { by, namespace: approverNamespaceOf(flags), policy: policyOf(flags) },
-        });
-      }),
-    ),
+        }),
+      );
+    }),
   );
 }
 

@@ -9,7 +9,7 @@ import {
   namespace,
   PoolFixture,
 } from "../../cluster/nodes/controller/testing/fixture.js";
-import { configMapInventory, directoryInventory } from "../../cluster/nodes/csr/inventory.js";
+import { WorkerObjects } from "../../cluster/nodes/csr/inventory-workers.js";
 import { annotation, type Secret } from "../../cluster/nodes/objects.js";
 import { workerTokensOfSecret } from "../../cluster/nodes/serving/worker-tokens.js";
 import { readUserData } from "../../cluster/nodes/token/user-data.js";
@@ -50,7 +50,8 @@ const create = (...flags: string[]) =>
   drawbridge.run("drawbridge", ["workers", "create", "--pool=workers", ...flags, ...access]);
 const bearerOf = (secret: Secret): string =>
   JSON.parse(readUserData(secret)).ignition.config.merge[0].httpHeaders[0].value;
-const expected = async () => [...(await directoryInventory(join(state, "inventory"))()).workers.keys()];
+const inventory = () => new WorkerObjects(fixture.api, namespace).expected();
+const expected = async () => [...(await inventory()).workers.keys()];
 
 describe("drawbridge workers create", () => {
   test("writes user data that opens the pool's configuration, and tells the approver whom to expect", async () => {
@@ -63,9 +64,9 @@ describe("drawbridge workers create", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(printed.stdout).toContain(`rack-1 in b user data written: ${file}`);
     expect(printed.stdout).not.toContain(token);
-    const { pools, workers } = await directoryInventory(join(state, "inventory"))();
+    const { pools, workers } = await inventory();
     expect([...workers.keys()]).toEqual(["rack-0", "rack-1", "rack-2"]);
-    expect(pools.get("clusters/workers")).toEqual({ replicas: 3, workers: 3 });
+    expect(pools.get("clusters/workers")).toEqual({ replicas: undefined, workers: 3 });
     const { deadline, notBefore } = workers.get("rack-0")!;
     expect(deadline - notBefore).toBe(2 * 60 * 60_000);
   });
@@ -92,13 +93,6 @@ describe("drawbridge workers create", () => {
     expect(await drawbridge.run("drawbridge", ["workers", "delete", "workers-2", ...access])).toBe(0);
     expect(await create("--count=3")).toBe(0);
     expect(await expected()).toEqual(["workers-0", "workers-1", "workers-3"]);
-  });
-
-  test("publishes the inventory for an approver in the cluster", async () => {
-    await withPool();
-    expect(await create("--count=2", "--publish")).toBe(0);
-    const { workers } = await configMapInventory(fixture.api, namespace)();
-    expect([...workers.keys()]).toEqual(["workers-0", "workers-1"]);
   });
 
   test("runs a command for each, remembers how far it came, and goes on from there", async () => {
@@ -151,7 +145,7 @@ describe("drawbridge workers create", () => {
       `workers-0 in a would be made: gcloud compute instances create workers-0 --zone=a --machine-type=n2 --image=rhcos --boot-disk-size=100GB --metadata-from-file=user-data=${join(state, "workers-0.ign")} --quiet\n`,
     );
     expect(await create("--dry-run", "--output=json")).toBe(0);
-    expect([existsSync(join(state, "workers.json")), await fixture.secrets("worker-tokens-")]).toEqual([false, []]);
+    expect([await expected(), await fixture.secrets("worker-tokens-")]).toEqual([[], []]);
   });
 
   test("takes the user data of a HyperShift cluster from its control plane's namespace", async () => {
@@ -184,7 +178,6 @@ describe("drawbridge workers create", () => {
     [["create", "--pool=p", "--window=1s"], '"--window" flag: must be at least 1m'],
     [["userdata"], "the worker's name is missing"],
     [["userdata", "a", "--window=5m"], "--window goes with --renew"],
-    [["userdata", "a", "--publish"], "--publish goes with --renew"],
     [["delete"], "the workers' names are missing"],
     [["delete", "a", "--all"], "exclude each other"],
     [["scale", "--pool=p"], "--count is missing"],
@@ -221,15 +214,15 @@ describe("workers that there are", () => {
     expect(await drawbridge.run("drawbridge", ["workers", "userdata", "workers-1", ...access])).toBe(0);
     expect(await behind()).toEqual([true, false]);
     printed.stdout = "";
-    expect(await drawbridge.run("drawbridge", ["workers", "list", "--offline", ...access])).toBe(0);
-    expect(printed.stdout).toMatch(/workers-1 +clusters\/workers +- +files +yes +- +[0-9a-f]{8} +unknown/);
+    expect(await drawbridge.run("drawbridge", ["workers", "list", ...access])).toBe(0);
+    expect(printed.stdout).toMatch(/workers-1 +clusters\/workers +- +files +yes +missing +[0-9a-f]{8} +current/);
   });
 
   test("get fresh user data, and a new window when asked", async () => {
     const secret = await withPool();
     await create("--window=1m", "--own-token=false");
     const window = async () => {
-      const { deadline, notBefore } = (await directoryInventory(join(state, "inventory"))()).workers.get("workers-0")!;
+      const { deadline, notBefore } = (await inventory()).workers.get("workers-0")!;
       return deadline - notBefore;
     };
     printed.stdout = "";
@@ -263,25 +256,13 @@ describe("workers that there are", () => {
   test("that are gone are expected nowhere, even when the next machine cannot be removed", async () => {
     await withPool();
     const remove = `--delete-command=sh -c 'test "$0" != workers-1' {name}`;
-    const how = ["--provider=command", "--create-command=true", remove, "--publish"];
+    const how = ["--provider=command", "--create-command=true", remove];
     expect(await create("--count=3", ...how)).toBe(0);
-    expect([
-      await drawbridge.run("drawbridge", ["workers", "delete", "--all", "--publish", ...access]),
-      printed.stderr,
-    ]).toEqual([1, expect.stringContaining("sh failed for workers-1")]);
-    const { workers } = await configMapInventory(fixture.api, namespace)();
-    expect([...workers.keys()]).toEqual(["workers-1", "workers-2"]);
-  });
-
-  test("get another window where the approver is, too", async () => {
-    await withPool();
-    await create("--window=1m", "--publish");
-    const published = async () => (await configMapInventory(fixture.api, namespace)()).workers.get("workers-0")!;
-    const before = await published();
-    const renew = ["userdata", "workers-0", "--renew", "--window=5m", "--publish", ...access];
-    expect([await drawbridge.run("drawbridge", ["workers", ...renew]), printed.stderr]).toEqual([0, ""]);
-    const { deadline, notBefore } = await published();
-    expect([deadline - notBefore, before.deadline - before.notBefore]).toEqual([300_000, 60_000]);
+    expect([await drawbridge.run("drawbridge", ["workers", "delete", "--all", ...access]), printed.stderr]).toEqual([
+      1,
+      expect.stringContaining("sh failed for workers-1"),
+    ]);
+    expect(await expected()).toEqual(["workers-1", "workers-2"]);
   });
 
   test("are listed by what their nodes say of themselves", async () => {
@@ -310,7 +291,7 @@ describe("workers that there are", () => {
     await withPool();
     await create();
     writeFileSync(join(state, "workers.json"), '{"workers": [{"name": "../x"}]}');
-    expect(await drawbridge.run("drawbridge", ["workers", "list", "--offline", ...access])).toBe(1);
+    expect(await drawbridge.run("drawbridge", ["workers", "list", ...access])).toBe(1);
     expect(printed.stderr).toContain("cannot be used");
   });
 });

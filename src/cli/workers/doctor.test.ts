@@ -87,7 +87,8 @@ describe("drawbridge workers doctor", () => {
 
   test("workers doctor looks at the other pools when one is gone", async () => {
     spoil();
-    await fixture.store.change((all) => [...all, { ...all[0]!, name: "x-0", pool: "clusters/gone" }]);
+    const [first] = await fixture.store.read();
+    await fixture.store.create([{ ...first!, name: "x-0", pool: "clusters/gone" }]);
     expect(await doctor()).toBe(1);
     expect(said.stdout).toContain("Pool clusters/gone could not be read: there is no pool clusters/gone");
     expect(said.stdout).toContain("FAILED   user-data (DB_NODE_USER_DATA): The user data of w-0");

@@ -1,11 +1,8 @@
 /** `drawbridge workers doctor`: why machines do not become nodes, and what to do about it. */
 
 import { join } from "node:path";
-import { configMapInventory, directoryInventory, withClaimsOf } from "../../cluster/nodes/csr/inventory.js";
-import { MemoryStore } from "../../cluster/nodes/csr/memory.js";
-import { APPROVER_NAME } from "../../cluster/nodes/permissions.js";
+import { configMapInventory, withClaimsOf } from "../../cluster/nodes/csr/inventory.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
-import { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import {
   diagnosePools,
   diagnosesJson,
@@ -13,20 +10,21 @@ import {
   haveFailed,
   type PoolDiagnosis,
 } from "../../insight/diagnosis/workers/doctor.js";
-import { policyFlags, policyOf } from "../csr/shared.js";
+import { accessOf, policyFlags, policyOf } from "../csr/shared.js";
 import { duration, filePath, text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { healthFlags, healthOf } from "../framework/objects.js";
-import { approverNamespaceFlag, approverNamespaceOf, poolOf, withWorkersClusters, workersFlags } from "./shared.js";
+import { approverNamespaceOf, openStore, poolOf, withWorkersClusters, workersFlags } from "./shared.js";
 
 const doctorFlags = {
   ...workersFlags,
   ...policyFlags,
-  ...approverNamespaceFlag,
   ...healthFlags(", with --watch"),
-  pool: text("Name of the pool. If empty, the pools of the workers that are remembered."),
-  inventory: filePath("Directory with the approver's inventory. If empty, the workers' own in --state."),
+  pool: text("Name of the pool. If empty, the pools of all workers."),
+  inventory: filePath(
+    "Directory with the approver's inventory. If empty, the Workers and the ConfigMaps of the approver's namespace.",
+  ),
   fix: yesNo("Fix what can be fixed safely."),
   "dry-run": yesNo("With --fix: say what would be done, and change nothing."),
   "fix-log": filePath("File to which fixes are appended as JSON. If empty, fixes.jsonl in --state."),
@@ -48,11 +46,18 @@ keep every rule of the approver, makes the network's Secrets as HyperShift does,
 them, so that they start at once. Each fix is a line in the fix log before and after.
 --dry-run lists what would be done. With --watch it looks again and again until it gets a signal.
 
+<<<<<<< HEAD
 It needs, to look, where the pool is: nodepools get; secrets get, list in its namespace and in its control plane's; in the
 latter, deployments and services get, pods and events list; where machines join: nodes, certificatesigningrequests, pods and
 events list; configmaps get, and list without --inventory and --state, in the approver's namespace; secrets get in
 openshift-ovn-kubernetes. To fix, as well: secrets create and update in the pool's namespace, secrets create and pods
 delete in its control plane's, and the rights of drawbridge csr approver.
+=======
+It needs, to look, where the pool is: nodepools get; secrets get, list in its namespace and in its control plane's; where
+machines join: nodes and certificatesigningrequests list; workers list, and configmaps get, list, in the
+approver's namespace; secrets get in openshift-ovn-kubernetes. To fix, as well: secrets create and update in the pool's
+namespace, secrets create in its control plane's, and the rights of drawbridge csr approver.
+>>>>>>> 740c3ba9 (Keep workers as objects of the cluster that they join)
 
 It ends with 1 when a check failed (after --fix: still fails); warnings alone end with 0.`,
   words: "[NAME...]",
@@ -86,14 +91,10 @@ function check(flags: WorkersDoctorFlags, output: string): void {
 }
 
 async function doctorOptions(flags: WorkersDoctorFlags, names: readonly string[], clusters: Clusters) {
-  const store = new WorkerStore(flags.state);
-  const namespace = approverNamespaceOf(flags);
-  const hasRecords = (await store.read()).length > 0;
-  const expected =
-    flags.inventory === "" && !hasRecords
-      ? configMapInventory(clusters.nodes, namespace)
-      : directoryInventory(flags.inventory || store.inventoryDirectory);
+  const store = await openStore(flags, clusters);
+  const access = () => accessOf(clusters.nodes, flags.inventory, approverNamespaceOf(flags));
   const claims = configMapInventory(clusters.pools, flags.namespace);
+  const expected = access().inventory;
   const inventory = flags.requireClaim ? withClaimsOf(expected, claims) : expected;
   const { dryRun, fix, fixLog, pool } = flags;
   const logFile = fixLog || join(store.directory, "fixes.jsonl");
@@ -104,7 +105,7 @@ async function doctorOptions(flags: WorkersDoctorFlags, names: readonly string[]
     context: {
       ...{ clusters, store, inventory, policy: policyOf(flags), now: Date.now },
       isHosted: flags.hostedKubeconfig !== "",
-      memory: () => new MemoryStore(clusters.nodes, { namespace, name: APPROVER_NAME }),
+      memory: () => access().store,
     },
   };
 }

@@ -3,48 +3,49 @@
 import { table } from "../../base/text.js";
 import { isReady } from "../../cluster/kube/pods.js";
 import { PoolMissing, poolHash } from "../../cluster/nodes/token/user-data.js";
-import { hashOfNode } from "../../cluster/nodes/workers/node.js";
-import { configurationOf, isHosted, listNodes } from "../../cluster/nodes/workers/status.js";
-import { WorkerStore } from "../../cluster/nodes/workers/store.js";
+import {
+  type Clusters,
+  configurationOf,
+  isHosted,
+  listNodes,
+  runningHash,
+} from "../../cluster/nodes/workers/status.js";
 import { poolOfWorker, type Worker } from "../../cluster/nodes/workers/worker.js";
-import { yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
-import { type WorkersFlags, withWorkersClusters, workersFlags } from "./shared.js";
+import { openStore, withWorkersClusters, workersFlags } from "./shared.js";
 
 export default defineCommand({
-  purpose: `Lists the workers that --state remembers, with their node and the hash of the configuration they run: what the node says of
-itself, or what the machine was given. A worker is behind when its pool has another one now; drawbridge workers replace
---behind brings those up to date. Nodes of a hosted cluster are seen with --hosted-kubeconfig. --offline asks no cluster.`,
+  purpose: `Lists the workers with their node and the hash of the configuration they run: what the node says of itself, what the Ignition
+server sent the machine, or what its user data was made for. A worker is behind when its pool has another one now;
+drawbridge workers replace --behind brings those up to date. Nodes of a hosted cluster are seen with --hosted-kubeconfig.`,
   examples: ["drawbridge workers list --hosted-kubeconfig demo.kubeconfig"],
-  flags: { ...workersFlags, offline: yesNo("Say what is remembered, and ask no cluster.") },
-  async run(flags) {
-    const workers = await new WorkerStore(flags.state).read();
-    const isAsked = !flags.offline && workers.length > 0;
-    const seen = isAsked ? await readClusters(flags, workers) : { hashes: new Map<string, string>(), nodes: undefined };
-    return { workers: workers.map((worker) => listedOf(worker, seen)) };
-  },
+  flags: workersFlags,
+  run: (flags) =>
+    withWorkersClusters(flags, async (clusters) => {
+      const workers = await (await openStore(flags, clusters)).read();
+      const seen = await readClusters(clusters, workers);
+      return { workers: workers.map((worker) => listedOf(worker, seen)) };
+    }),
   show: ({ workers }) => listText(workers),
 });
 
 /** Hashes of configurations by pool, and nodes by name; nodes of another cluster are undefined. */
-function readClusters(flags: WorkersFlags, workers: readonly Worker[]) {
-  return withWorkersClusters(flags, async (clusters) => {
-    const hashes = new Map<string, string>();
-    let isElsewhere = false;
-    for (const worker of new Map(workers.map((each) => [each.pool, each])).values()) {
-      try {
-        const { hash, object } = await poolHash(clusters.pools, poolOfWorker(worker));
-        hashes.set(worker.pool, hash);
-        isElsewhere ||= clusters.nodes === clusters.pools && isHosted(object);
-      } catch (reason) {
-        if (!(reason instanceof PoolMissing)) throw reason;
-      }
+async function readClusters(clusters: Clusters, workers: readonly Worker[]) {
+  const hashes = new Map<string, string>();
+  let isElsewhere = false;
+  for (const worker of new Map(workers.map((each) => [each.pool, each])).values()) {
+    try {
+      const { hash, object } = await poolHash(clusters.pools, poolOfWorker(worker));
+      hashes.set(worker.pool, hash);
+      isElsewhere ||= clusters.nodes === clusters.pools && isHosted(object);
+    } catch (reason) {
+      if (!(reason instanceof PoolMissing)) throw reason;
     }
-    return { hashes, nodes: isElsewhere ? undefined : await listNodes(clusters.nodes) };
-  });
+  }
+  return { hashes, nodes: isElsewhere ? undefined : await listNodes(clusters.nodes) };
 }
 
-/** `node` is "" and `behind` undefined where no cluster was asked. */
+/** `node` is "" and `behind` undefined where that is not known. */
 function listedOf(worker: Worker, { hashes, nodes }: Awaited<ReturnType<typeof readClusters>>) {
   const { leaving, made, name, pool, provider, zone } = worker;
   const node = nodes?.get(name);
@@ -52,7 +53,7 @@ function listedOf(worker: Worker, { hashes, nodes }: Awaited<ReturnType<typeof r
   return {
     ...{ name, pool, zone, provider, made, leaving, configuration },
     node: nodes === undefined ? "" : node === undefined ? "missing" : isReady(node) ? "Ready" : "NotReady",
-    hash: (node && hashOfNode(node)) ?? worker.hash,
+    hash: runningHash(worker, node),
     behind: configuration === "unknown" ? undefined : configuration === "behind",
   };
 }
@@ -68,7 +69,7 @@ function listText(workers: readonly ReturnType<typeof listedOf>[]): string {
       worker.provider,
       worker.leaving === undefined ? (worker.made ? "yes" : "no") : `is being ${worker.leaving}`,
       worker.node || "-",
-      worker.hash,
+      worker.hash || "-",
       worker.configuration,
     ]),
   ]);

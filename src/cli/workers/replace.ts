@@ -8,18 +8,18 @@ import {
   workersBehind,
 } from "../../cluster/nodes/workers/change.js";
 import { unknownWorker } from "../../cluster/nodes/workers/machines.js";
-import { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { poolOfWorker } from "../../cluster/nodes/workers/worker.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
 import { missing, refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { APPROVAL_HELP, changeFlags, drainingFlags, withWorkers } from "./change.js";
-import { poolOf, windowFlag } from "./shared.js";
+import { commandFlags, openStore, poolOf, windowFlag, withWorkersClusters } from "./shared.js";
 
 const replaceFlags = {
   ...changeFlags,
   ...drainingFlags,
   ...windowFlag,
+  ...commandFlags,
   pool: text("Name of the pool. If empty, that of the first worker named."),
   behind: yesNo("Replace every worker of the pool whose configuration is behind."),
   "dry-run": yesNo("Say which worker would be replaced by which, and change nothing."),
@@ -63,7 +63,7 @@ function check(flags: ReplaceFlags, names: readonly string[]): void {
 /** Pool of the worker, or of the one that has replaced it. */
 async function ownerOf(flags: ReplaceFlags, [first = ""]: readonly string[]): Promise<ObjectName> {
   if (flags.pool !== "") return poolOf(flags);
-  const all = await new WorkerStore(flags.state).read();
+  const all = await withWorkersClusters(flags, async (clusters) => (await openStore(flags, clusters)).read());
   const worker = all.find(({ name, replaces }) => name === first || replaces === first);
   if (worker === undefined) throw unknownWorker(first, all);
   return poolOfWorker(worker);

@@ -4,7 +4,7 @@ import { number, yesNo } from "../flags/flag.js";
 import { missing } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { APPROVAL_HELP, changeFlags, drainingFlags, withWorkers } from "./change.js";
-import { groupOf, poolFlag, poolOf, prefixFlag, windowFlag } from "./shared.js";
+import { commandFlags, groupOf, poolFlag, poolOf, prefixFlag, windowFlag } from "./shared.js";
 
 export default defineCommand({
   purpose: `Brings a pool to --count workers and waits until that is so. New ones are made as the newest of those that are there. Of too
@@ -20,6 +20,7 @@ ${APPROVAL_HELP}`,
     ...drainingFlags,
     ...prefixFlag,
     ...windowFlag,
+    ...commandFlags,
     ...poolFlag,
     count: number(0, "How many workers of this prefix there should be. Required.", { least: 0 }),
     "dry-run": yesNo("Say which workers would leave and which would be made, and change nothing."),

@@ -1,11 +1,14 @@
 /** Flags that the workers commands share: the store, the clusters, and the shape of machines. */
 
+import { resolve } from "node:path";
 import type { ObjectName } from "../../cluster/nodes/objects.js";
-import { publishInventory } from "../../cluster/nodes/workers/approving.js";
+import { exclusively, withPoolLock } from "../../cluster/nodes/workers/lock.js";
 import { type MachineTemplate, PLACEHOLDERS_TEXT, splitCommand } from "../../cluster/nodes/workers/machines.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
-import { exclusively, WorkerStore } from "../../cluster/nodes/workers/store.js";
-import { PROVIDERS, type Worker } from "../../cluster/nodes/workers/worker.js";
+import { WorkerStore } from "../../cluster/nodes/workers/store.js";
+import { takeOver } from "../../cluster/nodes/workers/take-over.js";
+import { PROVIDERS } from "../../cluster/nodes/workers/worker.js";
+import { nodeCidrFlag } from "../csr/shared.js";
 import {
   duration,
   type Flag,
@@ -25,46 +28,37 @@ import { hostedCluster, openCluster, secondClusterFlags } from "../flags/kuberne
 import { missing, refused } from "../flags/parse.js";
 import { type AccessFlags, accessFlags, openObjects } from "../framework/objects.js";
 
-export const stateFlag = { state: filePath("Directory that remembers workers and holds their user data.", "workers") };
+export const approverNamespaceFlag = inGroup("kubernetes", {
+  "approver-namespace": text(
+    "Namespace of the approver and of the Workers. If empty, --namespace, or drawbridge in a cluster of --hosted-kubeconfig.",
+  ),
+});
 
-/** The two clusters and the store. */
+/** The two clusters, the namespace of the Workers, and this host's directory. */
 export const workersFlags = {
   ...accessFlags,
-  ...stateFlag,
+  state: filePath("Directory of this host for the workers' user data.", "workers"),
   ...secondClusterFlags("hosted", "the cluster that machines join", "it is the cluster of their pool"),
+  ...approverNamespaceFlag,
 };
 
 export type WorkersFlags = Values<typeof workersFlags>;
 
-/** For commands that change something; one at a time. */
-export function withState<T>(directory: string, use: (store: WorkerStore) => Promise<T>): Promise<T> {
-  const store = new WorkerStore(directory);
-  return exclusively(store.directory, () => use(store));
-}
+/** Each worker is an object, and there may be thousands. */
+const LIMITS = { qps: 100, burst: 200 };
 
 /** Closes them whatever happens. */
 export async function withWorkersClusters<T>(flags: WorkersFlags, use: (clusters: Clusters) => Promise<T>): Promise<T> {
-  const pools = await openObjects(flags);
+  const pools = await openObjects(flags, LIMITS);
   try {
     const joined = hostedCluster(flags);
     if (joined === undefined) return await use({ pools, nodes: pools });
-    const nodes = await openCluster(joined);
+    const nodes = await openCluster(joined, LIMITS);
     return await use({ pools, nodes }).finally(() => nodes.close());
   } finally {
     pools.close();
   }
 }
-
-export const approverNamespaceFlag = inGroup("kubernetes", {
-  "approver-namespace": text(
-    "Namespace of the approver. If empty, --namespace, or drawbridge in a cluster of --hosted-kubeconfig.",
-  ),
-});
-
-export const publishingFlags = {
-  publish: yesNo("Also put the inventory into the cluster, for an approver there."),
-  ...approverNamespaceFlag,
-};
 
 type ApproverFlags = Pick<AccessFlags, "namespace"> &
   Pick<WorkersFlags, "kubeconfig" | "context" | "hostedKubeconfig" | "hostedContext"> & {
@@ -77,12 +71,37 @@ export function approverNamespaceOf({ approverNamespace, namespace, ...flags }: 
   return hostedCluster(flags) === undefined ? namespace : "drawbridge";
 }
 
-/** Does nothing unless it was asked for. */
-export function publisher(flags: ApproverFlags & { readonly publish: boolean }, { nodes }: Clusters) {
-  return async (workers: readonly Worker[]): Promise<void> => {
-    if (!flags.publish) return;
-    await publishInventory(nodes, approverNamespaceOf(flags), workers);
-  };
+type StoreFlags = WorkersFlags & Partial<Values<typeof commandFlags>>;
+
+/** The Workers, with what was remembered of them before there were such objects. */
+export async function openStore(flags: StoreFlags, { nodes: api }: Clusters): Promise<WorkerStore> {
+  const { createCommand = [], deleteCommand = [] } = flags;
+  const namespace = approverNamespaceOf(flags);
+  const store = new WorkerStore({
+    ...{ api, namespace, directory: flags.state },
+    commands: {
+      ...(createCommand.length > 0 && { createCommand }),
+      ...(deleteCommand.length > 0 && { deleteCommand }),
+    },
+  });
+  await takeOver({ api, namespace, store, say: (line) => process.stderr.write(`${line}\n`) });
+  return store;
+}
+
+/** For commands that write user data; one at a time in a directory. */
+export async function withState<T>(flags: StoreFlags, clusters: Clusters, use: (store: WorkerStore) => Promise<T>) {
+  return exclusively(resolve(flags.state), async () => use(await openStore(flags, clusters)));
+}
+
+/** For commands that make machines; one at a time on a pool, wherever it runs. */
+export function withPool<T>(
+  flags: StoreFlags,
+  clusters: Clusters,
+  { name: pool }: ObjectName,
+  use: (store: WorkerStore) => Promise<T>,
+) {
+  const lock = { api: clusters.nodes, namespace: approverNamespaceOf(flags), pool };
+  return withState(flags, clusters, (store) => withPoolLock({ ...lock, store }, () => use(store)));
 }
 
 export const poolFlag = { pool: required(text("Name of the pool."), "whose workers?") };
@@ -114,8 +133,16 @@ const command = (usage: string): Flag<readonly string[]> => ({
   usage,
 });
 
+/** How machines are made and removed by --provider command, where this host does not remember it. */
+export const commandFlags = inGroup("advanced", {
+  "create-command": command("Command that makes one machine, for workers of --provider command."),
+  "delete-command": command("Command that removes one machine, for workers of --provider command."),
+});
+
 /** Number, names and machines of new workers, for create and up. */
 export const makingFlags = {
+  ...commandFlags,
+  ...nodeCidrFlag,
   ...tailoringFlags,
   ...prefixFlag,
   ...windowFlag,
@@ -125,8 +152,6 @@ export const makingFlags = {
     zones.some((zone) => zone.trim() === "") ? "must not have an empty name" : undefined,
   ),
   provider: oneOf(PROVIDERS, "What makes the machines.", "files"),
-  "create-command": command("Command that makes one machine, for --provider command."),
-  "delete-command": command("Command that removes one machine, for --provider command."),
   "machine-type": text("Type of the machines, such as n2-standard-4."),
   disk: restricted(text("Size of the machines' boot disk in GB."), (size) =>
     /^([1-9]\d{0,5})?$/.test(size) ? undefined : "must be a number of GB",
@@ -159,6 +184,7 @@ export function makingOf(flags: MakingFlags) {
   const shape = { machineType, diskGb, subnet, image, imageProject, project };
   const template: MachineTemplate = {
     ...{ provider, ownToken, setHostname, ignitionAddress, createCommand, deleteCommand, shape },
+    networks: flags.nodeCidr,
   };
   return { pool: poolOf(flags), group: { ...groupOf(flags), zones }, template };
 }

@@ -4,13 +4,13 @@ import type { KubeObject } from "../../cluster/kube/port.js";
 import { readObjects } from "../../cluster/nodes/controller/apply-objects.js";
 import { bringUpWorkers, type WorkersUpResult } from "../../cluster/nodes/workers/change.js";
 import { shellText } from "../../cluster/nodes/workers/machines.js";
-import { WorkerStore } from "../../cluster/nodes/workers/store.js";
-import { planWorkers } from "../../cluster/nodes/workers/worker.js";
+import type { Clusters } from "../../cluster/nodes/workers/status.js";
+import { planWorkers, type WorkerGroup } from "../../cluster/nodes/workers/worker.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
 import { inputName, readInput } from "../framework/files.js";
 import { APPROVAL_HELP, changeFlags, podFlags, podOf, verdictText, withWorkers } from "./change.js";
-import { makingFlags, makingOf, PROVIDERS_HELP } from "./shared.js";
+import { makingFlags, makingOf, openStore, PROVIDERS_HELP, withWorkersClusters } from "./shared.js";
 
 const upFlags = {
   ...changeFlags,
@@ -38,16 +38,19 @@ ${PROVIDERS_HELP}`,
   async run(flags): Promise<WorkersUpResult | Rehearsal> {
     const { pool, ...making } = makingOf(flags);
     const pod = podOf(flags);
-    const store = new WorkerStore(flags.state);
     // The pool may not be there yet, and need not be.
-    if (flags.dryRun)
-      return { workers: planWorkers(await store.read(), making.group, await store.numbers()), dryRun: true };
+    if (flags.dryRun) return withWorkersClusters(flags, (clusters) => rehearsal(flags, clusters, making.group));
     const objects = await objectsOf(flags);
     return withWorkers(flags, pool, (context) => bringUpWorkers(context, { ...making, objects, pod }));
   },
   show: (result, flags) => ("dryRun" in result ? rehearsalText(result, flags) : upText(result)),
   exitCode: (result) => ("dryRun" in result || result.verdict.ok ? 0 : 1),
 });
+
+async function rehearsal(flags: UpFlags, clusters: Clusters, group: WorkerGroup): Promise<Rehearsal> {
+  const store = await openStore(flags, clusters);
+  return { workers: planWorkers(await store.read(), group, await store.numbers()), dryRun: true };
+}
 
 async function objectsOf({ filename, namespace }: UpFlags): Promise<KubeObject[]> {
   if (filename === "") return [];

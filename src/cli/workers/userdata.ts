@@ -6,53 +6,41 @@ import type { Worker } from "../../cluster/nodes/workers/worker.js";
 import { yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand, onlyWord } from "../framework/define.js";
-import { withObjects } from "../framework/objects.js";
 import { print } from "../framework/output.js";
-import {
-  publisher,
-  publishingFlags,
-  tailoringFlags,
-  windowFlag,
-  withState,
-  withWorkersClusters,
-  workersFlags,
-} from "./shared.js";
+import { tailoringFlags, windowFlag, withState, withWorkersClusters, workersFlags } from "./shared.js";
 
 export default defineCommand({
   purpose: `Prints the user data of a worker with its pool's configuration and token of now, writes it into --state as well, and, with
---renew, opens the time window for its first certificate again (and with --publish tells an approver in a cluster so). It
-holds a token: mind where it goes.`,
+--renew, opens the time window for its first certificate again. It holds a token: mind where it goes.`,
   words: "NAME",
   examples: ["drawbridge workers userdata demo-0 --renew"],
   flags: {
     ...workersFlags,
     ...tailoringFlags,
-    ...publishingFlags,
     ...windowFlag,
     renew: yesNo("Expect the worker's first certificate request from now on."),
   },
   async run(flags, { words, given }) {
-    const { ignitionAddress, publish, renew, setHostname, window } = flags;
+    const { ignitionAddress, renew, setHostname, window } = flags;
     if (given.has("window") && !renew) throw refused("--window goes with --renew");
-    if (publish && !renew) throw refused("--publish goes with --renew: nothing else changes");
     const name = onlyWord(words, "the worker's name");
-    return withState(flags.state, async (store) => {
-      const [worker] = (await knownWorkers(store, [name])) as [Worker];
-      const tailoring = {
-        ...(given.has("set-hostname") && { setHostname }),
-        ...(given.has("ignition-address") && { ignitionAddress }),
-      };
-      const { hash, text } = await withObjects(flags, (api) => freshUserData(api, worker, tailoring));
-      const time = (at: number) => new Date(at).toISOString();
-      const now = Date.now();
-      const opened = renew ? { notBefore: time(now), deadline: time(now + window) } : {};
-      const all = await store.change((known) =>
-        known.map((one) => (one.name === name ? { ...one, ...opened, hash } : one)),
-      );
-      await store.writeUserData(name, text);
-      if (publish) await withWorkersClusters(flags, (clusters) => publisher(flags, clusters)(all));
-      print(`${text}\n`);
-      return 0;
-    });
+    const text = await withWorkersClusters(flags, (clusters) =>
+      withState(flags, clusters, async (store) => {
+        const [worker] = (await knownWorkers(store, [name])) as [Worker];
+        const tailoring = {
+          ...(given.has("set-hostname") && { setHostname }),
+          ...(given.has("ignition-address") && { ignitionAddress }),
+        };
+        const time = (at: number) => new Date(at).toISOString();
+        const now = Date.now();
+        const opened = renew ? { notBefore: time(now), deadline: time(now + window) } : {};
+        const fresh = await freshUserData(clusters.pools, { ...worker, ...opened }, tailoring);
+        await store.update(name, (one) => ({ ...one, ...opened, hash: fresh.hash }));
+        await store.writeUserData(name, fresh.text);
+        return fresh.text;
+      }),
+    );
+    print(`${text}\n`);
+    return 0;
   },
 });

@@ -116,7 +116,8 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
       (await answerOf({ method: "GET", path, accept: "text/plain, */*" }, options)).body,
     list,
     watch,
-    create: (path, object, options = {}) => answer({ method: "POST", path, body: JSON.stringify(object) }, options),
+    create: (path, object, { fieldManager, ...options } = {}) =>
+      answer({ method: "POST", path: withQuery(path, { fieldManager }), body: JSON.stringify(object) }, options),
     update: (path, object, { fieldManager, ...options } = {}) =>
       answer({ method: "PUT", path: withQuery(path, { fieldManager }), body: JSON.stringify(object) }, options),
     apply: (path, object, options) => {

@@ -35,6 +35,7 @@ const KINDS = {
   ServiceAccount: ["v1", "serviceaccounts"],
   TokenReview: ["authentication.k8s.io/v1", "tokenreviews", CLUSTER_WIDE],
   ValidatingWebhookConfiguration: [ADMISSION, "validatingwebhookconfigurations", CLUSTER_WIDE],
+  Worker: ["drawbridge.dev/v1alpha1", "workers"],
 } as const satisfies Readonly<Record<string, readonly [apiVersion: string, plural: string, isClusterWide?: true]>>;
 
 export type Kind = keyof typeof KINDS;

@@ -79,7 +79,7 @@ export interface KubeApi {
   list<T extends KubeObject>(path: string, options?: ListOptions): Promise<KubeList<T>>;
   /** Ends quietly when the API server ends the watch, when it falls silent or when the signal fires. */
   watch<T extends KubeObject>(path: string, options: KubeWatchOptions): AsyncGenerator<WatchEvent<T>, void, void>;
-  create<T extends KubeObject>(path: string, object: T, options?: RequestOptions): Promise<T>;
+  create<T extends KubeObject>(path: string, object: T, options?: UpdateOptions): Promise<T>;
   update<T extends KubeObject>(path: string, object: T, options?: UpdateOptions): Promise<T>;
   /** Server-side apply: creates the object, or changes the fields of it that are given. */
   apply<T extends KubeObject>(path: string, object: T, options: ApplyOptions): Promise<T>;

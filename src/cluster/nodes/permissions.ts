@@ -1,7 +1,9 @@
 /** What the controller, the approver and the Ignition server may do in a cluster, and no more. Creation cannot be tied to a name. */
+
 import { CRD_NAME, HOSTED_CLUSTERS_CRD_NAME, operator } from "./controller/hypershift.js";
 import { API_SERVER_NAME } from "./csr/decide.js";
 import { CLIENT_SIGNER, SERVING_SIGNER } from "./csr/signing-request.js";
+import { WORKER_GROUP } from "./workers/resource.js";
 
 /** A rule of RBAC. */
 export interface PolicyRule {
@@ -44,8 +46,12 @@ export const namespaceRules: readonly PolicyRule[] = [
   rule("", "configmaps", "get update", APPROVER_NAME),
 ];
 
-/** Beside the others, when the approver's inventory is kept in ConfigMaps. */
-export const inventoryRule = rule("", "configmaps", "list");
+/** Beside the others, unless the approver's inventory is in files: it reads Workers, and writes what it saw of them. */
+export const inventoryRules: readonly PolicyRule[] = [
+  rule("", "configmaps", "list"),
+  rule(WORKER_GROUP, "workers", "get list watch"),
+  rule(WORKER_GROUP, "workers/status", "update"),
+];
 
 /** The Ignition server's, for a Role in the namespace of the token Secrets. */
 export const servingRules: readonly PolicyRule[] = [

@@ -159,7 +159,7 @@ function made(object: KubeObject, { namespace, kind }: ObjectPlace): Stored {
 }
 
 /** Their status is written through its own path, and nothing else is written through that. */
-const KINDS_WITH_STATUS = ["NodePool", "Node", "CertificateSigningRequest"];
+const KINDS_WITH_STATUS = ["NodePool", "Worker", "Node", "CertificateSigningRequest"];
 
 function merged(before: Stored, object: KubeObject, { isStatus, kind }: ObjectPlace): Stored {
   const { status } = object as Stored;
@@ -393,7 +393,7 @@ function unusable(file: string, why: string): DrawbridgeError {
 type ObjectPlace = ReturnType<typeof placeOf>;
 
 const STORED_KINDS: readonly Kind[] = [
-  ...(["NodePool", "Lease", "ConfigMap", "Secret"] as const),
+  ...(["NodePool", "Worker", "Lease", "ConfigMap", "Secret"] as const),
   ...(["CertificateSigningRequest", "Node"] as const),
 ];
 const kindsByCollection = new Map(STORED_KINDS.map((kind) => [collectionPath(kind), kind]));

@@ -18,7 +18,7 @@ import {
 import { Approver, type ApproverOptions, approverMetrics } from "./approver.js";
 import type { DecisionEntry } from "./decide.js";
 import { configMapInventory, type Inventory } from "./inventory.js";
-import { MemoryStore } from "./memory.js";
+import { MemoryStore } from "./memory-store.js";
 import { Networks } from "./names.js";
 import { defaultPolicy } from "./request-context.js";
 import type { RequestKind, SigningRequest } from "./signing-request.js";

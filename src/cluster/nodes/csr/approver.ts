@@ -6,6 +6,7 @@ import { processMetrics } from "../../../base/metrics/process-metrics.js";
 import { MetricsRegistry } from "../../../base/metrics/registry.js";
 import { ListWatch } from "../../kube/list-watch.js";
 import { collectionPath } from "../../kube/paths.js";
+import { isReady } from "../../kube/pods.js";
 import type { KubeApi } from "../../kube/port.js";
 import { byName, type Node } from "../objects.js";
 import { APPROVER_NAME } from "../permissions.js";
@@ -22,15 +23,17 @@ import {
   openDecisionLog,
 } from "./decide.js";
 import type { Inventory, InventorySource } from "./inventory.js";
+import type { WorkerObjects } from "./inventory-workers.js";
 import {
   type HeldNames,
   heldNamesOf,
-  type MemoryStore,
   type NodeRecord,
+  sinceReinstall,
   updatedRecord,
   withCertificate,
   withoutApproval,
 } from "./memory.js";
+import type { MemoryStore } from "./memory-store.js";
 import type { ApprovalPolicy, ClusterState } from "./request-context.js";
 import { mostPending } from "./rules.js";
 import {
@@ -49,6 +52,8 @@ export interface ApproverOptions {
   readonly policy: ApprovalPolicy;
   readonly inventory: InventorySource;
   readonly store: MemoryStore;
+  /** Watched with everything else; undefined when the inventory is in files. */
+  readonly workers?: WorkerObjects | undefined;
   readonly log: DecisionLog;
   /** Only the leader decides. */
   readonly leading: () => boolean;
@@ -59,6 +64,8 @@ export interface ApproverOptions {
   readonly clock?: Clock;
   /** Every decision that is new: the first about a request, and one that differs from the last. */
   readonly onDecision?: (decision: Decision) => void;
+  /** With the names of the Workers whose records were in the ConfigMap until now. */
+  readonly onTakeOver?: (names: readonly string[]) => void;
   readonly onError?: (sentence: string, reason?: unknown) => void;
 }
 
@@ -107,13 +114,19 @@ export class Approver {
 
   /** Returns at once. */
   start(): void {
+    const { onError, workers } = this.#options;
     this.#requests.start();
     this.#nodes.start();
+    workers?.start({
+      ...{ clock: this.#clock, onChange: () => this.wake() },
+      onError: (reason) => onError?.(messageOf(reason), reason),
+    });
   }
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    await Promise.all([this.#requests.stop(), this.#nodes.stop(), this.#queue.stop()]);
+    const { workers } = this.#options;
+    await Promise.all([this.#requests.stop(), this.#nodes.stop(), workers?.stop(), this.#queue.stop()]);
   }
 
   /** Decides all requests soon; many calls in a row make one pass. */
@@ -133,8 +146,8 @@ export class Approver {
   }
 
   async #pass(): Promise<void> {
-    const { api, dryRun, inventory, leading, policy, store } = this.#options;
-    if (!this.#requests.synced || !this.#nodes.synced) return;
+    const { api, dryRun, inventory, leading, policy, store, workers } = this.#options;
+    if (!this.#requests.synced || !this.#nodes.synced || workers?.synced === false) return;
     if (!leading()) {
       this.#wasLeading = false;
       this.problem = undefined;
@@ -146,6 +159,7 @@ export class Approver {
       this.#recorded.clear();
     }
     this.#wasLeading = true;
+    if (workers !== undefined) store.noteWorkers(await workers.all());
     const read = await inventory();
     this.problem = undefined;
     await this.#updateMemory(read);
@@ -156,11 +170,11 @@ export class Approver {
     const planned: PlannedApproval[] = [];
     // As it will be once all that is planned is done: each decision counts the ones before it.
     const memory = new Map(store.memory);
+    const nodes = byName(this.#nodes.items.values());
+    const recentPending = countRecentPending(pending, this.#clock.date());
     for (const request of pending) {
       if (this.#stopped || !leading()) return;
       const now = this.#clock.date();
-      const recentPending = countRecentPending(this.#requests.items.values(), now);
-      const nodes = byName(this.#nodes.items.values());
       const state = { now, policy, inventory: read, memory, nodes, apiServer, recentPending };
       this.pendingCounts = { pending: recentPending, limit: mostPending(state) };
       const decision = await this.#consider(request, state);
@@ -209,21 +223,45 @@ export class Approver {
    * A worker's entry is used up once its node was there; certificates are known once they are signed, and end; what is left of
    * nobody any more is forgotten after a while.
    */
-  async #updateMemory({ workers }: Inventory): Promise<void> {
+  async #updateMemory({ claims, workers }: Inventory): Promise<void> {
     const { dryRun, leading, store } = this.#options;
     if (dryRun || !leading()) return;
     const now = this.#clock.date();
     const nodes = byName(this.#nodes.items.values());
     const changes = new Map<string, NodeRecord>();
+    await this.#takeOver();
+    for (const { name, reinstalled } of workers.values()) {
+      const before = store.memory.get(name);
+      const after = before && sinceReinstall(before, reinstalled);
+      if (after !== undefined && after !== before) changes.set(name, after);
+    }
+    for (const { at, hash, pool, worker = "" } of claims) {
+      if (hash === undefined || workers.get(worker)?.pool !== pool || !store.isWorker(worker)) continue;
+      const before = changes.get(worker) ?? store.memory.get(worker);
+      if ((before?.served?.at ?? 0) < at) changes.set(worker, { pool, ...before, served: { hash, at } });
+    }
     const learned = this.#recordIssued(changes, (name) => nodes.has(name) || workers.has(name));
     const forgotten: string[] = [];
     for (const [name, of] of new Map([...store.memory, ...changes])) {
-      const change = updatedRecord(of, { hasNode: nodes.has(name), isExpected: workers.has(name), now });
+      const node = nodes.get(name);
+      const seen = { hasNode: node !== undefined, isReady: store.isWorker(name) && isReady(node) };
+      const change = updatedRecord(of, { ...seen, isExpected: workers.has(name), now });
       if (change === "forget") forgotten.push(name);
       else if (change !== undefined) changes.set(name, change);
     }
     if (changes.size + forgotten.length > 0) await store.remember(changes, forgotten);
     for (const uid of learned) this.#recorded.add(uid);
+  }
+
+  /** Moves what the ConfigMap has about Workers into their status, once: before there were Workers all was there. */
+  async #takeOver(): Promise<void> {
+    const { onTakeOver, store } = this.#options;
+    const { misplaced } = store;
+    for (let first = 0; first < misplaced.length; first += MOST_AT_ONCE) {
+      const some = misplaced.slice(first, first + MOST_AT_ONCE);
+      await store.remember(new Map(some.map((name) => [name, store.memory.get(name)!])));
+    }
+    if (misplaced.length > 0) onTakeOver?.(misplaced);
   }
 
   /** Records the certificates that were issued for serving requests, by any approver. Returns the uids that are finished. */
@@ -275,7 +313,7 @@ export class Approver {
 }
 
 interface ApproverConfig
-  extends Pick<ApproverOptions, "api" | "policy" | "inventory" | "store" | "dryRun" | "intervalMs"> {
+  extends Pick<ApproverOptions, "api" | "policy" | "inventory" | "store" | "workers" | "dryRun" | "intervalMs"> {
   /** Namespace of the Lease. */
   readonly namespace: string;
   /** Empty: decisions go to the process's log only. */
@@ -300,6 +338,8 @@ export async function runApprover(config: ApproverConfig): Promise<number> {
   const leading = () => dryRun || election.leading;
   const approver: Approver = new Approver({
     ...{ ...config, log, leading, onError },
+    onTakeOver: (names) =>
+      logger.info(0, "records of workers were moved from the ConfigMap", { workers: names.length }),
     onDecision: (decision) => {
       metrics.decided(decision);
       const { explanation, kind, node, pool, request, rule } = decision;

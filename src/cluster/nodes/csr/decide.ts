@@ -6,8 +6,10 @@ import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { type LineLog, openLineLog } from "../line-log.js";
 import { byName, type Node, secondTime } from "../objects.js";
-import type { InventorySource } from "./inventory.js";
-import { heldNamesOf, type MemoryStore, type NodeRecord, withApproval } from "./memory.js";
+import type { Inventory, InventorySource } from "./inventory.js";
+import type { WorkerObjects } from "./inventory-workers.js";
+import { heldNamesOf, type Memory, type NodeRecord, sinceReinstall, withApproval } from "./memory.js";
+import type { MemoryStore } from "./memory-store.js";
 import { plainAddress } from "./names.js";
 import {
   type ApprovalPolicy,
@@ -175,6 +177,8 @@ export interface CsrAccess {
   readonly api: KubeApi;
   readonly inventory: InventorySource;
   readonly store: MemoryStore;
+  /** Undefined when the inventory is in files. */
+  readonly workers?: WorkerObjects | undefined;
 }
 
 export type RequestsSnapshot = Awaited<ReturnType<typeof snapshotOf>>;
@@ -193,12 +197,16 @@ export async function snapshotOf({ api, inventory, store }: CsrAccess, policy: A
     now,
     policy,
     inventory: read,
-    memory,
+    memory: currentMemory(memory, read),
     apiServer,
     nodes: byName(nodes.items),
     recentPending,
   };
   return { requests, state };
+}
+
+function currentMemory(memory: Memory, { workers }: Inventory): Memory {
+  return new Map([...memory].map(([name, of]) => [name, sinceReinstall(of, workers.get(name)?.reinstalled)]));
 }
 
 interface Service extends KubeObject {

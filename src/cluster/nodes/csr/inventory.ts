@@ -7,9 +7,25 @@ import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type ConfigMap, parseTime } from "../objects.js";
 import { fieldsOf, itemsOf, readYaml, splitDocuments, textsOf } from "../yaml.js";
-import { isNodeName, plainAddress } from "./names.js";
+import { isNodeName, type Networks, plainAddress } from "./names.js";
 
-export type ExpectedWorker = ReturnType<typeof readWorker>;
+export interface ExpectedWorker {
+  readonly name: string;
+  /** `namespace/name`. */
+  readonly pool: string;
+  /** DNS names beside its own. */
+  readonly dnsNames: readonly string[];
+  readonly ips: readonly string[];
+  /** Where its addresses may be if `ips` is empty, beside the networks of all nodes. */
+  readonly networks?: Networks;
+  readonly notBefore: number;
+  /** No first certificate after it. */
+  readonly deadline: number;
+  /** A node that somebody else approved. */
+  readonly joined: boolean;
+  /** What was approved before this does not count any more: the machine was installed again. */
+  readonly reinstalled?: number;
+}
 
 export interface ExpectedPool {
   /** Most nodes; undefined: as many as there are workers. */
@@ -22,16 +38,22 @@ export interface Claim {
   readonly pool: string;
   readonly worker?: string;
   readonly at: number;
+  /** Of the configuration that it got. */
+  readonly hash?: string;
 }
 
-export type Inventory = ReturnType<typeof readInventory>;
+export interface Inventory {
+  readonly workers: ReadonlyMap<string, ExpectedWorker>;
+  readonly pools: ReadonlyMap<string, ExpectedPool>;
+  readonly claims: readonly Claim[];
+}
 
 const DEFAULT_WINDOW_MS = 2 * 60 * 60_000;
 const DOCUMENT_KEYS = ["pool", "replicas", "workers", "claims"];
 const WORKER_KEYS = ["name", "dnsNames", "ips", "notBefore", "deadline", "joined"];
 
 /** `where`: `/etc/inventory/a.yaml`, `ConfigMap ns/a key b`. Throws for the first mistake: half an inventory would approve some of the wrong machines. */
-export function readInventory(texts: readonly { readonly where: string; readonly text: string }[]) {
+export function readInventory(texts: readonly { readonly where: string; readonly text: string }[]): Inventory {
   const workers = new Map<string, ExpectedWorker>();
   const pools = new Map<string, ExpectedPool>();
   const claims: Claim[] = [];
@@ -52,7 +74,7 @@ export function readInventory(texts: readonly { readonly where: string; readonly
       });
     }
   }
-  return { workers, pools, claims: claims as readonly Claim[] };
+  return { workers, pools, claims };
 }
 
 function readDocument(text: string) {
@@ -71,7 +93,7 @@ function readDocument(text: string) {
   };
 }
 
-function readWorker(entry: unknown, pool: string) {
+function readWorker(entry: unknown, pool: string): ExpectedWorker {
   const worker = fieldsOf(entry, "a worker", WORKER_KEYS);
   const { name } = worker;
   if (typeof name !== "string" || !isNodeName(name))
@@ -91,16 +113,16 @@ function readWorker(entry: unknown, pool: string) {
     if (address === undefined) throw new Error(`ips ${of}: "${text}" is not an address`);
     return address;
   });
-  // DNS names beside its own; no first certificate after the deadline; joined: a node that somebody else approved.
-  return { name, pool, dnsNames, ips, notBefore, deadline, joined } as const;
+  return { name, pool, dnsNames, ips, notBefore, deadline, joined };
 }
 
 function readClaim(entry: unknown, pool: string): Claim {
-  const { worker, at } = fieldsOf(entry, "a claim", ["worker", "at"]);
+  const { worker, at, hash } = fieldsOf(entry, "a claim", ["worker", "at", "hash"]);
   const time = readTime(at, "the time of a claim");
   if (time === undefined) throw new Error("a claim has no time (at)");
   if (worker !== undefined && typeof worker !== "string") throw new Error("the worker of a claim must be a name");
-  return { pool, at: time, ...(worker === undefined ? {} : { worker }) };
+  if (hash !== undefined && typeof hash !== "string") throw new Error("the hash of a claim must be a text");
+  return { pool, at: time, ...(worker === undefined ? {} : { worker }), ...(hash === undefined ? {} : { hash }) };
 }
 
 function readTime(value: unknown, what: string): number | undefined {
@@ -144,6 +166,23 @@ export function configMapInventory(api: KubeApi, namespace: string): InventorySo
         })),
       ),
     );
+  };
+}
+
+/** The Workers of the cluster and, for names that none of them has, what people wrote into the second. */
+export function withEntriesOf(workers: InventorySource, written: InventorySource): InventorySource {
+  return async () => {
+    const [own, other] = await Promise.all([workers(), written()]);
+    const pools = new Map(other.pools);
+    for (const [pool, { workers: count }] of own.pools) {
+      const before = pools.get(pool);
+      pools.set(pool, { replicas: before?.replicas, workers: (before?.workers ?? 0) + count });
+    }
+    return {
+      workers: new Map([...other.workers, ...own.workers]),
+      pools,
+      claims: [...own.claims, ...other.claims],
+    };
   };
 }
 

@@ -1,10 +1,5 @@
 /** The memory of the approver: requests are deleted an hour after they were decided, but certificates last for years. */
 
-import { wrapErrors } from "../../../base/errors/error.js";
-import { createOrUpdate, find } from "../../kube/objects.js";
-import { namedPath } from "../../kube/paths.js";
-import type { KubeApi } from "../../kube/port.js";
-import { type ConfigMap, type ObjectName, pathOf } from "../objects.js";
 import { plainAddress } from "./names.js";
 
 interface Approval {
@@ -24,6 +19,10 @@ export interface NodeRecord {
   readonly held?: readonly HeldNames[];
   /** When its Node was first seen. */
   readonly joinedAt?: number;
+  /** When its Node was first Ready. */
+  readonly readyAt?: number;
+  /** The configuration that the Ignition server sent it last. */
+  readonly served?: { readonly hash: string; readonly at: number };
   /** Since when there is neither a Node nor an entry of that name. */
   readonly goneSince?: number;
 }
@@ -51,20 +50,38 @@ export function readMemory(data: Readonly<Record<string, string>> = {}): Memory 
 
 const KEPT_AFTER_GONE_MS = 7 * 24 * 60 * 60_000;
 
+interface NodePresence {
+  readonly hasNode: boolean;
+  readonly isExpected: boolean;
+  /** Whether its Node is Ready, where that is of interest. */
+  readonly isReady?: boolean;
+  readonly now: number;
+}
+
+/** What is left of a record when the machine was installed again at that time; the same record if it is younger. */
+export function sinceReinstall(of: NodeRecord, at: number | undefined): NodeRecord {
+  if (at === undefined || Math.max(of.client?.at ?? 0, of.joinedAt ?? 0) >= at) return of;
+  const { client, joinedAt, readyAt: _, renewal: __, serving: ___, ...rest } = of;
+  return client === undefined && joinedAt === undefined ? of : rest;
+}
+
 /** A node's record after its Node came or went and certificates expired; undefined when nothing changed. */
 export function updatedRecord(
   of: NodeRecord,
-  { hasNode, isExpected, now }: { hasNode: boolean; isExpected: boolean; now: number },
+  { hasNode, isExpected, isReady = false, now }: NodePresence,
 ): NodeRecord | "forget" | undefined {
   const alive = heldNamesOf(of).filter((one) => isInForce(one, now));
   if (alive.length < heldNamesOf(of).length) {
-    const change = updatedRecord({ ...of, held: alive }, { hasNode, isExpected, now });
+    const change = updatedRecord({ ...of, held: alive }, { hasNode, isExpected, isReady, now });
     return change ?? { ...of, held: alive };
   }
   const { goneSince, ...present } = of;
   if (hasNode || isExpected) {
     const joins = hasNode && of.client !== undefined && of.joinedAt === undefined;
-    if (joins) return { ...present, joinedAt: now };
+    const isFirstReady = isReady && (joins || of.joinedAt !== undefined) && of.readyAt === undefined;
+    if (joins || isFirstReady) {
+      return { ...present, joinedAt: of.joinedAt ?? now, ...(isFirstReady && { readyAt: now }) };
+    }
     return goneSince === undefined ? undefined : present;
   }
   if (goneSince === undefined) return { ...of, goneSince: now };
@@ -140,33 +157,4 @@ export function canonicalNames(names: readonly string[]): string[] {
     return address === undefined ? name : `IP:${address}`;
   });
   return [...new Set(all)].sort();
-}
-
-/** Keeps the approver's memory in a ConfigMap, so that the next leader knows what the last one did. */
-export class MemoryStore {
-  readonly #api: KubeApi;
-  readonly #name: ObjectName;
-  #stored: ConfigMap | undefined;
-  memory: Memory = new Map();
-
-  constructor(api: KubeApi, name: ObjectName) {
-    this.#api = api;
-    this.#name = name;
-  }
-
-  async load(): Promise<Memory> {
-    this.#stored = await find<ConfigMap>(this.#api, namedPath("ConfigMap", this.#name));
-    const what = `the ConfigMap ${pathOf(this.#name)}, which holds what was approved, cannot be read`;
-    this.memory = wrapErrors("DB_CSR_INVENTORY", what, () => readMemory(this.#stored?.data));
-    return this.memory;
-  }
-
-  /** Fails, and changes nothing, when somebody else wrote since `load`. */
-  async remember(changes: Memory, forgotten: readonly string[] = []): Promise<void> {
-    const next = new Map<string, NodeRecord>([...this.memory, ...changes]);
-    for (const name of forgotten) next.delete(name);
-    const map: ConfigMap = { ...(this.#stored ?? { metadata: this.#name }), data: writeMemory(next) };
-    this.#stored = await createOrUpdate(this.#api, "ConfigMap", map);
-    this.memory = next;
-  }
 }

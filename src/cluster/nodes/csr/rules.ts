@@ -324,15 +324,15 @@ function addressesIn({ facts }: ReadableRequest): string[] {
 }
 
 /** The node itself says which addresses it has, so its word counts only within networks that are for nodes. */
-function notOwn({ node, nodeName, policy }: RequestContext, asked: readonly string[]): string | undefined {
+function notOwn({ node, nodeName, policy, worker }: RequestContext, asked: readonly string[]): string | undefined {
   if (node === undefined) return undefined;
   const own = [...addressesOf(node)];
   if (!isSameSet(asked, own))
     return `it asks for ${asked.join(", ")}, and the node has ${own.join(", ") || "no address"}`;
-  if (policy.nodeNetworks.isEmpty)
-    return `the inventory has no address of ${nodeName}, and no network of nodes is known`;
-  const outside = asked.filter((address) => !policy.nodeNetworks.has(address));
-  return listed(outside, (addresses) => `${addresses} is not in ${policy.nodeNetworks}`);
+  const networks = [worker?.networks, policy.nodeNetworks].filter((some) => some !== undefined && !some.isEmpty);
+  if (networks.length === 0) return `the inventory has no address of ${nodeName}, and no network of nodes is known`;
+  const outside = asked.filter((address) => !networks.some((some) => some?.has(address)));
+  return listed(outside, (addresses) => `${addresses} is not in ${networks.join(", ")}`);
 }
 
 function addressesOf({ status }: Node): Set<string> {

@@ -22,11 +22,12 @@ import {
   CONTROLLER_NAME,
   controllerClusterRules,
   controllerNamespaceRules,
-  inventoryRule,
+  inventoryRules,
   type PolicyRule,
   servingAndClaimRules,
 } from "../permissions.js";
 import { nodePoolSchema } from "../pool/node-pool.js";
+import { workerResource } from "../workers/resource.js";
 
 export const INSTALL_COMPONENTS = ["controller", "approver", "ignition"] as const;
 export type InstallComponent = (typeof INSTALL_COMPONENTS)[number];
@@ -122,7 +123,7 @@ const programs: Readonly<Record<InstallComponent, (config: InstallConfig) => Pro
   approver: ({ approverArgs, namespace }) => ({
     name: APPROVER_NAME,
     args: ["csr", "approver", `--namespace=${namespace}`, `--health-port=${HEALTH_PORT}`, ...approverArgs],
-    rules: [...approverNamespaceRules, inventoryRule],
+    rules: [...approverNamespaceRules, ...inventoryRules],
     clusterRules: approverClusterRules,
   }),
   ignition: ({ namespace }) => ({
@@ -147,7 +148,10 @@ export function renderInstall(config: InstallConfig): KubeManifest[] {
   const restricted = { ...labels, "pod-security.kubernetes.io/enforce": "restricted" };
   const namespace = kubeManifest("Namespace", { name: config.namespace, labels: restricted });
   // Where machines join there need be no pools: the approver may be alone there.
-  const resources = config.components.includes("controller") ? [nodePoolResource] : [];
+  const resources = [
+    ...(config.components.includes("controller") ? [nodePoolResource] : []),
+    ...(config.components.includes("approver") ? [workerResource] : []),
+  ];
   return [namespace, ...resources, ...config.components.flatMap((part) => manifestsOf(programs[part](config), config))];
 }
 

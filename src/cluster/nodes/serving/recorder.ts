@@ -70,7 +70,7 @@ export class Recorder implements FetchRecorder {
   served(fetch: ServedFetch): void {
     const { at, claimed, pool, secret: name, worker } = fetch;
     this.#audit(servedLine(fetch));
-    const claim = { pool, at, ...(worker === undefined ? {} : { worker }) };
+    const claim = { pool, at, ...(worker === undefined ? {} : { worker }), ...servedHash(pool, name) };
     if (isClaimable(pool)) for (const batch of this.#claims) batch.add(claim);
     this.#options.onServed?.(fetch);
     if (claimed.pool !== pool || claimedSecret(claimed) !== name) return;
@@ -127,6 +127,12 @@ export class Recorder implements FetchRecorder {
       .finally(() => this.#sending.delete(sent));
     this.#sending.add(sent);
   }
+}
+
+/** The Secret whose payload it was ends with the configuration's hash. */
+function servedHash(pool: string, secret: string): Pick<Claim, "hash"> {
+  const prefix = tokenSecretName(readPath(pool)?.name ?? "", "");
+  return secret.startsWith(prefix) && secret.length > prefix.length ? { hash: secret.slice(prefix.length) } : {};
 }
 
 /** The Secret that a machine's headers name; a forged pool of the same name elsewhere is none of ours. */
@@ -238,8 +244,8 @@ export function withClaims(claims: Claims, added: Iterable<Claim>, now: number):
 /** One document for each pool. */
 export function writeClaims(claims: Claims): string {
   const pools = new Map<string, object[]>();
-  for (const { at, pool, worker } of [...claims.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))) {
-    const entry = { ...(worker === undefined ? {} : { worker }), at: secondTime(at) };
+  for (const { at, hash, pool, worker } of [...claims.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))) {
+    const entry = { ...(worker === undefined ? {} : { worker }), at: secondTime(at), ...(hash && { hash }) };
     pools.set(pool, [...(pools.get(pool) ?? []), entry]);
   }
   return [...pools].map(([pool, list]) => stringify({ pool, claims: list })).join("---\n");

@@ -106,7 +106,7 @@ export async function poolUserData(api: KubeApi, pool: ObjectName) {
   const cluster = { namespace: pool.namespace, name: object.spec?.clusterName ?? "" };
   for (const namespace of [pool.namespace, controlPlaneNamespace(cluster)]) {
     const secret = await find<Secret>(api, namedPath("Secret", { namespace, name }));
-    if (secret !== undefined) return { hash, text: readUserData(secret), isOurs: namespace === pool.namespace };
+    if (secret !== undefined) return { hash, object, text: readUserData(secret), isOurs: namespace === pool.namespace };
   }
   throw new UserDataMissing("DB_WORKERS", `pool ${pathOf(pool)} has no user data yet: the Secret ${name} is missing`);
 }

@@ -8,6 +8,7 @@ import { type Node, pathOf } from "../objects.js";
 import { poolHash, poolUserData, revokeTokens, UserDataMissing } from "../token/user-data.js";
 import { type ApprovalMode, approving } from "./approving.js";
 import type { Deadline } from "./deadline.js";
+import { eachOf } from "./each-of.js";
 import {
   createWorkers,
   type MachineTemplate,
@@ -20,6 +21,7 @@ import {
 } from "./machines.js";
 import { cordon, type DrainRules, drain, nodePath, requireDrainable } from "./node.js";
 import { configurationOf, listNodes, poolReport } from "./status.js";
+import { AT_ONCE } from "./store.js";
 import { awaitWorkers, type VerifyOptions, verifyWorkers } from "./verify.js";
 import {
   isInGroup,
@@ -31,7 +33,7 @@ import {
   workersError,
 } from "./worker.js";
 
-export interface WorkersContext extends Pick<MakeOptions, "clusters" | "pool" | "store" | "joinWithinMs" | "publish"> {
+export interface WorkersContext extends Pick<MakeOptions, "clusters" | "pool" | "store" | "joinWithinMs"> {
   readonly deadline: Deadline;
   readonly rules: DrainRules;
   readonly drainMs: number;
@@ -53,22 +55,9 @@ export async function makeOptionsFor(context: WorkersContext): Promise<MakeOptio
   };
 }
 
-/** Runs at most so many at a time. After a failure no more are begun, and those under way end first. */
-export async function eachOf<T>(items: readonly T[], most: number, run: (item: T) => Promise<void>): Promise<void> {
-  const failures: unknown[] = [];
-  let next = 0;
-  const line = async () => {
-    for (let item = items[next++]; item !== undefined && failures.length === 0; item = items[next++]) {
-      await run(item).catch((reason: unknown) => failures.push(reason));
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(most, items.length) }, line));
-  if (failures.length > 0) throw failures[0];
-}
-
 /** Records that workers leave before they are taken out of service: the next run after a kill must know it. */
 export async function markLeaving(context: WorkersContext, names: readonly string[], leaving: "removed" | "replaced") {
-  await context.store.change((all) => all.map((one) => (names.includes(one.name) ? { ...one, leaving } : one)));
+  await eachOf(names, AT_ONCE, (name) => context.store.update(name, (worker) => ({ ...worker, leaving })));
 }
 
 /** Takes a worker out of service for good: cordon, drain, machine, Node. Every step can be repeated. */
@@ -199,8 +188,7 @@ async function carryOutPlan(context: WorkersContext, { leave, make, group }: Sca
   const workers = (await store.read()).filter(({ name }) => leave.includes(name));
   await eachOf(workers, maxUnavailable, async (worker) => {
     await takeOutOfService(worker, context);
-    const left = await store.forget(worker.name);
-    await deadline.retry("the inventory", () => context.publish(left));
+    await deadline.retry(`${worker.name}: its record`, () => store.forget(worker.name));
     deadline.progress.log(`${worker.name} is removed`);
   });
   if (making !== undefined && template !== undefined) await createWorkers(making, group, template);
@@ -219,8 +207,17 @@ function removalRank(worker: Worker, nodes: ReadonlyMap<string, Node>, hash: str
 function templateOf(own: readonly Worker[]): MachineTemplate | undefined {
   const worker = [...own].sort((a, b) => (a.notBefore < b.notBefore ? 1 : -1))[0];
   if (worker === undefined) return undefined;
-  const { createCommand, deleteCommand, ignitionAddress = "", ownToken, provider, setHostname = true, shape } = worker;
-  return { provider, shape, ownToken, createCommand, deleteCommand, setHostname, ignitionAddress };
+  const {
+    createCommand,
+    deleteCommand,
+    ignitionAddress = "",
+    networks = [],
+    ownToken,
+    provider,
+    setHostname = true,
+    shape,
+  } = worker;
+  return { provider, shape, ownToken, createCommand, deleteCommand, setHostname, ignitionAddress, networks };
 }
 
 export interface Replacement {
@@ -306,8 +303,10 @@ async function replaceOne(
   deadline.progress.log(`${fresh} is Ready in the place of ${old}`);
 }
 
-function successorOf({ leaving: _, replaces: __, ...worker }: Worker, name: string): NewWorker {
-  const { deadline: _deadline, hash: _hash, made: _made, notBefore: _notBefore, ...draft } = worker;
+/** With the settings of the old machine, and nothing that was its own. */
+function successorOf(worker: Worker, name: string): NewWorker {
+  const { deadline: _, dnsNames: __, hash: ___, joined: ____, leaving: _____, made: ______, ...rest } = worker;
+  const { notBefore: _a, readyAt: _b, reinstalled: _c, served: _d, ...draft } = rest;
   return { ...draft, name, ips: [], replaces: worker.name };
 }
 

@@ -4,8 +4,9 @@ import type { DrawbridgeError } from "../../../base/errors/error.js";
 import { runCommand } from "../../../base/run-command.js";
 import type { ObjectName } from "../objects.js";
 import { ensureTokens, type PoolUserData, workerUserData } from "../token/user-data.js";
+import { eachOf } from "./each-of.js";
 import type { Clusters } from "./status.js";
-import type { WorkerStore } from "./store.js";
+import { AT_ONCE, NameTaken, type WorkerStore } from "./store.js";
 import { isInGroup, planWorkers, type Worker, type WorkerGroup, workersError } from "./worker.js";
 
 export interface MakeOptions {
@@ -14,8 +15,6 @@ export interface MakeOptions {
   readonly store: WorkerStore;
   /** How long a new worker may take to ask for its certificate. */
   readonly joinWithinMs: number;
-  /** Writes into the cluster which workers its approver should expect. */
-  readonly publish: (workers: readonly Worker[]) => Promise<void>;
   readonly userData: PoolUserData;
   readonly now: number;
   /** Changes nothing and returns what would be done. */
@@ -25,7 +24,10 @@ export interface MakeOptions {
 
 /** The settings that workers made together have in common. */
 export interface MachineTemplate
-  extends Pick<Worker, "provider" | "shape" | "createCommand" | "deleteCommand" | "setHostname" | "ignitionAddress"> {
+  extends Pick<
+    Worker,
+    "provider" | "shape" | "createCommand" | "deleteCommand" | "setHostname" | "ignitionAddress" | "networks"
+  > {
   /** If undefined, workers get tokens of their own when the Ignition server is ours: others know no such tokens. */
   readonly ownToken: boolean | undefined;
 }
@@ -42,27 +44,36 @@ export interface MadeWorker {
 /** A worker that is not recorded yet. */
 export type NewWorker = Omit<Worker, "hash" | "notBefore" | "deadline" | "made">;
 
+const ATTEMPTS = 5;
+
 export async function createWorkers(options: MakeOptions, group: WorkerGroup, machines: MachineTemplate) {
   const { store, userData } = options;
   const template = { ...machines, ownToken: machines.ownToken ?? userData.isOurs };
-  const before = await store.read();
-  const plans = planWorkers(before, group, await store.numbers());
-  const planned = plans.map((plan) => ({ ...template, ...plan, pool: group.pool, ips: [] }));
-  const own = before.filter((worker) => isInGroup(worker, group));
-  // With today's template: a command that failed may have been corrected.
-  const unfinished = own
-    .filter(({ leaving, made }) => !made && leaving === undefined)
-    .map((worker) => ({ ...worker, ...template }));
-  const kept: MadeWorker[] = own
-    .filter(({ made }) => made)
-    .map(({ name, zone }) => ({ name, zone, userData: store.userDataFile(name), command: [], action: "kept" }));
-  const made = await makeWorkers(options, [...unfinished, ...planned]);
-  return [...kept, ...made].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+  for (let left = ATTEMPTS; ; left--) {
+    const before = await store.read();
+    const plans = planWorkers(before, group, await store.numbers());
+    const planned = plans.map((plan) => ({ ...template, ...plan, pool: group.pool, ips: [] }));
+    const own = before.filter((worker) => isInGroup(worker, group));
+    // With today's template: a command that failed may have been corrected.
+    const unfinished = own
+      .filter(({ leaving, made }) => !made && leaving === undefined)
+      .map((worker) => ({ ...worker, ...template }));
+    const kept: MadeWorker[] = own
+      .filter(({ made }) => made)
+      .map(({ name, zone }) => ({ name, zone, userData: store.userDataFile(name), command: [], action: "kept" }));
+    try {
+      const made = await makeWorkers(options, [...unfinished, ...planned]);
+      return [...kept, ...made].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+    } catch (reason) {
+      // Somebody else made workers of another group, or by hand, since they were listed.
+      if (!(reason instanceof NameTaken) || left === 1) throw reason;
+    }
+  }
 }
 
 /** Records them all, instead of workers that they replace and that are gone, and makes their machines. */
 export async function makeWorkers(options: MakeOptions, drafts: readonly NewWorker[]): Promise<MadeWorker[]> {
-  const { clusters, dryRun, joinWithinMs, now, onMade, pool, publish, store, userData } = options;
+  const { clusters, dryRun, joinWithinMs, now, onMade, pool, store, userData } = options;
   const time = (at: number) => new Date(at).toISOString();
   const record = { hash: userData.hash, notBefore: time(now), deadline: time(now + joinWithinMs), made: false };
   const fresh = drafts.map((draft): Worker => ({ ...draft, ...record }));
@@ -73,44 +84,45 @@ export async function makeWorkers(options: MakeOptions, drafts: readonly NewWork
     return { name: worker.name, zone: worker.zone, userData: file, command, action: action ?? usual };
   };
   if (dryRun) return fresh.map((worker) => madeOf(worker, "would be made"));
+  for (const worker of fresh) machineCommand("create", worker, "");
+  const known = new Set((await store.read()).map(({ name }) => name));
+  const isKnown = ({ name }: Worker) => known.has(name);
+  await store.create(fresh.filter((worker) => !isKnown(worker)));
+  await eachOf(fresh.filter(isKnown), AT_ONCE, (worker) => store.update(worker.name, () => worker));
+  const replaced = fresh.flatMap(({ replaces = "" }) => (known.has(replaces) ? [replaces] : []));
+  await eachOf(replaced, AT_ONCE, (name) => store.forget(name));
+  // After the workers: somebody else's name must not get a token.
   const holders = fresh.filter(({ ownToken }) => ownToken).map(({ name }) => name);
   const tokens = holders.length === 0 ? undefined : await ensureTokens(clusters.pools, pool, holders);
   const texts = fresh.map((worker) => workerUserData(userData.text, worker, tokens?.get(worker.name)));
-  const isReplaced = (old: Worker) => fresh.some(({ name, replaces }) => name === old.name || replaces === old.name);
-  const all = await store.change((before) => [...before.filter((worker) => !isReplaced(worker)), ...fresh]);
-  // Before the first machine: nobody admits one that is not expected.
-  await publish(all);
   const done: MadeWorker[] = [];
   for (const [index, worker] of fresh.entries()) {
+    store.requireLock();
     await store.writeUserData(worker.name, texts[index]!);
     const made = madeOf(worker);
     const isRun = made.command.length > 0;
     if (isRun) await runMachineCommand("create", worker, made.command);
     // Machines that people make are not reported to us; giving the same user data again does no harm.
-    if (isRun || worker.provider === "files") {
-      await store.change((workers) => workers.map((one) => (one.name === worker.name ? { ...one, made: true } : one)));
-    }
+    if (isRun || worker.provider === "files") await store.update(worker.name, (one) => ({ ...one, made: true }));
     onMade?.(made);
     done.push(made);
   }
   return done;
 }
 
-/** `publish` gets the remaining workers after each: a removal that fails must not keep the removed ones expected. */
-export async function deleteWorkers(
-  store: WorkerStore,
-  names: readonly string[],
-  dryRun: boolean,
-  publish: (left: readonly Worker[]) => Promise<void> = async () => {},
-) {
+export async function deleteWorkers(store: WorkerStore, names: readonly string[], dryRun: boolean) {
   const removed = [];
-  for (const worker of await knownWorkers(store, names)) {
-    const command = worker.made ? machineCommand("delete", worker, store.userDataFile(worker.name)) : [];
+  const workers = await knownWorkers(store, names);
+  const planned = workers.map((worker) => ({
+    worker,
+    command: worker.made ? machineCommand("delete", worker, store.userDataFile(worker.name)) : [],
+  }));
+  for (const { command, worker } of planned) {
     const action = dryRun ? "would be removed" : command.length > 0 ? "removed" : "forgotten";
     removed.push({ name: worker.name, command, action });
     if (dryRun) continue;
     if (command.length > 0) await runMachineCommand("delete", worker, command);
-    await publish(await store.forget(worker.name));
+    await store.forget(worker.name);
   }
   return removed;
 }
@@ -135,7 +147,14 @@ type Verb = "create" | "delete";
 export function machineCommand(verb: Verb, worker: Worker, userData: string): string[] {
   if (worker.provider === "gcloud") return gcloudCommand(verb, worker, userData);
   if (worker.provider !== "command") return [];
-  return renderCommand(verb === "create" ? worker.createCommand : worker.deleteCommand, worker, userData);
+  const template = verb === "create" ? worker.createCommand : worker.deleteCommand;
+  if (template.length === 0 && (verb === "create" || worker.removedByCommand === true)) {
+    const why = "commands stay on the disk of whoever gave them, and are not in this --state";
+    throw workersError(
+      `which command ${verb === "create" ? "makes" : "removes"} ${worker.name}? ${why}: give --${verb}-command`,
+    );
+  }
+  return renderCommand(template, worker, userData);
 }
 
 /** Somebody was killed after the machine was made, or was gone, and before that was written down. */

@@ -5,6 +5,7 @@ import { hastyClock } from "../../../base/testing/hasty-clock.js";
 import { makePool, namespace, PoolFixture } from "../controller/testing/fixture.js";
 import { defaultPolicy } from "../csr/request-context.js";
 import { annotation } from "../objects.js";
+import { createMemoryApi } from "../testing/memory-api.js";
 import {
   makeOptionsFor,
   planReplacements,
@@ -19,6 +20,7 @@ import { createWorkers } from "./machines.js";
 import { WorkerStore } from "./store.js";
 import { MemoryCluster } from "./testing/cluster.js";
 import { RecordedProgress, testDeadline } from "./testing/progress.js";
+import type { Worker } from "./worker.js";
 
 const group = { pool: "clusters/workers", prefix: "w", zones: ["a", "b"] };
 
@@ -46,7 +48,7 @@ beforeEach(async () => {
   );
   // It has done its part, and would only look at the directory all the time.
   await fixture.close(false);
-  store = new WorkerStore(join(fixture.directory, ".state"));
+  store = new WorkerStore({ api: createMemoryApi(), namespace, directory: join(fixture.directory, ".state") });
   machines = join(fixture.directory, ".machines.txt");
   writeFileSync(machines, "");
 }, 20_000);
@@ -55,6 +57,10 @@ afterEach(() => fixture.close());
 const log = () => readFileSync(machines, "utf8").trim().split("\n");
 const names = async () => (await store.read()).map(({ name }) => name);
 const hashOf = async () => (await fixture.pool()).metadata?.annotations?.[annotation.currentConfigVersion] ?? "";
+
+async function changeAll(change: Partial<Worker>): Promise<void> {
+  for (const name of await names()) await store.update(name, (worker) => ({ ...worker, ...change }));
+}
 
 /** Records the commands that it runs. */
 const command = (verb: string) => ["sh", "-c", 'echo "$1 $2" >> "$0"', machines, verb, "{name}"];
@@ -78,7 +84,6 @@ const context = (change: Partial<WorkersContext> = {}): WorkersContext => ({
   drainMs: 5000,
   maxUnavailable: 1,
   joinWithinMs: 3_600_000,
-  publish: async () => undefined,
   approval: { by: "anybody", namespace: "drawbridge", policy: defaultPolicy },
   ...change,
 });
@@ -130,7 +135,7 @@ describe("replacing", () => {
   test("leaves no user data of the old one behind, wherever it was killed", async () => {
     await make(1);
     // The new machine was made, and nothing after that was done.
-    await store.change((all) => all.map((one) => ({ ...one, replaces: "w-9" })));
+    await changeAll({ replaces: "w-9" });
     await store.writeUserData("w-9", "a token");
     cluster.putNode("w-0", false);
     const plan = await planReplacements(context(), ["w-9"]);
@@ -142,13 +147,13 @@ describe("replacing", () => {
 
   test("goes on where a provider failed, without making or removing anything twice", async () => {
     await make(2);
-    await store.change((all) => all.map((one) => ({ ...one, createCommand: ["false"] })));
+    await changeAll({ createCommand: ["false"] });
     await expect(replaced(["w-0"])).rejects.toThrow("false failed for w-2");
     expect((await store.read()).map(({ made, name }) => [name, made])).toEqual([
       ["w-1", true],
       ["w-2", false],
     ]);
-    await store.change((all) => all.map((one) => ({ ...one, createCommand: command("make") })));
+    await changeAll({ createCommand: command("make") });
     const plan = await planReplacements(context(), ["w-0"]);
     expect(plan).toEqual([{ old: "w-0", fresh: "w-2", state: "begun" }]);
     await replaceWorkers(context(), plan);
@@ -157,7 +162,7 @@ describe("replacing", () => {
 
   test("stops when a machine cannot be removed, and records that the worker is leaving", async () => {
     await make(2);
-    await store.change((all) => all.map((one) => ({ ...one, deleteCommand: ["false"] })));
+    await changeAll({ deleteCommand: ["false"] });
     await expect(replaced(["w-0"])).rejects.toThrow("false failed for w-0");
     expect((await store.read())[0]).toMatchObject({ name: "w-0", leaving: "replaced" });
     // A machine that still runs is still seen.
@@ -230,22 +235,19 @@ describe("scaling", () => {
     expect(await leave(0)).toEqual(["w-0", "w-1", "w-2", "w-3"]);
   });
 
-  test("goes on with those that were leaving, and takes their tokens and names from the inventory", async () => {
+  test("goes on with those that were leaving, and takes their tokens and their places", async () => {
     await make(3);
-    const published: number[] = [];
-    const publish = async (workers: readonly unknown[]) => void published.push(workers.length);
     cluster.putPod("web", "w-1");
     cluster.held.add("web");
     const first = await planScale(context(), { ...group, count: 1 });
-    await expect(scale(context({ publish }), first)).rejects.toThrow("could not be drained in time");
+    await expect(scale(context(), first)).rejects.toThrow("could not be drained in time");
     expect((await store.read()).filter(({ leaving }) => leaving === "removed").length).toBe(2);
     cluster.held.clear();
     // Whatever is wanted now: those that began to leave leave.
     const second = await planScale(context(), { ...group, count: 2 });
     expect([second.leave, second.make]).toEqual([["w-1", "w-2"], ["w-3"]]);
-    await scale(context({ publish }), second);
+    await scale(context(), second);
     expect(await names()).toEqual(["w-0", "w-3"]);
-    expect(published).toEqual([2, 1, 2]);
     const [tokens] = await fixture.secrets("worker-tokens-");
     expect(Object.keys(tokens?.data ?? {})).toEqual(["w-0", "w-3"]);
   });

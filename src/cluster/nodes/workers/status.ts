@@ -60,7 +60,12 @@ export function workerStatus(worker: Worker, snapshot: PoolSnapshot) {
 export function configurationOf(worker: Worker, node: Node | undefined, hash: string | undefined) {
   if (hash === undefined || hash === "") return "unknown";
   // What the node reports counts more than what it was meant to get.
-  return ((node && hashOfNode(node)) ?? worker.hash) === hash ? "current" : "behind";
+  return runningHash(worker, node) === hash ? "current" : "behind";
+}
+
+/** Of the configuration that it runs: what its node says, what it was sent, or else what its user data was made for. */
+export function runningHash(worker: Worker, node: Node | undefined): string {
+  return (node && hashOfNode(node)) ?? worker.served ?? worker.hash;
 }
 
 /** Whether its configuration was fetched: by it, by some machine of the pool, or by nobody that was seen. */

@@ -1,73 +1,128 @@
-/** The directory of workers: one record of all, a user-data file for each, and the inventory that an approver reads. */
+/**
+ * Workers as objects of the cluster that they join, or of a directory of objects. User data and the commands that make and
+ * remove machines are in a directory of this host, which may be lost.
+ */
 
-import { rm, rmdir } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { DrawbridgeError, messageOf, wrapErrors } from "../../../base/errors/error.js";
-import { LockError, withLock } from "../../../base/file-lock.js";
 import { makeDirectory, replaceFile } from "../../../base/files.js";
 import { readTrustedFile } from "../../../base/trusted-file.js";
-import { readInventory } from "../csr/inventory.js";
-import { inventoryText, type Numbers, PROVIDERS, usedNumbers, type Worker, workersError } from "./worker.js";
+import { isConflict, isNotFound } from "../../kube/errors.js";
+import { collectionPath, namedPath, typed } from "../../kube/paths.js";
+import type { KubeApi } from "../../kube/port.js";
+import { byName } from "../objects.js";
+import { eachOf } from "./each-of.js";
+import type { WorkerObject, WorkerSpec } from "./resource.js";
+import { ensureResource, isResourceMissing } from "./resource-install.js";
+import { type Numbers, usedNumbers, type Worker, workersError } from "./worker.js";
 
-interface Stored {
-  readonly workers: readonly Worker[];
-  readonly numbers: Numbers;
+type Commands = Pick<Worker, "createCommand" | "deleteCommand">;
+
+export interface WorkerPlace {
+  /** The cluster that machines join. */
+  readonly api: KubeApi;
+  /** Namespace of the Workers, which is that of the approver. */
+  readonly namespace: string;
+  /** Directory of user data and commands. */
+  readonly directory: string;
+  /** Instead of those that the directory has. */
+  readonly commands?: Partial<Commands>;
 }
 
-export class WorkerStore {
-  readonly #directory: string;
-  /** Changes of one process, one after the other. */
-  #last: Promise<unknown> = Promise.resolve();
+export const WORKERS_MANAGER = "drawbridge-workers";
+const MANAGER = { fieldManager: WORKERS_MANAGER };
+const ATTEMPTS = 10;
+/** Requests at a time. */
+export const AT_ONCE = 10;
+/** A certificate of a kubelet lives for a year unless the signer was told otherwise. */
+const NAME_KEPT_MS = 366 * 24 * 60 * 60_000;
+/** That an approver remembers a worker that is gone. */
+const RECORD_KEPT_MS = 8 * 24 * 60 * 60_000;
 
-  constructor(directory: string) {
-    this.#directory = directory;
+export class WorkerStore {
+  readonly #place: WorkerPlace;
+  /** As they were last seen, by name. */
+  #seen = new Map<string, WorkerObject>();
+  #commands: Map<string, Commands> | undefined;
+  #isReady = false;
+  /** Throws when another command may be at work on the same workers by now. */
+  requireLock: () => void = () => {};
+
+  constructor(place: WorkerPlace) {
+    this.#place = place;
   }
 
   /** The absolute path. */
   get directory(): string {
-    return resolve(this.#directory);
-  }
-
-  /** The directory for `drawbridge csr approver --inventory`. */
-  get inventoryDirectory(): string {
-    return join(this.#directory, "inventory");
+    return resolve(this.#place.directory);
   }
 
   userDataFile(worker: string): string {
-    return join(this.#directory, `${worker}.ign`);
+    return join(this.#place.directory, `${worker}.ign`);
   }
 
   async read(): Promise<Worker[]> {
-    return [...(await this.#read()).workers];
+    const objects = [...(await this.#list()).values()].filter(({ spec }) => spec?.removed === undefined);
+    const commands = await this.#readCommands();
+    return objects
+      .flatMap((object) => workerOf(object, commands, this.#place.commands) ?? [])
+      .sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
   }
 
   /** Which numbers are used up, those of workers that are gone included. */
   async numbers(): Promise<Numbers> {
-    const { numbers, workers } = await this.#read();
-    return usedNumbers(numbers, namesOf(workers));
+    return usedNumbers({}, [...(await this.#list()).keys()]);
   }
 
-  /** The inventory first: a machine that is not expected yet would be refused, one that is never made does no harm. */
-  async write(workers: readonly Worker[]): Promise<void> {
-    const before = await this.#read();
-    const sorted = [...workers].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
-    const numbers = usedNumbers(before.numbers, [...namesOf(before.workers), ...namesOf(sorted)]);
-    const inventory = inventoryText(sorted);
-    // What an approver could not read would stop every approval.
-    readInventory([{ where: "the inventory", text: inventory }]);
-    await replace(join(this.inventoryDirectory, "workers.yaml"), inventory);
-    await replace(this.#record, `${JSON.stringify({ workers: sorted, numbers }, undefined, 2)}\n`);
+  /** Since when a worker of that name is gone; undefined when there never was one, or when it is there. */
+  async removedAt(name: string): Promise<string | undefined> {
+    return (await this.#list()).get(name)?.spec?.removed;
   }
 
-  /** Reads, changes and writes with nothing in between; resolves to what is there then. */
-  change(make: (workers: readonly Worker[]) => readonly Worker[]): Promise<Worker[]> {
-    const changed = this.#last.then(async () => {
-      const workers = [...make(await this.read())];
-      await this.write(workers);
-      return workers;
+  /** Throws NameTaken, and leaves what it made before, when a name is in use or was used before. */
+  async create(workers: readonly Worker[]): Promise<void> {
+    if (workers.length === 0) return;
+    const { api, namespace } = this.#place;
+    if (!this.#isReady) await ensureResource(api, namespace);
+    this.#isReady = true;
+    await this.#keepCommands(workers);
+    await eachOf(workers, AT_ONCE, async (worker) => {
+      const metadata = { name: worker.name, namespace };
+      const object: WorkerObject = typed("Worker", { metadata, spec: specOf(worker) });
+      try {
+        this.#see(await api.create(collectionPath("Worker", namespace), object, MANAGER));
+      } catch (reason) {
+        if (!isConflict(reason)) throw reason;
+        throw new NameTaken("DB_WORKERS", `the name ${worker.name} is in use, or was used before`);
+      }
     });
-    this.#last = changed.catch(() => undefined);
-    return changed;
+  }
+
+  /** Writes what `make` returns for the worker as it is now, if anything. Throws when it is gone. */
+  async update(name: string, make: (worker: Worker) => Worker | undefined): Promise<void> {
+    const commands = await this.#readCommands();
+    let changed: Worker | undefined;
+    await this.#write(name, (object) => {
+      const worker = workerOf(object, commands, this.#place.commands);
+      changed = worker && make(worker);
+      return changed && specOf(changed);
+    });
+    if (changed !== undefined) await this.#keepCommands([changed]);
+  }
+
+  /** Marks a worker as gone and drops its user data. */
+  async forget(worker: string): Promise<void> {
+    await this.#write(worker, ({ spec }) => ({ ...spec!, removed: new Date().toISOString() }));
+    await this.removeUserData(worker);
+    await this.#prune(Date.now());
+  }
+
+  /** Gives a name that was used before to a machine that is installed again. */
+  async revive(worker: Worker): Promise<void> {
+    await this.#write(worker.name, () => specOf(worker));
+    await this.#keepCommands([worker]);
   }
 
   async writeUserData(worker: string, text: string): Promise<string> {
@@ -76,83 +131,143 @@ export class WorkerStore {
     return path;
   }
 
-  /** Drops a worker and its user data; resolves to the workers that are left. */
-  async forget(worker: string): Promise<Worker[]> {
-    const left = await this.change((workers) => workers.filter(({ name }) => name !== worker));
-    await this.removeUserData(worker);
-    return left;
-  }
-
   async removeUserData(worker: string): Promise<void> {
     await rm(this.userDataFile(worker), { force: true });
   }
 
-  get #record(): string {
-    return join(this.#directory, "workers.json");
+  async #list(): Promise<ReadonlyMap<string, WorkerObject>> {
+    const { api, namespace } = this.#place;
+    try {
+      this.#seen = new Map(byName((await api.list<WorkerObject>(collectionPath("Worker", namespace))).items));
+    } catch (reason) {
+      if (!isResourceMissing(reason)) throw reason;
+      this.#seen = new Map();
+    }
+    return this.#seen;
   }
 
-  async #read(): Promise<Stored> {
-    const path = this.#record;
-    // It holds commands that remove machines, and they are run.
+  /** On the condition that nobody wrote since it was read; what somebody else changed stays. */
+  async #write(name: string, make: (object: WorkerObject) => WorkerSpec | undefined): Promise<void> {
+    const { api, namespace } = this.#place;
+    const path = namedPath("Worker", { namespace, name });
+    let object = this.#seen.get(name);
+    for (let left = ATTEMPTS; ; left--) {
+      try {
+        object ??= await api.get<WorkerObject>(path);
+        const spec = make(object);
+        if (spec === undefined || isDeepStrictEqual(spec, object.spec)) return;
+        this.#see(await api.update(path, typed("Worker", { ...object, spec }), MANAGER));
+        return;
+      } catch (reason) {
+        if (isNotFound(reason)) throw workersError(`there is no worker ${name} any more`);
+        if (!isConflict(reason) || left === 1) throw reason;
+        object = undefined;
+      }
+    }
+  }
+
+  #see(object: WorkerObject): void {
+    this.#seen.set(object.metadata?.name ?? "", object);
+  }
+
+  /** Of those that are gone the one with the highest number of its kind stays for as long as its certificates may live. */
+  async #prune(now: number): Promise<void> {
+    const { api, namespace } = this.#place;
+    const highest = usedNumbers({}, [...this.#seen.keys()]);
+    for (const [name, { metadata, spec }] of this.#seen) {
+      const age = now - Date.parse(spec?.removed ?? "");
+      const isNeeded = !isCovered(name, highest);
+      if (!(age > (isNeeded ? NAME_KEPT_MS : RECORD_KEPT_MS))) continue;
+      const { resourceVersion } = metadata ?? {};
+      // Whoever was faster has done it.
+      await api
+        .delete(namedPath("Worker", { namespace, name }), resourceVersion === undefined ? {} : { resourceVersion })
+        .catch((reason: unknown) => {
+          if (!isConflict(reason) && !isNotFound(reason)) throw reason;
+        });
+      this.#seen.delete(name);
+    }
+  }
+
+  get #commandsFile(): string {
+    return join(this.#place.directory, "commands.json");
+  }
+
+  async #readCommands(): Promise<ReadonlyMap<string, Commands>> {
+    if (this.#commands !== undefined) return this.#commands;
+    const path = this.#commandsFile;
+    // They are run.
     const text = await readTrustedFile(resolve(path)).catch((reason: unknown) => {
       throw reason instanceof DrawbridgeError ? reason : workersError(`${path} cannot be read: ${messageOf(reason)}`);
     });
-    if (text === undefined) return { workers: [], numbers: {} };
-    return wrapErrors("DB_WORKERS", `${path} cannot be used`, () => {
-      const { numbers = {}, workers } = JSON.parse(text) as { workers: unknown; numbers?: Numbers };
-      if (!Array.isArray(workers) || !workers.every(isWorker)) throw new Error("it does not hold workers");
-      if (!Object.values(numbers).every(Number.isSafeInteger)) throw new Error("its numbers are none");
-      return { workers, numbers };
+    this.#commands = wrapErrors("DB_WORKERS", `${path} cannot be used`, () => {
+      const found = Object.entries(JSON.parse(text ?? "{}") as Record<string, Commands>);
+      const isCommand = (words: unknown) => Array.isArray(words) && words.every((word) => typeof word === "string");
+      if (!found.every(([, one]) => isCommand(one?.createCommand) && isCommand(one.deleteCommand))) {
+        throw new Error("it does not hold commands");
+      }
+      return new Map(found);
     });
+    return this.#commands;
+  }
+
+  async #keepCommands(workers: readonly Worker[]): Promise<void> {
+    const before = await this.#readCommands();
+    const own = workers.filter(({ provider }) => provider === "command");
+    const fresh = own.map(
+      ({ createCommand, deleteCommand, name }) => [name, { createCommand, deleteCommand }] as const,
+    );
+    if (fresh.every(([name, commands]) => isDeepStrictEqual(before.get(name), commands))) return;
+    this.#commands = new Map([...before, ...fresh]);
+    await replace(this.#commandsFile, `${JSON.stringify(Object.fromEntries(this.#commands), undefined, 2)}\n`);
   }
 }
 
-function namesOf(workers: readonly Worker[]): string[] {
-  return workers.map(({ name }) => name);
+/** Another worker has the name, or had it. */
+export class NameTaken extends DrawbridgeError {}
+
+/** Whether a higher number of the same prefix is used as well. */
+function isCovered(name: string, highest: Numbers): boolean {
+  const own = Object.entries(usedNumbers({}, [name]))[0];
+  return own !== undefined && (highest[own[0]] ?? 0) > own[1];
 }
 
-function isWorker(value: unknown): value is Worker {
-  const worker = value as Partial<Worker> | null;
-  return (
-    typeof worker?.name === "string" &&
-    /^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/.test(worker.name) &&
-    typeof worker.pool === "string" &&
-    PROVIDERS.some((provider) => provider === worker.provider) &&
-    Array.isArray(worker.ips) &&
-    Array.isArray(worker.deleteCommand)
-  );
+/** Undefined for an object that is none of ours: somebody wrote it by hand, and it has no pool. */
+function workerOf(object: WorkerObject, known: ReadonlyMap<string, Commands>, instead: Partial<Commands> = {}) {
+  const { metadata, spec, status } = object;
+  if (spec?.pool === undefined || metadata?.name === undefined) return undefined;
+  const { removed: _, shape, ...rest } = spec;
+  const commands = known.get(metadata.name) ?? { createCommand: [], deleteCommand: [] };
+  const at = metadata.creationTimestamp ?? "";
+  return {
+    ...{ zone: "", provider: "files", hash: "", ips: [], made: false, ownToken: false, notBefore: at, deadline: at },
+    ...{ ...rest, name: metadata.name, shape: { ...NO_SHAPE, ...shape } },
+    ...{ ...commands, ...instead },
+    ...(status?.served && { served: status.served.hash }),
+    ...(status?.readyAt && { readyAt: status.readyAt }),
+  } as Worker;
+}
+
+export const NO_SHAPE: Worker["shape"] = {
+  ...{ machineType: "", diskGb: "", subnet: "", image: "", imageProject: "", project: "" },
+};
+
+function specOf(worker: Worker): WorkerSpec {
+  const { createCommand: _, deleteCommand, name: __, readyAt: ___, served: ____, shape, ...rest } = worker;
+  const isRemovable = worker.provider === "command" && (deleteCommand.length > 0 || worker.removedByCommand === true);
+  const given = Object.entries(shape).filter(([, value]) => value !== "");
+  const spec = {
+    ...rest,
+    ...(given.length > 0 && { shape: Object.fromEntries(given) }),
+    ...(isRemovable && { removedByCommand: true }),
+  };
+  return Object.fromEntries(Object.entries(spec).filter(([, value]) => value !== undefined)) as unknown as WorkerSpec;
 }
 
 /** Whole or not at all; tokens are in some of them. */
-async function replace(path: string, text: string): Promise<void> {
+export async function replace(path: string, text: string): Promise<void> {
   await wrapErrors("DB_WORKERS", `${path} cannot be written`, async () => {
     await makeDirectory(dirname(path), 0o700);
     await replaceFile(path, text, 0o600);
   });
-}
-
-/** One command at a time on a directory of workers: two that both make machines would make some of them twice. */
-export async function exclusively<T>(directory: string, run: () => Promise<T>): Promise<T> {
-  const path = join(directory, ".lock");
-  const made = await wrapErrors("DB_WORKERS", `${directory} cannot be written to`, () =>
-    makeDirectory(directory, 0o700),
-  );
-  try {
-    return await withLock(path, run);
-  } catch (reason) {
-    if (!(reason instanceof LockError)) throw reason;
-    if (reason.holder === undefined) throw workersError(reason.message);
-    const what = `another drawbridge workers command (process ${reason.holder}) is at work in ${directory}`;
-    throw new Busy("DB_WORKERS", `${what}: wait for it, or delete ${path} if there is none`);
-  } finally {
-    // A command that came to nothing leaves nothing.
-    if (made !== undefined) await rmdir(directory).catch(() => undefined);
-  }
-}
-
-class Busy extends DrawbridgeError {}
-
-/** Whether another command is at work in the directory, so that it can be done later. */
-export function isBusy(reason: unknown): reason is DrawbridgeError {
-  return reason instanceof Busy;
 }

@@ -89,13 +89,19 @@ async function look(options: VerifyOptions, pods: TestPods) {
 
 async function labelNodes({ clusters, deadline, workers }: VerifyOptions, snapshot: PoolSnapshot): Promise<boolean> {
   let isChanged = false;
-  for (const { hash, leaving, name } of workers) {
+  for (const { hash, leaving, name, served } of workers) {
     if (!snapshot.nodes.has(name) || leaving !== undefined) continue;
-    if (!(await labelNode(clusters.nodes, name, nodeSettingsOf(snapshot.pool), hash))) continue;
+    // What it was sent last, which may be newer than what its user data was made for.
+    const sent = servedHash(name, snapshot) ?? served ?? hash;
+    if (!(await labelNode(clusters.nodes, name, nodeSettingsOf(snapshot.pool), sent))) continue;
     isChanged = true;
     deadline.progress.log(`${name}: its node has joined, and has the pool's labels and taints`);
   }
   return isChanged;
+}
+
+function servedHash(worker: string, { claims }: PoolSnapshot): string | undefined {
+  return claims.find((claim) => claim.worker === worker)?.hash;
 }
 
 /** Undefined once the pod has started on the node; otherwise why it has not. */

@@ -1,6 +1,5 @@
 /** The record of a machine that was made, or is to be made, for a pool. */
 
-import { stringify } from "yaml";
 import { errorOf } from "../../../base/errors/error.js";
 import { isNodeName } from "../csr/names.js";
 import { type ObjectName, readPath } from "../objects.js";
@@ -24,17 +23,34 @@ export interface Worker {
   readonly shape: MachineShape;
   /** The pool's, when its user data was made. */
   readonly hash: string;
+  /** The hash of the configuration that the Ignition server sent it last, where that was seen. */
+  readonly served?: string;
   /** RFC 3339: in between its first certificate may be issued. */
   readonly notBefore: string;
   readonly deadline: string;
+  /** Addresses for its serving certificates; if there are none, those that its Node reports, in these networks. */
   readonly ips: readonly string[];
+  readonly networks?: readonly string[];
+  /** DNS names beside its own for them. */
+  readonly dnsNames?: readonly string[];
+  /** Whether it was a node before it became a worker here. */
+  readonly joined?: boolean;
+  /** RFC 3339: what was approved before this does not count any more. */
+  readonly reinstalled?: string;
+  /** RFC 3339: when its Node was first Ready, as far as an approver saw it. */
+  readonly readyAt?: string;
   /** Whether the machine exists as far as we know. */
   readonly made: boolean;
   /** Whether its user data has a token that belongs to it alone. */
   readonly ownToken: boolean;
-  /** Templates, for provider command; kept so that deleting needs no flags. */
+  /**
+   * Templates, for provider command. They are kept on the disk of whoever gave them and in no cluster: who may write a Worker
+   * must not decide what is run here.
+   */
   readonly createCommand: readonly string[];
   readonly deleteCommand: readonly string[];
+  /** Whether there is a command that removes its machine, here or elsewhere. */
+  readonly removedByCommand?: boolean;
   /** Whether its user data names it: a node has its machine's host name. If undefined, true. */
   readonly setHostname?: boolean;
   /** `10.0.0.1` or `10.0.0.1:443`, for machines that cannot resolve names. If empty or undefined, as published. */
@@ -125,23 +141,3 @@ export function poolOfWorker({ name, pool }: Worker): ObjectName {
 }
 
 export const workersError = errorOf("DB_WORKERS");
-
-/** The inventory of an approver: one document a pool, and as many nodes may join as there are workers. */
-export function inventoryText(workers: readonly Worker[]): string {
-  const pools = [...new Set(workers.map(({ pool }) => pool))].sort();
-  return pools
-    .map((pool) => {
-      const own = workers.filter((worker) => worker.pool === pool);
-      return stringify({
-        pool,
-        replicas: own.length,
-        workers: own.map(({ deadline, ips, name, notBefore }) => ({
-          name,
-          ...(ips.length === 0 ? {} : { ips: [...ips] }),
-          notBefore,
-          deadline,
-        })),
-      });
-    })
-    .join("---\n");
-}

@@ -9,7 +9,7 @@ import { collectionPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
 import { decide, snapshotOf } from "../../../cluster/nodes/csr/decide.js";
 import type { InventorySource } from "../../../cluster/nodes/csr/inventory.js";
-import type { MemoryStore } from "../../../cluster/nodes/csr/memory.js";
+import type { MemoryStore } from "../../../cluster/nodes/csr/memory-store.js";
 import type { ApprovalPolicy } from "../../../cluster/nodes/csr/request-context.js";
 import { createdAt, foreignRequestOf, type SigningRequest } from "../../../cluster/nodes/csr/signing-request.js";
 import {

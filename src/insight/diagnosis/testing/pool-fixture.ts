@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { collectionPath } from "../../../cluster/kube/paths.js";
 import type { KubeApi } from "../../../cluster/kube/port.js";
 import { createDirectoryApi } from "../../../cluster/nodes/controller/directory.js";
-import { directoryInventory } from "../../../cluster/nodes/csr/inventory.js";
-import { MemoryStore } from "../../../cluster/nodes/csr/memory.js";
+import { WorkerObjects } from "../../../cluster/nodes/csr/inventory-workers.js";
+import { MemoryStore } from "../../../cluster/nodes/csr/memory-store.js";
 import { defaultPolicy } from "../../../cluster/nodes/csr/request-context.js";
 import { CLIENT_SIGNER, REQUESTS_PATH, type SigningRequest } from "../../../cluster/nodes/csr/signing-request.js";
 import { annotation, encoded, type Secret } from "../../../cluster/nodes/objects.js";
@@ -29,8 +29,10 @@ const scratch = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 export class PoolFixture {
   readonly directory = mkdtempSync(join(scratch, "drawbridge-fixture-"));
-  readonly store = new WorkerStore(join(this.directory, ".state"));
   readonly api: KubeApi = withMoreKinds(createDirectoryApi({ directory: this.directory }));
+  readonly store = new WorkerStore({
+    ...{ api: this.api, namespace: pool.namespace, directory: join(this.directory, ".state") },
+  });
   /** Where the machines join, when that is another cluster. */
   readonly hosted: KubeApi;
   readonly source: IgnitionSource;
@@ -67,7 +69,7 @@ export class PoolFixture {
       isHosted: this.isHosted,
       store: this.store,
       policy: defaultPolicy,
-      inventory: directoryInventory(this.store.inventoryDirectory),
+      inventory: new WorkerObjects(this.api, pool.namespace).expected,
       memory: () => new MemoryStore(nodes, { namespace: "drawbridge", name: "approver" }),
       now: () => Date.now() + this.aheadMs,
     };
@@ -91,7 +93,7 @@ export class PoolFixture {
       deadline: new Date(Date.now() + 3_600_000).toISOString(),
       ...{ ownToken: false, createCommand: [], deleteCommand: [], ...change },
     };
-    await this.store.change((all) => [...all, worker]);
+    await this.store.create([worker]);
     await this.store.writeUserData(name, (await freshUserData(this.api, worker)).text);
     return worker;
   }
@@ -130,7 +132,6 @@ export class PoolFixture {
   }
 
   async #create(): Promise<void> {
-    await this.store.write([]);
     const ignitionEndpoint = new URL(this.source.url("/")).host;
     const ignitionCaPem = this.source.authority.certificatePem;
     const content = { pool, hash: HASH, token: TOKEN };

@@ -1,5 +1,4 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { remedies } from "../../../base/errors/catalogue.js";
 import { collectionPath } from "../../../cluster/kube/paths.js";
@@ -159,7 +158,7 @@ describe("user data", () => {
       await fixture.worker("w-0", { ownToken: true });
       await revokeTokens(fixture.api, pool, ["w-0"]);
       const [one] = await fixture.problems();
-      await fixture.store.change((all) => all.map((worker) => ({ ...worker, leaving })));
+      await fixture.store.update("w-0", (worker) => ({ ...worker, leaving }));
       expect(await fixture.problems()).toEqual([]);
       // Decided between the look and the fix.
       expect(await one?.fix?.apply()).toContain("not expected any more");
@@ -306,7 +305,10 @@ describe("workers doctor when a check throws", () => {
   test("a check that throws is DB_NODE_UNCHECKED, and the other checks run all the same", async () => {
     await fixture.worker("w-0");
     await change("w-0", () => "{}");
-    writeFileSync(join(fixture.store.inventoryDirectory, "broken.yaml"), "pool: x");
+    const memory = { metadata: { name: "approver", namespace: "drawbridge" }, data: { "w-0": "{" } };
+    await fixture.api.create(collectionPath("ConfigMap", "drawbridge"), {
+      ...{ apiVersion: "v1", kind: "ConfigMap", ...memory },
+    });
     const found = await fixture.problems();
     expect(found.map(({ check, code, state }) => [check, code, state])).toEqual([
       ["user-data", "DB_NODE_USER_DATA", "failed"],

@@ -2,7 +2,7 @@
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { coded, type Finding, hasFailed } from "../../../base/finding.js";
 import { type ObjectName, pathOf, readPath } from "../../../cluster/nodes/objects.js";
-import { exclusively, isBusy } from "../../../cluster/nodes/workers/store.js";
+import { exclusively, isBusy } from "../../../cluster/nodes/workers/lock.js";
 import { clusterNetwork } from "../checks/cluster-network.js";
 import { ignitionServer, nodesReady, requests } from "../checks/machines.js";
 import { payload, userData } from "../checks/user-data.js";

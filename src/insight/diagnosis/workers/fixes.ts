@@ -19,7 +19,7 @@ export function rewriteUserData({ clusters, store }: PoolContext, { file, userDa
       if (known === undefined || known.leaving !== undefined) return `${worker.name} is not expected any more`;
       const { hash, text } = await freshUserData(clusters.pools, known);
       if (text === userData) return `${file} is as it would be made now`;
-      await store.change((all) => all.map((one) => (one.name === worker.name ? { ...one, hash } : one)));
+      await store.update(worker.name, (one) => ({ ...one, hash }));
       await store.writeUserData(worker.name, text);
       return `${file} is written; boot the machine with it`;
     },
