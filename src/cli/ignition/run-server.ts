@@ -14,6 +14,7 @@ import { TokenStore } from "../../cluster/ignition/server/tokens.js";
 import { ListWatch } from "../../cluster/kube/list-watch.js";
 import { collectionPath } from "../../cluster/kube/paths.js";
 import type { KubeApi } from "../../cluster/kube/port.js";
+import { WorkerObjects } from "../../cluster/nodes/csr/inventory-workers.js";
 import { pathOf, type Secret } from "../../cluster/nodes/objects.js";
 import { CertificateSecret } from "../../cluster/nodes/serving/certificate-secret.js";
 import { servingMetrics } from "../../cluster/nodes/serving/metrics.js";
@@ -73,9 +74,11 @@ export async function runServing({ flags, listen, metricsAt, adminAt, claimsConf
   const workers = new WorkerTokens({
     ...{ tokens, pools: controller, file: flags.workerTokens, onError: once(onError) },
   });
+  const joined = await joinedCluster(flags, api);
+  const workerObjects = new WorkerObjects(joined, claimsConfigMap?.namespace ?? namespace);
   const recorder = new Recorder({
     ...{ api, namespace, onError, makesEvents: flags.directory === "" },
-    claims: await claimStores(flags, claimsConfigMap, api),
+    claims: claimStores(flags, claimsConfigMap, joined),
     audit:
       audit?.write ??
       (({ outcome, secret, ...line }) => {
@@ -118,6 +121,11 @@ export async function runServing({ flags, listen, metricsAt, adminAt, claimsConf
   const health = await startHttp("metrics", metricsAt, routes);
   listening.publish({ source: subject, what: "metrics", address: health.address });
   secrets.start();
+  // What is said of Workers is not needed to serve: tokens end with their windows all the same.
+  workerObjects.start({
+    onChange: () => void workerObjects.all().then((items) => workers.workersChanged(items)),
+    onError: (reason) => onError(messageOf(reason), reason),
+  });
   await workers.readFile();
   const tending = setInterval(() => {
     tokens.sweep();
@@ -127,7 +135,14 @@ export async function runServing({ flags, listen, metricsAt, adminAt, claimsConf
 
   logger.info(0, "shutting down", { signal: await nextSignal() });
   clearInterval(tending);
-  await Promise.all([secrets.stop(), controller.stop(), server.close(), health.close(), admin?.close()]);
+  await Promise.all([
+    secrets.stop(),
+    workerObjects.stop(),
+    controller.stop(),
+    server.close(),
+    health.close(),
+    admin?.close(),
+  ]);
   await recorder.close();
   audit?.close();
   api.close();
@@ -144,16 +159,20 @@ function once(tell: (sentence: string, reason?: unknown) => void): typeof tell {
   };
 }
 
-async function claimStores(
-  flags: ServeConfig["flags"],
-  configMap: ServeConfig["claimsConfigMap"],
-  api: KubeApi,
-): Promise<ClaimStore[]> {
-  const { claimsContext: context, claimsFile, claimsKubeconfig: kubeconfig } = flags;
+/** Where machines join, and where claims are for an approver. */
+async function joinedCluster(flags: ServeConfig["flags"], api: KubeApi): Promise<KubeApi> {
+  const { claimsContext: context, claimsKubeconfig: kubeconfig } = flags;
   const other = secondCluster(flags, { kubeconfig, context });
-  const cluster = other === undefined ? api : await openCluster(other);
+  return other === undefined ? api : openCluster(other);
+}
+
+function claimStores(
+  { claimsFile }: ServeConfig["flags"],
+  configMap: ServeConfig["claimsConfigMap"],
+  joined: KubeApi,
+): ClaimStore[] {
   return [
     ...(claimsFile === "" ? [] : [claimsInFile(claimsFile)]),
-    ...(configMap === undefined ? [] : [claimsInConfigMap(cluster, configMap)]),
+    ...(configMap === undefined ? [] : [claimsInConfigMap(joined, configMap)]),
   ];
 }

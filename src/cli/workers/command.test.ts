@@ -137,6 +137,44 @@ describe("drawbridge workers create", () => {
     expect((await tokens()).get("workers-0")).toBe(first.get("workers-0"));
   });
 
+  test("makes workers under names of their own, with addresses for their serving certificates", async () => {
+    await withPool();
+    const named = ["--names=host-a,host-b.example", "--ips=host-a=10.0.0.1", "--ips=host-a=fd00::1"];
+    expect(await create(...named, "--dns-names=host-a=a.example")).toBe(0);
+    const { workers } = await inventory();
+    expect([...workers.keys()]).toEqual(["host-a", "host-b.example"]);
+    expect(workers.get("host-a")).toMatchObject({ ips: ["10.0.0.1", "fd00::1"], dnsNames: ["a.example"] });
+    expect(await create("--names=host-b.example", "--ips=host-b.example=10.0.0.2")).toBe(0);
+    expect((await inventory()).workers.get("host-b.example")?.ips).toEqual(["10.0.0.2"]);
+    expect(await create("--names=host-b.example", "--ips=host-c=10.0.0.2")).toBe(1);
+    expect(printed.stderr).toContain("host-c is none of these workers");
+  });
+
+  test("gives a name that was used before to a machine that is installed again, when that is asked for", async () => {
+    await withPool();
+    expect(await create("--names=host-a")).toBe(0);
+    expect(await drawbridge.run("drawbridge", ["workers", "delete", "host-a", ...access])).toBe(0);
+    expect(await create("--names=host-a")).toBe(1);
+    expect(printed.stderr).toMatch(/host-a was removed at .*: --reinstall uses the name again/);
+    expect(await create("--names=host-a", "--reinstall")).toBe(0);
+    expect((await inventory()).workers.get("host-a")?.reinstalled).toBeDefined();
+  });
+
+  test("ends with a command that admits them, and says what is missing for their serving certificates", async () => {
+    await withPool();
+    expect(await create()).toBe(0);
+    expect(printed.stdout).toContain("Their serving certificates stay pending");
+    expect(printed.stdout).toMatch(
+      /The token of each is its own. It ends when its node is Ready, and at 20.* at the latest/,
+    );
+    const words = printed.stdout.trim().split("\n").at(-1)?.replace("Admit them with drawbridge ", "").split(" ") ?? [];
+    expect(words).toEqual(["csr", "approver", "--directory", fixture.directory, "--namespace", namespace]);
+    printed.stdout = "";
+    expect(await create("--node-cidr=10.0.0.0/16", "--count=2")).toBe(0);
+    expect(printed.stdout).not.toContain("Their serving certificates stay pending");
+    expect((await inventory()).workers.get("workers-1")?.networks?.has("10.0.1.2")).toBe(true);
+  });
+
   test("only shows gcloud's arguments in a dry run, and leaves nothing behind", async () => {
     await withPool();
     const flags = ["--provider=gcloud", "--zones=a", "--machine-type=n2", "--image=rhcos", "--disk=100", "--dry-run"];
@@ -176,6 +214,10 @@ describe("drawbridge workers create", () => {
     [["create", "--pool=p", "--provider=command", "--create-command=a {x}"], "is not known"],
     [["create", "--pool=p", "--disk=big"], "must be a number of GB"],
     [["create", "--pool=p", "--window=1s"], '"--window" flag: must be at least 1m'],
+    [["create", "--pool=p", "--names=a,a"], "is there twice"],
+    [["create", "--pool=p", "--ips=a=b"], "it must be NAME=ADDRESS"],
+    [["create", "--pool=p", "--reinstall"], "--reinstall goes with --names"],
+    [["adopt", "--pool=p"], "the nodes' names are missing"],
     [["userdata"], "the worker's name is missing"],
     [["userdata", "a", "--window=5m"], "--window goes with --renew"],
     [["delete"], "the workers' names are missing"],
@@ -285,6 +327,30 @@ describe("workers that there are", () => {
     expect(await drawbridge.run("drawbridge", ["workers", "list", ...access])).toBe(0);
     expect(printed.stdout).toMatch(new RegExp(`workers-0 .* yes +Ready +${current} +current`));
     expect(printed.stdout).toMatch(/workers-1 .* yes +NotReady +01234567 +behind/);
+  });
+
+  test("are made of nodes that are there already, with the addresses that these report", async () => {
+    await withPool();
+    const node = { apiVersion: "v1", kind: "Node", metadata: { name: "old" } };
+    await fixture.api.create("/api/v1/nodes", node);
+    const addresses = [
+      { type: "InternalIP", address: "10.0.0.7" },
+      { type: "Hostname", address: "old" },
+      { type: "InternalDNS", address: "old.example" },
+    ];
+    await fixture.api.update("/api/v1/nodes/old/status", { ...node, status: { addresses } } as typeof node);
+    const adopt = (...flags: string[]) =>
+      drawbridge.run("drawbridge", ["workers", "adopt", "--pool=workers", ...flags, ...access]);
+    expect(await create("--names=old")).toBe(1);
+    expect(printed.stderr).toContain("there is a node old already: drawbridge workers adopt old");
+    expect(await adopt("old", "--dry-run")).toBe(0);
+    expect(await expected()).toEqual([]);
+    expect(await adopt("old")).toBe(0);
+    expect(printed.stdout).toContain("old is a worker; its serving certificates are for old, old.example, 10.0.0.7\n");
+    const { joined, ips } = (await inventory()).workers.get("old")!;
+    expect([joined, ips]).toEqual([true, ["10.0.0.7"]]);
+    expect(await adopt("stranger")).toBe(1);
+    expect(printed.stderr).toContain("there is no node stranger");
   });
 
   test("are not guessed at when the record is broken", async () => {

@@ -23,7 +23,7 @@ export default defineCommand({
   purpose: `Sees to it that a pool has --count workers named PREFIX-0, PREFIX-1, ...: makes a Worker for each in the cluster that it joins,
 by which drawbridge csr approver expects it, writes its user data with the pool's token of today into --state, and makes the
 machine. Workers that were made before are kept, so the command can be repeated after a failure, by anybody and from
-anywhere; a name is never used twice. The pool may be HyperShift's or our own controller's. It waits for nothing:
+anywhere; a name is never used twice. With --names workers have names of their own. The pool may be HyperShift's or our own controller's. It waits for nothing:
 drawbridge workers verify does, and drawbridge workers up does everything.
 
 ${PROVIDERS_HELP}
@@ -35,18 +35,20 @@ ${PROVIDERS_HELP}
     "dry-run": yesNo("Say which workers would be made, by which commands, and change nothing."),
   },
   async run(flags) {
-    const { group, pool, template } = makingOf(flags);
+    const { group, pool, reinstall, template } = makingOf(flags);
     const { dryRun, window: joinWithinMs } = flags;
     return withWorkersClusters(flags, async (clusters) => {
       const userData = await poolUserData(clusters.pools, pool);
       requireHostedAccess(clusters, userData.object);
       const networks = await machineNetworks(clusters.pools, userData.object, flags.nodeCidr);
       return withPool(flags, clusters, pool, async (store) => {
-        const options = { pool, store, clusters, userData, now: Date.now(), dryRun, joinWithinMs };
+        const options = { pool, store, clusters, userData, now: Date.now(), dryRun, joinWithinMs, reinstall };
         const workers = await createWorkers(options, group, { ...template, networks });
         const isApproved = await hasApprover(clusters.nodes, approverNamespaceOf(flags), Date.now());
-        const hasAddresses = networks.length > 0;
-        return { workers, approver: isApproved ? "" : approverCommand(flags), hasAddresses };
+        const hasAddresses = networks.length > 0 || workers.every(({ name }) => group.addresses.has(name));
+        const ownToken = template.ownToken ?? userData.isOurs;
+        const ends = new Date(options.now + joinWithinMs).toISOString();
+        return { workers, approver: isApproved ? "" : approverCommand(flags), hasAddresses, ownToken, ends };
       });
     });
   },
@@ -66,24 +68,33 @@ interface Created {
   /** Empty when one runs. */
   readonly approver: string;
   readonly hasAddresses: boolean;
+  readonly ownToken: boolean;
+  /** When the windows of new workers close. */
+  readonly ends: string;
 }
 
-function createdText({ approver, hasAddresses, workers }: Created): string {
+function createdText({ approver, ends, hasAddresses, ownToken, workers }: Created): string {
   const lines = workers.map(({ action, command, name, userData, zone }) => {
     const where = zone === "" ? "" : ` in ${zone}`;
     const how = command.length > 0 ? `: ${shellText(command)}` : action === "kept" ? "" : `: ${userData}`;
     return `${name}${where} ${action}${how}\n`;
   });
   if (workers.some(({ action }) => action === "would be made")) return lines.join("");
+  const isNew = workers.some(({ action }) => action !== "kept");
   const hasFiles = workers.some(({ action }) => action === "user data written");
   return [
     ...lines,
-    hasFiles
-      ? "Give each machine its file as Ignition user data at first boot; the token in it rotates, so do it now or print it\nagain later with drawbridge workers userdata.\n"
-      : "",
+    hasFiles ? "Give each machine its file as Ignition user data at first boot.\n" : "",
+    isNew ? tokenText(ownToken, ends) : "",
     hasAddresses
       ? ""
-      : "Their serving certificates stay pending, and kubectl logs does not work, until their addresses are known: give --node-cidr\nhere or to the approver, or networks.machine in the cluster's ConfigMap.\n",
+      : "Their serving certificates stay pending, and kubectl logs does not work, until their addresses are known: give --node-cidr\nor --ips here, --node-cidr to the approver, or networks.machine in the cluster's ConfigMap.\n",
     approver === "" ? "The approver that runs admits them.\n" : `Admit them with ${approver}\n`,
   ].join("");
+}
+
+function tokenText(ownToken: boolean, ends: string): string {
+  return ownToken
+    ? `The token of each is its own. It ends when its node is Ready, and at ${ends} at the latest; drawbridge workers userdata NAME --renew\nopens it again.\n`
+    : "The token is the pool's, and rotates: boot the machines now, or print it again later with drawbridge workers userdata.\n";
 }

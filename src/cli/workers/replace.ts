@@ -22,6 +22,7 @@ const replaceFlags = {
   ...commandFlags,
   pool: text("Name of the pool. If empty, that of the first worker named."),
   behind: yesNo("Replace every worker of the pool whose configuration is behind."),
+  "same-name": yesNo("Install the machines again under their names, instead of making others."),
   "dry-run": yesNo("Say which worker would be replaced by which, and change nothing."),
 };
 
@@ -31,8 +32,8 @@ export default defineCommand({
   purpose: `Replaces workers one after the other, or --max-unavailable at a time: the node is cordoned and drained (PodDisruptionBudgets are
 respected, DaemonSets' pods stay), its machine is removed by its provider, the Node is deleted, and a new machine of the
 same kind, with the pool's configuration of today, must become Ready before the next one leaves. The new worker has a new
-name: a machine that was approved keeps certificates of its own, and no other is approved under its name. What would keep nodes from being
-drained is said before anything is changed. Killed at any point, the same command goes on.
+name: a machine that was approved keeps certificates of its own. With --same-name it keeps its name, and the approver accepts one
+new first certificate for it; see that the old disk is wiped. What would keep nodes from being drained is said before anything is changed. Killed at any point, the same command goes on.
 
 ${APPROVAL_HELP}`,
   words: "[NAME...]",
@@ -42,7 +43,8 @@ ${APPROVAL_HELP}`,
     check(flags, names);
     const { dryRun } = flags;
     const replaced = await withWorkers(flags, await ownerOf(flags, names), async (context) => {
-      const plans = await planReplacements(context, flags.behind ? await workersBehind(context) : [...new Set(names)]);
+      const meant = flags.behind ? await workersBehind(context) : [...new Set(names)];
+      const plans = await planReplacements(context, meant, flags.sameName);
       const isIdle = plans.every(({ state }) => state === "done");
       if (!dryRun && !isIdle) await replaceWorkers(context, plans);
       return plans;
@@ -73,6 +75,7 @@ function replacedText(plans: readonly Replacement[], dryRun: boolean): string {
   if (plans.length === 0) return "No worker is behind.\n";
   const line = ({ fresh, old, state }: Replacement) => {
     if (state === "done") return `${old} was replaced by ${fresh} before\n`;
+    if (fresh === old) return `${old} ${dryRun ? "would be" : "is"} installed again\n`;
     return `${old} ${dryRun ? "would be" : "is"} replaced by ${fresh}\n`;
   };
   return plans.map(line).join("");

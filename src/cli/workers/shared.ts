@@ -1,13 +1,14 @@
 /** Flags that the workers commands share: the store, the clusters, and the shape of machines. */
 
 import { resolve } from "node:path";
+import { isNodeName, plainAddress } from "../../cluster/nodes/csr/names.js";
 import type { ObjectName } from "../../cluster/nodes/objects.js";
 import { exclusively, withPoolLock } from "../../cluster/nodes/workers/lock.js";
 import { type MachineTemplate, PLACEHOLDERS_TEXT, splitCommand } from "../../cluster/nodes/workers/machines.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { takeOver } from "../../cluster/nodes/workers/take-over.js";
-import { PROVIDERS } from "../../cluster/nodes/workers/worker.js";
+import { type Addresses, PROVIDERS } from "../../cluster/nodes/workers/worker.js";
 import { nodeCidrFlag } from "../csr/shared.js";
 import {
   duration,
@@ -139,6 +140,18 @@ export const commandFlags = inGroup("advanced", {
   "delete-command": command("Command that removes one machine, for workers of --provider command."),
 });
 
+/** `host-a=10.0.0.1`. */
+const ownAddresses = (usage: string, form: string, isGood: (text: string) => boolean) =>
+  inGroup("advanced", {
+    flag: restricted(list(`${usage} ${form}.`), (pairs) => {
+      const wrong = pairs.find((pair) => {
+        const [name = "", value = "", ...rest] = pair.split("=");
+        return !isNodeName(name) || !isGood(value) || rest.length > 0;
+      });
+      return wrong === undefined ? undefined : `has "${wrong}"; it must be ${form}`;
+    }),
+  }).flag;
+
 /** Number, names and machines of new workers, for create and up. */
 export const makingFlags = {
   ...commandFlags,
@@ -148,6 +161,20 @@ export const makingFlags = {
   ...windowFlag,
   ...poolFlag,
   count: number(1, "How many workers of this prefix there should be.", { least: 1 }),
+  names: restricted(
+    list("Names of the workers, instead of a prefix and numbers, such as host-a,host-b.example."),
+    (names) => {
+      const wrong = names.find((name, index) => !isNodeName(name) || names.indexOf(name) !== index);
+      return wrong === undefined ? undefined : `has "${wrong}", which is no node's name, or is there twice`;
+    },
+  ),
+  reinstall: yesNo("With --names: also use names that were used before, for machines that are installed again."),
+  ips: ownAddresses(
+    "Address for a worker's serving certificates; repeatable.",
+    "NAME=ADDRESS",
+    (text) => plainAddress(text) !== undefined,
+  ),
+  "dns-names": ownAddresses("DNS name for a worker's serving certificates; repeatable.", "NAME=DNSNAME", isNodeName),
   zones: restricted(list("Zones in which machines are made, filled evenly."), (zones) =>
     zones.some((zone) => zone.trim() === "") ? "must not have an empty name" : undefined,
   ),
@@ -186,7 +213,22 @@ export function makingOf(flags: MakingFlags) {
     ...{ provider, ownToken, setHostname, ignitionAddress, createCommand, deleteCommand, shape },
     networks: flags.nodeCidr,
   };
-  return { pool: poolOf(flags), group: { ...groupOf(flags), zones }, template };
+  if (flags.reinstall && flags.names.length === 0) throw refused("--reinstall goes with --names");
+  const named = flags.names.length === 0 ? {} : { names: flags.names };
+  const group = { ...groupOf(flags), ...named, zones, addresses: addressesOf(flags) };
+  return { pool: poolOf(flags), group, template, reinstall: flags.reinstall };
+}
+
+function addressesOf({ dnsNames, ips }: Pick<MakingFlags, "dnsNames" | "ips">): ReadonlyMap<string, Addresses> {
+  const found = new Map<string, Addresses>();
+  const add = (key: keyof Addresses) => (pair: string) => {
+    const [name = "", value = ""] = pair.split("=");
+    const before = found.get(name) ?? {};
+    found.set(name, { ...before, [key]: [...(before[key] ?? []), value] });
+  };
+  ips.forEach(add("ips"));
+  dnsNames.forEach(add("dnsNames"));
+  return found;
 }
 
 export function groupOf(flags: Pick<MakingFlags, "pool" | "namespace" | "namePrefix" | "count">) {

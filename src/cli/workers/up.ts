@@ -7,6 +7,7 @@ import { shellText } from "../../cluster/nodes/workers/machines.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import { planWorkers, type WorkerGroup } from "../../cluster/nodes/workers/worker.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
+import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { inputName, readInput } from "../framework/files.js";
 import { APPROVAL_HELP, changeFlags, podFlags, podOf, verdictText, withWorkers } from "./change.js";
@@ -36,7 +37,8 @@ ${PROVIDERS_HELP}`,
   examples: ["drawbridge workers up -f pool.yaml --pool demo --count 3 --approve"],
   flags: upFlags,
   async run(flags): Promise<WorkersUpResult | Rehearsal> {
-    const { pool, ...making } = makingOf(flags);
+    const { pool, reinstall: _, ...making } = makingOf(flags);
+    if (flags.reinstall) throw refused("--reinstall goes with drawbridge workers create, which waits for nothing");
     const pod = podOf(flags);
     // The pool may not be there yet, and need not be.
     if (flags.dryRun) return withWorkersClusters(flags, (clusters) => rehearsal(flags, clusters, making.group));

@@ -60,14 +60,17 @@ export const servingRules: readonly PolicyRule[] = [
   rule("", "events", "create"),
 ];
 
-/** The Ignition server's, for a Role in the namespace of the inventory. */
+/** Workers' own tokens end when their nodes are Ready. */
+const workersWatchRule = rule(WORKER_GROUP, "workers", "list watch");
+
+/** The Ignition server's, for a Role in the namespace of the inventory and the Workers. */
 export function claimRules(name: string): readonly PolicyRule[] {
-  return [rule("", "configmaps", "create"), rule("", "configmaps", "get update", name)];
+  return [rule("", "configmaps", "create"), rule("", "configmaps", "get update", name), workersWatchRule];
 }
 
 /** For one Role when both are one namespace: reading claims takes no further right there. */
 export function servingAndClaimRules(name: string): readonly PolicyRule[] {
-  return [...servingRules, rule("", "configmaps", "create"), rule("", "configmaps", "update", name)];
+  return [...servingRules, rule("", "configmaps", "create"), rule("", "configmaps", "update", name), workersWatchRule];
 }
 
 /** Name of the controller's Lease, ServiceAccount and Deployment. */

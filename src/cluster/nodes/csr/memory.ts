@@ -50,6 +50,8 @@ export function readMemory(data: Readonly<Record<string, string>> = {}): Memory 
 
 const KEPT_AFTER_GONE_MS = 7 * 24 * 60 * 60_000;
 
+const SKEW_MS = 10_000;
+
 interface NodePresence {
   readonly hasNode: boolean;
   readonly isExpected: boolean;
@@ -60,7 +62,8 @@ interface NodePresence {
 
 /** What is left of a record when the machine was installed again at that time; the same record if it is younger. */
 export function sinceReinstall(of: NodeRecord, at: number | undefined): NodeRecord {
-  if (at === undefined || Math.max(of.client?.at ?? 0, of.joinedAt ?? 0) >= at) return of;
+  // The clock of whoever said so may be ahead of the approver's.
+  if (at === undefined || Math.max(of.client?.at ?? 0, of.joinedAt ?? 0) >= at - SKEW_MS) return of;
   const { client, joinedAt, readyAt: _, renewal: __, serving: ___, ...rest } = of;
   return client === undefined && joinedAt === undefined ? of : rest;
 }

@@ -69,8 +69,8 @@ describe("the recorder", () => {
     all.served({ ...fetched, worker: "w-1" });
     await all.close();
     expect(claims).toEqual([
-      { pool: "clusters/workers", at: 1_000 },
-      { pool: "clusters/workers", at: 1_000, worker: "w-1" },
+      { pool: "clusters/workers", at: 1_000, hash: "11111111" },
+      { pool: "clusters/workers", at: 1_000, worker: "w-1", hash: "11111111" },
     ]);
     expect(await reached()).toBe("True");
     expect(events).toEqual([["GetPayload", ""]]);

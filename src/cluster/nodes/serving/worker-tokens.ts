@@ -4,8 +4,9 @@ import { readFile } from "node:fs/promises";
 import { errorOf, messageOf, wrapErrors } from "../../../base/errors/error.js";
 import { payloadTemplate, type TokenStore } from "../../ignition/server/tokens.js";
 import { isNodeName } from "../csr/names.js";
-import { annotation, encoded, readPath, type Secret, secretText } from "../objects.js";
+import { annotation, byName, encoded, parseTime, readPath, type Secret, secretText } from "../objects.js";
 import type { ComposedPayload } from "../payload/compose.js";
+import type { WorkerObject } from "../workers/resource.js";
 import { fieldsOf, readYaml, splitDocuments } from "../yaml.js";
 import type { TokenController } from "./token-controller.js";
 
@@ -15,12 +16,15 @@ interface WorkersOptions {
   /** Empty: none. */
   readonly file: string;
   readonly onError: (sentence: string, reason?: unknown) => void;
+  readonly now?: () => number;
 }
 
 export class WorkerTokens {
   readonly #options: WorkersOptions;
   /** By file or Secret; a list that cannot be read any more stays as it was. */
   readonly #lists = new Map<string, readonly WorkerToken[]>();
+  /** By name; empty where there are no such objects. */
+  #workers: ReadonlyMap<string, WorkerObject> = new Map();
   readonly #templates = new WeakMap<ComposedPayload, ReturnType<typeof payloadTemplate>>();
 
   constructor(options: WorkersOptions) {
@@ -33,6 +37,12 @@ export class WorkerTokens {
     const present = new Set(lists.map(([key]) => key));
     for (const key of this.#lists.keys()) if (key !== this.#options.file && !present.has(key)) this.#lists.delete(key);
     for (const [key, secret] of lists) this.#take(key, () => workerTokensOfSecret(secret));
+    this.admit();
+  }
+
+  /** All Workers, as they are now: they say when a token has done its work. */
+  workersChanged(items: ReadonlyMap<string, WorkerObject>): void {
+    this.#workers = byName(items.values());
     this.admit();
   }
 
@@ -49,16 +59,18 @@ export class WorkerTokens {
 
   /** Admits the listed tokens; called again whenever a pool has another payload. */
   admit(): void {
-    const { tokens, pools } = this.#options;
+    const { tokens, pools, now = Date.now } = this.#options;
     const admitted: string[] = [];
-    for (const { pool, token, worker } of [...this.#lists.values()].flat()) {
+    for (const { ends, pool, token, worker } of [...this.#lists.values()].flat()) {
       const current = pools.currentOf(pool);
-      if (current === undefined) continue;
+      const left = Math.min(ends, endOf(this.#workers.get(worker), pool)) - now();
+      if (current === undefined || left <= 0) continue;
       const { made, secret } = current;
       const template = this.#templateOf(made);
       const payload = () => template(encoded(`${worker}\n`));
-      // Valid for as long as it is listed.
-      tokens.admit(token, { payload, secret, pool, worker }, Number.POSITIVE_INFINITY);
+      // Its window may have been opened again.
+      tokens.revoke(token);
+      tokens.admit(token, { payload, secret, pool, worker }, left);
       admitted.push(token);
     }
     tokens.revokeOthers(({ worker }) => worker !== undefined, admitted);
@@ -79,13 +91,39 @@ export class WorkerTokens {
   }
 }
 
-/** Its pool is `namespace/name`. */
-type WorkerToken = Readonly<Record<"pool" | "worker" | "token", string>>;
+/** When a Worker's own token ends: as soon as its node was Ready, when it is gone, and when its window closes. */
+function endOf(worker: WorkerObject | undefined, pool: string): number {
+  const { deadline, reinstalled = "", removed } = worker?.spec ?? {};
+  if (worker === undefined || worker.spec?.pool !== pool) return Number.POSITIVE_INFINITY;
+  const { readyAt = "" } = worker.status ?? {};
+  const isDone = readyAt !== "" && !(Date.parse(reinstalled) > Date.parse(readyAt));
+  if (isDone || removed !== undefined) return Number.NEGATIVE_INFINITY;
+  return parseTime(deadline) ?? Number.POSITIVE_INFINITY;
+}
 
-/** Marks a Secret whose keys are workers and whose values are their tokens; the pool is in the usual annotation. */
+/** Its pool is `namespace/name`. */
+interface WorkerToken {
+  readonly pool: string;
+  readonly worker: string;
+  readonly token: string;
+  /** Infinity: while it is listed. */
+  readonly ends: number;
+}
+
+/** A worker's token and when it ends, as a Secret holds them: separated by a blank. Without an end it has none. */
+export function ownTokenText(token: string, ends: string): string {
+  return `${token} ${ends}`;
+}
+
+export function readOwnToken(text: string): Pick<WorkerToken, "token" | "ends"> {
+  const [token = "", ends] = text.trim().split(/\s+/);
+  return { token, ends: ends === undefined ? Number.POSITIVE_INFINITY : (parseTime(ends) ?? 0) };
+}
+
+/** Marks a Secret whose keys are workers and whose values are their tokens and ends; the pool is in the usual annotation. */
 export const WORKER_TOKENS_ANNOTATION = "drawbridge/worker-tokens";
 
-/** A token must not be guessed: it has no end, unlike the pool's. */
+/** A token must not be guessed. */
 const SHORTEST_TOKEN = 16;
 
 export function isWorkerTokensSecret(secret: Secret): boolean {
@@ -118,10 +156,11 @@ function checked(where: string, pool: unknown, entries: readonly (readonly [stri
   return entries.map(([worker, token]) => {
     if (!isNodeName(worker))
       throw unusable(`${where} has the worker ${JSON.stringify(worker)}, which is not a node name`);
-    if (typeof token !== "string" || token.trim().length < SHORTEST_TOKEN) {
+    const own = readOwnToken(typeof token === "string" ? token : "");
+    if (own.token.length < SHORTEST_TOKEN) {
       throw unusable(`${where} has a token for ${worker} that is shorter than ${SHORTEST_TOKEN} characters`);
     }
-    return { pool, worker, token: token.trim() };
+    return { pool, worker, ...own };
   });
 }
 

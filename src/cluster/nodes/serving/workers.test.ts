@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { TokenStore } from "../../ignition/server/tokens.js";
 import { annotation, encoded, type Secret } from "../objects.js";
 import type { ComposedPayload } from "../payload/compose.js";
+import type { WorkerObject, WorkerSpec } from "../workers/resource.js";
 import { WORKER_TOKENS_ANNOTATION, WorkerTokens } from "./worker-tokens.js";
 
 const pool = "clusters/workers";
@@ -48,6 +49,62 @@ describe("workers with a token of their own", () => {
     expect([tokens.find(tokenOf("w-1")), tokens.find(tokenOf("w-2"))?.worker]).toEqual([undefined, "w-2"]);
     all.changed(new Map());
     expect(tokens.size).toBe(0);
+  });
+
+  describe("end", () => {
+    const start = Date.parse("2031-01-01T00:00:00Z");
+    let now: number;
+    const at = (minutes: number) => new Date(start + minutes * 60_000).toISOString();
+    const listed = (ends: string) => new Map([secret({ "w-1": `${tokenOf("w-1")} ${ends}` })]);
+    const worker = (change: Partial<WorkerSpec>, status: WorkerObject["status"] = {}) =>
+      new Map([
+        ["ns/w-1", { metadata: { name: "w-1" }, spec: { pool, deadline: at(60), ...change }, status }],
+      ]) as ReadonlyMap<string, WorkerObject>;
+    let all: WorkerTokens;
+
+    beforeEach(() => {
+      now = start;
+      tokens = new TokenStore(() => now);
+      all = new WorkerTokens({
+        ...{ tokens, file: "", now: () => now, onError: (sentence: string) => errors.push(sentence) },
+        pools: { currentOf: () => current },
+      });
+      all.changed(listed(at(60)));
+    });
+    const isGood = () => tokens.find(tokenOf("w-1")) !== undefined;
+
+    test("when the window closes, and are good again when it is opened again", () => {
+      now = start + 59 * 60_000;
+      expect(isGood()).toBe(true);
+      now = start + 60 * 60_000;
+      expect(isGood()).toBe(false);
+      all.admit();
+      expect(isGood()).toBe(false);
+      all.changed(listed(at(120)));
+      expect(isGood()).toBe(true);
+    });
+
+    test("when the worker's node is Ready, until it is installed again", () => {
+      all.workersChanged(worker({}));
+      expect(isGood()).toBe(true);
+      all.workersChanged(worker({}, { readyAt: at(5) }));
+      expect(isGood()).toBe(false);
+      all.workersChanged(worker({ reinstalled: at(10) }, { readyAt: at(5) }));
+      expect(isGood()).toBe(true);
+    });
+
+    test("when the worker is removed", () => {
+      all.workersChanged(worker({ removed: at(1) }));
+      expect(isGood()).toBe(false);
+    });
+
+    test("with the Worker's window where the list has no end, as lists of before", () => {
+      all.changed(new Map([secret({ "w-1": tokenOf("w-1") })]));
+      all.workersChanged(worker({}));
+      expect(isGood()).toBe(true);
+      now = start + 61 * 60_000;
+      expect(isGood()).toBe(false);
+    });
   });
 
   test("wait while their pool has no payload", () => {

@@ -21,7 +21,7 @@ import {
   withData,
 } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
-import { WORKER_TOKENS_ANNOTATION } from "../serving/worker-tokens.js";
+import { ownTokenText, readOwnToken, WORKER_TOKENS_ANNOTATION } from "../serving/worker-tokens.js";
 import { poolOfWorker, type Worker } from "../workers/worker.js";
 import { usableToken } from "./token-secret.js";
 
@@ -193,21 +193,27 @@ function reachedAt(source: string, address: string): string {
 /** A worker's user data with its pool's current configuration and token, with the settings it was made with by default. */
 export async function freshUserData(api: KubeApi, worker: Worker, settings: Omit<WorkerSettings, "name"> = {}) {
   const pool = poolOfWorker(worker);
-  const tokens = worker.ownToken ? await ensureTokens(api, pool, [worker.name]) : undefined;
+  const tokens = worker.ownToken ? await ensureTokens(api, pool, [worker]) : undefined;
   const { hash, text } = await poolUserData(api, pool);
   return { hash, text: workerUserData(text, { ...worker, ...settings }, tokens?.get(worker.name)) };
 }
 
 const ATTEMPTS = 5;
 
-/** The workers' own tokens, by name, from the Secret that our Ignition server reads; missing ones are made. */
-export async function ensureTokens(api: KubeApi, pool: ObjectName, names: readonly string[]) {
+/** The workers' own tokens, by name, from the Secret that our Ignition server reads; they end with the workers' windows. */
+export async function ensureTokens(api: KubeApi, pool: ObjectName, workers: readonly TokenHolder[]) {
+  const tokenIn = (data: Data, name: string) => readOwnToken(secretText({ data }, name) ?? "").token;
   const secret = await change(api, pool, (data) => {
-    const missing = names.filter((name) => !data[name]);
-    return { ...data, ...Object.fromEntries(missing.map((name) => [name, encoded(randomUUID())])) };
+    const held = workers.map(({ deadline, name }) => {
+      const token = tokenIn(data, name) || randomUUID();
+      return [name, encoded(ownTokenText(token, deadline))] as const;
+    });
+    return { ...data, ...Object.fromEntries(held) };
   });
-  return new Map(names.map((name) => [name, secretText(secret, name) ?? ""]));
+  return new Map(workers.map(({ name }) => [name, tokenIn(secret.data ?? {}, name)]));
 }
+
+type TokenHolder = Pick<Worker, "name" | "deadline">;
 
 /** Makes the tokens of these workers invalid. */
 export async function revokeTokens(api: KubeApi, pool: ObjectName, names: readonly string[]): Promise<void> {

@@ -228,18 +228,26 @@ export interface Replacement {
 }
 
 /** The replacements of these workers, those first whose nodes are not Ready. Nothing is changed. */
-export async function planReplacements(context: WorkersContext, names: readonly string[]): Promise<Replacement[]> {
+export async function planReplacements(
+  context: WorkersContext,
+  names: readonly string[],
+  sameName = false,
+): Promise<Replacement[]> {
   const { pool, store } = context;
   const [all, nodes] = [await store.read(), await nodesOf(context)];
   let numbers = await store.numbers();
   const plans = names.map((old): Replacement => {
-    const successor = all.find(({ replaces }) => replaces === old);
+    const successor = sameName ? undefined : all.find(({ replaces }) => replaces === old);
     if (successor !== undefined)
       return { old, fresh: successor.name, state: isDone(successor, nodes) ? "done" : "begun" };
     const worker = all.find(({ name }) => name === old);
     if (worker === undefined) throw unknownWorker(old, all);
     if (worker.pool !== pathOf(pool))
       throw workersError(`${old} is a worker of ${worker.pool}, not of ${pathOf(pool)}`);
+    if (sameName) {
+      const isBegun = worker.leaving === "replaced" || (worker.reinstalled !== undefined && !isDone(worker, nodes));
+      return { old, fresh: old, state: isBegun ? "begun" : "to be done" };
+    }
     const prefix = numbered(old)?.prefix ?? old;
     const fresh = `${prefix}-${numbers[prefix] ?? 0}`;
     numbers = usedNumbers(numbers, [fresh]);
@@ -287,20 +295,26 @@ async function replaceOne(
   if (state === "done") return deadline.progress.log(`${old}: ${fresh} has its place already`);
   const all = await store.read();
   const worker = all.find(({ name }) => name === old);
-  if (worker !== undefined) {
+  const isLeaving = worker !== undefined && (fresh !== old || state === "to be done" || worker.leaving !== undefined);
+  if (isLeaving) {
     await requireRoom(context, worker, underWay);
     await markLeaving(context, [old], "replaced");
     await takeOutOfService(worker, context);
   }
-  const successor = all.find(({ name }) => name === fresh);
+  const successor = fresh === old && isLeaving ? reinstalledOf(worker) : all.find(({ name }) => name === fresh);
   if (successor?.made !== true) {
     await makeWorkers(await makeOptionsFor(context), [successor ?? successorOf(worker!, fresh)]);
   }
   // A command that was killed at this point has left it behind.
-  await store.removeUserData(old);
+  if (fresh !== old) await store.removeUserData(old);
   const workers = (await store.read()).filter(({ name }) => name === fresh);
   await awaitWorkers({ ...context, workers });
-  deadline.progress.log(`${fresh} is Ready in the place of ${old}`);
+  deadline.progress.log(fresh === old ? `${old} is Ready again` : `${fresh} is Ready in the place of ${old}`);
+}
+
+/** The same worker on a machine that is installed again: what was approved before does not count any more. */
+function reinstalledOf({ leaving: _, ...worker }: Worker): Worker {
+  return { ...worker, made: false, reinstalled: new Date().toISOString() };
 }
 
 /** With the settings of the old machine, and nothing that was its own. */

@@ -2,7 +2,9 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { exclusively } from "./lock.js";
+import { createMemoryApi } from "../testing/memory-api.js";
+import { exclusively, isBusy, withPoolLock } from "./lock.js";
+import { WorkerStore } from "./store.js";
 
 let base: string;
 let directory: string;
@@ -46,4 +48,21 @@ test("the lock is released after a failure", async () => {
   });
   await expect(failing).rejects.toThrow("no");
   await expect(exclusively(directory, async () => 1)).resolves.toBe(1);
+});
+
+test("a second host waits while another one is at work on the pool, and is told who it is", async () => {
+  const api = createMemoryApi();
+  const lockOf = (name: string, waitMs: number) => {
+    const store = new WorkerStore({ api, namespace: "drawbridge", directory: join(base, name) });
+    return { api, namespace: "drawbridge", pool: "workers", store, waitMs };
+  };
+  const order: string[] = [];
+  await withPoolLock(lockOf("a", 5000), async () => {
+    const other = withPoolLock(lockOf("b", 100), async () => order.push("never"));
+    await expect(other).rejects.toSatisfy(isBusy);
+    await expect(other).rejects.toThrow(`${join(base, "a")} holds the lease drawbridge-workers-workers in drawbridge`);
+    await withPoolLock({ ...lockOf("b", 100), pool: "others" }, async () => order.push("another pool"));
+  });
+  await withPoolLock(lockOf("b", 5000), async () => order.push("afterwards"));
+  expect(order).toEqual(["another pool", "afterwards"]);
 });

@@ -5,9 +5,17 @@ import { runCommand } from "../../../base/run-command.js";
 import type { ObjectName } from "../objects.js";
 import { ensureTokens, type PoolUserData, workerUserData } from "../token/user-data.js";
 import { eachOf } from "./each-of.js";
-import type { Clusters } from "./status.js";
+import { type Clusters, listNodes } from "./status.js";
 import { AT_ONCE, NameTaken, type WorkerStore } from "./store.js";
-import { isInGroup, planWorkers, type Worker, type WorkerGroup, workersError } from "./worker.js";
+import {
+  type Addresses,
+  isInGroup,
+  planWorkers,
+  usedNumbers,
+  type Worker,
+  type WorkerGroup,
+  workersError,
+} from "./worker.js";
 
 export interface MakeOptions {
   readonly clusters: Clusters;
@@ -19,6 +27,8 @@ export interface MakeOptions {
   readonly now: number;
   /** Changes nothing and returns what would be done. */
   readonly dryRun: boolean;
+  /** Whether workers of these names are installed again: each gets one more first certificate. */
+  readonly reinstall?: boolean;
   readonly onMade?: (made: MadeWorker) => void;
 }
 
@@ -47,28 +57,80 @@ export type NewWorker = Omit<Worker, "hash" | "notBefore" | "deadline" | "made">
 const ATTEMPTS = 5;
 
 export async function createWorkers(options: MakeOptions, group: WorkerGroup, machines: MachineTemplate) {
-  const { store, userData } = options;
+  const { dryRun, store, userData } = options;
   const template = { ...machines, ownToken: machines.ownToken ?? userData.isOurs };
   for (let left = ATTEMPTS; ; left--) {
     const before = await store.read();
-    const plans = planWorkers(before, group, await store.numbers());
-    const planned = plans.map((plan) => ({ ...template, ...plan, pool: group.pool, ips: [] }));
+    const nodes = await listNodes(options.clusters.nodes);
+    const numbers = usedNumbers(await store.numbers(), [...nodes.keys()]);
+    const plans = planWorkers(before, group, numbers);
     const own = before.filter((worker) => isInGroup(worker, group));
+    const addresses = addressesOf(group, [...plans, ...own]);
+    const reinstalled = reinstalledAt(options, group, plans, own, nodes);
+    const planned = plans.map((plan) => ({ ...template, ...plan, pool: group.pool, ips: [], ...reinstalled }));
     // With today's template: a command that failed may have been corrected.
-    const unfinished = own
-      .filter(({ leaving, made }) => !made && leaving === undefined)
-      .map((worker) => ({ ...worker, ...template }));
-    const kept: MadeWorker[] = own
-      .filter(({ made }) => made)
-      .map(({ name, zone }) => ({ name, zone, userData: store.userDataFile(name), command: [], action: "kept" }));
+    const again = own
+      .filter(({ leaving, made }) => reinstalled !== undefined || (!made && leaving === undefined))
+      .map(({ leaving: _, ...worker }) => ({ ...worker, ...template, ...reinstalled }));
+    const drafts = [...again, ...planned].map((draft) => ({ ...draft, ...addresses.get(draft.name) }));
+    const kept = own.filter(({ made }) => made && reinstalled === undefined);
     try {
-      const made = await makeWorkers(options, [...unfinished, ...planned]);
-      return [...kept, ...made].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+      const made = await makeWorkers(options, drafts);
+      if (!dryRun) await giveAddresses(store, kept, addresses);
+      const shown = kept.map(({ name, zone }): MadeWorker => {
+        return { name, zone, userData: store.userDataFile(name), command: [], action: "kept" };
+      });
+      return [...shown, ...made].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
     } catch (reason) {
       // Somebody else made workers of another group, or by hand, since they were listed.
       if (!(reason instanceof NameTaken) || left === 1) throw reason;
     }
   }
+}
+
+/** Throws for an address of a worker that is none of these. */
+function addressesOf({ addresses = new Map() }: WorkerGroup, workers: readonly { readonly name: string }[]) {
+  const names = new Set(workers.map(({ name }) => name));
+  const unknown = [...addresses.keys()].find((name) => !names.has(name));
+  if (unknown !== undefined) throw workersError(`${unknown} is none of these workers, so it gets no address`);
+  return addresses;
+}
+
+async function giveAddresses(
+  store: WorkerStore,
+  workers: readonly Worker[],
+  addresses: ReadonlyMap<string, Addresses>,
+) {
+  const meant = workers.filter(({ name }) => addresses.has(name));
+  await eachOf(meant, AT_ONCE, ({ name }) => store.update(name, (worker) => ({ ...worker, ...addresses.get(name) })));
+}
+
+/** Throws when a name of a worker's own belongs to a node, or was used before and is not to be used again. */
+function reinstalledAt(
+  { now, reinstall = false, store }: MakeOptions,
+  { names = [] }: WorkerGroup,
+  plans: readonly { readonly name: string }[],
+  own: readonly Worker[],
+  nodes: ReadonlyMap<string, unknown>,
+): Pick<Worker, "reinstalled"> | undefined {
+  const node = plans.find(({ name }) => nodes.has(name))?.name;
+  if (node !== undefined) {
+    const how = `drawbridge workers adopt ${node} makes it a worker as it is`;
+    throw workersError(`there is a node ${node} already: ${how}, or delete the node first`);
+  }
+  const busy = reinstall ? own.find(({ name }) => nodes.has(name)) : undefined;
+  if (busy !== undefined) {
+    throw workersError(
+      `there is a node ${busy.name}: drawbridge workers replace ${busy.name} --same-name drains it first`,
+    );
+  }
+  for (const name of reinstall ? [] : names) {
+    const removed = store.removedAt(name);
+    if (removed === undefined) continue;
+    const why = `its machine may have certificates that live for a year`;
+    throw workersError(`${name} was removed at ${removed}, and ${why}: --reinstall uses the name again all the same`);
+  }
+  return reinstall ? { reinstalled: new Date(now).toISOString() } : undefined;
 }
 
 /** Records them all, instead of workers that they replace and that are gone, and makes their machines. */
@@ -87,12 +149,16 @@ export async function makeWorkers(options: MakeOptions, drafts: readonly NewWork
   for (const worker of fresh) machineCommand("create", worker, "");
   const known = new Set((await store.read()).map(({ name }) => name));
   const isKnown = ({ name }: Worker) => known.has(name);
-  await store.create(fresh.filter((worker) => !isKnown(worker)));
+  const revived = new Set(
+    fresh.filter(({ name, reinstalled }) => reinstalled !== undefined && store.removedAt(name) !== undefined),
+  );
+  await store.create(fresh.filter((worker) => !isKnown(worker) && !revived.has(worker)));
+  await eachOf([...revived], AT_ONCE, (worker) => store.revive(worker));
   await eachOf(fresh.filter(isKnown), AT_ONCE, (worker) => store.update(worker.name, () => worker));
   const replaced = fresh.flatMap(({ replaces = "" }) => (known.has(replaces) ? [replaces] : []));
   await eachOf(replaced, AT_ONCE, (name) => store.forget(name));
   // After the workers: somebody else's name must not get a token.
-  const holders = fresh.filter(({ ownToken }) => ownToken).map(({ name }) => name);
+  const holders = fresh.filter(({ ownToken }) => ownToken);
   const tokens = holders.length === 0 ? undefined : await ensureTokens(clusters.pools, pool, holders);
   const texts = fresh.map((worker) => workerUserData(userData.text, worker, tokens?.get(worker.name)));
   const done: MadeWorker[] = [];

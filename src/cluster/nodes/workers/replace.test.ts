@@ -132,6 +132,20 @@ describe("replacing", () => {
     expect(log().length).toBe(before);
   });
 
+  test("installs a machine again under its name, and says so in its Worker", async () => {
+    await make(2);
+    const again = async () => planReplacements(context(), ["w-1"], true);
+    expect(await again()).toEqual([{ old: "w-1", fresh: "w-1", state: "to be done" }]);
+    const clock = hastyClock(() => {
+      if (log().length === 4) cluster.putNode("w-1");
+    });
+    const deadline = testDeadline(progress, { clock, timeoutMs: 20_000 });
+    await replaceWorkers(context({ deadline }), await again());
+    expect(log()).toEqual(["make w-0", "make w-1", "remove w-1", "make w-1"]);
+    expect((await store.read())[1]).toMatchObject({ name: "w-1", made: true, reinstalled: expect.any(String) });
+    expect(existsSync(store.userDataFile("w-1"))).toBe(true);
+  });
+
   test("leaves no user data of the old one behind, wherever it was killed", async () => {
     await make(1);
     // The new machine was made, and nothing after that was done.

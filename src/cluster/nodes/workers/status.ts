@@ -58,7 +58,7 @@ export function workerStatus(worker: Worker, snapshot: PoolSnapshot) {
 }
 
 export function configurationOf(worker: Worker, node: Node | undefined, hash: string | undefined) {
-  if (hash === undefined || hash === "") return "unknown";
+  if (hash === undefined || hash === "" || runningHash(worker, node) === "") return "unknown";
   // What the node reports counts more than what it was meant to get.
   return runningHash(worker, node) === hash ? "current" : "behind";
 }

@@ -76,9 +76,9 @@ export class WorkerStore {
     return usedNumbers({}, [...(await this.#list()).keys()]);
   }
 
-  /** Since when a worker of that name is gone; undefined when there never was one, or when it is there. */
-  async removedAt(name: string): Promise<string | undefined> {
-    return (await this.#list()).get(name)?.spec?.removed;
+  /** Since when a worker of that name was gone when they were last read; undefined when there never was one, or when it is there. */
+  removedAt(name: string): string | undefined {
+    return this.#seen.get(name)?.spec?.removed;
   }
 
   /** Throws NameTaken, and leaves what it made before, when a name is in use or was used before. */

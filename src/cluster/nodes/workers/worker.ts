@@ -89,17 +89,46 @@ export interface WorkerGroup {
   /** How many of this prefix there should be in all. */
   readonly count: number;
   readonly zones: readonly string[];
+  /** Names of their own instead of a prefix and a number; then the number of workers is that of the names. */
+  readonly names?: readonly string[];
+  /** What serving certificates are for, by the worker's name. */
+  readonly addresses?: ReadonlyMap<string, Addresses>;
 }
+
+export type Addresses = Partial<Pick<Worker, "ips" | "dnsNames">>;
 
 export const MOST_WORKERS = 5000;
 
-export function isInGroup({ name, pool }: Worker, group: Pick<WorkerGroup, "pool" | "prefix">): boolean {
-  return pool === group.pool && numbered(name)?.prefix === group.prefix;
+export function isInGroup({ name, pool }: Worker, group: Pick<WorkerGroup, "pool" | "prefix" | "names">): boolean {
+  return pool === group.pool && (group.names?.includes(name) ?? numbered(name)?.prefix === group.prefix);
 }
 
 /** The workers that are missing: each has a name that was never used, in the zone that has fewest workers of the pool. */
 export function planWorkers(existing: readonly Worker[], group: WorkerGroup, numbers: Numbers = {}) {
-  const { count, pool, prefix, zones } = group;
+  const { pool, zones } = group;
+  const names =
+    group.names === undefined ? nextNames(existing, group, numbers) : newNames(existing, group, group.names);
+  const load = new Map(
+    zones.map((zone) => [zone, existing.filter((one) => one.pool === pool && one.zone === zone).length]),
+  );
+  return names.map((name) => {
+    if (!isNodeName(name)) throw workersError(`"${name}" cannot be the name of a node`);
+    const zone = leastLoaded(load);
+    if (zone !== "") load.set(zone, (load.get(zone) ?? 0) + 1);
+    return { name, zone };
+  });
+}
+
+/** Those of the names that no worker has. */
+function newNames(existing: readonly Worker[], { pool }: WorkerGroup, names: readonly string[]): string[] {
+  const other = existing.find((worker) => worker.pool !== pool && names.includes(worker.name));
+  if (other !== undefined) throw workersError(`${other.name} is a worker of ${other.pool} already`);
+  return names.filter((name) => !existing.some((worker) => worker.name === name));
+}
+
+/** As many more as are missing, with numbers that were never used. */
+function nextNames(existing: readonly Worker[], group: WorkerGroup, numbers: Numbers): string[] {
+  const { count, pool, prefix } = group;
   if (!Number.isInteger(count) || count < 1 || count > MOST_WORKERS) {
     throw workersError(`the number of workers must be 1 to ${MOST_WORKERS}, not ${count}`);
   }
@@ -113,18 +142,12 @@ export function planWorkers(existing: readonly Worker[], group: WorkerGroup, num
   const other = existing.find((worker) => worker.pool !== pool && numbered(worker.name)?.prefix === prefix);
   if (other !== undefined)
     throw workersError(`${other.name} is a worker of ${other.pool} already; choose another prefix`);
-  const names = existing.map(({ name }) => name);
-  const first = usedNumbers(numbers, names)[prefix] ?? 0;
-  const load = new Map(
-    zones.map((zone) => [zone, existing.filter((one) => one.pool === pool && one.zone === zone).length]),
-  );
-  return Array.from({ length: count - own.length }, (_, index) => {
-    const name = `${prefix}-${first + index}`;
-    if (!isNodeName(name)) throw workersError(`"${name}" cannot be the name of a node`);
-    const zone = leastLoaded(load);
-    if (zone !== "") load.set(zone, (load.get(zone) ?? 0) + 1);
-    return { name, zone };
-  });
+  const first =
+    usedNumbers(
+      numbers,
+      existing.map(({ name }) => name),
+    )[prefix] ?? 0;
+  return Array.from({ length: count - own.length }, (_, index) => `${prefix}-${first + index}`);
 }
 
 /** The zone with the fewest workers; of equals the first. */

@@ -1,6 +1,7 @@
 /** Whether machines can get their configuration: its payload, and the token in their user data, which is never used. */
 import { coded, type Judgement, ok, skipped } from "../../../base/finding.js";
 import { pathOf, type Secret, secondTime, secretText } from "../../../cluster/nodes/objects.js";
+import { readOwnToken } from "../../../cluster/nodes/serving/worker-tokens.js";
 import { ROTATE_AFTER_MS, readTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
 import { readUserData } from "../../../cluster/nodes/token/user-data.js";
 import { poolReport } from "../../../cluster/nodes/workers/status.js";
@@ -124,11 +125,17 @@ function poolToken(
 }
 
 function ownToken(
-  { workerTokens }: PoolState,
+  { now, workerTokens }: PoolState,
   { worker }: WorkerState,
   { token }: UserDataPointer,
 ): Judgement | undefined {
-  if (workerTokens !== undefined && secretText(workerTokens, worker.name) === token) return undefined;
+  const own = readOwnToken(secretText(workerTokens ?? {}, worker.name) ?? "");
+  if (own.token === token && own.ends > now) return undefined;
+  if (own.token === token) {
+    const closed = `its own token has ended with its window, at ${time(own.ends)}`;
+    const remedy = `Open it again with drawbridge workers userdata ${worker.name} --renew, and boot the machine with that user data.`;
+    return { ...coded("DB_NODE_TOKEN_EXPIRED", closed), remedy };
+  }
   const where = workerTokens === undefined ? "there is no Secret with workers' tokens" : nameOf(workerTokens);
   return coded("DB_NODE_TOKEN_UNKNOWN", "its own token is not listed (any more)", where);
 }
