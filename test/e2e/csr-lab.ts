@@ -6,6 +6,7 @@ import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
 import type { DecisionEntry } from "../../src/cluster/nodes/csr/decide.js";
 import { defaultPolicy } from "../../src/cluster/nodes/csr/request-context.js";
 import { REQUESTS_PATH, requestPath, type SigningRequest } from "../../src/cluster/nodes/csr/signing-request.js";
+import { workerResource } from "../../src/cluster/nodes/workers/resource.js";
 import type { Pair } from "../support/lab/certificates.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import { component } from "../support/lab/equipment.js";
@@ -34,6 +35,7 @@ function binding(kind: "ClusterRoleBinding" | "RoleBinding", name: string, to: s
 const [, , machines, account] = defaultPolicy.bootstrapUser.split(":") as [string, string, string, string];
 
 export const accessObjects: readonly KubeObject[] = [
+  workerResource,
   { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } },
   { apiVersion: "v1", kind: "Namespace", metadata: { name: machines } },
   { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace: machines } },

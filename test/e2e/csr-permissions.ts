@@ -3,7 +3,8 @@ import { LeaderElection } from "../../src/cluster/kube/leader.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
 import { Approver } from "../../src/cluster/nodes/csr/approver.js";
 import { openDecisionLog } from "../../src/cluster/nodes/csr/decide.js";
-import { configMapInventory } from "../../src/cluster/nodes/csr/inventory.js";
+import { configMapInventory, withEntriesOf } from "../../src/cluster/nodes/csr/inventory.js";
+import { WorkerObjects } from "../../src/cluster/nodes/csr/inventory-workers.js";
 import { MemoryStore } from "../../src/cluster/nodes/csr/memory-store.js";
 import { defaultPolicy } from "../../src/cluster/nodes/csr/request-context.js";
 import { CLIENT_SIGNER, outcomeOf, requestPath, SERVING_SIGNER } from "../../src/cluster/nodes/csr/signing-request.js";
@@ -18,6 +19,7 @@ export { APPROVER, clusterPermissions, namespacePermissions } from "./csr-roles.
 
 const SOON = 60_000;
 const MAPS = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
+const WORKERS = `/apis/drawbridge.dev/v1alpha1/namespaces/${NAMESPACE}/workers`;
 const LEASE = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${APPROVER_NAME}`;
 
 type Kind = "client" | "serving";
@@ -28,7 +30,7 @@ export interface Course {
   readonly approved: readonly Kind[];
 }
 
-/** Runs approvers whose inventory is a ConfigMap, each with a request of either kind that is in order. */
+/** Runs approvers with a Worker and a ConfigMap for one request each that is in order. */
 export class Trial {
   readonly #lab: Lab;
   readonly #approver: KubeApi;
@@ -49,10 +51,11 @@ export class Trial {
     const errors: string[] = [];
     const onError = (sentence: string) => errors.push(sentence);
     const election = new LeaderElection({ api, namespace: NAMESPACE, name: APPROVER_NAME, identity: "trial", onError });
+    const workers = new WorkerObjects(api, NAMESPACE);
     const approver = new Approver({
       ...{ api, policy: defaultPolicy, log: openDecisionLog(), dryRun: false, intervalMs: 200, onError },
-      inventory: configMapInventory(api, NAMESPACE),
-      store: new MemoryStore(api, { namespace: NAMESPACE, name: APPROVER_NAME }),
+      ...{ workers, inventory: withEntriesOf(workers.expected, configMapInventory(api, NAMESPACE)) },
+      store: new MemoryStore(api, { namespace: NAMESPACE, name: APPROVER_NAME }, workers),
       leading: () => election.leading,
     });
     election.start();
@@ -75,10 +78,10 @@ export class Trial {
     const worker = `r-${++this.#round}`;
     const names = { client: `csr-${worker}-client`, serving: `csr-${worker}-serving` };
     await Promise.all([LEASE, `${MAPS}/${APPROVER_NAME}`, `${MAPS}/rack`].map((path) => lab.remove(path)));
-    const workers = [
-      { name: worker, notBefore: minutesFromNow(-1) },
-      { name: "r-node", notBefore: minutesFromNow(-1), joined: true, ips: ["192.0.2.40"] },
-    ];
+    const spec = { pool: POOL, notBefore: minutesFromNow(-1), deadline: minutesFromNow(60) };
+    const object = { apiVersion: "drawbridge.dev/v1alpha1", kind: "Worker", metadata: { name: worker }, spec };
+    await lab.admin.create<KubeObject>(WORKERS, object);
+    const workers = [{ name: "r-node", notBefore: minutesFromNow(-1), joined: true, ips: ["192.0.2.40"] }];
     const rack = { rack: JSON.stringify({ pool: POOL, workers }) };
     await lab.admin.create(MAPS, configMap("rack", rack, { "drawbridge/inventory": "true" }));
     const first = lab.request(subjectOf(worker));
@@ -102,7 +105,9 @@ function configMap(name: string, data: object, labels = {}): KubeObject {
 /** Which approvals cannot happen. Without the others it works for a while: until a watch ends or the lease must be renewed. */
 export function stoppedWithout({ name, resource, verb }: Right): readonly Kind[] {
   if (resource === "signers") return name === CLIENT_SIGNER ? ["client"] : ["serving"];
-  const onlyLater = verb === "watch" || (verb === "update" && resource === "leases");
+  // A Worker is read again when somebody edited it meanwhile.
+  const isRare = verb === "get" && resource === "workers";
+  const onlyLater = verb === "watch" || (verb === "update" && resource === "leases") || isRare;
   return onlyLater ? [] : ["client", "serving"];
 }
 

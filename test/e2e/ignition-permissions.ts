@@ -4,6 +4,7 @@ import { TokenStore } from "../../src/cluster/ignition/server/tokens.js";
 import { createKubeApi } from "../../src/cluster/kube/client.js";
 import { ListWatch } from "../../src/cluster/kube/list-watch.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
+import { WorkerObjects } from "../../src/cluster/nodes/csr/inventory-workers.js";
 import { CLAIMS_CONFIG_MAP, ignitionServerRules } from "../../src/cluster/nodes/install/render.js";
 import type { Secret } from "../../src/cluster/nodes/objects.js";
 import { payloadSource } from "../../src/cluster/nodes/serving/payload.js";
@@ -57,6 +58,7 @@ class Server {
   readonly #controller: TokenController;
   readonly #recorder: Recorder;
   readonly #secrets: ListWatch<Secret>;
+  readonly #workers: WorkerObjects;
   #served = 0;
 
   constructor(api: KubeApi, namespace: string, recipe: string) {
@@ -64,6 +66,7 @@ class Server {
     const book = new TokenStore();
     this.#api = api;
     this.#namespace = namespace;
+    this.#workers = new WorkerObjects(api, namespace);
     this.#controller = new TokenController({
       ...{ api, namespace, tokens: book, onError },
       source: payloadSource(api, namespace, recipe),
@@ -84,11 +87,13 @@ class Server {
   /** Until a complaint, or until there is nothing more that it could do. */
   async liveUntil(isEnough: (errors: readonly string[]) => boolean): Promise<void> {
     this.#secrets.start();
+    const onError = (reason: unknown) => void this.errors.push((reason as Error).message);
+    this.#workers.start({ onChange: () => {}, onError });
     try {
       await until("an end of the server's work", SOON, async () => {
         if (isEnough(this.errors)) return true;
         this.#serve();
-        return this.errors.length === 0 && (await this.#isDone());
+        return this.errors.length === 0 && this.#workers.synced && (await this.#isDone());
       });
     } catch (reason) {
       throw new Error(`${(reason as Error).message}; it complained: ${this.errors.join("; ")}`, { cause: reason });
@@ -96,7 +101,7 @@ class Server {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.#secrets.stop(), this.#controller.stop()]);
+    await Promise.all([this.#secrets.stop(), this.#workers.stop(), this.#controller.stop()]);
     await this.#recorder.close();
   }
 

@@ -58,7 +58,7 @@ describe.skipIf(!ready)("a machine joins", () => {
     });
     await lab.startParts();
     expect(await lab.applyPool()).toMatchObject({ code: 0 });
-    const create = ["workers", "create", `--pool=${POOL}`, "--count=2", "--own-token", "--publish"];
+    const create = ["workers", "create", `--pool=${POOL}`, "--count=2", "--own-token"];
     await until("user data", SOON, async () => {
       return (await lab.asAdmin(...create, `--state=${lab.scope.file("state")}`)).code === 0;
     });

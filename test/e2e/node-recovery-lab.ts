@@ -210,7 +210,8 @@ export class RecoveryLab {
 
   createWorkers(count: number, prefix: string, ...more: string[]): Promise<string> {
     const flags = ["--pool=workers", `--count=${count}`, `--name-prefix=${prefix}`, `--state=${this.state}`];
-    return this.must("workers", "create", ...flags, ...this.#pools, ...more);
+    const hosted = [`--hosted-kubeconfig=${this.hosted.adminConfig}`];
+    return this.must("workers", "create", ...flags, ...this.#pools, ...hosted, ...more);
   }
 
   doctorFlags(...more: string[]): string[] {

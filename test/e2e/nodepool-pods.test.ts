@@ -137,7 +137,7 @@ describe.skipIf(!ready)("pools' parts as pods", () => {
   });
 
   test("either Ignition server gives a worker its payload, with the certificate that the controller issued", async () => {
-    const create = ["workers", "create", `--pool=${POOL}`, "--count=2", "--own-token", "--publish", "--output=json"];
+    const create = ["workers", "create", `--pool=${POOL}`, "--count=2", "--own-token", "--output=json"];
     expect(await asAdmin(...create, `--state=${lab.scope.file("state")}`)).toMatchObject({ code: 0, stderr: "" });
     headers = headersOf(readFileSync(lab.scope.file("state/workers-0.ign"), "utf8"));
     for (const pod of await running(IGNITION_SERVER_NAME)) {

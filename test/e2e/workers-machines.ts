@@ -132,7 +132,7 @@ export class Hypervisor {
   }
 }
 
-function fetchConfig({ ignition }: Pointer): Promise<{ status: number; body: string }> {
+export function fetchConfig({ ignition }: Pointer): Promise<{ status: number; body: string }> {
   const [{ httpHeaders, source }] = ignition.config.merge;
   const [authority] = ignition.security.tls.certificateAuthorities;
   const ca = Buffer.from(authority.source.split(",")[1] ?? "", "base64").toString();

@@ -8,6 +8,7 @@ import { namedPath } from "../../src/cluster/kube/paths.js";
 import { configMapInventory } from "../../src/cluster/nodes/csr/inventory.js";
 import { annotation, type ConfigMap, label, type Node, type Secret } from "../../src/cluster/nodes/objects.js";
 import { type NodePod, nodePath } from "../../src/cluster/nodes/workers/node.js";
+import { WorkerStore } from "../../src/cluster/nodes/workers/store.js";
 import type { VerifyResult } from "../../src/cluster/nodes/workers/verify.js";
 import type { Worker } from "../../src/cluster/nodes/workers/worker.js";
 import { equipped } from "../support/lab/equipment.js";
@@ -36,7 +37,8 @@ describe.skipIf(!ready)("workers", () => {
   afterAll(() => scope?.close());
 
   const workers = (...args: string[]) => run([DRAWBRIDGE, "workers", ...args, ...access]);
-  const records = (): Worker[] => JSON.parse(readFileSync(`${state}/workers.json`, "utf8")).workers;
+  const records = (): Promise<Worker[]> =>
+    new WorkerStore({ api: fixture.lab.admin, namespace: NAMESPACE, directory: state }).read();
   const node = (name: string) => fixture.lab.admin.get<Node>(nodePath(name));
   const nodeNames = async () =>
     (await fixture.lab.admin.list<Node>("/api/v1/nodes")).items.map(({ metadata }) => metadata?.name).sort();
@@ -93,7 +95,7 @@ describe.skipIf(!ready)("workers", () => {
     writeFileSync(hold, "");
     await killedAt("the second machine is being made", () => existsSync(`${fixture.machines}/workers-1`), ...upFlags());
     rmSync(hold);
-    expect(records().map(({ made }) => made)).toEqual([true, false]);
+    expect((await records()).map(({ made }) => made)).toEqual([true, false]);
     const brought = await workers(...upFlags());
     expect(brought).toMatchObject({ code: 0 });
     expect(brought.stdout).toContain(`All 2 workers of ${NAMESPACE}/workers are at work.`);
@@ -108,7 +110,7 @@ describe.skipIf(!ready)("workers", () => {
     const { metadata, spec } = await node("workers-0");
     expect(metadata?.labels).toMatchObject({ tier: "front", [label.nodePool]: "workers" });
     expect(spec?.taints).toContainEqual(taint);
-    expect(metadata?.annotations?.[annotation.currentConfigVersion]).toBe(records()[0]?.hash);
+    expect(metadata?.annotations?.[annotation.currentConfigVersion]).toBe((await records())[0]?.hash);
   });
 
   test("have tokens of their own, which our server knows: each fetch has a name, and each payload", async () => {
@@ -147,7 +149,7 @@ describe.skipIf(!ready)("workers", () => {
     const flags = ["scale", "--pool=workers", "--count=3", "--approve", "--timeout=60s"];
     const planned = await workers(...flags, "--dry-run");
     expect(planned.stdout).toBe("workers-2 would be made\n");
-    expect(records().length).toBe(2);
+    expect((await records()).length).toBe(2);
     expect(await workers(...flags)).toMatchObject({ code: 0, stdout: "workers-2 made\n" });
     expect(await nodeNames()).toEqual(["workers-0", "workers-1", "workers-2"]);
   });
@@ -184,13 +186,13 @@ describe.skipIf(!ready)("workers", () => {
     expect(refusal.code).toBe(1);
     expect(refusal.stderr).toContain("default/stray would not be started elsewhere (--force lets it go)");
     expect((await node(old)).spec?.unschedulable).toBeUndefined();
-    expect(records().some(({ leaving }) => leaving !== undefined)).toBe(false);
+    expect((await records()).some(({ leaving }) => leaving !== undefined)).toBe(false);
     await admin.run(["delete", "pod", "stray", "--grace-period=0", "--force"]);
 
     // One of one may not be missing.
     await killedAt("the budget holds", (log) => log.includes("Cannot evict pod"), ...replace);
     expect((await node(old)).spec?.unschedulable).toBe(true);
-    expect(records().find(({ name }) => name === old)?.leaving).toBe("replaced");
+    expect((await records()).find(({ name }) => name === old)?.leaving).toBe("replaced");
     expect((await workers("up", "--pool=workers", "--count=3", "--approve")).stderr).toContain(
       `${old} is being replaced: first go on with drawbridge workers replace ${old}`,
     );
@@ -216,7 +218,7 @@ describe.skipIf(!ready)("workers", () => {
     expect(fewer).toMatchObject({ code: 0 });
     expect(fewer.stdout.match(/ removed$/gm)?.length).toBe(2);
     expect(await nodeNames()).toEqual(["workers-3"]);
-    expect(records().map(({ name }) => name)).toEqual(["workers-3"]);
+    expect((await records()).map(({ name }) => name)).toEqual(["workers-3"]);
   });
 
   test("are not judged while the API is away", async () => {

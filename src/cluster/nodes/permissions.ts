@@ -53,6 +53,21 @@ export const inventoryRules: readonly PolicyRule[] = [
   rule(WORKER_GROUP, "workers/status", "update"),
 ];
 
+/** Name of the Role for people and programs that make workers. */
+export const WORKERS_ROLE_NAME = "drawbridge-workers";
+
+/**
+ * For a Role in the namespace of Workers and pools that is bound to nobody: who may write a Worker decides which machines
+ * become nodes. Secrets hold user data, and workers' own tokens.
+ */
+export const workersRules: readonly PolicyRule[] = [
+  rule(WORKER_GROUP, "workers", "get list create update delete"),
+  rule(COORDINATION, "leases", "get create update"),
+  rule(HYPERSHIFT, "nodepools", "get"),
+  rule("", "secrets", "get create update"),
+  rule("", "configmaps", "get list"),
+];
+
 /** The Ignition server's, for a Role in the namespace of the token Secrets. */
 export const servingRules: readonly PolicyRule[] = [
   rule("", "secrets", "get list watch update delete"),

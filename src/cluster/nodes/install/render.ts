@@ -25,6 +25,8 @@ import {
   inventoryRules,
   type PolicyRule,
   servingAndClaimRules,
+  WORKERS_ROLE_NAME,
+  workersRules,
 } from "../permissions.js";
 import { nodePoolSchema } from "../pool/node-pool.js";
 import { workerResource } from "../workers/resource.js";
@@ -152,7 +154,18 @@ export function renderInstall(config: InstallConfig): KubeManifest[] {
     ...(config.components.includes("controller") ? [nodePoolResource] : []),
     ...(config.components.includes("approver") ? [workerResource] : []),
   ];
-  return [namespace, ...resources, ...config.components.flatMap((part) => manifestsOf(programs[part](config), config))];
+  const role = kubeManifest(
+    "Role",
+    { name: WORKERS_ROLE_NAME, namespace: config.namespace, labels },
+    { rules: workersRules },
+  );
+  const roles = config.components.includes("approver") ? [role] : [];
+  return [
+    namespace,
+    ...resources,
+    ...roles,
+    ...config.components.flatMap((part) => manifestsOf(programs[part](config), config)),
+  ];
 }
 
 function manifestsOf(program: Program, config: InstallConfig): KubeManifest[] {

@@ -4,6 +4,7 @@ import { rename } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { DrawbridgeError, messageOf, wrapErrors } from "../../../base/errors/error.js";
 import { readTrustedFile } from "../../../base/trusted-file.js";
+import { KubeApiError } from "../../kube/errors.js";
 import { deleteIfPresent, find } from "../../kube/objects.js";
 import { namedPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
@@ -21,10 +22,13 @@ interface TakeOver {
   readonly say: (line: string) => void;
 }
 
-/** What cannot be read is refused and stays as it is. */
+/** What cannot be read is refused and stays as it is. A user who may not write leaves it to others. */
 export async function takeOver(options: TakeOver): Promise<void> {
-  await takeOverRecord(options);
-  await takeOverInventory(options);
+  for (const part of [takeOverRecord, takeOverInventory]) {
+    await part(options).catch((reason: unknown) => {
+      if (!(reason instanceof KubeApiError) || reason.status !== 403) throw reason;
+    });
+  }
 }
 
 const RECORD = "workers.json";

@@ -113,7 +113,7 @@ function judgeRequest({ ageMs, decision }: WaitingRequest, { context }: PoolStat
 function remedyFor(rule: string, node: string): string {
   const known: Readonly<Record<string, string>> = {
     expected: `If ${node} is a machine of yours, record it with drawbridge workers create, or in the inventory; if not, look for whoever has the bootstrap credential.`,
-    window: `Open its window again with drawbridge workers userdata ${node} --renew (--publish where the approver reads a ConfigMap), if the machine is the right one.`,
+    window: `Open its window again with drawbridge workers userdata ${node} --renew, if the machine is the right one.`,
     "not-joined": "Give a machine that replaces another a name of its own: drawbridge workers replace does.",
     "node-absent": "Delete the Node if its machine is gone: drawbridge workers replace does that, too.",
     claim:
