@@ -93,11 +93,12 @@ function approvalText({ kind, nodeName, poolName }: RequestContext): string {
 }
 
 /** A node that a person approved although the inventory does not list it belongs to no pool. */
-function remember({ facts, kind, now, poolName = "", remembered, request }: RequestContext): NodeRecord {
+function remember({ facts, kind, now, poolName = "", remembered, request, worker }: RequestContext): NodeRecord {
   const earlier = remembered?.[kind];
   // Decided again after an interruption: it was approved when it was approved first.
   const approval = earlier?.request === requestName(request) ? earlier : { request: requestName(request), at: now };
-  const record = { ...remembered, pool: poolName };
+  const { reinstalled: installation } = worker ?? {};
+  const record = { ...remembered, pool: poolName, ...(installation === undefined ? {} : { installation }) };
   if (kind !== "serving") return { ...record, [kind]: approval };
   const names = facts === undefined ? [] : namesOf(facts);
   const held = withApproval(heldNamesOf(record), requestUid(request), names);

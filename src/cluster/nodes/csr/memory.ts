@@ -21,6 +21,8 @@ export interface NodeRecord {
   readonly joinedAt?: number;
   /** When its Node was first Ready. */
   readonly readyAt?: number;
+  /** When its machine was installed again, if it was: what is said here is about that one. */
+  readonly installation?: number;
   /** The configuration that the Ignition server sent it last. */
   readonly served?: { readonly hash: string; readonly at: number };
   /** Since when there is neither a Node nor an entry of that name. */
@@ -50,8 +52,6 @@ export function readMemory(data: Readonly<Record<string, string>> = {}): Memory 
 
 const KEPT_AFTER_GONE_MS = 7 * 24 * 60 * 60_000;
 
-const SKEW_MS = 10_000;
-
 interface NodePresence {
   readonly hasNode: boolean;
   readonly isExpected: boolean;
@@ -60,12 +60,11 @@ interface NodePresence {
   readonly now: number;
 }
 
-/** What is left of a record when the machine was installed again at that time; the same record if it is younger. */
+/** What is left of a record when the machine was installed again at that time; the same record if it says so already. */
 export function sinceReinstall(of: NodeRecord, at: number | undefined): NodeRecord {
-  // The clock of whoever said so may be ahead of the approver's.
-  if (at === undefined || Math.max(of.client?.at ?? 0, of.joinedAt ?? 0) >= at - SKEW_MS) return of;
-  const { client, joinedAt, readyAt: _, renewal: __, serving: ___, ...rest } = of;
-  return client === undefined && joinedAt === undefined ? of : rest;
+  if (at === undefined || of.installation === at) return of;
+  const { client: _, joinedAt: __, readyAt: ___, renewal: ____, serving: _____, ...rest } = of;
+  return { ...rest, installation: at };
 }
 
 /** A node's record after its Node came or went and certificates expired; undefined when nothing changed. */

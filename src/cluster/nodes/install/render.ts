@@ -29,7 +29,7 @@ import {
   workersRules,
 } from "../permissions.js";
 import { nodePoolSchema } from "../pool/node-pool.js";
-import { workerResource } from "../workers/resource.js";
+import { INSTALL_MANAGER, workerResource } from "../workers/resource.js";
 
 export const INSTALL_COMPONENTS = ["controller", "approver", "ignition"] as const;
 export type InstallComponent = (typeof INSTALL_COMPONENTS)[number];
@@ -202,8 +202,6 @@ export function installStream(manifests: readonly KubeManifest[]): string {
   return manifests.map((each) => yamlText(each)).join("---\n");
 }
 
-const FIELD_MANAGER = "drawbridge-nodepool";
-
 /** Brings a cluster in line with what pools need, unless they are HyperShift's. */
 export async function applyInstall(
   api: KubeApi,
@@ -218,7 +216,7 @@ export async function applyInstall(
     outcomes.push(
       isKept
         ? { object: titleOf(manifest), action: "unchanged" }
-        : await applyObject(api, manifest, { fieldManager: FIELD_MANAGER, force }),
+        : await applyObject(api, manifest, { fieldManager: INSTALL_MANAGER, force }),
     );
   }
   return outcomes;

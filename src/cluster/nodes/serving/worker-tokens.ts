@@ -93,10 +93,10 @@ export class WorkerTokens {
 
 /** When a Worker's own token ends: as soon as its node was Ready, when it is gone, and when its window closes. */
 function endOf(worker: WorkerObject | undefined, pool: string): number {
-  const { deadline, reinstalled = "", removed } = worker?.spec ?? {};
+  const { deadline, reinstalled, removed } = worker?.spec ?? {};
   if (worker === undefined || worker.spec?.pool !== pool) return Number.POSITIVE_INFINITY;
-  const { readyAt = "" } = worker.status ?? {};
-  const isDone = readyAt !== "" && !(Date.parse(reinstalled) > Date.parse(readyAt));
+  const { installation, readyAt } = worker.status ?? {};
+  const isDone = readyAt !== undefined && parseTime(installation) === parseTime(reinstalled);
   if (isDone || removed !== undefined) return Number.NEGATIVE_INFINITY;
   return parseTime(deadline) ?? Number.POSITIVE_INFINITY;
 }

@@ -91,6 +91,8 @@ describe("workers with a token of their own", () => {
       expect(isGood()).toBe(false);
       all.workersChanged(worker({ reinstalled: at(10) }, { readyAt: at(5) }));
       expect(isGood()).toBe(true);
+      all.workersChanged(worker({ reinstalled: at(10) }, { readyAt: at(15), installation: at(10) }));
+      expect(isGood()).toBe(false);
     });
 
     test("when the worker is removed", () => {

@@ -2,10 +2,10 @@
 import { pause, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { kubeManifest } from "../../kube/builders.js";
-import { isConflict, KubeApiError } from "../../kube/errors.js";
-import { collectionPath } from "../../kube/paths.js";
-import type { KubeApi, KubeObject } from "../../kube/port.js";
-import { WORKERS_CRD_NAME, workerResource } from "./resource.js";
+import { KubeApiError } from "../../kube/errors.js";
+import { collectionPath, objectPath } from "../../kube/paths.js";
+import type { KubeApi } from "../../kube/port.js";
+import { INSTALL_MANAGER, WORKERS_CRD_NAME, workerResource } from "./resource.js";
 import { workersError } from "./worker.js";
 
 /** Whether the API does not serve Workers at all. */
@@ -18,11 +18,11 @@ const LOOK_EVERY_MS = 200;
 
 export async function ensureResource(api: KubeApi, namespace: string): Promise<void> {
   if (!(await isServed(api, namespace))) {
-    await create(api, "CustomResourceDefinition", workerResource, () => {
-      const how =
-        "have an administrator of that cluster run drawbridge nodepool install, or apply the CustomResourceDefinition that it prints with --output yaml";
-      return workersError(`the cluster has no ${WORKERS_CRD_NAME}, and this user may not install it: ${how}`);
-    });
+    await api
+      .apply(objectPath(workerResource), workerResource, { fieldManager: INSTALL_MANAGER })
+      .catch((reason: unknown) => {
+        throw reason instanceof KubeApiError && reason.status === 403 ? notAllowed() : reason;
+      });
     const end = systemClock.now() + SERVED_WITHIN_MS;
     while (!(await isServed(api, namespace))) {
       if (systemClock.now() > end) throw workersError(`the API does not serve ${WORKERS_CRD_NAME} after 30 s`);
@@ -30,6 +30,12 @@ export async function ensureResource(api: KubeApi, namespace: string): Promise<v
     }
   }
   await ensureNamespace(api, namespace);
+}
+
+function notAllowed(): DrawbridgeError {
+  const how =
+    "have an administrator of that cluster run drawbridge nodepool install, or apply the CustomResourceDefinition that it prints with --output yaml";
+  return workersError(`the cluster has no ${WORKERS_CRD_NAME}, and this user may not install it: ${how}`);
 }
 
 async function isServed(api: KubeApi, namespace: string): Promise<boolean> {
@@ -49,14 +55,5 @@ export async function ensureNamespace(api: KubeApi, name: string): Promise<void>
   } catch (reason) {
     const isFine = reason instanceof KubeApiError && [403, 404, 409].includes(reason.status);
     if (!isFine) throw reason;
-  }
-}
-
-async function create(api: KubeApi, kind: "CustomResourceDefinition", object: KubeObject, refused: () => Error) {
-  try {
-    await api.create(collectionPath(kind), object);
-  } catch (reason) {
-    if (isConflict(reason)) return;
-    throw reason instanceof KubeApiError && reason.status === 403 ? refused() : reason;
   }
 }

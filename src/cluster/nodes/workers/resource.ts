@@ -43,6 +43,8 @@ export interface WorkerObjectStatus {
   readonly joinedAt?: string;
   readonly readyAt?: string;
   readonly goneSince?: string;
+  /** `spec.reinstalled`, for which all of this is said. */
+  readonly installation?: string;
 }
 
 export interface WorkerObject extends KubeObject {
@@ -56,7 +58,7 @@ const time = (at: number): string => new Date(at).toISOString();
 /** What an approver remembers of a worker; undefined when it has seen nothing of it. */
 export function recordOf({ spec, status }: WorkerObject): NodeRecord | undefined {
   if (status === undefined || spec === undefined) return undefined;
-  const { client, goneSince, held, joinedAt, readyAt, renewal, served, serving } = status;
+  const { client, goneSince, held, installation, joinedAt, readyAt, renewal, served, serving } = status;
   const approval = <T extends StoredApproval>(given: T) => ({ ...given, at: Date.parse(given.at) });
   return {
     pool: spec.pool,
@@ -67,13 +69,14 @@ export function recordOf({ spec, status }: WorkerObject): NodeRecord | undefined
     ...(joinedAt && { joinedAt: Date.parse(joinedAt) }),
     ...(readyAt && { readyAt: Date.parse(readyAt) }),
     ...(goneSince && { goneSince: Date.parse(goneSince) }),
+    ...(installation && { installation: Date.parse(installation) }),
     ...(served && { served: { ...served, at: Date.parse(served.at) } }),
   };
 }
 
 /** The status that says the same. */
 export function statusOf(record: NodeRecord): WorkerObjectStatus {
-  const { client, goneSince, held, joinedAt, readyAt, renewal, served, serving } = record;
+  const { client, goneSince, held, installation, joinedAt, readyAt, renewal, served, serving } = record;
   const approval = <T extends { readonly at: number }>(given: T) => ({ ...given, at: time(given.at) });
   return {
     conditions: conditionsOf(record),
@@ -84,6 +87,7 @@ export function statusOf(record: NodeRecord): WorkerObjectStatus {
     ...(joinedAt && { joinedAt: time(joinedAt) }),
     ...(readyAt && { readyAt: time(readyAt) }),
     ...(goneSince && { goneSince: time(goneSince) }),
+    ...(installation && { installation: time(installation) }),
     ...(served && { served: approval(served) }),
   };
 }
@@ -166,12 +170,15 @@ const status: Schema = object({
   renewal: object(approval, ["request", "at"]),
   serving: object({ ...approval, names: list(text, 256) }, ["request", "at", "names"]),
   held: list(object({ names: list(text, 256), request: text, until: dateTime, lost: flag }, ["names"]), 64),
-  ...{ joinedAt: dateTime, readyAt: dateTime, goneSince: dateTime },
+  ...{ joinedAt: dateTime, readyAt: dateTime, goneSince: dateTime, installation: dateTime },
 });
 
 export const workerSchema: Schema = object({ spec, status }, ["spec"]);
 
-const column = (name: string, jsonPath: string, type = "string", priority = 0) => ({ name, type, jsonPath, priority });
+const column = (name: string, jsonPath: string, type = "string") => ({ name, type, jsonPath });
+
+/** The field manager of everything that is installed, by whichever command. */
+export const INSTALL_MANAGER = "drawbridge-nodepool";
 
 export const workerResource = kubeManifest(
   "CustomResourceDefinition",
@@ -190,7 +197,7 @@ export const workerResource = kubeManifest(
             column("Joined", ".status.joinedAt", "date"),
             column("Ready", ".status.readyAt", "date"),
             column("Removed", ".spec.removed", "date"),
-            column("Deadline", ".spec.deadline", "string", 1),
+            { ...column("Deadline", ".spec.deadline"), priority: 1 },
             column("Age", ".metadata.creationTimestamp", "date"),
           ],
           schema: { openAPIV3Schema: workerSchema },
