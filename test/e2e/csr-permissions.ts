@@ -105,9 +105,7 @@ function configMap(name: string, data: object, labels = {}): KubeObject {
 /** Which approvals cannot happen. Without the others it works for a while: until a watch ends or the lease must be renewed. */
 export function stoppedWithout({ name, resource, verb }: Right): readonly Kind[] {
   if (resource === "signers") return name === CLIENT_SIGNER ? ["client"] : ["serving"];
-  // A Worker is read again when somebody edited it meanwhile.
-  const isRare = verb === "get" && resource === "workers";
-  const onlyLater = verb === "watch" || (verb === "update" && resource === "leases") || isRare;
+  const onlyLater = verb === "watch" || (verb === "update" && resource === "leases");
   return onlyLater ? [] : ["client", "serving"];
 }
 

@@ -11,6 +11,7 @@ import { payloadSource } from "../../src/cluster/nodes/serving/payload.js";
 import { claimsInConfigMap, Recorder } from "../../src/cluster/nodes/serving/recorder.js";
 import { TokenController } from "../../src/cluster/nodes/serving/token-controller.js";
 import { withExpiry } from "../../src/cluster/nodes/token/token-secret.js";
+import { workerResource } from "../../src/cluster/nodes/workers/resource.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import type { Scope } from "../support/lab/scope.js";
 import { until } from "../support/lab/wait.js";
@@ -36,7 +37,11 @@ export async function complaintsWithout(fixture: PermissionFixture, missing: Rig
   const index = missing === undefined ? "none" : String(serverRights.indexOf(missing));
   const [namespace, user] = [`without-${index}`, `server-${index}`];
   const granted = serverRights.filter((right) => right !== missing);
-  await fixture.plane.admin.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+  await fixture.plane.admin.apply(workerResource, {
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name: namespace },
+  });
   await fixture.plane.admin.apply(...objectsIn(namespace, user, granted));
   const api = playedBy(user, fixture);
   for (const right of granted) await until(titleOf(right), SOON, () => isAllowed(api, right, namespace), 20);

@@ -14,7 +14,7 @@ log; only forgeries are denied. Other signers' requests are not touched. Several
 It needs, and nothing else: certificatesigningrequests get, list, watch; certificatesigningrequests/approval update; signers
 approve for kubernetes.io/kube-apiserver-client-kubelet and kubernetes.io/kubelet-serving; nodes list, watch; services and
 endpointslices get for those named kubernetes; in its namespace leases and configmaps create, and get, update for those
-named ${APPROVER_NAME}; and, unless --inventory is given, configmaps list, workers get, list, watch and workers/status update.
+named ${APPROVER_NAME}; and, unless --inventory is given, configmaps list, workers list, watch and workers/status update.
 
 ${INVENTORY_HELP}`,
   examples: ["drawbridge csr approver --dry-run"],

@@ -49,7 +49,7 @@ export const namespaceRules: readonly PolicyRule[] = [
 /** Beside the others, unless the approver's inventory is in files: it reads Workers, and writes what it saw of them. */
 export const inventoryRules: readonly PolicyRule[] = [
   rule("", "configmaps", "list"),
-  rule(WORKER_GROUP, "workers", "get list watch"),
+  rule(WORKER_GROUP, "workers", "list watch"),
   rule(WORKER_GROUP, "workers/status", "update"),
 ];
 

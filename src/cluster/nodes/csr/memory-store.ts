@@ -5,7 +5,6 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { wrapErrors } from "../../../base/errors/error.js";
-import { isConflict } from "../../kube/errors.js";
 import { createOrUpdate, find } from "../../kube/objects.js";
 import { namedPath, typed } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
@@ -17,7 +16,6 @@ import type { WorkerObjects } from "./inventory-workers.js";
 import { type Memory, type NodeRecord, readMemory, writeMemory } from "./memory.js";
 
 const AT_ONCE = 10;
-const ATTEMPTS = 3;
 const MANAGER = { fieldManager: APPROVER_NAME };
 
 export class MemoryStore {
@@ -98,20 +96,9 @@ export class MemoryStore {
   async #writeStatus(name: string, record: NodeRecord | undefined): Promise<void> {
     const path = namedPath("Worker", { namespace: this.#workers!.namespace, name });
     const status = record === undefined ? {} : statusOf(record);
-    let object = this.#objects.get(name)!;
-    for (let left = ATTEMPTS; ; left--) {
-      try {
-        const written = typed("Worker", { ...object, status });
-        this.#objects.set(name, await this.#api.update(`${path}/status`, written, MANAGER));
-        return;
-      } catch (reason) {
-        if (!isConflict(reason) || left === 1) throw reason;
-        const fresh = await this.#api.get<WorkerObject>(path);
-        // The `workers` commands write what is to be; another approver writes what was approved.
-        if (!isDeepStrictEqual(fresh.status, object.status)) throw reason;
-        object = fresh;
-      }
-    }
+    // Only over the version that was read: another approver may have written what it approved.
+    const written = typed("Worker", { ...this.#objects.get(name), status });
+    this.#objects.set(name, await this.#api.update<WorkerObject>(`${path}/status`, written, MANAGER));
   }
 }
 
