@@ -31,9 +31,9 @@ Flags:
                            is there together with etcd (npm run peers, or PATH) (default "auto")
       --bootstrap          the whole life of a bootstrap bridge on real nodes: up, webhook call, agent lost and back,
                            verify, teardown, receipt (needs root and npm run peers; takes about a minute)
-      --hosted             a hosted cluster whose control plane is pods of another one: kube-apiservers and agents are
-                           rolled out and a pod is killed while callers go on and on, and their calls are counted
-                           (needs root and npm run peers; takes about three minutes)
+      --hosted             a hosted cluster whose control plane is pods of another one: its kube-apiservers are rolled
+                           out and a pod is killed while callers go on and on, and their calls are counted (needs root
+                           and npm run peers; takes about three minutes)
       --nodes              a pool, its Ignition server, two machines that become nodes and a forged request that is
                            refused (needs nothing but Node; takes ten seconds)
 

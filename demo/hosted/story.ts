@@ -1,7 +1,7 @@
 /** A hosted cluster from its first pod on, and what its callers notice of roll-outs. */
 import { type LabStory, playInLab, requireMeans } from "../lab-story.js";
 import type { Options } from "../options.js";
-import { beginCalls, killPod, rollAgents, rollApiServers } from "./scenes.js";
+import { beginCalls, killPod, rollApiServers } from "./scenes.js";
 import { applyHosted, callDirectly, startCluster, tidyUp } from "./setting.js";
 import { HOSTED_TITLES } from "./titles.js";
 
@@ -24,7 +24,6 @@ async function play(story: LabStory<keyof typeof HOSTED_TITLES>): Promise<void> 
   await story.step("tunnel", 240, (show) => applyHosted(cluster, show));
   const traffic = await story.step("calls", 120, (show) => beginCalls(cluster, show));
   await story.step("apiServers", 300, (show) => rollApiServers(cluster, traffic, show));
-  await story.step("agents", 240, (show) => rollAgents(cluster, traffic, show));
   await story.step("killed", 120, (show) => killPod(cluster, traffic, show));
   await story.step("tidyUp", 90, (show) => tidyUp(cluster, show));
 }

@@ -5,7 +5,6 @@ export const HOSTED_TITLES = {
   tunnel: "drawbridge hosted apply",
   calls: "calls through the tunnel",
   apiServers: "kube-apiservers rolled out",
-  agents: "agents rolled out",
   killed: "a kube-apiserver's pod killed",
   tidyUp: "nothing left behind",
 } as const;
