@@ -8,7 +8,6 @@
  * for a machine that carries more than two cores do.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { PROFILES } from "../../src/cluster/hosted/model/profiles.js";
 import { HostedCluster } from "../support/hosted-cluster/cluster.js";
 import * as scenes from "../support/hosted-cluster/scenes.js";
 import type { Call } from "../support/hosted-cluster/traffic/calls.js";
@@ -132,7 +131,6 @@ describe.skipIf(!ready)("a hosted cluster whose control plane is pods", () => {
 
   test("with the generic profile, whose kube-apiserver meets its server at a socket, calls are served as well", async () => {
     await scenes.changeProfile(cluster, "generic");
-    await scenes.settled(cluster, PROFILES.generic.ports.health);
     expect(await hosted("logs", "daemonset/talker")).toBe("good morning\n");
     const report = await during("generic", async () => {
       await until("calls of each kind", 60_000, async () => {

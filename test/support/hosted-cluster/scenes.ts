@@ -53,14 +53,12 @@ export async function apiServersEnded(cluster: HostedCluster): Promise<void> {
 const ALL_AGENTS = 4;
 
 /** As an operator looks before the next change: every server has all agents of both sides. */
-export async function settled(
-  cluster: HostedCluster,
-  healthPort: number = PROFILES.hypershift.ports.health,
-): Promise<void> {
+export async function settled(cluster: HostedCluster): Promise<void> {
+  const { health } = PROFILES.hypershift.ports;
   await until("every server to have all agents", 100_000, async () => {
     for (const { address, isEnding } of await podsOf(cluster, API_NAME)) {
       if (isEnding) continue;
-      const { body } = await get(`http://${address}:${healthPort}/metrics`, cluster.node.netns);
+      const { body } = await get(`http://${address}:${health}/metrics`, cluster.node.netns);
       if (metric(body, STRATEGY_AGENTS_METRIC) < ALL_AGENTS) return false;
     }
     return true;
