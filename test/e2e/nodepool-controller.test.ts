@@ -180,13 +180,24 @@ describe.skipIf(!ready)("pools without HyperShift", () => {
     for (const spec of [
       { arch: "riscv" },
       { platform: { type: "AWS" } },
-      { management: { upgradeType: "Replace" } },
+      { management: { upgradeType: "Replace", inPlace: { maxUnavailable: 1 } } },
       { replicas: 1, autoScaling: { min: 1, max: 2 } },
       { replicas: -1 },
       { config: Array.from({ length: 11 }, (_, i) => ({ name: `c${i}` })) },
     ]) {
       await expect(create(spec), JSON.stringify(spec)).rejects.toMatchObject({ status: 422 });
     }
+  });
+
+  test("the schema completes Replace alone by HyperShift's rolling update", async () => {
+    const made = await admin.create(collectionPath("NodePool", NAMESPACE), {
+      ...pool("replaced"),
+      spec: { ...pool("replaced").spec, management: { upgradeType: "Replace" } },
+    } as NodePool);
+    expect(made.spec?.management?.replace).toEqual({
+      ...{ strategy: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+    });
+    await admin.delete(namedPath("NodePool", { namespace: NAMESPACE, name: "replaced" }));
   });
 
   test("two replicas make the Secrets of a pool once", async () => {
