@@ -138,9 +138,9 @@ const rows: readonly Row[] = [
     rooms: [0, 4_096],
     before: "objects",
   },
-  { line: `${workers} --state=disk/state`, code: "DB_WORKERS" },
+  { line: `${workers} --name-prefix=more --state=disk/state`, code: "DB_WORKERS" },
   {
-    line: `workers userdata workers-0 --renew ${inPool} --state=disk/state`,
+    line: `workers userdata workers-0 --set-hostname=false ${inPool} --state=disk/state`,
     code: "DB_WORKERS",
     rooms: [0, 4_096],
     before: "states",
