@@ -46,18 +46,11 @@ keep every rule of the approver, makes the network's Secrets as HyperShift does,
 them, so that they start at once. Each fix is a line in the fix log before and after.
 --dry-run lists what would be done. With --watch it looks again and again until it gets a signal.
 
-<<<<<<< HEAD
 It needs, to look, where the pool is: nodepools get; secrets get, list in its namespace and in its control plane's; in the
 latter, deployments and services get, pods and events list; where machines join: nodes, certificatesigningrequests, pods and
-events list; configmaps get, and list without --inventory and --state, in the approver's namespace; secrets get in
-openshift-ovn-kubernetes. To fix, as well: secrets create and update in the pool's namespace, secrets create and pods
-delete in its control plane's, and the rights of drawbridge csr approver.
-=======
-It needs, to look, where the pool is: nodepools get; secrets get, list in its namespace and in its control plane's; where
-machines join: nodes and certificatesigningrequests list; workers list, and configmaps get, list, in the
-approver's namespace; secrets get in openshift-ovn-kubernetes. To fix, as well: secrets create and update in the pool's
-namespace, secrets create in its control plane's, and the rights of drawbridge csr approver.
->>>>>>> 740c3ba9 (Keep workers as objects of the cluster that they join)
+events list; workers list, and configmaps get, list, in the approver's namespace; secrets get in openshift-ovn-kubernetes.
+To fix, as well: secrets create and update in the pool's namespace, secrets create and pods delete in its control plane's,
+and the rights of drawbridge csr approver.
 
 It ends with 1 when a check failed (after --fix: still fails); warnings alone end with 0.`,
   words: "[NAME...]",
