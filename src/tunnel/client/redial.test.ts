@@ -10,6 +10,7 @@ import { freePort } from "../../../test/support/processes/ports.js";
 import { startEcho } from "../../../test/support/targets/echo.js";
 import { hastyClock } from "../../base/testing/hasty-clock.js";
 import { serverRefused } from "../events/channels.js";
+import { connectTimeout, explainConnect } from "../outgoing/explain.js";
 import { ESTABLISHED, noTunnels } from "../wire/connect.js";
 import { dialThrough } from "./dial.js";
 import { DialRefusedError, frontendUnreachable } from "./errors.js";
@@ -22,6 +23,8 @@ const NEVER = new AbortController().signal;
 const noAgent = () => new DialRefusedError("a:1", "currently no tunnels available: No agent available", 500);
 const refusedConnect = () =>
   frontendUnreachable("server", Object.assign(new Error("refused"), { code: "ECONNREFUSED" }));
+
+const hostUnreachable = Object.assign(new Error("unreachable"), { code: "EHOSTUNREACH" });
 
 const endings: (() => unknown)[] = [];
 afterEach(async () => {
@@ -43,6 +46,8 @@ describe("with a clock of its own", () => {
   test.each([
     ["the server has no agent", noAgent],
     ["the server does not listen", refusedConnect],
+    ["the server's address is silent", () => connectTimeout("server", 3_000)],
+    ["no host has the server's address any more", () => explainConnect("server", hostUnreachable)],
   ])("while %s it is made again, ever more seldom, and fails as the last attempt did", async (_name, failure) => {
     const { end, made, waited } = await attempts([failure]);
     expect(end).toMatchObject({ message: failure().message });

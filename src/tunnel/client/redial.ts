@@ -1,4 +1,4 @@
-/** A dial is made again while nobody has seen it: the server has no agent, or does not listen. */
+/** A dial is made again while nobody has seen it: the server has no agent, does not listen, or is not there any more. */
 import { type Clock, pause, systemClock } from "../../base/clock.js";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError } from "../../base/errors/error.js";
@@ -10,7 +10,11 @@ export const REDIAL_MS = 5_000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 1_000;
 
-const UNSEEN: ReadonlySet<ErrorCode> = new Set(["DB_NO_AGENT", "DB_CONNECT_REFUSED"]);
+const UNSEEN: ReadonlySet<ErrorCode> = new Set([
+  ...(["DB_NO_AGENT", "DB_CONNECT_REFUSED"] as const),
+  // Behind one address may be several servers, of which one has just gone with its pod.
+  ...(["DB_CONNECT_TIMEOUT", "DB_CONNECT_UNREACHABLE"] as const),
+]);
 
 /** Whether this says that no agent has received the dial, and that the next moment may be better. */
 export function isUnseen(reason: unknown): boolean {

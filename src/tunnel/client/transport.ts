@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import net, { type Socket } from "node:net";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { connected } from "../outgoing/connected.js";
-import { explainConnect, explainWrongPort } from "../outgoing/explain.js";
+import { connectTimeout, DialFailure, explainConnect, explainWrongPort } from "../outgoing/explain.js";
 import type { Credentials } from "../outgoing/facts.js";
 import { secure } from "../outgoing/secure.js";
 import { type FrontendTrust, socketUnreachable } from "./errors.js";
@@ -12,6 +12,9 @@ import { certificatesOf, describeFrontend, type Frontend, type FrontendTls } fro
 
 /** A dead server is noticed although nothing is sent. */
 const TCP_KEEPALIVE_MS = 15_000;
+
+/** How long a frontend may take to accept a connection: behind its address another server may be quicker. */
+const ACCEPT_MS = 3_000;
 
 /** A connection to a frontend. */
 export interface Reached {
@@ -22,10 +25,10 @@ export interface Reached {
 
 export async function reachFrontend(
   frontend: Frontend,
-  options: { readonly alpn: readonly string[]; readonly allowHalfOpen: boolean },
+  options: { readonly alpn: readonly string[]; readonly allowHalfOpen: boolean; readonly acceptMs?: number },
   stop: AbortSignal,
 ): Promise<Reached> {
-  const { allowHalfOpen } = options;
+  const { allowHalfOpen, acceptMs = ACCEPT_MS } = options;
   const where = describeFrontend(frontend);
   if ("uds" in frontend) {
     const failed = (why: unknown): Error => socketUnreachable(where, why);
@@ -34,9 +37,7 @@ export async function reachFrontend(
   const { host, port } = frontend;
   const { context, set } = secureContextOf(frontend.tls);
   // A TLS socket is half-open only when the socket below it is.
-  const socket = await connected(net.connect({ host, port, allowHalfOpen }), "connect", stop, (why) =>
-    explainConnect(where, why),
-  );
+  const socket = await accepted(net.connect({ host, port, allowHalfOpen }), where, acceptMs, stop);
   socket.setNoDelay(true);
   socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
   const { servername: name = host } = frontend.tls;
@@ -48,6 +49,17 @@ export async function reachFrontend(
     throw explainWrongPort("it did not take h2 (HTTP/2), which was offered to it by ALPN", facts());
   }
   return { socket: secured, tls: { facts, securedAt: performance.now() } };
+}
+
+async function accepted(socket: Socket, where: string, ms: number, stop: AbortSignal): Promise<Socket> {
+  const timer = setTimeout(() => socket.destroy(connectTimeout(where, ms)), ms);
+  try {
+    return await connected(socket, "connect", stop, (why) =>
+      why instanceof DialFailure ? why : explainConnect(where, why),
+    );
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 const MISTAKEN_FOR = "a frontend of another protocol, the agents' port, or another program's";
