@@ -6,6 +6,7 @@ import { defaultPolicy } from "../../src/cluster/nodes/csr/request-context.js";
 import { annotation, encoded, type Secret } from "../../src/cluster/nodes/objects.js";
 import { clusterRules, inventoryRules, namespaceRules, type PolicyRule } from "../../src/cluster/nodes/permissions.js";
 import type { NodePool } from "../../src/cluster/nodes/pool/node-pool.js";
+import { WORKER_GROUP } from "../../src/cluster/nodes/workers/resource.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import { startOnLoopback } from "../support/lab/loopback.js";
 import { LabProcess } from "../support/lab/process.js";
@@ -61,6 +62,7 @@ const core = (resource: string, ...verbs: string[]): PolicyRule => ({ apiGroups:
 const secrets = (...verbs: string[]): PolicyRule => core("secrets", ...verbs);
 const deployments: PolicyRule = { apiGroups: ["apps"], resources: ["deployments"], verbs: ["get"] };
 const pools: PolicyRule = { apiGroups: ["hypershift.openshift.io"], resources: ["nodepools"], verbs: ["get"] };
+const workers: PolicyRule = { apiGroups: [WORKER_GROUP], resources: ["workers"], verbs: ["get", "update"] };
 
 /** What --help names, and nothing else. */
 const managementRights = [
@@ -72,7 +74,7 @@ const managementRights = [
 ];
 const hostedRights = [
   ...right(undefined, [...clusterRules, core("pods", "list"), core("events", "list")]),
-  ...right(NAMESPACE, [...namespaceRules, ...inventoryRules]),
+  ...right(NAMESPACE, [...namespaceRules, ...inventoryRules, workers]),
   ...right(OVN, [secrets("get")]),
 ];
 

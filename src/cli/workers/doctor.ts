@@ -50,7 +50,7 @@ It needs, to look, where the pool is: nodepools get; secrets get, list in its na
 latter, deployments and services get, pods and events list; where machines join: nodes, certificatesigningrequests, pods and
 events list; workers list, and configmaps get, list, in the approver's namespace; secrets get in openshift-ovn-kubernetes.
 To fix, as well: secrets create and update in the pool's namespace, secrets create and pods delete in its control plane's,
-and the rights of drawbridge csr approver.
+workers get and update in the approver's, and the rights of drawbridge csr approver.
 
 It ends with 1 when a check failed (after --fix: still fails); warnings alone end with 0.`,
   words: "[NAME...]",
