@@ -74,7 +74,7 @@ export class NodesFixture {
   approve(): Running {
     return this.start(
       "approver",
-      ...["csr", "approver", ...this.objects, `--inventory=${this.file("state/inventory")}`],
+      ...["csr", "approver", ...this.objects],
       ...["--node-cidr=10.0.0.0/24", `--decision-log=${this.file("decisions.jsonl")}`, "--interval=300ms"],
     );
   }
