@@ -107,10 +107,10 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
         ...PACKAGES,
       ]),
     );
-    // They close every port that they do not name, so they come when all else is there.
+    // They close every port that they do not name, so they come when all else is there; first the one for agents outside.
     expect(names(by("created")).slice(-2)).toEqual([
-      "NetworkPolicy konnectivity-server",
       "NetworkPolicy route-konnectivity-kas",
+      "NetworkPolicy konnectivity-server",
     ]);
     expect(issued).toHaveLength(9);
   });
