@@ -253,8 +253,8 @@ const rows: readonly Mistake[] = [
     title: "--readiness=all, and one of the strategies has no agent",
     tells: {
       "server readyz": { cause: /lacks the identifiers that the strategy destHost looks for/ },
-      "server findings": { cause: /strategy destHost looks for/, remedy: /--agent-identifiers[\s\S]*--readiness=any/ },
-      "server doctor": { cause: /strategy destHost looks for/, remedy: /--agent-identifiers[\s\S]*--readiness=any/ },
+      "server findings": { cause: /strategy destHost looks for/, remedy: /--readiness=any[\s\S]*--agent-identifiers/ },
+      "server doctor": { cause: /strategy destHost looks for/, remedy: /--readiness=any[\s\S]*--agent-identifiers/ },
     },
     untrue: [/only agents of its first strategy/],
     async play(stage, isWrong) {
