@@ -31,11 +31,11 @@ interface Step {
   readonly age: number;
 }
 
-/** Silence is looked for so often while it lasts. */
+/** How often tunnels are looked at within the silence that is asked for. */
 const LOOKS_PER_SILENCE = 4;
 const SHORTEST_LOOK_MS = 5;
 
-/** Who has only just connected is in the middle of a TLS handshake, not between two requests. */
+/** A caller that has only just connected is in the middle of a TLS handshake, not between two requests. */
 const NEW_MS = 1_000;
 
 export interface ClosingPhaseOptions {
@@ -94,7 +94,7 @@ export class ClosingPhase {
     const { clock, tunnels, endsAt, reason } = this.#options;
     const now = clock.now();
     if (this.#isOver || now >= endsAt) return;
-    // While this process did not run, nobody was heard, whether he spoke or not.
+    // While this process did not run, it heard nobody: that time is no silence.
     const heardMs = Math.min(now - this.#lookedAt, 2 * this.#lookMs);
     this.#lookedAt = now;
     const quiet = [...tunnels()].filter((tunnel) => this.#isQuiet(tunnel, heardMs));
