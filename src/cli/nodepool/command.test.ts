@@ -107,6 +107,12 @@ describe("drawbridge nodepool apply", () => {
     [["install"], "--image is missing"],
     [["install", "--image=i", "--components=cook"], 'has "cook"'],
     [["install", "--image=i", "--api-port=0"], "must be 1 to 65535"],
+    [["install", "--image=i", "--ignition-node-port=70000"], "must be a port from 1 to 65535"],
+    [["install", "--image=i", "--ignition-node-port=30080"], "needs ignition among --components"],
+    [
+      ["install", "--image=i", "--components=ignition", "--ignition-node-port=30080"],
+      "needs --ignition-service NodePort or LoadBalancer",
+    ],
     [["status", "a", "b"], "one name too many"],
   ])("calls %j misuse", async (argv, sentence) => {
     const needsObjects = !["install"].includes(argv[0]!);
@@ -148,6 +154,23 @@ describe("drawbridge nodepool install --output yaml", () => {
     const kinds = parseAllDocuments(printed.stdout).map((document) => (document.toJS() as { kind: string }).kind);
     expect(kinds.slice(0, 2)).toEqual(["Namespace", "CustomResourceDefinition"]);
     expect(kinds.filter((kind) => kind === "Deployment").length).toBe(2);
+  });
+});
+
+describe("drawbridge nodepool install --ignition-node-port", () => {
+  const servicePorts = async (...flags: string[]) => {
+    const argv = ["--image=i", "--components=ignition", "--ignition-service=NodePort", "--output=yaml", ...flags];
+    expect(await drawbridge.run("drawbridge", ["nodepool", "install", ...argv])).toBe(0);
+    const objects = parseAllDocuments(printed.stdout).map((document) => document.toJS());
+    return objects.find(({ kind }) => kind === "Service").spec.ports;
+  };
+
+  test("chooses the port of the Ignition server's Service on every node", async () => {
+    expect(await servicePorts("--ignition-node-port=30080")).toMatchObject([{ port: 443, nodePort: 30080 }]);
+  });
+
+  test("is left to the cluster unless it is given", async () => {
+    expect(await servicePorts()).toEqual([{ name: "ignition", port: 443, targetPort: "ignition", protocol: "TCP" }]);
   });
 });
 

@@ -8,8 +8,9 @@ import {
   renderInstall,
   installStream as streamOf,
 } from "../../cluster/nodes/install/render.js";
-import { list, number, oneOf, required, restricted, text, yesNo } from "../flags/flag.js";
+import { list, number, oneOf, port, required, restricted, text, type Values, yesNo } from "../flags/flag.js";
 import { clusterFlags, openCluster } from "../flags/kubernetes.js";
+import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { namespaceFlag } from "../framework/objects.js";
 
@@ -44,8 +45,22 @@ const installFlags = {
     "Type of the Service by which machines reach the Ignition server.",
     "ClusterIP",
   ),
+  "ignition-node-port": port(
+    0,
+    "Port of that Service on every node, such as 30080. If not given, the cluster chooses one.",
+    1,
+  ),
   "force-conflicts": yesNo("Take over fields that another manager set."),
 };
+
+function check({ components, ignitionNodePort, ignitionService }: Values<typeof installFlags>): void {
+  if (ignitionNodePort === 0) return;
+  if (!components.includes("ignition")) throw refused("--ignition-node-port needs ignition among --components");
+  if (ignitionService === "ClusterIP")
+    throw refused(
+      "--ignition-node-port needs --ignition-service NodePort or LoadBalancer: a ClusterIP has no such port",
+    );
+}
 
 export default defineCommand({
   purpose: `Brings the NodePool resource, the pools' controller and the CSR approver into a cluster by server-side apply, with the rights
@@ -60,11 +75,13 @@ name an ignitionCA: then tls.crt and tls.key are yours to put there.`,
   examples: ["drawbridge nodepool install --image registry.example/drawbridge:1 --output yaml"],
   flags: installFlags,
   async run(flags, { output }) {
+    check(flags);
     const manifests = renderInstall({
       ...flags,
       components: flags.components as readonly InstallComponent[],
       apiPorts: flags.apiPort.map(Number),
       approverArgs: flags.approverFlag,
+      ignitionNodePort: flags.ignitionNodePort || undefined,
     });
     if (output === "yaml") return { yaml: streamOf(manifests), objects: [] };
     const api = await openCluster(flags);

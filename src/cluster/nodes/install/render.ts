@@ -45,6 +45,8 @@ export interface InstallConfig {
   readonly approverArgs: readonly string[];
   /** Type of the Service by which machines reach the Ignition server. */
   readonly ignitionService: "ClusterIP" | "NodePort" | "LoadBalancer";
+  /** Its port on every node; undefined: the cluster chooses one where the type has any. */
+  readonly ignitionNodePort?: number | undefined;
 }
 
 const labels = { [OWNER_LABEL]: OWNER_NAME };
@@ -170,14 +172,15 @@ export function renderInstall(config: InstallConfig): KubeManifest[] {
 
 function manifestsOf(program: Program, config: InstallConfig): KubeManifest[] {
   const { clusterRules, name, publicPort, rules } = program;
-  const { ignitionService: type, namespace, replicas } = config;
+  const { ignitionNodePort: nodePort, ignitionService: type, namespace, replicas } = config;
   const account = { name, namespace };
   const metadata = { ...account, labels };
   const own = { ...labels, app: name };
   const selector = { app: name };
   // Two installations in different namespaces must not share a binding.
   const clusterWide = { name: `${name}.${namespace}`, labels };
-  const ports = [{ name: "ignition", port: 443, targetPort: "ignition", protocol: "TCP" }];
+  const chosen = nodePort === undefined ? {} : { nodePort };
+  const ports = [{ name: "ignition", port: 443, targetPort: "ignition", protocol: "TCP", ...chosen }];
   const template = { metadata: { labels: own }, spec: pod(program, config) };
   const workload = { ...metadata, labels: own };
   return [
