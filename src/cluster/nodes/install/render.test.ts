@@ -121,6 +121,26 @@ describe("what is installed", () => {
     expect(resources(elsewhere)).toEqual(["workers.drawbridge.dev"]);
   });
 
+  test("lets kubectl scale a pool, and shows HyperShift's columns in HyperShift's order", () => {
+    interface Resource {
+      readonly versions: readonly [
+        { readonly subresources: object; readonly additionalPrinterColumns: { name: string }[] },
+      ];
+    }
+    const { additionalPrinterColumns, subresources } = (
+      of("CustomResourceDefinition", "nodepools")[0]!.spec as Resource
+    ).versions[0];
+    expect(subresources).toEqual({
+      status: {},
+      scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas" },
+    });
+    const own = ["Ready", "Config", "Payload", "Reached"];
+    expect(additionalPrinterColumns.map(({ name }) => name).filter((name) => !own.includes(name))).toEqual([
+      ...["Cluster", "Desired Nodes", "Current Nodes", "Autoscaling", "Autorepair"],
+      ...["Version", "UpdatingVersion", "UpdatingConfig", "Message"],
+    ]);
+  });
+
   test("gives nobody the same right twice", () => {
     for (const { metadata, rules } of of("Role")) {
       const rights = (rules as readonly PolicyRule[]).flatMap(({ resources, verbs }) =>

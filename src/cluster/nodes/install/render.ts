@@ -51,8 +51,11 @@ export interface InstallConfig {
 
 const labels = { [OWNER_LABEL]: OWNER_NAME };
 
-const column = (name: string, jsonPath: string) => ({ name, type: "string", jsonPath });
-const conditionColumn = (name: string, type: string) => column(name, `.status.conditions[?(@.type=="${type}")].status`);
+const column = (name: string, jsonPath: string, type = "string") => ({ name, type, jsonPath });
+const conditionColumn = (name: string, type: string, field = "status") =>
+  column(name, `.status.conditions[?(@.type=="${type}")].${field}`);
+/** Shown by \`kubectl get -o wide\`. */
+const wide = (shown: ReturnType<typeof column>) => ({ ...shown, priority: 1 });
 
 /** The NodePool resource for clusters without HyperShift. */
 const nodePoolResource = kubeManifest(
@@ -70,13 +73,26 @@ const nodePoolResource = kubeManifest(
       },
       versions: [
         {
-          ...{ name: "v1beta1", served: true, storage: true, subresources: { status: {} } },
+          ...{ name: "v1beta1", served: true, storage: true },
+          subresources: {
+            status: {},
+            scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas" },
+          },
+          // HyperShift's, in its order, and some more.
           additionalPrinterColumns: [
             column("Cluster", ".spec.clusterName"),
+            column("Desired Nodes", ".spec.replicas", "integer"),
+            column("Current Nodes", ".status.replicas", "integer"),
+            conditionColumn("Autoscaling", "AutoscalingEnabled"),
+            conditionColumn("Autorepair", "AutorepairEnabled"),
             column("Version", ".status.version"),
-            conditionColumn("Config", "ValidMachineConfig"),
-            conditionColumn("Payload", "ValidGeneratedPayload"),
-            conditionColumn("Reached", "ReachedIgnitionEndpoint"),
+            conditionColumn("UpdatingVersion", "UpdatingVersion"),
+            conditionColumn("UpdatingConfig", "UpdatingConfig"),
+            conditionColumn("Ready", "Ready"),
+            conditionColumn("Message", "Ready", "message"),
+            wide(conditionColumn("Config", "ValidMachineConfig")),
+            wide(conditionColumn("Payload", "ValidGeneratedPayload")),
+            wide(conditionColumn("Reached", "ReachedIgnitionEndpoint")),
           ],
           schema: { openAPIV3Schema: nodePoolSchema },
         },
