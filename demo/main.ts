@@ -2,7 +2,7 @@
  * The outer half of the demo: finds out how the webhook can be isolated here, and plays the story (story.ts) in there as
  * a process of its own. This half stays outside, passes signals on and removes what a killed story would leave behind.
  * The stories of a bootstrap bridge (bootstrap/) and of a hosted cluster (hosted/) have labs that do all of this by
- * themselves, and that of nodes (nodes/) needs none.
+ * themselves, and that of nodes (nodes/) needs no isolation.
  */
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";

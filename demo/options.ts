@@ -35,7 +35,8 @@ Flags:
                            out and a pod is killed while callers go on and on, and their calls are counted (needs root
                            and npm run peers; takes about three minutes)
       --nodes              a pool, its Ignition server, two machines that become nodes and a forged request that is
-                           refused (needs nothing but Node; takes ten seconds)
+                           refused: in a real API server where one is there with etcd and kube-controller-manager (npm
+                           run peers; takes half a minute), else in a directory (needs nothing but Node; ten seconds)
 
 Nothing stays behind: processes, namespaces and files go at the end, also after Ctrl-C. The exit code is 0 only when
 every step passed. With npm, "npm run --silent demo -- --output json" keeps npm's own lines out of the output.

@@ -1,13 +1,15 @@
-/** Everybody who plays in the nodes' story: drawbridge's own processes, the stand-in, and the folder they share. */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+/** Everybody who plays in the nodes' story: drawbridge's own processes, the cluster, and the folder they share. */
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DecisionEntry } from "../../src/cluster/nodes/csr/decide.js";
+import { IGNITION_SERVER_NAME } from "../../src/cluster/nodes/install/render.js";
+import { APPROVER_NAME, CONTROLLER_NAME } from "../../src/cluster/nodes/permissions.js";
 import { must, run } from "../../test/support/lab/run.js";
 import { ours } from "../../test/support/processes/executables.js";
 import { freePort } from "../../test/support/processes/ports.js";
 import type { Processes, Running } from "../processes/processes.js";
-import { StandInApi } from "./api-server.js";
-import { NAMESPACE, PAYLOAD } from "./pool.js";
+import type { Cluster } from "./cluster.js";
+import { PAYLOAD } from "./pool.js";
 
 export interface Booted {
   readonly code: number;
@@ -22,38 +24,37 @@ export interface Booted {
 
 export class NodesFixture {
   readonly folder: string;
-  readonly api: StandInApi;
+  readonly cluster: Cluster;
   readonly ignitionPort: number;
   readonly #processes: Processes;
 
-  private constructor(folder: string, processes: Processes, api: StandInApi, ignitionPort: number) {
+  private constructor(folder: string, processes: Processes, cluster: Cluster, ignitionPort: number) {
     this.folder = folder;
-    this.api = api;
+    this.cluster = cluster;
     this.ignitionPort = ignitionPort;
     this.#processes = processes;
   }
 
-  static async gather(folder: string, processes: Processes): Promise<NodesFixture> {
-    mkdirSync(join(folder, "objects"));
+  static async gather(folder: string, processes: Processes, cluster: Cluster): Promise<NodesFixture> {
     writeFileSync(join(folder, "payload.yaml"), PAYLOAD);
-    return new NodesFixture(folder, processes, await StandInApi.start(join(folder, "objects")), await freePort());
-  }
-
-  get objects(): readonly string[] {
-    return [`--directory=${this.file("objects")}`, `--namespace=${NAMESPACE}`];
+    return new NodesFixture(folder, processes, cluster, await freePort());
   }
 
   file(name: string): string {
     return join(this.folder, name);
   }
 
-  /** Must succeed; gives what it printed. */
+  /** As an administrator. Must succeed; gives what it printed. */
   drawbridge(...args: readonly string[]): Promise<string> {
-    return must([ours("drawbridge"), ...args], { timeoutMs: 20_000 });
+    return must([ours("drawbridge"), ...args, ...this.cluster.flags()], { timeoutMs: 20_000 });
   }
 
-  start(name: string, ...args: readonly string[]): Running {
-    return this.#processes.start(name, [ours("drawbridge"), ...args]);
+  #start(name: string, account: string, ...args: readonly string[]): Running {
+    return this.#processes.start(name, [ours("drawbridge"), ...args, ...this.cluster.flags(account)]);
+  }
+
+  lookAfterPools(): Running {
+    return this.#start("controller", CONTROLLER_NAME, "nodepool", "controller", "--issue-certificate");
   }
 
   /** Ends by itself once it has booted. */
@@ -63,18 +64,20 @@ export class NodesFixture {
   }
 
   serveIgnition(): Running {
-    return this.start(
+    return this.#start(
       "ignition",
-      ...["ignition", "serve", ...this.objects, `--payload=${this.file("payload.yaml")}`],
+      IGNITION_SERVER_NAME,
+      ...["ignition", "serve", `--payload=${this.file("payload.yaml")}`],
       ...[`--addr=127.0.0.1:${this.ignitionPort}`, "--metrics-addr=127.0.0.1:0"],
       ...["--cert-secret=drawbridge-ignition-serving-cert", `--audit-log=${this.file("fetches.jsonl")}`],
     );
   }
 
   approve(): Running {
-    return this.start(
+    return this.#start(
       "approver",
-      ...["csr", "approver", ...this.objects],
+      APPROVER_NAME,
+      ...["csr", "approver"],
       ...["--node-cidr=10.0.0.0/24", `--decision-log=${this.file("decisions.jsonl")}`, "--interval=300ms"],
     );
   }

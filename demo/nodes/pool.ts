@@ -1,27 +1,21 @@
 /** What a person would write down for a pool without any cluster. */
 import { stringify } from "yaml";
 import type { KubeObject } from "../../src/cluster/kube/port.js";
+import type { Cluster } from "./cluster.js";
 
 export const NAMESPACE = "drawbridge";
 export const POOL = "workers";
 
-interface Addresses {
-  /** URL of the API server that nodes join. */
-  readonly api: string;
-  readonly apiCa: string;
-  /** host:port */
-  readonly ignition: string;
-  /** The credential that all machines share. */
-  readonly kubeconfig: string;
-}
+type Access = Pick<Cluster, "ca" | "token" | "url">;
 
-export function poolObjects({ api, apiCa, ignition, kubeconfig }: Addresses): string {
+/** `ignition`: host:port of the Ignition server. */
+export function poolObjects(cluster: Access, ignition: string): string {
   const objects: KubeObject[] = [
     object("v1", "ConfigMap", "demo", {
       metadata: { name: "demo", namespace: NAMESPACE, labels: { "drawbridge/cluster": "true" } },
-      data: { apiServer: api, apiServerCA: apiCa, ignitionEndpoint: ignition, version: "4.18.0" },
+      data: { apiServer: cluster.url, apiServerCA: cluster.ca, ignitionEndpoint: ignition, version: "4.18.0" },
     }),
-    object("v1", "Secret", "bootstrap-kubeconfig", { stringData: { kubeconfig } }),
+    object("v1", "Secret", "bootstrap-kubeconfig", { stringData: { kubeconfig: kubeconfigOf(cluster) } }),
     object("hypershift.openshift.io/v1beta1", "NodePool", POOL, {
       spec: {
         clusterName: "demo",
@@ -33,6 +27,18 @@ export function poolObjects({ api, apiCa, ignition, kubeconfig }: Addresses): st
     }),
   ];
   return objects.map((each) => stringify(each)).join("---\n");
+}
+
+/** The machines' common credential, in the form in which payloads carry it. */
+function kubeconfigOf({ ca, token, url }: Access): string {
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "demo", cluster: { server: url, "certificate-authority-data": btoa(ca) } }],
+    users: [{ name: "machine", user: { token } }],
+    contexts: [{ name: "demo", context: { cluster: "demo", user: "machine" } }],
+    "current-context": "demo",
+  });
 }
 
 function object(apiVersion: string, kind: string, name: string, content: object): KubeObject {

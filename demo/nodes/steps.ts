@@ -2,6 +2,8 @@
 import { X509Certificate } from "node:crypto";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createKubeApi } from "../../src/cluster/kube/client.js";
+import { collectionPath } from "../../src/cluster/kube/paths.js";
+import type { KubeObject } from "../../src/cluster/kube/port.js";
 import type { PoolStatus } from "../../src/cluster/nodes/controller/status.js";
 import type { DecisionEntry } from "../../src/cluster/nodes/csr/decide.js";
 import { CLIENT_SIGNER, REQUESTS_PATH, type SigningRequest } from "../../src/cluster/nodes/csr/signing-request.js";
@@ -10,22 +12,26 @@ import { waitUntil, within } from "../../test/support/processes/deadline.js";
 import type { Processes, Running } from "../processes/processes.js";
 import { ready } from "../processes/ready.js";
 import type { Show } from "../report/show.js";
+import type { Cluster } from "./cluster.js";
 import type { NodesFixture } from "./fixture.js";
 import { POOL, poolObjects } from "./pool.js";
 
 const MACHINES = ["workers-0", "workers-1"] as const;
 
+export async function startCluster(start: () => Promise<Cluster>, show: Show): Promise<Cluster> {
+  const cluster = await start();
+  show.result(cluster.description);
+  return cluster;
+}
+
 export async function makePool(fixture: NodesFixture, show: Show): Promise<void> {
-  const { api, ignitionPort } = fixture;
-  show.note(`API server for requests and Nodes: a stand-in of the demo on the pool's directory, ${api.url}`);
-  const text = poolObjects({
-    ...{ api: api.url, apiCa: api.ca, ignition: `127.0.0.1:${ignitionPort}`, kubeconfig: api.kubeconfig() },
-  });
+  const { cluster, ignitionPort } = fixture;
+  const text = poolObjects(cluster, `127.0.0.1:${ignitionPort}`);
   writeFileSync(fixture.file("pool.yaml"), text, { mode: 0o600 });
-  await fixture.drawbridge("nodepool", "apply", ...fixture.objects, "-f", fixture.file("pool.yaml"));
-  fixture.start("controller", "nodepool", "controller", "--issue-certificate", ...fixture.objects);
+  await fixture.drawbridge("nodepool", "apply", "-f", fixture.file("pool.yaml"));
+  fixture.lookAfterPools();
   const pool = await waitUntil("the pool has user data", async () => {
-    const all = JSON.parse(await fixture.drawbridge("nodepool", "status", ...fixture.objects, "--output=json"));
+    const all = JSON.parse(await fixture.drawbridge("nodepool", "status", "--output=json"));
     return (all as { pools: PoolStatus[] }).pools.find(({ ready }) => ready);
   });
   show.result(
@@ -35,15 +41,7 @@ export async function makePool(fixture: NodesFixture, show: Show): Promise<void>
 
 export async function makeWorkers(fixture: NodesFixture, show: Show): Promise<void> {
   const state = `--state=${fixture.file("state")}`;
-  await fixture.drawbridge(
-    "workers",
-    "create",
-    `--pool=${POOL}`,
-    "--count=2",
-    "--own-token",
-    state,
-    ...fixture.objects,
-  );
+  await fixture.drawbridge("workers", "create", `--pool=${POOL}`, "--count=2", "--own-token", state);
   for (const machine of MACHINES)
     if (!existsSync(fixture.file(`state/${machine}.ign`))) throw new Error(`no ${machine}.ign`);
   fixture.approve();
@@ -61,7 +59,7 @@ export async function bootTooEarly(fixture: NodesFixture, show: Show): Promise<R
 export async function serve(fixture: NodesFixture, early: Running, show: Show): Promise<void> {
   fixture.serveIgnition();
   const token = await waitUntil("the payload is made", async () => {
-    const text = await fixture.drawbridge("nodepool", "status", POOL, ...fixture.objects, "--output=json");
+    const text = await fixture.drawbridge("nodepool", "status", POOL, "--output=json");
     return (JSON.parse(text) as PoolStatus).tokens.find(({ payload }) => payload === "AsExpected");
   });
   show.note(`payload made for ${token.secret}`);
@@ -103,15 +101,17 @@ export async function bootMachines(fixture: NodesFixture, show: Show): Promise<v
   if (!MACHINES.every((machine) => fetched.has(machine)) || approved.length !== 4) {
     throw new Error(`${[...fetched].join(", ")} fetched, and ${approved.length} requests were approved`);
   }
-  show.figures({ fetched: fetched.size, approved: approved.length });
-  show.result(`both fetched with their own token; 4 requests approved by rule, signed by the demo's signer`);
+  const nodes = (await fixture.cluster.api.list<KubeObject>(collectionPath("Node"))).items;
+  if (nodes.length !== MACHINES.length) throw new Error(`the cluster has ${nodes.length} Nodes`);
+  show.figures({ fetched: fetched.size, approved: approved.length, nodes: nodes.length });
+  show.result(`both fetched with their own token; 4 requests approved by rule, signed by ${fixture.cluster.signer}`);
 }
 
 /** With the credential that every machine has: what it may file is not what it gets. */
 export async function forge(fixture: NodesFixture, show: Show): Promise<void> {
-  const { api } = fixture;
-  const credentials = { headers: { authorization: `Bearer ${api.token}` }, tls: { ca: api.ca } };
-  const thief = createKubeApi({ server: api.url, credentials: async () => credentials }, { qps: 0, burst: 0 });
+  const { api, ca, token, url } = fixture.cluster;
+  const credentials = { headers: { authorization: `Bearer ${token}` }, tls: { ca } };
+  const thief = createKubeApi({ server: url, credentials: async () => credentials }, { qps: 0, burst: 0 });
   const masters = await file("forged-masters", "workers-0", ["system:nodes", "system:masters"]);
   const stranger = await file("forged-stranger", "intruder", ["system:nodes"]);
   thief.close();
@@ -119,7 +119,7 @@ export async function forge(fixture: NodesFixture, show: Show): Promise<void> {
     if (action === "approve") throw new Error("a forged request was approved");
     show.note(`${action === "deny" ? "denied" : "left pending"}: ${explanation} (rule ${rule})`);
   }
-  const issued = (await api.api.list<SigningRequest>(REQUESTS_PATH)).items.filter(
+  const issued = (await api.list<SigningRequest>(REQUESTS_PATH)).items.filter(
     ({ metadata, status }) => metadata?.name?.startsWith("forged-") && status?.certificate,
   );
   if (issued.length > 0 || masters.action !== "deny") throw new Error("a forged request got through");
@@ -142,9 +142,11 @@ export async function tidyUp(fixture: NodesFixture, processes: Processes, show: 
   for (const each of running) each.kill("SIGTERM");
   const codes = await within(8_000, "processes to end", Promise.all(running.map(({ exited }) => exited)));
   if (codes.some((code) => code !== 0)) throw new Error(`asked to end, they ended with ${codes.join(", ")}`);
-  fixture.api.close();
+  await fixture.cluster.close();
   await processes.close();
   rmSync(fixture.folder, { recursive: true, force: true });
   if (existsSync(fixture.folder)) throw new Error("the folder is still there");
-  show.result(`${running.length} processes ended with exit code 0; the folder with tokens and keys is removed`);
+  show.result(
+    `${running.length} processes ended with exit code 0; the cluster and the folder with tokens and keys are gone`,
+  );
 }

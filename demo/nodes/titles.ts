@@ -1,6 +1,7 @@
 /** The steps of the nodes' story, in order. */
 export const NODES_TITLES = {
-  pool: "a pool in a directory",
+  cluster: "an API server and a signer",
+  pool: "a pool and its controller",
   workers: "user data for two machines",
   early: "a machine that is too early",
   serving: "drawbridge ignition serve",

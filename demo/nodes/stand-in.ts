@@ -20,6 +20,8 @@ import {
   type SigningRequest,
 } from "../../src/cluster/nodes/csr/signing-request.js";
 import { type Authority, createAuthority, issueCertificate } from "../../src/tunnel/pki/issue.js";
+import type { Cluster } from "./cluster.js";
+import { NAMESPACE } from "./pool.js";
 import { signed } from "./signer.js";
 
 const LOOK_EVERY_MS = 150;
@@ -29,22 +31,32 @@ interface Caller {
   readonly groups: readonly string[];
 }
 
-export class StandInApi {
+export class StandInCluster implements Cluster {
+  readonly description = "a directory of YAML objects, with a stand-in of the demo for API server and signer";
+  readonly version = undefined;
+  readonly signer = "the demo's signer";
   readonly api: KubeApi;
-  /** The machines' common token. */
   readonly token: string;
+  readonly #directory: string;
   readonly #authority: Authority;
   readonly #server: ReturnType<typeof createServer>;
   #signing: NodeJS.Timeout | undefined;
 
-  private constructor(api: KubeApi, token: string, authority: Authority, server: ReturnType<typeof createServer>) {
+  private constructor(
+    directory: string,
+    api: KubeApi,
+    token: string,
+    authority: Authority,
+    server: ReturnType<typeof createServer>,
+  ) {
+    this.#directory = directory;
     this.api = api;
     this.token = token;
     this.#authority = authority;
     this.#server = server;
   }
 
-  static async start(directory: string): Promise<StandInApi> {
+  static async start(directory: string): Promise<StandInCluster> {
     const authority = await createAuthority({ commonName: "demo cluster" });
     const request = { use: "server", commonName: "kube-apiserver", ipAddresses: ["127.0.0.1"] } as const;
     const { certificatePem: cert, privateKeyPem: key } = await issueCertificate(authority, request);
@@ -53,7 +65,7 @@ export class StandInApi {
     const tls = { cert, key, ca: authority.certificatePem, requestCert: true, rejectUnauthorized: false };
     const server = createServer(tls, (incoming, response) => void respond(api, token, incoming, response));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const standIn = new StandInApi(api, token, authority, server);
+    const standIn = new StandInCluster(directory, api, token, authority, server);
     standIn.#sign();
     return standIn;
   }
@@ -66,20 +78,11 @@ export class StandInApi {
     return this.#authority.certificatePem;
   }
 
-  /** The machines' common credential, in the form in which payloads carry it. */
-  kubeconfig(): string {
-    const authority = Buffer.from(this.ca).toString("base64");
-    return JSON.stringify({
-      apiVersion: "v1",
-      kind: "Config",
-      clusters: [{ name: "demo", cluster: { server: this.url, "certificate-authority-data": authority } }],
-      users: [{ name: "machine", user: { token: this.token } }],
-      contexts: [{ name: "demo", context: { cluster: "demo", user: "machine" } }],
-      "current-context": "demo",
-    });
+  flags(): string[] {
+    return [`--directory=${this.#directory}`, `--namespace=${NAMESPACE}`];
   }
 
-  close(): void {
+  async close(): Promise<void> {
     clearTimeout(this.#signing);
     this.#server.closeAllConnections();
     this.#server.close();
