@@ -13,6 +13,7 @@ import { WorkerObjects } from "../../cluster/nodes/csr/inventory-workers.js";
 import { annotation, type Secret } from "../../cluster/nodes/objects.js";
 import { workerTokensOfSecret } from "../../cluster/nodes/serving/worker-tokens.js";
 import { readUserData } from "../../cluster/nodes/token/user-data.js";
+import type { WorkerObject } from "../../cluster/nodes/workers/resource.js";
 import { drawbridge } from "../commands.js";
 import { captureOutput } from "../testing/output.js";
 
@@ -186,6 +187,25 @@ describe("drawbridge workers create", () => {
     expect([await expected(), await fixture.secrets("worker-tokens-")]).toEqual([[], []]);
   });
 
+  test("records nothing when the provider's tool is not on this host", async () => {
+    await withPool();
+    vi.stubEnv("PATH", fixture.directory);
+    expect(await create("--provider=gcloud", "--zones=a")).toBe(1);
+    vi.unstubAllEnvs();
+    expect(printed.stderr).toContain("the program gcloud is not on this host");
+    expect([await expected(), await fixture.secrets("worker-tokens-")]).toEqual([[], []]);
+  });
+
+  test("knows the provider none by its former name, too", async () => {
+    await withPool();
+    expect(await create("--provider=files", "--output=json")).toBe(0);
+    expect(
+      (await fixture.api.get<WorkerObject>(namedPath("Worker", { namespace, name: "workers-0" }))).spec,
+    ).toMatchObject({
+      provider: "none",
+    });
+  });
+
   test("takes the user data of a HyperShift cluster from its control plane's namespace", async () => {
     const secret = await withPool();
     const moved = { ...secret, metadata: { ...secret.metadata, namespace: controllerNamespace } };
@@ -257,7 +277,7 @@ describe("workers that there are", () => {
     expect(await behind()).toEqual([true, false]);
     printed.stdout = "";
     expect(await drawbridge.run("drawbridge", ["workers", "list", ...access])).toBe(0);
-    expect(printed.stdout).toMatch(/workers-1 +clusters\/workers +- +files +yes +missing +[0-9a-f]{8} +current/);
+    expect(printed.stdout).toMatch(/workers-1 +clusters\/workers +- +none +yes +missing +[0-9a-f]{8} +current/);
   });
 
   test("get fresh user data, and a new window when asked", async () => {

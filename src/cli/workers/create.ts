@@ -1,8 +1,9 @@
 /** `drawbridge workers create`: from a pool to machines. */
 
+import { shellText } from "../../cluster/nodes/providers/run.js";
 import { poolUserData } from "../../cluster/nodes/token/user-data.js";
 import { hasApprover } from "../../cluster/nodes/workers/approving.js";
-import { createWorkers, type MadeWorker, shellText } from "../../cluster/nodes/workers/machines.js";
+import { createWorkers, type MadeWorker } from "../../cluster/nodes/workers/machines.js";
 import { machineNetworks } from "../../cluster/nodes/workers/networks.js";
 import { requireHostedAccess } from "../../cluster/nodes/workers/status.js";
 import { yesNo } from "../flags/flag.js";
@@ -10,6 +11,7 @@ import { hostedCluster } from "../flags/kubernetes.js";
 import { defineCommand } from "../framework/define.js";
 import {
   approverNamespaceOf,
+  commandsText,
   makingFlags,
   makingOf,
   PROVIDERS_HELP,
@@ -74,9 +76,9 @@ interface Created {
 }
 
 function createdText({ approver, ends, hasAddresses, ownToken, workers }: Created): string {
-  const lines = workers.map(({ action, command, name, userData, zone }) => {
+  const lines = workers.map(({ action, commands, name, userData, zone }) => {
     const where = zone === "" ? "" : ` in ${zone}`;
-    const how = command.length > 0 ? `: ${shellText(command)}` : action === "kept" ? "" : `: ${userData}`;
+    const how = commands.length > 0 ? commandsText(commands) : action === "kept" ? "" : `: ${userData}`;
     return `${name}${where} ${action}${how}\n`;
   });
   if (workers.some(({ action }) => action === "would be made")) return lines.join("");

@@ -2,15 +2,15 @@
 
 import type { KubeApi } from "../../cluster/kube/port.js";
 import { revokeTokens } from "../../cluster/nodes/token/user-data.js";
-import { deleteWorkers, knownWorkers, shellText } from "../../cluster/nodes/workers/machines.js";
+import { deleteWorkers, knownWorkers } from "../../cluster/nodes/workers/machines.js";
 import { poolOfWorker, type Worker } from "../../cluster/nodes/workers/worker.js";
 import { yesNo } from "../flags/flag.js";
 import { missing, refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
-import { commandFlags, withState, withWorkersClusters, workersFlags } from "./shared.js";
+import { commandFlags, commandsText, withState, withWorkersClusters, workersFlags } from "./shared.js";
 
 export default defineCommand({
-  purpose: `Removes workers: runs what their provider has for that (nothing for files, or without a --delete-command at their creation),
+  purpose: `Removes workers: runs what their provider has for that (nothing for none, or without a --delete-command at their creation),
 deletes their user data and their own tokens, and marks their Workers as removed, so that no certificate is issued for them
 any more; their names stay used. Nodes are not touched: drawbridge workers scale drains and deletes them, too. Certificates
 that they have stay valid until they end.`,
@@ -41,9 +41,7 @@ that they have stay valid until they end.`,
     return { workers };
   },
   show: ({ workers }) =>
-    workers
-      .map(({ action, command, name }) => `${name} ${action}${command.length === 0 ? "" : `: ${shellText(command)}`}\n`)
-      .join(""),
+    workers.map(({ action, commands, name }) => `${name} ${action}${commandsText(commands)}\n`).join(""),
 });
 
 async function revokeOf(api: KubeApi, holders: readonly Worker[]): Promise<void> {

@@ -3,12 +3,15 @@
 import { resolve } from "node:path";
 import { isNodeName, plainAddress } from "../../cluster/nodes/csr/names.js";
 import type { ObjectName } from "../../cluster/nodes/objects.js";
+import { PLACEHOLDERS_TEXT, splitCommand } from "../../cluster/nodes/providers/command.js";
+import { FORMER_NONE, PROVIDERS } from "../../cluster/nodes/providers/index.js";
+import { shellText } from "../../cluster/nodes/providers/run.js";
 import { exclusively, withPoolLock } from "../../cluster/nodes/workers/lock.js";
-import { type MachineTemplate, PLACEHOLDERS_TEXT, splitCommand } from "../../cluster/nodes/workers/machines.js";
+import type { MachineTemplate } from "../../cluster/nodes/workers/machines.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import { WorkerStore } from "../../cluster/nodes/workers/store.js";
 import { takeOver } from "../../cluster/nodes/workers/take-over.js";
-import { type Addresses, PROVIDERS } from "../../cluster/nodes/workers/worker.js";
+import type { Addresses } from "../../cluster/nodes/workers/worker.js";
 import { nodeCidrFlag } from "../csr/shared.js";
 import {
   duration,
@@ -152,6 +155,16 @@ const ownAddresses = (usage: string, form: string, isGood: (text: string) => boo
     }),
   }).flag;
 
+const providerKind = oneOf(PROVIDERS, "What makes the machines; none was called files before.", "none");
+
+const providerFlag: typeof providerKind = {
+  ...providerKind,
+  kind: {
+    ...providerKind.kind,
+    read: (given, earlier) => providerKind.kind.read(given === FORMER_NONE ? "none" : given, earlier),
+  },
+};
+
 /** Number, names and machines of new workers, for create and up. */
 export const makingFlags = {
   ...commandFlags,
@@ -178,7 +191,7 @@ export const makingFlags = {
   zones: restricted(list("Zones in which machines are made, filled evenly."), (zones) =>
     zones.some((zone) => zone.trim() === "") ? "must not have an empty name" : undefined,
   ),
-  provider: oneOf(PROVIDERS, "What makes the machines.", "files"),
+  provider: providerFlag,
   "machine-type": text("Type of the machines, such as n2-standard-4."),
   disk: restricted(text("Size of the machines' boot disk in GB."), (size) =>
     /^([1-9]\d{0,5})?$/.test(size) ? undefined : "must be a number of GB",
@@ -195,9 +208,15 @@ export const makingFlags = {
 type MakingFlags = Values<typeof makingFlags> & { readonly namespace: string };
 
 /** What each provider does, for --help. */
-export const PROVIDERS_HELP = `Providers: files writes user data and leaves the machines to you; command runs --create-command for each worker, without
+export const PROVIDERS_HELP = `Providers: none writes user data and leaves the machines to you; command runs --create-command for each worker, without
 a shell, in which these are replaced: ${PLACEHOLDERS_TEXT}; gcloud runs
 gcloud compute instances create. After a kill a command may be run once more for the same worker: it must then do nothing.`;
+
+/** The commands behind a worker; each in a line of its own where there are several. */
+export function commandsText(commands: readonly (readonly string[])[]): string {
+  if (commands.length < 2) return commands.map((words) => `: ${shellText(words)}`).join("");
+  return `:${commands.map((words) => `\n  ${shellText(words)}`).join("")}`;
+}
 
 /** The pool, the workers and the machines that these flags describe. */
 export function makingOf(flags: MakingFlags) {

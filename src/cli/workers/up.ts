@@ -2,8 +2,8 @@
 
 import type { KubeObject } from "../../cluster/kube/port.js";
 import { readObjects } from "../../cluster/nodes/controller/apply-objects.js";
+import { shellText } from "../../cluster/nodes/providers/run.js";
 import { bringUpWorkers, type WorkersUpResult } from "../../cluster/nodes/workers/change.js";
-import { shellText } from "../../cluster/nodes/workers/machines.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import { planWorkers, type WorkerGroup } from "../../cluster/nodes/workers/worker.js";
 import { text, type Values, yesNo } from "../flags/flag.js";

@@ -3,9 +3,10 @@
 import type { KubeApi } from "../../kube/port.js";
 import { isNodeName, plainAddress } from "../csr/names.js";
 import type { Node } from "../objects.js";
+import { NO_SHAPE } from "../providers/settings.js";
 import { hashOfNode } from "./node.js";
 import { listNodes } from "./status.js";
-import { NO_SHAPE, type WorkerStore } from "./store.js";
+import type { WorkerStore } from "./store.js";
 import { type Worker, workersError } from "./worker.js";
 
 interface Adoption {
@@ -41,7 +42,7 @@ function adoptedWorker(name: string, node: Node, pool: string): Worker {
   if (wrong !== undefined) throw workersError(`node ${name} reports the name "${wrong}", which is no DNS name`);
   const now = Date.now();
   return {
-    ...{ name, pool, zone: node.metadata?.labels?.["topology.kubernetes.io/zone"] ?? "", provider: "files" },
+    ...{ name, pool, zone: node.metadata?.labels?.["topology.kubernetes.io/zone"] ?? "", provider: "none" },
     ...{ shape: NO_SHAPE, hash: hashOfNode(node) ?? "", made: true, ownToken: false, joined: true },
     ...{ ips: [...new Set(ips)], dnsNames: [...new Set(dnsNames)], createCommand: [], deleteCommand: [] },
     // Its first certificate was issued long ago.

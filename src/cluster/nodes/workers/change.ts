@@ -5,6 +5,8 @@ import { isReady } from "../../kube/pods.js";
 import type { KubeObject } from "../../kube/port.js";
 import { applyObjects } from "../controller/apply-objects.js";
 import { type Node, pathOf } from "../objects.js";
+import { machineSteps } from "../providers/index.js";
+import { requireTools, runSteps } from "../providers/run.js";
 import { poolHash, poolUserData, revokeTokens, UserDataMissing } from "../token/user-data.js";
 import { type ApprovalMode, approving } from "./approving.js";
 import type { Deadline } from "./deadline.js";
@@ -13,10 +15,9 @@ import {
   createWorkers,
   type MachineTemplate,
   type MakeOptions,
-  machineCommand,
   makeWorkers,
   type NewWorker,
-  runMachineCommand,
+  removalSteps,
   unknownWorker,
 } from "./machines.js";
 import { cordon, type DrainRules, drain, nodePath, requireDrainable } from "./node.js";
@@ -75,9 +76,9 @@ export async function takeOutOfService(worker: Worker, context: WorkersContext):
   if (worker.ownToken) {
     await deadline.retry(`${name}: revoking its token`, () => revokeTokens(clusters.pools, pool, [name]));
   }
-  const command = worker.made ? machineCommand("delete", worker, store.userDataFile(name)) : [];
-  if (command.length > 0) await runMachineCommand("delete", worker, command);
-  if (worker.made) log(`${name}: ${command.length > 0 ? "its machine is removed" : "switch its machine off now"}`);
+  const steps = removalSteps(store, worker);
+  await runSteps(worker, steps);
+  if (worker.made) log(`${name}: ${steps.length > 0 ? "its machine is removed" : "switch its machine off now"}`);
   // Only now: without its Node nobody would see a machine that still runs.
   await deadline.retry(`${name}: deleting its Node`, () => deleteIfPresent(clusters.nodes, nodePath(name)));
 }
@@ -183,9 +184,10 @@ async function carryOutPlan(context: WorkersContext, { leave, make, group }: Sca
   const { clusters, maxUnavailable, deadline, rules, store } = context;
   const making = make.length === 0 ? undefined : await makeOptionsFor(context);
   await deadline.retry("the pods", () => requireDrainable(clusters.nodes, leave, rules));
+  await requireTools(leavingOf(await store.read(), leave).flatMap((worker) => removalSteps(store, worker)));
   const template = templateOf((await store.read()).filter((worker) => isInGroup(worker, group)));
   await markLeaving(context, leave, "removed");
-  const workers = (await store.read()).filter(({ name }) => leave.includes(name));
+  const workers = leavingOf(await store.read(), leave);
   await eachOf(workers, maxUnavailable, async (worker) => {
     await takeOutOfService(worker, context);
     await deadline.retry(`${worker.name}: its record`, () => store.forget(worker.name));
@@ -194,6 +196,10 @@ async function carryOutPlan(context: WorkersContext, { leave, make, group }: Sca
   if (making !== undefined && template !== undefined) await createWorkers(making, group, template);
   const own = (await store.read()).filter((worker) => isInGroup(worker, group));
   if (make.length > 0) await awaitWorkers({ ...context, workers: own.filter(({ name }) => make.includes(name)) });
+}
+
+function leavingOf(workers: readonly Worker[], names: readonly string[]): Worker[] {
+  return workers.filter(({ name }) => names.includes(name));
 }
 
 /** Workers with the lowest rank are removed first: those that are not Ready, then those that are behind, then the youngest. */
@@ -271,12 +277,16 @@ export async function workersBehind(context: WorkersContext): Promise<string[]> 
 }
 
 export async function replaceWorkers(context: WorkersContext, plans: readonly Replacement[]): Promise<void> {
-  const { clusters, maxUnavailable, deadline, rules } = context;
+  const { clusters, maxUnavailable, deadline, rules, store } = context;
   await approving(context, async () => {
-    // Both before anything is changed: what cannot be finished is not begun.
+    // All of it before anything is changed: what cannot be finished is not begun.
     await makeOptionsFor(context);
     const leaving = plans.filter(({ state }) => state === "to be done").map(({ old }) => old);
     await deadline.retry("the pods", () => requireDrainable(clusters.nodes, leaving, rules));
+    const workers = leavingOf(await store.read(), leaving);
+    await requireTools(
+      workers.flatMap((worker) => [...removalSteps(store, worker), ...machineSteps("create", worker, "")]),
+    );
     const underWay = new Set<Replacement>();
     await eachOf(plans, maxUnavailable, async (plan) => {
       underWay.add(plan);

@@ -1,8 +1,10 @@
 /** Makes and removes workers one after the other. Each step is recorded, so that a command that was killed can be repeated. */
 
 import type { DrawbridgeError } from "../../../base/errors/error.js";
-import { runCommand } from "../../../base/run-command.js";
 import type { ObjectName } from "../objects.js";
+import { machineSteps } from "../providers/index.js";
+import type { MachineStep } from "../providers/provider.js";
+import { requireTools, runSteps } from "../providers/run.js";
 import { ensureTokens, type PoolUserData, workerUserData } from "../token/user-data.js";
 import { eachOf } from "./each-of.js";
 import { type Clusters, listNodes } from "./status.js";
@@ -46,8 +48,8 @@ export interface MadeWorker {
   readonly name: string;
   readonly zone: string;
   readonly userData: string;
-  /** Empty where nothing is run. */
-  readonly command: readonly string[];
+  /** What makes its machine; empty where nothing is run. */
+  readonly commands: readonly (readonly string[])[];
   readonly action: "made" | "would be made" | "user data written" | "kept";
 }
 
@@ -78,7 +80,7 @@ export async function createWorkers(options: MakeOptions, group: WorkerGroup, ma
       const made = await makeWorkers(options, drafts);
       if (!dryRun) await giveAddresses(store, kept, addresses);
       const shown = kept.map(({ name, zone }): MadeWorker => {
-        return { name, zone, userData: store.userDataFile(name), command: [], action: "kept" };
+        return { name, zone, userData: store.userDataFile(name), commands: [], action: "kept" };
       });
       return [...shown, ...made].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
     } catch (reason) {
@@ -139,14 +141,19 @@ export async function makeWorkers(options: MakeOptions, drafts: readonly NewWork
   const time = (at: number) => new Date(at).toISOString();
   const record = { hash: userData.hash, notBefore: time(now), deadline: time(now + joinWithinMs), made: false };
   const fresh = drafts.map((draft): Worker => ({ ...draft, ...record }));
-  const madeOf = (worker: Worker, action?: MadeWorker["action"]): MadeWorker => {
+  const plans = fresh.map((worker) => {
     const file = store.userDataFile(worker.name);
-    const command = machineCommand("create", worker, file);
-    const usual = command.length > 0 ? "made" : "user data written";
-    return { name: worker.name, zone: worker.zone, userData: file, command, action: action ?? usual };
-  };
-  if (dryRun) return fresh.map((worker) => madeOf(worker, "would be made"));
-  for (const worker of fresh) machineCommand("create", worker, "");
+    const steps = machineSteps("create", worker, file);
+    const usual = steps.length > 0 ? "made" : "user data written";
+    const commands = steps.map(({ command }) => command);
+    const made: MadeWorker = {
+      ...{ name: worker.name, zone: worker.zone, userData: file, commands },
+      action: dryRun ? "would be made" : usual,
+    };
+    return { worker, steps, made };
+  });
+  if (dryRun) return plans.map(({ made }) => made);
+  await requireTools(plans.flatMap(({ steps }) => steps));
   const known = new Set((await store.read()).map(({ name }) => name));
   const isKnown = ({ name }: Worker) => known.has(name);
   const revived = new Set(
@@ -162,14 +169,12 @@ export async function makeWorkers(options: MakeOptions, drafts: readonly NewWork
   const tokens = holders.length === 0 ? undefined : await ensureTokens(clusters.pools, pool, holders);
   const texts = fresh.map((worker) => workerUserData(userData.text, worker, tokens?.get(worker.name)));
   const done: MadeWorker[] = [];
-  for (const [index, worker] of fresh.entries()) {
+  for (const [index, { made, steps, worker }] of plans.entries()) {
     store.requireLock();
     await store.writeUserData(worker.name, texts[index]!);
-    const made = madeOf(worker);
-    const isRun = made.command.length > 0;
-    if (isRun) await runMachineCommand("create", worker, made.command);
+    await runSteps(worker, steps);
     // Machines that people make are not reported to us; giving the same user data again does no harm.
-    if (isRun || worker.provider === "files") await store.update(worker.name, (one) => ({ ...one, made: true }));
+    await store.update(worker.name, (one) => ({ ...one, made: true }));
     onMade?.(made);
     done.push(made);
   }
@@ -179,18 +184,21 @@ export async function makeWorkers(options: MakeOptions, drafts: readonly NewWork
 export async function deleteWorkers(store: WorkerStore, names: readonly string[], dryRun: boolean) {
   const removed = [];
   const workers = await knownWorkers(store, names);
-  const planned = workers.map((worker) => ({
-    worker,
-    command: worker.made ? machineCommand("delete", worker, store.userDataFile(worker.name)) : [],
-  }));
-  for (const { command, worker } of planned) {
-    const action = dryRun ? "would be removed" : command.length > 0 ? "removed" : "forgotten";
-    removed.push({ name: worker.name, command, action });
+  const planned = workers.map((worker) => ({ worker, steps: removalSteps(store, worker) }));
+  if (!dryRun) await requireTools(planned.flatMap(({ steps }) => steps));
+  for (const { steps, worker } of planned) {
+    const action = dryRun ? "would be removed" : steps.length > 0 ? "removed" : "forgotten";
+    removed.push({ name: worker.name, commands: steps.map(({ command }) => command), action });
     if (dryRun) continue;
-    if (command.length > 0) await runMachineCommand("delete", worker, command);
+    await runSteps(worker, steps);
     await store.forget(worker.name);
   }
   return removed;
+}
+
+/** What removes the machine of a worker; nothing where there is none, or where people do it. */
+export function removalSteps(store: WorkerStore, worker: Worker): readonly MachineStep[] {
+  return worker.made ? machineSteps("delete", worker, store.userDataFile(worker.name)) : [];
 }
 
 /** Throws for a name that is not recorded. */
@@ -205,103 +213,4 @@ export function unknownWorker(name: string, all: readonly Worker[]): DrawbridgeE
   const known = all.slice(0, 20).map((worker) => worker.name);
   const there = known.length === 0 ? "none is recorded" : `there is ${known.join(", ")}`;
   return workersError(`there is no worker ${name}: ${there}${all.length > 20 ? ", ..." : ""}`);
-}
-
-type Verb = "create" | "delete";
-
-/** The command that makes or removes a worker's machine; empty where people do it. */
-export function machineCommand(verb: Verb, worker: Worker, userData: string): string[] {
-  if (worker.provider === "gcloud") return gcloudCommand(verb, worker, userData);
-  if (worker.provider !== "command") return [];
-  const template = verb === "create" ? worker.createCommand : worker.deleteCommand;
-  if (template.length === 0 && (verb === "create" || worker.removedByCommand === true)) {
-    const why = "commands stay on the disk of whoever gave them, and are not in this --state";
-    throw workersError(
-      `which command ${verb === "create" ? "makes" : "removes"} ${worker.name}? ${why}: give --${verb}-command`,
-    );
-  }
-  return renderCommand(template, worker, userData);
-}
-
-/** Somebody was killed after the machine was made, or was gone, and before that was written down. */
-const ALREADY_DONE: Readonly<Record<Verb, RegExp>> = { create: /already exists/, delete: /was not found/ };
-
-export async function runMachineCommand(verb: Verb, worker: Worker, command: readonly string[]): Promise<void> {
-  const { code, stderr } = await runCommand(command, { timeoutMs: TIMEOUT_MS });
-  const problem = stderr.trim().split("\n").at(-1) || `it ended with ${code}`;
-  if (code === 0 || (worker.provider === "gcloud" && ALREADY_DONE[verb].test(problem))) return;
-  throw workersError(`${command[0]} failed for ${worker.name}: ${problem}`);
-}
-
-export function gcloudCommand(verb: Verb, { name, shape, zone }: Worker, userDataFile: string): string[] {
-  const optional = (flag: string, value: string) => (value === "" ? [] : [`--${flag}=${value}`]);
-  const head = ["gcloud", "compute", "instances", verb, name, `--zone=${zone}`, ...optional("project", shape.project)];
-  if (verb === "delete") return [...head, "--quiet"];
-  if (zone === "") throw workersError(`gcloud needs a zone for ${name}: give --zones`);
-  return [
-    ...head,
-    ...optional("machine-type", shape.machineType),
-    ...optional("subnet", shape.subnet),
-    ...optional("image", shape.image),
-    ...optional("image-project", shape.imageProject),
-    ...optional("boot-disk-size", shape.diskGb === "" ? "" : `${shape.diskGb}GB`),
-    // From a file: everybody on the machine can read a command line.
-    `--metadata-from-file=user-data=${userDataFile}`,
-    "--quiet",
-  ];
-}
-
-/** The placeholders of --create-command and --delete-command. */
-const placeholderValues: Readonly<Record<string, (worker: Worker, userData: string) => string>> = {
-  name: ({ name }) => name,
-  pool: ({ pool }) => pool,
-  zone: ({ zone }) => zone,
-  userdata: (_, userData) => userData,
-  "machine-type": ({ shape }) => shape.machineType,
-  disk: ({ shape }) => shape.diskGb,
-  subnet: ({ shape }) => shape.subnet,
-  image: ({ shape }) => shape.image,
-  "image-project": ({ shape }) => shape.imageProject,
-  project: ({ shape }) => shape.project,
-};
-
-/** `{name} {pool} ...`. */
-export const PLACEHOLDERS_TEXT = Object.keys(placeholderValues)
-  .map((name) => `{${name}}`)
-  .join(" ");
-
-const TIMEOUT_MS = 15 * 60_000;
-
-/** Words are separated by blanks unless quoted; there are no variables and no escapes but \ inside double quotes. */
-export function splitCommand(text: string): string[] {
-  const words: string[] = [];
-  const pattern = /\s*((?:'[^']*'|"(?:\\.|[^"\\])*"|[^\s'"])+)/gy;
-  let end = 0;
-  for (const match of text.matchAll(pattern)) {
-    words.push(
-      match[1]!.replace(
-        /'([^']*)'|"((?:\\.|[^"\\])*)"/g,
-        (_, single, double) => single ?? double.replace(/\\(.)/g, "$1"),
-      ),
-    );
-    end = match.index + match[0].length;
-  }
-  if (text.slice(end).trim() !== "") throw workersError(`a quote is not closed: ${text.slice(end).trim()}`);
-  if (words.length === 0) throw workersError("the command is empty");
-  const unknown = [...text.matchAll(PLACEHOLDER)].find(([, name = ""]) => !Object.hasOwn(placeholderValues, name));
-  if (unknown !== undefined) throw workersError(`${unknown[0]} is not known; there are ${PLACEHOLDERS_TEXT}`);
-  return words;
-}
-
-const PLACEHOLDER = /\{([a-z-]+)\}/g;
-
-export function renderCommand(template: readonly string[], worker: Worker, userData: string): string[] {
-  return template.map((word) =>
-    word.replace(PLACEHOLDER, (all, key: string) => placeholderValues[key]?.(worker, userData) ?? all),
-  );
-}
-
-/** The command as a person could type it. */
-export function shellText(words: readonly string[]): string {
-  return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(" ");
 }

@@ -5,6 +5,7 @@ import { hastyClock } from "../../../base/testing/hasty-clock.js";
 import { makePool, namespace, PoolFixture } from "../controller/testing/fixture.js";
 import { defaultPolicy } from "../csr/request-context.js";
 import { annotation } from "../objects.js";
+import { NO_SHAPE } from "../providers/settings.js";
 import { createMemoryApi } from "../testing/memory-api.js";
 import {
   makeOptionsFor,
@@ -91,7 +92,7 @@ const context = (change: Partial<WorkersContext> = {}): WorkersContext => ({
 async function make(count: number): Promise<void> {
   const template = {
     ...{ provider: "command" as const, ownToken: true, setHostname: true, ignitionAddress: "" },
-    shape: { machineType: "", diskGb: "", subnet: "", image: "", imageProject: "", project: "" },
+    shape: NO_SHAPE,
     ...{ createCommand: command("make"), deleteCommand: command("remove") },
   };
   await createWorkers(await makeOptionsFor(context()), { ...group, count }, template);

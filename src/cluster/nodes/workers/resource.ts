@@ -6,7 +6,9 @@ import { OWNER_LABEL, OWNER_NAME } from "../controller/hypershift.js";
 import type { NodeRecord } from "../csr/memory.js";
 import type { Metadata } from "../objects.js";
 import type { Schema } from "../pool/schema.js";
-import { PROVIDERS, type Worker } from "./worker.js";
+import { FORMER_NONE, PROVIDERS } from "../providers/index.js";
+import { eachSetting } from "../providers/settings.js";
+import type { Worker } from "./worker.js";
 
 const [GROUP = "", VERSION = ""] = apiVersionOf("Worker").split("/");
 
@@ -119,13 +121,9 @@ const spec: Schema = {
   ...object(
     {
       pool: { ...text, pattern: "^[^/\\s]+/[^/\\s]+$", description: "namespace/name of the worker's NodePool" },
-      provider: { ...text, enum: PROVIDERS },
+      provider: { ...text, enum: [...PROVIDERS, FORMER_NONE] },
       zone: text,
-      shape: object(
-        Object.fromEntries(
-          ["machineType", "diskGb", "subnet", "image", "imageProject", "project"].map((name) => [name, text]),
-        ),
-      ),
+      shape: { ...object(eachSetting(() => text)), description: "settings of its machine, for its provider" },
       hash: { ...text, description: "the hash of the configuration for which its user data was made" },
       notBefore: { ...dateTime, description: "from then on its first certificate may be asked for" },
       deadline: { ...dateTime, description: "until then" },

@@ -1,15 +1,16 @@
 import { describe, expect, test } from "vitest";
 import type { Node } from "../objects.js";
 import type { NodePool } from "../pool/node-pool.js";
+import { NO_SHAPE } from "../providers/settings.js";
 import { type PoolSnapshot, poolReport, workerStatus } from "./status.js";
 import type { Worker } from "./worker.js";
 
 const now = Date.parse("2031-01-01T00:30:00Z");
 
 const worker: Worker = {
-  ...{ name: "w-0", zone: "", pool: "c/p", provider: "files", hash: "01234567", ips: [], made: true, ownToken: true },
+  ...{ name: "w-0", zone: "", pool: "c/p", provider: "none", hash: "01234567", ips: [], made: true, ownToken: true },
   ...{ createCommand: [], deleteCommand: [], notBefore: "2031-01-01T00:00:00Z", deadline: "2031-01-01T02:00:00Z" },
-  shape: { machineType: "", diskGb: "", subnet: "", image: "", imageProject: "", project: "" },
+  shape: NO_SHAPE,
 };
 
 const pool: NodePool = { metadata: { name: "p", namespace: "c" }, spec: { nodeLabels: { tier: "front" } } };

@@ -2,9 +2,10 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { collectionPath, namedPath } from "../../kube/paths.js";
+import { collectionPath, namedPath, typed } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import type { ConfigMap } from "../objects.js";
+import { NO_SHAPE } from "../providers/settings.js";
 import { createMemoryApi } from "../testing/memory-api.js";
 import type { WorkerObject } from "./resource.js";
 import { WorkerStore } from "./store.js";
@@ -24,7 +25,7 @@ const worker: Worker = {
   ...{ name: "w-0", zone: "", pool: "c/p", provider: "command", hash: "h", ips: [], made: false, ownToken: false },
   ...{ createCommand: ["true"], deleteCommand: ["false"], removedByCommand: true },
   ...{ notBefore: "2031-01-01T00:00:00Z", deadline: "2031-01-01T02:00:00Z" },
-  shape: { machineType: "", diskGb: "", subnet: "", image: "", imageProject: "", project: "" },
+  shape: NO_SHAPE,
 };
 
 const storeAt = (directory: string) => new WorkerStore({ api, namespace, directory: join(folder, directory) });
@@ -41,6 +42,13 @@ describe("the store of workers", () => {
     await storeAt("a").create([worker]);
     expect(JSON.stringify(await objectOf("w-0"))).not.toMatch(/Command":\[/);
     expect(await storeAt("b").read()).toEqual([{ ...worker, createCommand: [], deleteCommand: [] }]);
+  });
+
+  test("reads a worker of the provider none by its former name, too", async () => {
+    const spec = { pool: "c/p", provider: "files", made: true };
+    const metadata = { namespace, name: "w-9" };
+    await api.create(collectionPath("Worker", namespace), typed("Worker", { metadata, spec }));
+    expect(await storeAt("a").read()).toMatchObject([{ name: "w-9", provider: "none", made: true }]);
   });
 
   test("refuses a name that is in use, and one that was used before", async () => {

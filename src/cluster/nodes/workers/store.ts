@@ -13,6 +13,8 @@ import { isConflict, isNotFound } from "../../kube/errors.js";
 import { collectionPath, namedPath, typed } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { byName } from "../objects.js";
+import { currentProvider } from "../providers/index.js";
+import { NO_SHAPE } from "../providers/settings.js";
 import { eachOf } from "./each-of.js";
 import type { WorkerObject, WorkerSpec } from "./resource.js";
 import { ensureResource, isResourceMissing } from "./resource-install.js";
@@ -236,21 +238,17 @@ function isCovered(name: string, highest: Numbers): boolean {
 function workerOf(object: WorkerObject, known: ReadonlyMap<string, Commands>, instead: Partial<Commands> = {}) {
   const { metadata, spec, status } = object;
   if (spec?.pool === undefined || metadata?.name === undefined) return undefined;
-  const { removed: _, shape, ...rest } = spec;
+  const { provider, removed: _, shape, ...rest } = spec;
   const commands = known.get(metadata.name) ?? { createCommand: [], deleteCommand: [] };
   const at = metadata.creationTimestamp ?? "";
   return {
-    ...{ zone: "", provider: "files", hash: "", ips: [], made: false, ownToken: false, notBefore: at, deadline: at },
-    ...{ ...rest, name: metadata.name, shape: { ...NO_SHAPE, ...shape } },
+    ...{ zone: "", hash: "", ips: [], made: false, ownToken: false, notBefore: at, deadline: at },
+    ...{ ...rest, name: metadata.name, provider: currentProvider(provider), shape: { ...NO_SHAPE, ...shape } },
     ...{ ...commands, ...instead },
     ...(status?.served && { served: status.served.hash }),
     ...(status?.readyAt && { readyAt: status.readyAt }),
   } as Worker;
 }
-
-export const NO_SHAPE: Worker["shape"] = {
-  ...{ machineType: "", diskGb: "", subnet: "", image: "", imageProject: "", project: "" },
-};
 
 function specOf(worker: Worker): WorkerSpec {
   const { createCommand: _, deleteCommand, name: __, readyAt: ___, served: ____, shape, ...rest } = worker;

@@ -11,8 +11,10 @@ import type { KubeApi } from "../../kube/port.js";
 import { readInventory } from "../csr/inventory.js";
 import { isNodeName } from "../csr/names.js";
 import type { ConfigMap } from "../objects.js";
-import { NO_SHAPE, type WorkerStore } from "./store.js";
-import { type Numbers, PROVIDERS, type Worker, workersError } from "./worker.js";
+import { isProvider } from "../providers/index.js";
+import { NO_SHAPE } from "../providers/settings.js";
+import type { WorkerStore } from "./store.js";
+import { type Numbers, type Worker, workersError } from "./worker.js";
 
 interface TakeOver {
   readonly api: KubeApi;
@@ -62,7 +64,7 @@ function isWorker(value: unknown): value is Worker {
     typeof worker?.name === "string" &&
     isNodeName(worker.name) &&
     typeof worker.pool === "string" &&
-    PROVIDERS.some((provider) => provider === worker.provider) &&
+    isProvider(worker.provider) &&
     Array.isArray(worker.ips) &&
     Array.isArray(worker.createCommand) &&
     Array.isArray(worker.deleteCommand)
@@ -81,7 +83,7 @@ async function useUp(store: WorkerStore, prefix: string, next: number, workers: 
 }
 
 const nobody = {
-  ...{ zone: "", provider: "files" as const, shape: NO_SHAPE, hash: "", ips: [], made: true, ownToken: false },
+  ...{ zone: "", provider: "none" as const, shape: NO_SHAPE, hash: "", ips: [], made: true, ownToken: false },
   ...{ createCommand: [], deleteCommand: [] },
 };
 

@@ -4,6 +4,7 @@ import { KubeApiError } from "../../kube/errors.js";
 import { namedPath } from "../../kube/paths.js";
 import { makePool, namespace, PoolFixture } from "../controller/testing/fixture.js";
 import { annotation } from "../objects.js";
+import { NO_SHAPE } from "../providers/settings.js";
 import type { NodePod } from "./node.js";
 import { MemoryCluster } from "./testing/cluster.js";
 import { RecordedProgress, testDeadline } from "./testing/progress.js";
@@ -12,9 +13,9 @@ import type { Worker } from "./worker.js";
 
 const hash = "01234567";
 const worker = (name: string): Worker => ({
-  ...{ name, zone: "", pool: "clusters/workers", provider: "files", hash, ips: [], made: true, ownToken: true },
+  ...{ name, zone: "", pool: "clusters/workers", provider: "none", hash, ips: [], made: true, ownToken: true },
   ...{ createCommand: [], deleteCommand: [], notBefore: "2030-01-01T00:00:00Z", deadline: "2032-01-01T00:00:00Z" },
-  shape: { machineType: "", diskGb: "", subnet: "", image: "", imageProject: "", project: "" },
+  shape: NO_SHAPE,
 });
 
 let fixture: PoolFixture;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { NO_SHAPE } from "../providers/settings.js";
 import { MOST_WORKERS, planWorkers, type Worker } from "./worker.js";
 
 const group = { pool: "c/p", prefix: "w", count: 5, zones: ["a", "b", "c"] };
@@ -8,7 +9,7 @@ const worker = (name: string, zone: string, pool = "c/p"): Worker => ({
     name,
     zone,
     pool,
-    provider: "files",
+    provider: "none",
     hash: "h",
     ips: [],
     made: true,
@@ -17,7 +18,7 @@ const worker = (name: string, zone: string, pool = "c/p"): Worker => ({
     deleteCommand: [],
   },
   ...{ notBefore: "", deadline: "" },
-  shape: { machineType: "", diskGb: "", subnet: "", image: "", imageProject: "", project: "" },
+  shape: NO_SHAPE,
 });
 
 describe("which workers are made", () => {

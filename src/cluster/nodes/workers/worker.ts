@@ -3,14 +3,8 @@
 import { errorOf } from "../../../base/errors/error.js";
 import { isNodeName } from "../csr/names.js";
 import { type ObjectName, readPath } from "../objects.js";
-
-export const PROVIDERS = ["files", "command", "gcloud"] as const;
-type Provider = (typeof PROVIDERS)[number];
-
-/** Settings of machines; the provider decides which of them it uses. */
-type MachineShape = Readonly<
-  Record<"machineType" | "diskGb" | "subnet" | "image" | "imageProject" | "project", string>
->;
+import type { ProviderName } from "../providers/index.js";
+import type { MachineShape } from "../providers/settings.js";
 
 export interface Worker {
   /** Name of the machine and of the node. */
@@ -19,7 +13,7 @@ export interface Worker {
   readonly pool: string;
   /** Empty: none. */
   readonly zone: string;
-  readonly provider: Provider;
+  readonly provider: ProviderName;
   readonly shape: MachineShape;
   /** The pool's, when its user data was made. */
   readonly hash: string;

@@ -11,6 +11,7 @@ import { defaultPolicy } from "../../../cluster/nodes/csr/request-context.js";
 import { CLIENT_SIGNER, REQUESTS_PATH, type SigningRequest } from "../../../cluster/nodes/csr/signing-request.js";
 import { annotation, encoded, type Secret } from "../../../cluster/nodes/objects.js";
 import { NODE_POOL_VERSION, type NodePool } from "../../../cluster/nodes/pool/node-pool.js";
+import { NO_SHAPE } from "../../../cluster/nodes/providers/settings.js";
 import { IgnitionSource } from "../../../cluster/nodes/simulate/testing/source.js";
 import { makeTokenSecret } from "../../../cluster/nodes/token/token-secret.js";
 import { freshUserData, makeUserDataSecret } from "../../../cluster/nodes/token/user-data.js";
@@ -86,9 +87,17 @@ export class PoolFixture {
 
   /** With user data of now. */
   async worker(name: string, change: Partial<Worker> = {}): Promise<Worker> {
-    const shape = { machineType: "", diskGb: "", subnet: "", image: "", imageProject: "", project: "" };
     const worker: Worker = {
-      ...{ name, pool: "clusters/workers", zone: "", provider: "files", shape, hash: HASH, ips: [], made: true },
+      ...{
+        name,
+        pool: "clusters/workers",
+        zone: "",
+        provider: "none",
+        shape: NO_SHAPE,
+        hash: HASH,
+        ips: [],
+        made: true,
+      },
       notBefore: new Date(Date.now() - 60_000).toISOString(),
       deadline: new Date(Date.now() + 3_600_000).toISOString(),
       ...{ ownToken: false, createCommand: [], deleteCommand: [], ...change },

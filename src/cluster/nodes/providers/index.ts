@@ -1,0 +1,29 @@
+/** The providers by their names. */
+import type { Worker } from "../workers/worker.js";
+import { command } from "./command.js";
+import { gcloud } from "./gcloud.js";
+import { none } from "./none.js";
+import type { MachineStep, Provider, Verb } from "./provider.js";
+
+const providers = { none, command, gcloud } satisfies Readonly<Record<string, Provider>>;
+
+export type ProviderName = keyof typeof providers;
+
+export const PROVIDERS = Object.keys(providers) as readonly ProviderName[];
+
+/** What `none` was called before; objects may still have it. */
+export const FORMER_NONE = "files";
+
+export function isProvider(name: unknown): boolean {
+  return name === FORMER_NONE || PROVIDERS.some((known) => known === name);
+}
+
+/** That of an object which may be older than the names of today. */
+export function currentProvider(name: ProviderName | typeof FORMER_NONE = "none"): ProviderName {
+  return name === FORMER_NONE ? "none" : name;
+}
+
+/** Throws where a setting is missing. */
+export function machineSteps(verb: Verb, worker: Worker, userData: string): readonly MachineStep[] {
+  return providers[worker.provider].steps(verb, worker, userData);
+}

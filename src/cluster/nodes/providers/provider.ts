@@ -1,0 +1,22 @@
+/** What makes and removes machines: one object for each provider, which says what is run and runs nothing itself. */
+import type { Worker } from "../workers/worker.js";
+import type { Setting } from "./settings.js";
+
+export type Verb = "create" | "delete";
+
+/** One program that is run, without a shell. */
+export interface MachineStep {
+  readonly command: readonly string[];
+  /** What the last line of its error output has when it was done before: somebody was killed before that was written down. */
+  readonly doneBefore?: RegExp;
+}
+
+export interface Provider {
+  /** Those that it uses. */
+  readonly settings: readonly Setting[];
+  /**
+   * What makes or removes the machine of a worker, in this order; nothing where people do it. `userData` is a file. Throws where
+   * a setting is missing.
+   */
+  steps(verb: Verb, worker: Worker, userData: string): readonly MachineStep[];
+}

@@ -1,0 +1,35 @@
+import { describe, expect, test } from "vitest";
+import { requireTools, runSteps, shellText } from "./run.js";
+import { plainWorker as worker } from "./testing/worker.js";
+
+test("a command is shown as a person could type it", () => {
+  expect(shellText(["a", "--b=c", "d e", "f'g", ""])).toBe(`a --b=c 'd e' 'f'\\''g' ''`);
+});
+
+describe("a step", () => {
+  const saying = (words: string) => ["sh", "-c", 'echo "$0" >&2; exit 1', words];
+
+  test("that fails is reported with its program, the worker and the last line of its error output", async () => {
+    await expect(runSteps(worker, [{ command: ["true"] }])).resolves.toBeUndefined();
+    const command = ["node", "-e", "console.error('first\\nno quota'); process.exit(3)"];
+    await expect(runSteps(worker, [{ command }])).rejects.toThrow("node failed for w-0: no quota");
+    const missing = runSteps(worker, [{ command: ["drawbridge-no-such-program"] }]);
+    await expect(missing).rejects.toMatchObject({ code: "DB_WORKERS" });
+  });
+
+  test("that was done before is not done again, and the next one follows", async () => {
+    const done = { command: saying("w-0 already exists"), doneBefore: /already exists/ };
+    await runSteps(worker, [done, { command: ["true"] }]);
+    await expect(runSteps(worker, [done, { command: ["false"] }])).rejects.toThrow("false failed for w-0");
+    const other = { command: saying("w-0 already exists") };
+    await expect(runSteps(worker, [other])).rejects.toThrow("sh failed for w-0: w-0 already exists");
+  });
+});
+
+test("a program that is not on this host is named before anything is run", async () => {
+  const step = (program: string) => ({ command: [program, "a"] });
+  await expect(requireTools([step("sh"), step("/bin/sh")])).resolves.toBeUndefined();
+  const missing = requireTools([step("sh"), step("drawbridge-no-such-program")]);
+  await expect(missing).rejects.toThrow("the program drawbridge-no-such-program is not on this host");
+  await expect(requireTools([step("/no/such/program")])).rejects.toMatchObject({ code: "DB_WORKERS" });
+});

@@ -1,0 +1,47 @@
+/** Runs what a provider says. */
+import { access, constants } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import { runCommand } from "../../../base/run-command.js";
+import { type Worker, workersError } from "../workers/worker.js";
+import type { MachineStep } from "./provider.js";
+
+const TIMEOUT_MS = 15 * 60_000;
+
+/** Stops at the first that fails. All of them can be run again. */
+export async function runSteps({ name }: Worker, steps: readonly MachineStep[]): Promise<void> {
+  for (const { command, doneBefore } of steps) {
+    // What tools print is understood in English only.
+    const env = doneBefore === undefined ? {} : { LC_ALL: "C" };
+    const { code, stderr } = await runCommand(command, { timeoutMs: TIMEOUT_MS, env });
+    const problem = stderr.trim().split("\n").at(-1) || `it ended with ${code}`;
+    if (code === 0 || doneBefore?.test(problem) === true) continue;
+    throw workersError(`${command[0]} failed for ${name}: ${problem}`);
+  }
+}
+
+/** Throws when a program that these run is not on this host. */
+export async function requireTools(steps: readonly MachineStep[]): Promise<void> {
+  for (const tool of new Set(steps.map(({ command: [program = ""] }) => program))) {
+    const places = tool.includes("/")
+      ? [tool]
+      : (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, tool));
+    const found = await Promise.all(places.map(isExecutable));
+    if (!found.includes(true)) {
+      throw workersError(
+        `the program ${tool} is not on this host, and machines are made and removed by it: install it first`,
+      );
+    }
+  }
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  return access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** The command as a person could type it. */
+export function shellText(words: readonly string[]): string {
+  return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(" ");
+}
