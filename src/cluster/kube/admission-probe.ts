@@ -59,11 +59,13 @@ export async function probeAdmission<T>(
   signal: AbortSignal = new AbortController().signal,
 ): Promise<T | undefined> {
   const object = kubeManifest("ConfigMap", { name, namespace, labels: { [label]: id } });
-  const path = `${collectionPath("ConfigMap", namespace)}?dryRun=All`;
+  const path = collectionPath("ConfigMap", namespace);
   const late = AbortSignal.timeout(IN_FORCE_MS);
   for (;;) {
     signal.throwIfAborted();
-    const result = await read(() => api.create<KubeObject>(path, object, { signal, timeoutMs: REQUEST_MS }));
+    const result = await read(() =>
+      api.create<KubeObject>(path, object, { dryRun: true, signal, timeoutMs: REQUEST_MS }),
+    );
     if (result !== undefined || late.aborted) return result;
     await pause(systemClock, POLL_MS, signal);
   }

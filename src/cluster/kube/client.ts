@@ -116,8 +116,10 @@ export function createKubeApi(endpoint: KubeEndpoint, options: KubeClientOptions
       (await answerOf({ method: "GET", path, accept: "text/plain, */*" }, options)).body,
     list,
     watch,
-    create: (path, object, { fieldManager, ...options } = {}) =>
-      answer({ method: "POST", path: withQuery(path, { fieldManager }), body: JSON.stringify(object) }, options),
+    create(path, object, { dryRun, fieldManager, ...options } = {}) {
+      const query = { fieldManager, dryRun: dryRun ? "All" : undefined };
+      return answer({ method: "POST", path: withQuery(path, query), body: JSON.stringify(object) }, options);
+    },
     update: (path, object, { fieldManager, ...options } = {}) =>
       answer({ method: "PUT", path: withQuery(path, { fieldManager }), body: JSON.stringify(object) }, options),
     apply: (path, object, options) => {

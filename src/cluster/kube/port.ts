@@ -61,6 +61,11 @@ export interface UpdateOptions extends RequestOptions {
   readonly fieldManager?: string;
 }
 
+export interface CreateOptions extends UpdateOptions {
+  /** Validate and answer, but store nothing. */
+  readonly dryRun?: boolean;
+}
+
 export interface ApplyOptions extends RequestOptions {
   /** The name under which the API server records the fields as ours. */
   readonly fieldManager: string;
@@ -79,7 +84,7 @@ export interface KubeApi {
   list<T extends KubeObject>(path: string, options?: ListOptions): Promise<KubeList<T>>;
   /** Ends quietly when the API server ends the watch, when it falls silent or when the signal fires. */
   watch<T extends KubeObject>(path: string, options: KubeWatchOptions): AsyncGenerator<WatchEvent<T>, void, void>;
-  create<T extends KubeObject>(path: string, object: T, options?: UpdateOptions): Promise<T>;
+  create<T extends KubeObject>(path: string, object: T, options?: CreateOptions): Promise<T>;
   update<T extends KubeObject>(path: string, object: T, options?: UpdateOptions): Promise<T>;
   /** Server-side apply: creates the object, or changes the fields of it that are given. */
   apply<T extends KubeObject>(path: string, object: T, options: ApplyOptions): Promise<T>;

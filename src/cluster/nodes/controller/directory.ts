@@ -112,11 +112,12 @@ export function createObjectApi(files: ObjectStore, pollMs = DEFAULT_POLL_MS): K
     },
     list,
     watch,
-    create: (path, object) =>
+    create: (path, object, { dryRun = false } = {}) =>
       change(`${path}/${object.metadata?.name}`, async (found, place) => {
         if (found !== undefined) throw failure(409, "AlreadyExists", `${place.key} exists already`);
         const { status: _ignored, ...rest } = object as KubeObject & { status?: unknown };
-        return put(made(rest, place), undefined, place);
+        const fresh = made(rest, place);
+        return dryRun ? (fresh as KubeObject as typeof object) : put(fresh, undefined, place);
       }),
     update: (path, object) =>
       change(path, async (found, place) => {

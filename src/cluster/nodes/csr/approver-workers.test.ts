@@ -136,15 +136,24 @@ test("approves one new first certificate of a machine that was installed again u
   await eventually(() => expect(statusOf("w0")?.joinedAt).toBeDefined());
   cluster.nodes.remove("w0");
   clock.advance(60_000);
-  await file("csr-2");
-  await eventually(() => expect(brief()).toContain("leave not-joined csr-2"));
-  clock.advance(30_000);
-  putWorker("w0", { reinstalled: new Date(clock.date()).toISOString() });
+  await file("csr-old");
+  await eventually(() => expect(brief()).toContain("leave not-joined csr-old"));
+  clock.advance(1_000);
+  const moment = new Date(clock.date()).toISOString();
+  await file("csr-same-second");
+  putWorker("w0", { reinstalled: moment, notBefore: moment });
   await eventually(() => expect(statusOf("w0")?.joinedAt).toBeUndefined());
-  clock.advance(10_000);
-  await eventually(() => expect(cluster.answers).toContain("csr-2 Approved"));
-  await file("csr-3");
-  await eventually(() => expect(brief()).toContain("leave single-client csr-3"));
+  // The old machine's requests are the first that could take the new certificate.
+  await eventually(() => expect(brief()).toContain("leave window csr-old"));
+  await eventually(() => expect(brief()).toContain("leave window csr-same-second"));
+  clock.advance(1_000);
+  await file("csr-new");
+  await eventually(() => expect(cluster.answers).toEqual(["csr-1 Approved", "csr-new Approved"]));
+  await file("csr-after");
+  await eventually(() => expect(brief()).toContain("leave single-client csr-after"));
+  expect(log.find(({ rule }) => rule === "window")?.explanation).toBe(
+    `it was filed at ${at(180_000)}, and w0 was installed again at ${moment}: only requests after that are the new machine's`,
+  );
 });
 
 test("expects no Worker that is gone, and none that cannot be read, and the others all the same", async () => {

@@ -24,6 +24,9 @@ const policy = (change: Partial<typeof defaultPolicy>): Partial<ClusterState> =>
 const remembering = (change: Partial<NodeRecord>): Partial<ClusterState> => ({
   memory: new Map([["w0", { pool, ...change }]]),
 });
+const reinstalledAt = (reinstalled: number): Partial<ClusterState> => ({
+  inventory: inventoryOf([{ ...worker, reinstalled }]),
+});
 const named = (commonName: string): RequestChange => ({ subject: [{ O: ["system:nodes"] }, { CN: [commonName] }] });
 const names = (...values: readonly string[]): RequestChange => ({
   names: values.map((value) => {
@@ -200,6 +203,9 @@ describe("a first request", () => {
     ["approve all", { createdAt: worker.notBefore - 9_000 }, {}],
     ["approve all", { createdAt: worker.deadline - 1_000 }, {}],
     ["leave window", { createdAt: worker.deadline }, {}],
+    ["leave window", { createdAt: startTime + minute }, reinstalledAt(startTime + minute)],
+    ["leave window", { createdAt: startTime + minute }, reinstalledAt(startTime + minute + 1_000)],
+    ["approve all", { createdAt: startTime + minute }, reinstalledAt(startTime + minute - 1_000)],
     ["leave not-joined", {}, remembering({ joinedAt: startTime })],
     ["leave not-joined", {}, { inventory: inventoryOf([{ ...worker, joined: true }]) }],
     ["leave node-absent", {}, { nodes: new Map([["w0", nodeOf("w0")]]) }],

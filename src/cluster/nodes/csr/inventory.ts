@@ -23,7 +23,7 @@ export interface ExpectedWorker {
   readonly deadline: number;
   /** A node that somebody else approved. */
   readonly joined: boolean;
-  /** What was approved before this does not count any more: the machine was installed again. */
+  /** What was approved or asked for until then does not count any more: the machine was installed again. */
   readonly reinstalled?: number;
 }
 

@@ -140,13 +140,22 @@ export const requestRules: Rules<ReadableRequest> = {
   expected: yielding(FIRST, "the inventory lists a worker of that name", ({ nodeName, worker }) =>
     worker === undefined && nodeName !== "" ? `nobody expects ${nodeName}` : undefined,
   ),
-  window: yielding(FIRST, "it was filed between the worker's notBefore and its deadline", ({ request, worker }) => {
-    if (worker === undefined) return undefined;
-    const created = createdAt(request);
-    if (created > worker.notBefore - SKEW_MS && created < worker.deadline) return undefined;
-    const [from, to] = [worker.notBefore, worker.deadline].map((time) => new Date(time).toISOString());
-    return `it was filed at ${request.metadata?.creationTimestamp}, and ${worker.name} is expected from ${from} to ${to}`;
-  }),
+  window: yielding(
+    FIRST,
+    "it was filed between the worker's notBefore and its deadline, and after a reinstallation",
+    ({ request, worker }) => {
+      if (worker === undefined) return undefined;
+      const created = createdAt(request);
+      // Both times are the API server's, so the old machine's requests are told from the new one's to the second.
+      if (worker.reinstalled !== undefined && created <= worker.reinstalled) {
+        const again = `${worker.name} was installed again at ${new Date(worker.reinstalled).toISOString()}`;
+        return `it was filed at ${request.metadata?.creationTimestamp}, and ${again}: only requests after that are the new machine's`;
+      }
+      if (created > worker.notBefore - SKEW_MS && created < worker.deadline) return undefined;
+      const [from, to] = [worker.notBefore, worker.deadline].map((time) => new Date(time).toISOString());
+      return `it was filed at ${request.metadata?.creationTimestamp}, and ${worker.name} is expected from ${from} to ${to}`;
+    },
+  ),
   "not-joined": yielding(FIRST, "the worker has not joined before", ({ nodeName, remembered, worker }) =>
     remembered?.joinedAt !== undefined || worker?.joined
       ? `${nodeName} has joined already; a machine that replaces it needs a name of its own`

@@ -311,7 +311,10 @@ async function replaceOne(
     await markLeaving(context, [old], "replaced");
     await takeOutOfService(worker, context);
   }
-  const successor = fresh === old && isLeaving ? reinstalledOf(worker) : all.find(({ name }) => name === fresh);
+  const isAgain = fresh === old && isLeaving;
+  const successor = isAgain
+    ? reinstalledOf(worker, await store.installationTime())
+    : all.find(({ name }) => name === fresh);
   if (successor?.made !== true) {
     await makeWorkers(await makeOptionsFor(context), [successor ?? successorOf(worker!, fresh)]);
   }
@@ -323,8 +326,8 @@ async function replaceOne(
 }
 
 /** The same worker on a machine that is installed again: what was approved before does not count any more. */
-function reinstalledOf({ leaving: _, ...worker }: Worker): Worker {
-  return { ...worker, made: false, reinstalled: new Date().toISOString() };
+function reinstalledOf({ leaving: _, ...worker }: Worker, reinstalled: string): Worker {
+  return { ...worker, made: false, reinstalled };
 }
 
 /** With the settings of the old machine, and nothing that was its own. */

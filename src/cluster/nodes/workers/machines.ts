@@ -68,7 +68,7 @@ export async function createWorkers(options: MakeOptions, group: WorkerGroup, ma
     const plans = planWorkers(before, group, numbers);
     const own = before.filter((worker) => isInGroup(worker, group));
     const addresses = addressesOf(group, [...plans, ...own]);
-    const reinstalled = reinstalledAt(options, group, plans, own, nodes);
+    const reinstalled = await reinstalledAt(options, group, plans, own, nodes);
     const planned = plans.map((plan) => ({ ...template, ...plan, pool: group.pool, ips: [], ...reinstalled }));
     // With today's template: a command that failed may have been corrected.
     const again = own
@@ -108,13 +108,13 @@ async function giveAddresses(
 }
 
 /** Throws when a name of a worker's own belongs to a node, or was used before and is not to be used again. */
-function reinstalledAt(
-  { now, reinstall = false, store }: MakeOptions,
+async function reinstalledAt(
+  { dryRun, now, reinstall = false, store }: MakeOptions,
   { names = [] }: WorkerGroup,
   plans: readonly { readonly name: string }[],
   own: readonly Worker[],
   nodes: ReadonlyMap<string, unknown>,
-): Pick<Worker, "reinstalled"> | undefined {
+): Promise<Pick<Worker, "reinstalled"> | undefined> {
   const node = plans.find(({ name }) => nodes.has(name))?.name;
   if (node !== undefined) {
     const how = `drawbridge workers adopt ${node} makes it a worker as it is`;
@@ -132,7 +132,8 @@ function reinstalledAt(
     const why = `its machine may have certificates that live for a year`;
     throw workersError(`${name} was removed at ${removed}, and ${why}: --reinstall uses the name again all the same`);
   }
-  return reinstall ? { reinstalled: new Date(now).toISOString() } : undefined;
+  if (!reinstall) return undefined;
+  return { reinstalled: dryRun ? new Date(now).toISOString() : await store.installationTime() };
 }
 
 /** Records them all, instead of workers that they replace and that are gone, and makes their machines. */

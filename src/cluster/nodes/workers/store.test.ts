@@ -60,6 +60,20 @@ describe("the store of workers", () => {
     await expect(storeAt("b").create([worker])).rejects.toThrow("the name w-0 is in use, or was used before");
   });
 
+  test("asks the API server when a machine is installed again, and leaves nothing there", async () => {
+    const [path, made] = [collectionPath("Lease", namespace), "2031-02-03T04:05:06Z"];
+    const inAnotherTime: KubeApi = {
+      ...api,
+      create: async (at, object, options) => {
+        const created = await api.create(at, object, options);
+        return { ...created, metadata: { ...created.metadata, creationTimestamp: made } };
+      },
+    };
+    const store = new WorkerStore({ api: inAnotherTime, namespace, directory: folder });
+    expect(await store.installationTime()).toBe(made);
+    expect((await api.list(path)).items).toEqual([]);
+  });
+
   test("changes what it was told to change, and keeps what somebody else wrote meanwhile", async () => {
     const store = storeAt("a");
     await store.create([worker]);

@@ -3,16 +3,18 @@
  * remove machines are in a directory of this host, which may be lost.
  */
 
+import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { pause, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf, wrapErrors } from "../../../base/errors/error.js";
 import { makeDirectory, replaceFile } from "../../../base/files.js";
 import { readTrustedFile } from "../../../base/trusted-file.js";
 import { isConflict, isNotFound } from "../../kube/errors.js";
 import { collectionPath, namedPath, typed } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
-import { byName } from "../objects.js";
+import { byName, type Metadata } from "../objects.js";
 import { currentProvider } from "../providers/index.js";
 import { NO_SHAPE } from "../providers/settings.js";
 import { eachOf } from "./each-of.js";
@@ -125,6 +127,21 @@ export class WorkerStore {
   async revive(worker: Worker): Promise<void> {
     await this.#write(worker.name, () => specOf(worker));
     await this.#keepCommands([worker]);
+  }
+
+  /**
+   * The moment after which requests are those of a machine that is installed again. It is by the API server's clock, as are
+   * the times at which requests were filed, in whole seconds; when this returns, that second is over.
+   */
+  async installationTime(): Promise<string> {
+    const { api, namespace } = this.#place;
+    const metadata: Metadata = { name: `drawbridge-time-${randomUUID()}`, namespace };
+    const path = collectionPath("Lease", namespace);
+    const answered = await api.create(path, typed("Lease", { metadata }), { ...MANAGER, dryRun: true });
+    const { creationTimestamp } = answered.metadata;
+    if (creationTimestamp === undefined) throw workersError("the API server does not say what time it is");
+    await pause(systemClock, 1000);
+    return creationTimestamp;
   }
 
   async writeUserData(worker: string, text: string): Promise<string> {

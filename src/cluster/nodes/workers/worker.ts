@@ -29,7 +29,7 @@ export interface Worker {
   readonly dnsNames?: readonly string[];
   /** Whether it was a node before it became a worker here. */
   readonly joined?: boolean;
-  /** RFC 3339: what was approved before this does not count any more. */
+  /** RFC 3339, by the API server's clock: what was approved or asked for until then does not count any more. */
   readonly reinstalled?: string;
   /** RFC 3339: when its Node was first Ready, as far as an approver saw it. */
   readonly readyAt?: string;
