@@ -170,8 +170,8 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
     await serving("csr-life-serving", "DNS:life,IP:192.0.2.20");
     const served = new X509Certificate(await lab.issued("csr-life-serving"));
     expect(served.subjectAltName).toBe("DNS:life, IP Address:192.0.2.20");
-    await serving("csr-life-greedy", "DNS:life,DNS:life.example,IP:192.0.2.20");
-    expect(await decision("csr-life-greedy")).toMatchObject({ action: "leave", rule: "serving-same" });
+    await serving("csr-life-greedy", "DNS:life,DNS:greedy.example,IP:192.0.2.20");
+    expect(await decision("csr-life-greedy")).toMatchObject({ action: "leave", rule: "serving-dns" });
     await serving("csr-life-hasty", "DNS:life,IP:192.0.2.20");
     expect(await decision("csr-life-hasty")).toMatchObject({ action: "leave", rule: "node-pace" });
     await file(node, {

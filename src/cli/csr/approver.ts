@@ -1,5 +1,6 @@
 /** `drawbridge csr approver`: the approver, which runs until it gets a signal. */
 import { runApprover } from "../../cluster/nodes/csr/approver.js";
+import { requireInventory } from "../../cluster/nodes/csr/inventory.js";
 import { APPROVER_NAME } from "../../cluster/nodes/permissions.js";
 import { duration, yesNo } from "../flags/flag.js";
 import { defineCommand } from "../framework/define.js";
@@ -29,6 +30,7 @@ ${INVENTORY_HELP}`,
     const health = healthOf(flags);
     const { namespace, decisionLog, dryRun, interval: intervalMs } = flags;
     const policy = policyOf(flags);
+    if (flags.inventory !== "") await requireInventory(flags.inventory);
     return runApprover({ ...(await openAccess(flags)), policy, namespace, decisionLog, dryRun, intervalMs, health });
   },
 });

@@ -43,6 +43,16 @@ async function file(name: string, change: RequestChange = {}): Promise<void> {
   );
 }
 
+describe("drawbridge csr approver", () => {
+  test("does not start with a directory of the inventory that is not there", async () => {
+    const missing = join(folder, "missing");
+    const flags = [access[0]!, `--inventory=${missing}`];
+    expect(await drawbridge.run("drawbridge", ["csr", "approver", ...flags])).toBe(1);
+    expect(printed.stderr).toContain(`there is no directory ${missing}: make it, or leave --inventory out`);
+    expect(cluster.stub.requests).toEqual([]);
+  });
+});
+
 describe("drawbridge csr list", () => {
   test("shows what is pending and what would become of it", async () => {
     await file("w0");

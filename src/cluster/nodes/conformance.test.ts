@@ -14,6 +14,7 @@ import { namedPath } from "../kube/paths.js";
 import type { KubeApi } from "../kube/port.js";
 import { clusterMap, makePool, PoolFixture, namespace as poolNamespace } from "./controller/testing/fixture.js";
 import { decide } from "./csr/decide.js";
+import { Networks } from "./csr/names.js";
 import { type ClusterState, defaultPolicy } from "./csr/request-context.js";
 import type { RequestKind } from "./csr/signing-request.js";
 import {
@@ -388,6 +389,10 @@ test("15 each rule for certificate requests, broken once; repetitions, renewals 
   const stranger = "system:node:stranger";
   const now = startTime + 600_000;
   const had = (...list: readonly string[]) => remembering({ serving: { request: "x", at: startTime, names: list } });
+  const selfReported: Partial<ClusterState> = {
+    inventory: inventoryOf([{ ...worker, ips: [] }]),
+    policy: { ...defaultPolicy, nodeNetworks: new Networks(["10.0.0.0/24"]) },
+  };
   const full = inventoryOf([worker], { pools: new Map([[pool, { replicas: 0, workers: 1 }]]) });
   const rows: readonly [RequestKind, RequestChange, Partial<ClusterState>, verdict: string | undefined][] = [
     ["client", {}, {}, "approve all"],
@@ -438,7 +443,10 @@ test("15 each rule for certificate requests, broken once; repetitions, renewals 
       "leave serving-ip-foreign",
     ],
     ["serving", {}, { ...had("DNS:w0", "IP:10.0.0.10"), now }, "approve all"],
-    ["serving", {}, { ...had("DNS:w0"), now }, "leave serving-same"],
+    // As machine-approver: other names than before are approved if the machine's object has all of them.
+    ["serving", {}, { ...had("DNS:w0"), now }, "approve all"],
+    ["serving", names(["ip", "10.0.0.10"], ["ip", "10.0.0.11"]), { ...had("IP:10.0.0.10"), now }, "leave serving-ips"],
+    ["serving", {}, { ...had("DNS:w0"), now, ...selfReported }, "leave serving-same"],
     ["renewal", names(["dns", "w0"]), {}, "leave client-names"],
     ["renewal", {}, { memory: new Map() }, "leave known-node"],
     ["renewal", {}, { ...remembering({ renewal: { request: "x", at: now - 1 } }), now }, "leave node-pace"],

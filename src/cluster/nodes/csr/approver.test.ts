@@ -72,6 +72,19 @@ function start(change: Partial<ApproverOptions> = {}): Approver {
   return approver;
 }
 
+test("goes on with the inventory that it knows while that cannot be read, and says so once", async () => {
+  inventory = { ...inventoryOf([worker]), outdated: "the inventory is gone" };
+  const approver = start();
+  await file("client");
+  await eventually(() => expect(cluster.answers).toEqual(["csr-client Approved"]));
+  await file("client", { name: "csr-2", subject: [{ O: ["system:nodes"] }, { CN: ["system:node:w1"] }] });
+  await eventually(() => expect(log.at(-1)).toMatchObject({ action: "leave", rule: "expected" }));
+  expect([errors, approver.problem]).toEqual([["the inventory is gone"], "the inventory is gone"]);
+  inventory = inventoryOf([worker]);
+  approver.wake();
+  await eventually(() => expect(approver.problem).toBeUndefined());
+});
+
 async function file(kind: RequestKind, change: RequestChange = {}): Promise<void> {
   cluster.requests.put(await signingRequest(kind, change));
 }

@@ -161,7 +161,8 @@ export class Approver {
     this.#wasLeading = true;
     if (workers !== undefined) store.noteWorkers(await workers.all());
     const read = await inventory();
-    this.problem = undefined;
+    if (read.outdated !== undefined && read.outdated !== this.problem) this.#options.onError?.(read.outdated);
+    this.problem = read.outdated;
     await this.#updateMemory(read);
     const pending = [...this.#requests.items.values()].sort((a, b) => createdAt(a) - createdAt(b));
     this.#forgetGone(pending);

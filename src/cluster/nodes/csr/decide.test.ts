@@ -382,15 +382,140 @@ describe("a serving certificate", () => {
     const later = { ...had, now: startTime + 30 * minute };
     expect(await verdict("serving", {}, later)).toBe("approve all");
     expect(await verdict("serving", names("ip:10.0.0.10", "dns:w0"), later)).toBe("approve all");
-    expect(await verdict("serving", names("dns:w0"), later)).toBe("leave serving-same");
-    expect(await verdict("serving", names("dns:w0", "dns:w0.example", "ip:10.0.0.10"), later)).toBe(
-      "leave serving-same",
-    );
     const cleared = { ...later, inventory: inventoryOf([]) };
     expect(await verdict("serving", {}, cleared)).toBe("approve all");
     expect(await verdict("serving", names("dns:other", "ip:10.0.0.10"), cleared)).toBe("leave serving-same");
     const { serving: _, ...without } = had.memory!.get("w0")!;
     expect(await verdict("serving", {}, { ...cleared, ...remembering(without) })).toBe("leave serving-ips");
+  });
+});
+
+describe("a renewed serving certificate for other names", () => {
+  const had = (...before: readonly string[]) => ({
+    ...remembering({ ...approvedRecord, serving: { request: "csr-first", at: startTime, names: before } }),
+    now: startTime + 30 * minute,
+  });
+  const before = had("DNS:w0", "IP:10.0.0.10");
+  const given = (...ips: readonly string[]) => ({ inventory: inventoryOf([{ ...worker, ips, isObject: true }]) });
+  const moved = names("dns:w0", "ip:10.0.0.11");
+  const nodes = new Map([["w0", nodeOf("w0", "10.0.0.11")]]);
+
+  test.each<[string, RequestChange, Partial<ClusterState>]>([
+    ["approve all", moved, given("10.0.0.11")],
+    ["approve all", names("dns:w0", "ip:10.0.0.10", "ip:fd00::1"), given("10.0.0.10", "fd00::1")],
+    ["approve all", names("dns:w0", "dns:w0.example", "ip:10.0.0.10"), {}],
+    ["approve all", names("dns:w0"), {}],
+    // It had the first address, and the Worker does not list it any more.
+    ["leave serving-ips", names("dns:w0", "ip:10.0.0.10", "ip:10.0.0.11"), given("10.0.0.11")],
+    ["leave serving-ips", moved, given("10.0.0.10")],
+    ["leave serving-dns", names("dns:other", "ip:10.0.0.11"), given("10.0.0.11")],
+    ["leave serving-same", moved, { ...given(), nodes, ...policy({ nodeNetworks: new Networks(["10.0.0.0/24"]) }) }],
+    ["leave serving-same", moved, { inventory: inventoryOf([]), nodes }],
+  ])("%s", async (expected, request, state) =>
+    expect(await verdict("serving", request, { ...before, ...state })).toBe(expected),
+  );
+
+  test("is refused with the command that confirms them", async () => {
+    const command = "drawbridge workers create --namespace clusters --pool workers --names w0 --ips w0=10.0.0.11";
+    const policyWithNetwork = policy({ nodeNetworks: new Networks(["10.0.0.0/24"]) });
+    const reported = await decision("serving", moved, { ...before, ...given(), nodes, ...policyWithNetwork });
+    expect(reported?.explanation).toBe(
+      `w0 had DNS:w0, IP:10.0.0.10 and now asks for DNS:w0, IP:10.0.0.11, which the inventory does not list; if it should: ${command}`,
+    );
+    const listed = await decision("serving", moved, { ...before, ...given("10.0.0.10") });
+    expect(listed?.explanation).toBe(`10.0.0.11 is not an address of w0 in the inventory; if it should: ${command}`);
+    const named = await decision("serving", names("dns:w0", "dns:w0.corp"), { ...before, ...given("10.0.0.10") });
+    expect(named?.explanation).toBe(
+      `w0.corp is not a name of w0; if it should: ${command.replace("--ips w0=10.0.0.11", "--dns-names w0=w0.corp")}`,
+    );
+    const shell = await decision("serving", names("dns:w0", "dns:$(reboot)"), { ...before, ...given("10.0.0.10") });
+    expect(shell?.explanation).toBe("$(reboot) is not a name of w0");
+    const inFiles = await decision("serving", moved, before);
+    expect(inFiles?.explanation).toBe("10.0.0.11 is not an address of w0 in the inventory");
+  });
+
+  test("holds the new ones, and the old ones until their certificate ends", async () => {
+    const until = startTime + 60 * minute;
+    const old = { names: ["DNS:w0", "IP:10.0.0.10"], until };
+    const record = {
+      ...approvedRecord,
+      held: [old],
+      serving: { request: "csr-first", at: startTime, names: old.names },
+    };
+    const made = await decision("serving", moved, { ...before, ...remembering(record), ...given("10.0.0.11") });
+    expect(made?.remember).toMatchObject({
+      serving: { names: ["DNS:w0", "IP:10.0.0.11"] },
+      held: [old, { names: ["DNS:w0", "IP:10.0.0.11"], request: "uid-csr-serving", until: 0 }],
+    });
+    // Whoever is given the old address next waits for that end.
+    const heir: Partial<ClusterState> = {
+      inventory: inventoryOf([worker, { ...worker, name: "w1", ips: ["10.0.0.11"], dnsNames: [] }]),
+      memory: new Map([
+        ["w0", approvedRecord],
+        ["w1", { ...made!.remember, held: [{ ...old, names: ["DNS:w1", "IP:10.0.0.10"] }] }],
+      ]),
+    };
+    expect(await verdict("serving", {}, { ...heir, now: until - 1 })).toBe("leave serving-owner");
+    expect(await verdict("serving", {}, { ...heir, now: until })).toBe("approve all");
+  });
+
+  describe("is refused although its Worker lists an address that is somebody else's", () => {
+    const lists = given("10.0.0.11").inventory.workers.get("w0")!;
+    const w1 = { ...worker, name: "w1", dnsNames: [] };
+    const inventory = (...others: (typeof w1)[]) => inventoryOf([lists, ...others]);
+    const record = approvedRecord;
+
+    test.each<[string, string, Partial<ClusterState>]>([
+      ["leave serving-owner", "another Worker", { inventory: inventory({ ...w1, ips: ["10.0.0.11"] }) }],
+      [
+        "leave serving-owner",
+        "a certificate of another node",
+        {
+          inventory: inventory({ ...w1, ips: [] }),
+          memory: new Map([
+            ["w0", before.memory!.get("w0")!],
+            ["w1", { ...record, held: [{ names: ["IP:10.0.0.11"], until: startTime + 60 * minute }] }],
+          ]),
+        },
+      ],
+      [
+        "leave serving-owner",
+        "a node of the control plane",
+        {
+          inventory: inventory(),
+          nodes: new Map([
+            ["w0", nodeOf("w0", "10.0.0.11")],
+            [
+              "cp-0",
+              {
+                ...nodeOf("cp-0", "10.0.0.11"),
+                metadata: { name: "cp-0", labels: { "node-role.kubernetes.io/control-plane": "" } },
+              },
+            ],
+          ]),
+        },
+      ],
+      ["leave serving-ip-foreign", "the API server", { inventory: inventory(), apiServer: new Set(["10.0.0.11"]) }],
+      [
+        "leave serving-ip-foreign",
+        "a service",
+        { inventory: inventory(), ...policy({ foreignNetworks: new Networks(["10.0.0.11/32"]) }) },
+      ],
+      // A node's word about itself takes nothing away that the Worker gives.
+      [
+        "approve all",
+        "nobody, although another node reports it",
+        {
+          inventory: inventory({ ...w1, ips: [] }),
+          nodes: new Map([
+            ["w0", nodeOf("w0", "10.0.0.11")],
+            ["w1", nodeOf("w1", "10.0.0.11")],
+          ]),
+        },
+      ],
+    ])("%s: %s", async (expected, _, state) =>
+      expect(await verdict("serving", moved, { ...before, ...state })).toBe(expected),
+    );
   });
 });
 

@@ -127,7 +127,7 @@ function expectedWorker({ metadata, spec }: WorkerObject): ExpectedWorker {
   // Without a window no first certificate is issued.
   const [from, to] = [parseTime(notBefore) ?? 0, parseTime(deadline) ?? 0];
   return {
-    ...{ name, pool, dnsNames, ips: addresses, notBefore: from, deadline: to, joined },
+    ...{ name, pool, dnsNames, ips: addresses, notBefore: from, deadline: to, joined, isObject: true },
     networks: new Networks(networks),
     ...(again === undefined ? {} : { reinstalled: again }),
   };

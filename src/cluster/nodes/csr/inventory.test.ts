@@ -1,5 +1,8 @@
-import { describe, expect, test } from "vitest";
-import { readInventory } from "./inventory.js";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { directoryInventory, readInventory, requireInventory } from "./inventory.js";
 import { readMemory, updatedRecord, writeMemory } from "./memory.js";
 import { Networks, plainAddress, UNUSABLE_NETWORKS } from "./names.js";
 
@@ -165,4 +168,49 @@ describe("the memory", () => {
   test.each(["", "{", "{}", "null"])("of %j is not guessed at", (text) =>
     expect(() => readMemory({ w0: text })).toThrow(),
   );
+});
+
+describe("a directory with an inventory", () => {
+  function directory(): string {
+    const made = mkdtempSync(join(tmpdir(), "drawbridge-inventory-"));
+    onTestFinished(() => rmSync(made, { recursive: true, force: true }));
+    return join(made, "rack");
+  }
+
+  test("must be there at the start", async () => {
+    const rack = directory();
+    const remedy = "make it, or leave --inventory out to go by the Workers of the namespace";
+    await expect(requireInventory(rack)).rejects.toThrow(`there is no directory ${rack}: ${remedy}`);
+    writeFileSync(rack, good);
+    await expect(requireInventory(rack)).rejects.toThrow(`${rack} is not a directory: ${remedy}`);
+    rmSync(rack);
+    mkdirSync(rack);
+    await requireInventory(rack);
+  });
+
+  test("counts as it was last read while it is gone, and says so", async () => {
+    const rack = directory();
+    const source = directoryInventory(rack);
+    await expect(source()).rejects.toThrow("the inventory cannot be read");
+    mkdirSync(rack);
+    writeFileSync(join(rack, "a.yaml"), good);
+    expect((await source()).outdated).toBeUndefined();
+    rmSync(rack, { recursive: true });
+    const kept = await source();
+    expect([...kept.workers.keys()]).toEqual(["w0", "w1"]);
+    expect(kept.outdated).toContain("the inventory cannot be read");
+    expect(kept.outdated).toContain("who was expected before still is, and nobody else");
+    mkdirSync(rack);
+    expect([...(await source()).workers.keys()]).toEqual([]);
+  });
+
+  test("is refused, and not taken for what it was, when a file in it is broken", async () => {
+    const rack = directory();
+    mkdirSync(rack);
+    const source = directoryInventory(rack);
+    writeFileSync(join(rack, "a.yaml"), good);
+    await source();
+    writeFileSync(join(rack, "a.yaml"), "pool: [");
+    await expect(source()).rejects.toThrow("a.yaml cannot be used");
+  });
 });

@@ -1,8 +1,8 @@
 /** Which machines are expected to join, and which were seen fetching their configuration. */
 
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { wrapErrors } from "../../../base/errors/error.js";
+import { errorOf, messageOf, wrapErrors } from "../../../base/errors/error.js";
 import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { type ConfigMap, parseTime } from "../objects.js";
@@ -21,6 +21,8 @@ export interface ExpectedWorker {
   readonly notBefore: number;
   /** No first certificate after it. */
   readonly deadline: number;
+  /** Whether it is a Worker and no entry that somebody wrote. */
+  readonly isObject?: true;
   /** A node that somebody else approved. */
   readonly joined: boolean;
   /** What was approved or asked for until then does not count any more: the machine was installed again. */
@@ -46,6 +48,8 @@ export interface Inventory {
   readonly workers: ReadonlyMap<string, ExpectedWorker>;
   readonly pools: ReadonlyMap<string, ExpectedPool>;
   readonly claims: readonly Claim[];
+  /** Why it is what was last read, and not what is there now; undefined when it is. */
+  readonly outdated?: string;
 }
 
 const DEFAULT_WINDOW_MS = 2 * 60 * 60_000;
@@ -141,15 +145,41 @@ export type InventorySource = () => Promise<Inventory>;
 
 export const INVENTORY_LABEL = "drawbridge/inventory";
 
-/** Reads every file ending in yaml, yml or json, except hidden files and those that editors leave behind. */
+const inventoryError = errorOf("DB_CSR_INVENTORY");
+
+/** Rejects unless the directory is there. */
+export async function requireInventory(directory: string): Promise<void> {
+  const found = await stat(directory).catch(() => undefined);
+  if (found?.isDirectory()) return;
+  const what = found === undefined ? `there is no directory ${directory}` : `${directory} is not a directory`;
+  throw inventoryError(`${what}: make it, or leave --inventory out to go by the Workers of the namespace`);
+}
+
+/**
+ * Reads every file ending in yaml, yml or json, except hidden files and those that editors leave behind. While the directory
+ * cannot be read, what was last read of it counts.
+ */
 export function directoryInventory(directory: string): InventorySource {
+  let last: Inventory | undefined;
   return async () => {
-    const texts = await wrapErrors("DB_CSR_INVENTORY", "the inventory cannot be read", async () => {
-      const names = (await readdir(directory)).filter((name) => /^[^.].*\.(ya?ml|json)$/.test(name)).sort();
-      const paths = names.map((name) => join(directory, name));
-      return Promise.all(paths.map(async (where) => ({ where, text: await readFile(where, "utf8") })));
-    });
-    return readInventory(texts);
+    let names: string[];
+    try {
+      names = await wrapErrors("DB_CSR_INVENTORY", "the inventory cannot be read", () => readdir(directory));
+    } catch (reason) {
+      if (last === undefined) throw reason;
+      return { ...last, outdated: `${messageOf(reason)}; who was expected before still is, and nobody else` };
+    }
+    const paths = names.filter((name) => /^[^.].*\.(ya?ml|json)$/.test(name)).sort();
+    const texts = await wrapErrors("DB_CSR_INVENTORY", "the inventory cannot be read", () =>
+      Promise.all(
+        paths.map(async (name) => {
+          const where = join(directory, name);
+          return { where, text: await readFile(where, "utf8") };
+        }),
+      ),
+    );
+    last = readInventory(texts);
+    return last;
   };
 }
 

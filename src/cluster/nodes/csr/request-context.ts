@@ -131,14 +131,18 @@ function ownerByCertificate(name: string, { inventory, memory, nodeName, nodes, 
 }
 
 function ownerByReport(name: string, { nodeName, nodes, remembered, worker }: RequestContext): string | undefined {
-  const given = [`DNS:${nodeName}`, ...(worker === undefined ? [] : namesOfWorker(worker))];
-  const isGiven = given.includes(name) || remembered?.serving?.names.includes(name) === true;
+  const isGiven = namesGiven({ nodeName, worker }).includes(name) || remembered?.serving?.names.includes(name) === true;
   for (const [other, node] of nodes) {
     if (other === nodeName || !namesOfNode(other, node).includes(name)) continue;
     if (isControlPlane(node)) return `${other} of the control plane, by its Node's addresses`;
     if (!isGiven) return `${other}, by its Node's addresses`;
   }
   return undefined;
+}
+
+/** The node's own name, and what the inventory gives to it. */
+export function namesGiven({ nodeName, worker }: Pick<RequestContext, "nodeName" | "worker">): string[] {
+  return [`DNS:${nodeName}`, ...(worker === undefined ? [] : namesOfWorker(worker))];
 }
 
 function namesOfWorker({ dnsNames, ips, name }: ExpectedWorker): string[] {

@@ -5,6 +5,7 @@ import {
   BRAKE_MARGIN,
   type ClusterState,
   isControlPlane,
+  namesGiven,
   namesOf,
   ownerOf,
   RATE_WINDOW_MS,
@@ -232,16 +233,13 @@ export const requestRules: Rules<ReadableRequest> = {
       return taken.length === 0 ? undefined : taken.join("; ");
     },
   ),
-  "serving-dns": yielding(
-    SERVING,
-    "every DNS name is the node's own or in the inventory",
-    ({ facts, nodeName, remembered, worker }) => {
-      // The names of a node whose entry was cleared are compared as a whole.
-      if (worker === undefined && remembered?.serving !== undefined) return undefined;
-      const extra = facts.dnsNames.filter((name) => name !== nodeName && !worker?.dnsNames.includes(name));
-      return listed(extra, (names) => `${names} is not a name of ${nodeName}`);
-    },
-  ),
+  "serving-dns": yielding(SERVING, "every DNS name is the node's own or in the inventory", (of) => {
+    const { facts, nodeName, remembered, worker } = of;
+    // The names of a node whose entry was cleared are compared as a whole.
+    if (worker === undefined && remembered?.serving !== undefined) return undefined;
+    const extra = facts.dnsNames.filter((name) => name !== nodeName && !worker?.dnsNames.includes(name));
+    return listed(extra, (names) => `${names} is not a name of ${nodeName}${confirming(of)}`);
+  }),
   "serving-ips": yielding(
     SERVING,
     "every address is in the inventory, or all are the node's own and in a network of nodes",
@@ -251,7 +249,10 @@ export const requestRules: Rules<ReadableRequest> = {
       const asked = addressesIn(of);
       if (worker === undefined || worker.ips.length === 0) return asked.length === 0 ? undefined : notOwn(of, asked);
       const extra = asked.filter((address) => !worker.ips.includes(address));
-      return listed(extra, (addresses) => `${addresses} is not an address of ${nodeName} in the inventory`);
+      return listed(
+        extra,
+        (addresses) => `${addresses} is not an address of ${nodeName} in the inventory${confirming(of)}`,
+      );
     },
   ),
   "serving-ip-foreign": strict(
@@ -270,12 +271,15 @@ export const requestRules: Rules<ReadableRequest> = {
   ),
   "serving-same": yielding(
     SERVING,
-    "a renewed certificate is for the same names as before",
-    ({ facts, nodeName, remembered }) => {
-      const before = remembered?.serving?.names;
-      const asked = namesOf(facts);
+    "a renewed certificate is for the same names as before, or all of them are in the inventory",
+    (of) => {
+      const before = of.remembered?.serving?.names;
+      const asked = namesOf(of.facts);
       if (before === undefined || asked.join() === before.join()) return undefined;
-      return `${nodeName} had ${before.join(", ")} and now asks for ${asked.join(", ")}`;
+      const given = namesGiven(of);
+      if (of.worker !== undefined && asked.every((name) => given.includes(name))) return undefined;
+      const change = `${of.nodeName} had ${before.join(", ")} and now asks for ${asked.join(", ")}`;
+      return `${change}, which the inventory does not list${confirming(of)}`;
     },
   ),
   "node-pace": yielding(
@@ -342,6 +346,23 @@ function notOwn({ node, nodeName, policy, worker }: RequestContext, asked: reado
   if (networks.length === 0) return `the inventory has no address of ${nodeName}, and no network of nodes is known`;
   const outside = asked.filter((address) => !networks.some((some) => some?.has(address)));
   return listed(outside, (addresses) => `${addresses} is not in ${networks.join(", ")}`);
+}
+
+/** The end of a refusal: how an administrator confirms the names of a Worker. Only names that can be pasted are shown. */
+function confirming(of: ReadableRequest): string {
+  const { facts, nodeName, poolName = "", worker } = of;
+  if (worker?.isObject !== true) return "";
+  const given = namesGiven(of);
+  const ips = addressesIn(of);
+  const dnsNames = facts.dnsNames.filter((name) => name !== nodeName);
+  const flag = (name: string, values: readonly string[], prefix: string) =>
+    values.every((value) => given.includes(prefix + value))
+      ? ""
+      : ` --${name} ${[...new Set(values)].map((value) => `${nodeName}=${value}`).join(",")}`;
+  const flags = flag("ips", ips, "IP:") + flag("dns-names", dnsNames, "DNS:");
+  if (flags === "" || !dnsNames.every(isNodeName)) return "";
+  const [namespace, pool] = poolName.split("/");
+  return `; if it should: drawbridge workers create --namespace ${namespace} --pool ${pool} --names ${nodeName}${flags}`;
 }
 
 function addressesOf({ status }: Node): Set<string> {
