@@ -68,7 +68,8 @@ The file of --payload:
     version: "1.27"                # the kubelet's, for the check of config
     config: {maxPods: 250}         # fields of KubeletConfiguration
     resolvConf: auto               # past systemd-resolved's stub, or a path
-    nodeLabels: {example.com/team: blue}  # from the Node's first moment on
+    nodeLabels: {example.com/team: blue}  # from the Node's first moment on,
+                                   # beside the pool's spec.nodeLabels, taints
     taints: [{key: dedicated, value: "", effect: NoSchedule}]
     downloads:
     - {path: /usr/local/bin/kubelet, source: "https://...", hash: sha512-...}

@@ -113,6 +113,8 @@ export const annotation = {
   tokenExpires: `${GROUP}/ignition-token-expiration-timestamp`,
   currentConfig: `${GROUP}/nodePoolCurrentConfig`,
   currentConfigVersion: `${GROUP}/nodePoolCurrentConfigVersion`,
+  /** On token Secrets: with which labels and taints nodes register. HyperShift's have no such thing. */
+  registration: "drawbridge/node-registration",
 } as const;
 
 export const FINALIZER = `${GROUP}/finalizer`;

@@ -166,6 +166,38 @@ describe("a payload of the profile kubelet", () => {
     expect(unit).toMatch(/^ExecStart=.* --node-labels=example\.com\/team=blue,zone=$/m);
   });
 
+  test("registers the Node with the pool's labels and taints beside the recipe's", async () => {
+    const options = { nodeLabels: { tier: "back", rack: "1" }, taints: [{ key: "dedicated", effect: "NoSchedule" }] };
+    const registration = JSON.stringify({
+      nodeLabels: {
+        ...{ tier: "front", "node.kubernetes.io/role": "edge", "topology.kubernetes.io/zone": "a" },
+        // With these no kubelet starts: only others may put them on a Node.
+        ...{ "node-role.kubernetes.io/edge": "", "node-restriction.kubernetes.io/x": "y", "x.k8s.io/y": "z" },
+      },
+      taints: [
+        { key: "dedicated", value: "edge", effect: "NoSchedule" },
+        { key: "fresh", effect: "NoExecute" },
+      ],
+    });
+    const recipe = { profile: "kubelet", kubelet: { ...kubelet.kubelet, ...options } };
+    const config = read((await compose(recipe, { registration })).text);
+    const unit = config.systemd?.units?.find(({ name }) => name === "kubelet.service")?.contents;
+    const labels = "tier=front,rack=1,node.kubernetes.io/role=edge,topology.kubernetes.io/zone=a";
+    expect(unit).toMatch(new RegExp(`^ExecStart=.* --node-labels=${labels}$`, "m"));
+    expect(parse(contentOf(config, "/etc/kubernetes/kubelet.yaml") ?? "").registerWithTaints).toEqual([
+      { key: "dedicated", value: "edge", effect: "NoSchedule" },
+      { key: "fresh", value: "", effect: "NoExecute" },
+    ]);
+  });
+
+  test.each([
+    [{ nodeLabels: { "a b": "c" } }, "the pool's spec.nodeLabels: \"a b\" is no label's name"],
+    [{ nodeLabels: { a: "b,c=d" } }, "the pool's spec.nodeLabels"],
+    [{ taints: [{ key: "a", effect: "Never" }] }, "the pool's spec.taints.effect must be NoSchedule"],
+  ])("is not made with labels and taints of the pool that no Node can have: %j", async (wrong, sentence) => {
+    await expect(compose(kubelet, { registration: JSON.stringify(wrong) })).rejects.toThrow(sentence);
+  });
+
   test("has the fields of the pool's KubeletConfigs over the recipe's, checked in the same way", async () => {
     const document = (name: string, spec: object) =>
       stringify({

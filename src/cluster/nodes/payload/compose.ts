@@ -25,6 +25,7 @@ import {
   readForms,
   readKubelet,
   withPoolsFields,
+  withPoolsRegistration,
 } from "./parts.js";
 
 /** The parts of a payload that come from the cluster. */
@@ -36,6 +37,8 @@ export interface PayloadInputs {
   readonly bootstrapKubeconfig: string;
   /** The pool's own documents, as its token Secret has them. */
   readonly rawConfig: string;
+  /** The labels and taints of the pool, as its token Secret has them. Empty: none. */
+  readonly registration: string;
 }
 
 export type ComposedPayload = ReturnType<typeof composePayload>;
@@ -82,7 +85,7 @@ function rhcosBase({ config, name }: MachineConfig, [kubeletConfig]: readonly Po
 
 function kubeletBase(
   recipe: Extract<PayloadRecipe, { profile: "kubelet" }>,
-  { bootstrapKubeconfig: kubeconfig }: PayloadInputs,
+  { bootstrapKubeconfig: kubeconfig, registration }: PayloadInputs,
   own: readonly MachineConfig[],
   kubeletConfigs: readonly PoolsKubeletConfig[],
 ): Config[] {
@@ -93,7 +96,8 @@ function kubeletBase(
       throw unusable(`MachineConfig ${name} sets ${setting}, which nobody applies on a machine of the profile kubelet`);
     }
   }
-  return [kubeletConfig(withPoolsFields(recipe.kubelet, kubeletConfigs), authorityOf(kubeconfig))];
+  const options = withPoolsRegistration(withPoolsFields(recipe.kubelet, kubeletConfigs), registration);
+  return [kubeletConfig(options, authorityOf(kubeconfig))];
 }
 
 function firstBoot(recipe: Extract<PayloadRecipe, { profile: "rhcos" }>, own: readonly MachineConfig[]): Config {

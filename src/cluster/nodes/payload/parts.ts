@@ -257,13 +257,27 @@ const KUBELETS_LABELS = [
 const KUBERNETES = /^(.*\.)?(kubernetes|k8s)\.io\//;
 const KUBELETS_PREFIX = /^(.*\.)?(node|kubelet)\.kubernetes\.io\//;
 
+function isKubelets(label: string): boolean {
+  return !KUBERNETES.test(label) || KUBELETS_PREFIX.test(label) || KUBELETS_LABELS.includes(label);
+}
+
+const labelError = (where: string, key: string, why: string) =>
+  new DrawbridgeError("DB_PAYLOAD", `${where}.nodeLabels: ${JSON.stringify(key)} ${why}`);
+
 /** True, or a sentence is thrown. */
-function requireLabel([key, value]: [string, unknown]): boolean {
-  const wrong = (why: string) => new DrawbridgeError("DB_PAYLOAD", `kubelet.nodeLabels: ${JSON.stringify(key)} ${why}`);
-  if (!isLabelName(key)) throw wrong("is no label's name");
-  if (!isLabelValue(value as string)) throw wrong(`has a value that is no label's: ${JSON.stringify(value)}`);
-  if (!KUBERNETES.test(key) || KUBELETS_PREFIX.test(key) || KUBELETS_LABELS.includes(key)) return true;
-  throw wrong("is a label that no kubelet may give its node; put it into the pool's spec.nodeLabels");
+function requireLabel(where: string, [key, value]: [string, unknown]): boolean {
+  if (!isLabelName(key)) throw labelError(where, key, "is no label's name");
+  if (isLabelValue(value as string)) return true;
+  throw labelError(where, key, `has a value that is no label's: ${JSON.stringify(value)}`);
+}
+
+function requireKubelets(label: string): boolean {
+  if (isKubelets(label)) return true;
+  throw labelError(
+    "kubelet",
+    label,
+    "is a label that no kubelet may give its node; put it into the pool's spec.nodeLabels",
+  );
 }
 
 /** The minor version of Kubernetes 1; 0 for any other text. */
@@ -304,7 +318,10 @@ const kubeletForms = {
   },
   /** Given to the kubelet, so that the Node has them from its first moment on. */
   nodeLabels: {
-    is: (labels: Readonly<Record<string, string>>) => isRecord(labels) && Object.entries(labels).every(requireLabel),
+    is: (labels: Readonly<Record<string, string>>) =>
+      isRecord(labels) &&
+      Object.entries(labels).every((one) => requireLabel("kubelet", one)) &&
+      Object.keys(labels).every(requireKubelets),
     must: "must map names to texts",
     usual: {},
   },
@@ -332,6 +349,37 @@ export function withPoolsFields(options: KubeletOptions, all: readonly PoolsKube
     requireKubeletFields(fields, minor, `KubeletConfig ${name}: spec.kubeletConfig`),
   );
   return { ...options, config: Object.assign({}, options.config, ...fields) as KubeletFields };
+}
+
+const POOL = "the pool's spec";
+const registrationForms = {
+  nodeLabels: {
+    ...kubeletForms.nodeLabels,
+    is: (labels: Readonly<Record<string, string>>) =>
+      isRecord(labels) && Object.entries(labels).every((one) => requireLabel(POOL, one)),
+  },
+  taints: {
+    ...kubeletForms.taints,
+    is: (all: readonly KubeletTaint[]) =>
+      Array.isArray(all) && all.every((one) => readForms(one, `${POOL}.taints`, taintForms)),
+  },
+};
+
+/**
+ * The options with the pool's labels and taints, which replace those of the recipe with the same name. Labels that no kubelet
+ * may give its node are left to the `workers` commands.
+ */
+export function withPoolsRegistration(options: KubeletOptions, registration: string): KubeletOptions {
+  if (registration === "") return options;
+  const { nodeLabels, taints } = readForms(JSON.parse(registration), POOL, registrationForms);
+  const own = Object.entries(nodeLabels).filter(([label]) => isKubelets(label));
+  const given = taints.map((taint) => readForms(taint, `${POOL}.taints`, taintForms));
+  const isReplaced = (old: KubeletTaint) => given.some(({ effect, key }) => old.key === key && old.effect === effect);
+  return {
+    ...options,
+    nodeLabels: { ...options.nodeLabels, ...Object.fromEntries(own) },
+    taints: [...options.taints.filter((old) => !isReplaced(old)), ...given],
+  };
 }
 
 export interface PoolsKubeletConfig {

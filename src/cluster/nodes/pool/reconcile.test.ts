@@ -426,3 +426,37 @@ describe("creation and deletion of a pool", () => {
     expect(run({ pool: released, secrets })).toMatchObject({ writes: [], stopped: undefined });
   });
 });
+
+describe("labels and taints of a pool", () => {
+  const token = ({ secrets }: PassInput) => secrets.find(({ metadata }) => metadata?.name?.startsWith("token-"));
+  const noted = (input: PassInput) => token(input)?.metadata?.annotations?.["drawbridge/node-registration"];
+  const nodeLabels = { tier: "front", "a.example/x": "y" };
+  const taints = [{ key: "dedicated", effect: "NoSchedule", more: "x" }];
+
+  test("reach the Ignition server by the token Secret, sorted, and change neither hash nor token", () => {
+    const settled = afterWrites(makeInput(), run());
+    expect(noted(settled)).toBeUndefined();
+    const asked: PassInput = {
+      ...settled,
+      pool: { ...settled.pool, spec: { ...settled.pool.spec!, nodeLabels, taints } },
+    };
+    const changed = afterWrites(asked, reconcile(asked, now));
+    expect(noted(changed)).toBe(
+      '{"nodeLabels":{"a.example/x":"y","tier":"front"},"taints":[{"key":"dedicated","effect":"NoSchedule"}]}',
+    );
+    const named = ({ secrets }: PassInput) => secrets.map(({ metadata }) => metadata?.name).sort();
+    expect(named(changed)).toEqual(named(settled));
+    expect(token(changed)?.data).toEqual(token(settled)?.data);
+    expect(reconcile(changed, now).writes).toEqual([]);
+    const { pool: without } = settled;
+    const back = { ...changed, pool: without };
+    expect(noted(afterWrites(back, reconcile(back, now)))).toBeUndefined();
+  });
+
+  test("are there from the first token Secret on", () => {
+    const input = makeInput({ pool: poolWith({ nodeLabels }) });
+    expect(noted(afterWrites(input, reconcile(input, now)))).toBe(
+      '{"nodeLabels":{"a.example/x":"y","tier":"front"},"taints":[]}',
+    );
+  });
+});

@@ -9,6 +9,7 @@ import {
   type ObjectWrite,
   type Secret,
   secretNames,
+  type Taint,
   updateOf,
   userDataSecretName,
 } from "../objects.js";
@@ -142,7 +143,8 @@ function secretWrites(context: PassContext, target: PoolTarget, now: number): Ob
 function currentToken(context: PassContext, target: PoolTarget, existing: Secret | undefined, now: number) {
   const { cluster, input } = context;
   if (existing !== undefined) {
-    const refreshed = refreshTokenSecret(existing, configurationHash(cluster.configuration));
+    const hash = configurationHash(cluster.configuration);
+    const refreshed = refreshTokenSecret(existing, hash, registrationOf(input.pool));
     return { secret: refreshed ?? existing, writes: updateOf(refreshed) };
   }
   const { pullSecret, trustBundle } = dependencies(cluster);
@@ -160,11 +162,20 @@ function currentToken(context: PassContext, target: PoolTarget, existing: Secret
       trustBundleHash: trustBundleHash(trustBundle),
       configurationHash: configurationHash(cluster.configuration),
       stream: target.stream,
+      registration: registrationOf(input.pool),
     },
     now,
   );
   const writes: ObjectWrite[] = [{ verb: "create", object: secret }];
   return { secret, writes };
+}
+
+/** Not part of the hash, as in HyperShift: what is changed is for nodes that join later. */
+function registrationOf({ spec }: NodePool): string {
+  const { nodeLabels = {}, taints = [] } = spec ?? {};
+  const sorted = Object.fromEntries(Object.entries(nodeLabels).sort(([a], [b]) => (a < b ? -1 : 1)));
+  const chosen = (taints as readonly Partial<Taint>[]).map(({ effect, key, value }) => ({ key, value, effect }));
+  return Object.keys(sorted).length + chosen.length === 0 ? "" : JSON.stringify({ nodeLabels: sorted, taints: chosen });
 }
 
 function currentUserData({ cluster, input }: PassContext, target: PoolTarget, tokenSecret: Secret): ObjectWrite[] {

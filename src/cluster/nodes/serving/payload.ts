@@ -15,9 +15,9 @@ const noPullSecret = pullSecretHash(new Uint8Array());
 
 export function payloadSource(api: KubeApi, namespace: string, recipeFile: string): PayloadSource {
   return async (token) => {
-    const rawConfig = token.rawConfig();
+    const [rawConfig, { registration }] = [token.rawConfig(), token];
     const recipe = await readRecipe(recipeFile);
-    return composePayload(recipe, { rawConfig, ...(await gather(api, namespace, token, recipe.names)) });
+    return composePayload(recipe, { rawConfig, registration, ...(await gather(api, namespace, token, recipe.names)) });
   };
 }
 

@@ -122,8 +122,8 @@ describe("the token Secret", () => {
 
   test("once there, only the cluster's configuration hash is kept right, and it never expires while in use", () => {
     const made = makeTokenSecret(content, now);
-    expect(refreshTokenSecret(made, "77074ba4")).toBeUndefined();
-    const changed = refreshTokenSecret(made, "00000001");
+    expect(refreshTokenSecret(made, "77074ba4", "")).toBeUndefined();
+    const changed = refreshTokenSecret(made, "00000001", "");
     expect(changed?.data).toEqual({ ...made.data, "hc-configuration-hash": encoded("00000001") });
     const ending: Secret = {
       ...made,
@@ -132,7 +132,27 @@ describe("the token Secret", () => {
         annotations: { ...made.metadata?.annotations, [annotation.tokenExpires]: "2031-01-01T00:00:00Z" },
       },
     };
-    expect(refreshTokenSecret(ending, "77074ba4")).toEqual(made);
+    expect(refreshTokenSecret(ending, "77074ba4", "")).toEqual(made);
+  });
+});
+
+describe("labels and taints of a pool's nodes", () => {
+  const registration = '{"nodeLabels":{"tier":"front"}}';
+  const key = "drawbridge/node-registration";
+
+  test("are noted on the token Secret, and nothing is where there are none", () => {
+    const made = makeTokenSecret({ ...content, registration }, now);
+    expect(made.metadata?.annotations?.[key]).toBe(registration);
+    expect(readTokenSecret(made).registration).toBe(registration);
+    expect(Object.keys(makeTokenSecret(content, now).metadata?.annotations ?? {})).not.toContain(key);
+  });
+
+  test("are kept right on a Secret that is there", () => {
+    const made = makeTokenSecret(content, now);
+    const noted = refreshTokenSecret(made, "77074ba4", registration);
+    expect(noted).toEqual(makeTokenSecret({ ...content, registration }, now));
+    expect(refreshTokenSecret(noted!, "77074ba4", registration)).toBeUndefined();
+    expect(refreshTokenSecret(noted!, "77074ba4", "")).toEqual(made);
   });
 });
 

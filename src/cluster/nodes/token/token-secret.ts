@@ -24,7 +24,12 @@ export type UpgradeType = (typeof upgradeTypes)[number];
 export type TokenSecretContent = Readonly<
   Record<"namespace" | "hash" | "token" | "releaseImage" | "releaseVersion" | "rawConfig" | "stream", string> &
     Record<"pullSecretHash" | "trustBundleHash" | "configurationHash", string>
-> & { readonly pool: ObjectName; readonly upgradeType: UpgradeType };
+> & {
+  readonly pool: ObjectName;
+  readonly upgradeType: UpgradeType;
+  /** Labels and taints with which the pool's nodes register, as JSON. Empty or undefined: none. */
+  readonly registration?: string;
+};
 
 /** The API refuses Secrets above this. */
 const LONGEST_SECRET = 1024 * 1024;
@@ -53,6 +58,7 @@ export function makeTokenSecret(content: TokenSecretContent, now: number): Secre
         [annotation.upgradeType]: content.upgradeType,
         [annotation.nodePool]: pathOf(pool),
         [annotation.tokenGenerated]: nanoTime(now),
+        ...registered(content.registration),
       },
     },
     type: "Opaque",
@@ -75,14 +81,28 @@ export function makeTokenSecret(content: TokenSecretContent, now: number): Secre
   throw new DrawbridgeError("DB_NODEPOOL_CONFIG", `the configuration of pool ${pathOf(pool)} ${problem}`);
 }
 
-/** The Secret with the current configuration hash and without an end; undefined when it is so already. All else was written once. */
-export function refreshTokenSecret(secret: Secret, configurationHash: string): Secret | undefined {
-  const { [annotation.tokenExpires]: expires, ...annotations } = secret.metadata?.annotations ?? {};
+const registered = (registration = "") => (registration === "" ? {} : { [annotation.registration]: registration });
+
+/**
+ * The Secret with the current configuration hash, labels and taints, and without an end; undefined when it is so already. All
+ * else was written once.
+ */
+export function refreshTokenSecret(
+  secret: Secret,
+  configurationHash: string,
+  registration: string,
+): Secret | undefined {
+  const {
+    [annotation.tokenExpires]: expires,
+    [annotation.registration]: before = "",
+    ...annotations
+  } = secret.metadata?.annotations ?? {};
   const wanted = encoded(configurationHash);
-  if (expires === undefined && secret.data?.["hc-configuration-hash"] === wanted) return undefined;
+  const isSame = secret.data?.["hc-configuration-hash"] === wanted && before === registration;
+  if (expires === undefined && isSame) return undefined;
   return {
     ...secret,
-    metadata: { ...secret.metadata, annotations },
+    metadata: { ...secret.metadata, annotations: { ...annotations, ...registered(registration) } },
     data: { ...secret.data, "hc-configuration-hash": wanted },
   };
 }
@@ -105,6 +125,7 @@ export function readTokenSecret(secret: Secret) {
     generatedAt: parseTime(annotations[annotation.tokenGenerated]),
     // Undefined: never. NaN: the annotation is unreadable, which counts as expired.
     expiresAt: expires === undefined ? undefined : (parseTime(expires) ?? Number.NaN),
+    registration: annotations[annotation.registration] ?? "",
     reached: annotations[annotation.ignitionReached] === "True",
     // The outcome of making the payload; undefined before the server tried.
     outcome: reason === undefined ? undefined : { reason, message: text("message") },

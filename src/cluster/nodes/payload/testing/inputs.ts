@@ -65,4 +65,5 @@ export const payloadInputs: PayloadInputs = {
   pullSecret,
   trustBundle: caPem,
   rawConfig: "",
+  registration: "",
 };
