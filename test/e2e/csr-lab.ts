@@ -1,11 +1,12 @@
 /** A real kube-apiserver with the real signer, and requests filed as kubelets file them. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { createKubeApi } from "../../src/cluster/kube/client.js";
-import { isNotFound } from "../../src/cluster/kube/errors.js";
+import { isConflict, isNotFound } from "../../src/cluster/kube/errors.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
 import type { DecisionEntry } from "../../src/cluster/nodes/csr/decide.js";
 import { defaultPolicy } from "../../src/cluster/nodes/csr/request-context.js";
 import { REQUESTS_PATH, requestPath, type SigningRequest } from "../../src/cluster/nodes/csr/signing-request.js";
+import type { Node } from "../../src/cluster/nodes/objects.js";
 import { workerResource } from "../../src/cluster/nodes/workers/resource.js";
 import type { Pair } from "../support/lab/certificates.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
@@ -164,14 +165,28 @@ export class Lab {
   /** As the node's kubelet would. */
   async report(name: string, ...ips: readonly string[]): Promise<void> {
     const addresses = [{ type: "Hostname", address: name }, ...ips.map((address) => ({ type: "InternalIP", address }))];
-    const node = await this.admin.get<KubeObject>(`/api/v1/nodes/${name}`);
-    await this.admin.update(`/api/v1/nodes/${name}/status`, { ...node, status: { addresses } } as KubeObject);
+    await this.#change(name, "/status", (node) => ({ ...node, status: { ...node.status, addresses } }));
   }
 
   async label(name: string, label: string): Promise<void> {
-    const node = await this.admin.get<KubeObject>(`/api/v1/nodes/${name}`);
-    const labels = { ...node.metadata?.labels, [label]: "" };
-    await this.admin.update(`/api/v1/nodes/${name}`, { ...node, metadata: { ...node.metadata, labels } } as KubeObject);
+    await this.#change(name, "", (node) => {
+      const labels = { ...node.metadata?.labels, [label]: "" };
+      return { ...node, metadata: { ...node.metadata, labels } };
+    });
+  }
+
+  /** Controllers of the cluster write Nodes at the same time: they put taints and conditions on them. */
+  async #change(name: string, part: "" | "/status", make: (node: Node) => Node): Promise<void> {
+    const path = `/api/v1/nodes/${name}`;
+    await until(`${name} to be written`, SOON, async () => {
+      try {
+        await this.admin.update(`${path}${part}`, make(await this.admin.get<Node>(path)));
+        return true;
+      } catch (reason) {
+        if (isConflict(reason)) return false;
+        throw reason;
+      }
+    });
   }
 
   async remove(path: string): Promise<void> {

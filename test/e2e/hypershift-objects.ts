@@ -54,6 +54,7 @@ const userData = JSON.stringify({
 });
 
 const apiVersion = "hypershift.openshift.io/v1beta1";
+const networking = { machineNetwork: [{ cidr: "192.0.2.0/24" }] };
 const release = { image: "registry.example/release:4.18.0" };
 const poolAnnotation = { "hypershift.openshift.io/nodePool": "clusters/workers" };
 
@@ -61,7 +62,13 @@ export const hyperShiftObjects: readonly KubeObject[] = [
   ...["clusters", CONTROL_PLANE].map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })),
   {
     ...{ apiVersion, kind: "HostedCluster", metadata: { name: "demo", namespace: "clusters" } },
-    spec: { release, platform: { type: "None" }, infraID: "demo-x7k2p", pullSecret: { name: "pull-secret" } },
+    spec: {
+      release,
+      platform: { type: "None" },
+      infraID: "demo-x7k2p",
+      pullSecret: { name: "pull-secret" },
+      networking,
+    },
   } as KubeObject,
   {
     ...{ apiVersion, kind: "NodePool" },

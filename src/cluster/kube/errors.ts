@@ -110,6 +110,7 @@ function parsed(body: string): unknown {
 
 const hasStatus = (status: number) => (reason: unknown) => reason instanceof KubeApiError && reason.status === status;
 
+export const isForbidden = hasStatus(403);
 export const isNotFound = hasStatus(404);
 export const isConflict = hasStatus(409);
 /** The resource version asked for is too old: list again. */

@@ -18,6 +18,7 @@ const KINDS = {
   Endpoints: ["v1", "endpoints"],
   EndpointSlice: ["discovery.k8s.io/v1", "endpointslices"],
   Event: ["v1", "events"],
+  HostedCluster: ["hypershift.openshift.io/v1beta1", "hostedclusters"],
   Lease: ["coordination.k8s.io/v1", "leases"],
   MutatingWebhookConfiguration: [ADMISSION, "mutatingwebhookconfigurations", CLUSTER_WIDE],
   Namespace: ["v1", "namespaces", CLUSTER_WIDE],
