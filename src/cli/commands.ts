@@ -70,6 +70,10 @@ const nodepool = defineFamily("Manages pools of machines: their configuration, t
 
 const workers = defineFamily("Makes machines that become nodes of a pool, and records which to expect.", {
   adopt: ["Make workers of nodes that are there already", () => import("./workers/adopt.js")],
+  controller: [
+    "Keep the machines of pools as spec.replicas and autoRepair say",
+    () => import("./workers/controller.js"),
+  ],
   create: ["Make user data, records and machines for a pool", () => import("./workers/create.js")],
   delete: ["Remove workers and their records", () => import("./workers/delete.js")],
   doctor: ["Find, and fix, what keeps machines from becoming nodes", () => import("./workers/doctor.js")],

@@ -109,7 +109,7 @@ export class Hypervisor {
             capacity: { cpu: "4", memory: "8Gi", pods: "110" },
             allocatable: { cpu: "4", memory: "8Gi", pods: "110" },
           },
-          conditions: [{ type: "Ready", status, reason, message }],
+          conditions: [{ type: "Ready", status, reason, message, lastTransitionTime: new Date().toISOString() }],
         },
       } as Node);
     }

@@ -149,6 +149,7 @@ const rows: Readonly<Record<string, Row>> = {
   },
   version: { says: "drawbridge", line: "version", small: "one line" },
   "workers adopt": { none: "a line for each node" },
+  "workers controller": { none: RUNS },
   "workers create": { none: "a line for each machine that it makes" },
   "workers delete": { none: "a line for each machine that it removes" },
   "workers doctor": { none: "a finding for each check" },

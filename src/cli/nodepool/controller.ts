@@ -15,8 +15,8 @@ With --issue-certificate it also makes an authority and a certificate for the Ig
 ${SERVING_CERTIFICATE_SECRET}), for whatever addresses the clusters publish; it issues a new one when these change and a month
 before its end. Clusters with an ignitionCA of their own are left out.
 
-Conditions that need HyperShift are never set: ValidReleaseImage (unless something is wrong), SupportedVersionSkew,
-AllMachinesReady, AllNodesHealthy.
+Conditions that need HyperShift are never set: ValidReleaseImage (unless something is wrong), SupportedVersionSkew. Those of
+machines and nodes are drawbridge workers controller's.
 
 ${CLUSTER_HELP}`,
   examples: ["drawbridge nodepool controller --namespace clusters --issue-certificate"],

@@ -7,6 +7,7 @@ interface Condition {
   readonly reason?: string;
   readonly message?: string;
   readonly lastUpdateTime?: string;
+  readonly lastTransitionTime?: string;
 }
 
 export interface ConditionedObject extends KubeObject {

@@ -115,6 +115,9 @@ export const annotation = {
   currentConfigVersion: `${GROUP}/nodePoolCurrentConfigVersion`,
   /** On token Secrets: with which labels and taints nodes register. HyperShift's have no such thing. */
   registration: "drawbridge/node-registration",
+  healthTimeout: `${GROUP}/machine-health-check-timeout`,
+  startupTimeout: `${GROUP}/machine-health-check-node-startup-timeout`,
+  maxUnhealthy: `${GROUP}/machine-health-check-max-unhealthy`,
 } as const;
 
 export const FINALIZER = `${GROUP}/finalizer`;

@@ -109,3 +109,28 @@ export const controllerNamespaceRules: readonly PolicyRule[] = [
   rule(COORDINATION, "leases", "create"),
   rule(COORDINATION, "leases", "get update", CONTROLLER_NAME),
 ];
+
+/** Name of the Lease of `drawbridge workers controller`; each provider has its own. */
+export const machineLeaseName = (provider: string): string => `drawbridge-machines-${provider}`;
+
+/** Its rights in the namespace of Workers and pools, beside those of everybody who makes workers. */
+export const machineControllerRules: readonly PolicyRule[] = [
+  ...workersRules,
+  rule(HYPERSHIFT, "nodepools", "list watch"),
+  rule(HYPERSHIFT, "nodepools/status", "update"),
+  rule("", "events", "create"),
+];
+
+/** Its rights in the cluster that machines join: nodes are labelled, drained and deleted. */
+export const machineControllerClusterRules: readonly PolicyRule[] = [
+  rule("", "nodes", "get list update delete"),
+  rule("", "pods", "list"),
+  rule("", "pods/eviction", "create"),
+  // To say what a machine that does not join waits for.
+  rule(CERTIFICATES, "certificatesigningrequests", "list"),
+];
+
+/** As --help lists rights. */
+export function rightsText(rules: readonly PolicyRule[]): string {
+  return rules.map(({ resources, verbs }) => `${resources.join(", ")} ${verbs.join(", ")}`).join("; ");
+}

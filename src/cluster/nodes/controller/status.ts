@@ -61,7 +61,12 @@ function tokenStatus(secret: Secret, current: string) {
 }
 
 /** Conditions that are False when all is well. */
-const NORMALLY_FALSE: readonly string[] = ["AutoscalingEnabled", "UpdatingConfig", "UpdatingVersion"];
+const NORMALLY_FALSE: readonly string[] = [
+  "AutoscalingEnabled",
+  "AutorepairEnabled",
+  "UpdatingConfig",
+  "UpdatingVersion",
+];
 
 export const NOT_LOOKED_AT = "no controller has looked at it yet";
 

@@ -4,7 +4,7 @@ import { messageOf } from "../../../base/errors/error.js";
 import { annotation, parseTime, type Secret, secondTime, tokenSecretName } from "../objects.js";
 import { readTokenSecret, type TokenSecretView } from "../token/token-secret.js";
 import { type PassInput, type PoolCluster, type PoolTarget, poolTargetOf } from "./input.js";
-import { type Condition, DEFAULT_ARCHITECTURE } from "./node-pool.js";
+import { type Condition, DEFAULT_ARCHITECTURE, MACHINES_ANNOTATION } from "./node-pool.js";
 import { type FieldProblem, problemText } from "./schema.js";
 
 export type ConditionValue = Pick<Condition, "status" | "reason" | "message">;
@@ -96,7 +96,8 @@ export interface PassContext {
 
 /**
  * Sets all conditions in HyperShift's order and returns what the pool's machines should be. Any of them may end the pass.
- * HyperShift's SupportedVersionSkew, AllMachinesReady and AllNodesHealthy need a HyperShift and are never set.
+ * HyperShift's SupportedVersionSkew needs a HyperShift and is never set; Ready, AllMachinesReady, AllNodesHealthy and
+ * AutorepairEnabled are the machine controller's.
  */
 export function setConditions(context: PassContext): PoolTarget {
   checkSpec(context);
@@ -199,7 +200,10 @@ function reportUpdates({ conditions, input }: PassContext, { hashes, releaseVers
     const message = `Updating ${what} in progress. Target ${what}: ${target}`;
     conditions.set(type, before === target ? isFalse(AS_EXPECTED, "") : isTrue(message));
   };
-  updating("UpdatingConfig", "config", metadata?.annotations?.[annotation.currentConfig], config);
+  // Where a controller replaces machines, it alone knows when that is done.
+  if (metadata?.annotations?.[MACHINES_ANNOTATION] === undefined) {
+    updating("UpdatingConfig", "config", metadata?.annotations?.[annotation.currentConfig], config);
+  }
   updating("UpdatingVersion", "version", status?.version, releaseVersion);
 }
 

@@ -6,6 +6,9 @@ import { type FieldProblem, problemsOf, type Schema } from "./schema.js";
 
 export const NODE_POOL_VERSION = "hypershift.openshift.io/v1beta1";
 
+/** Names the provider by which `drawbridge workers controller` makes and removes the pool's machines. */
+export const MACHINES_ANNOTATION = "drawbridge.dev/machines";
+
 export interface Condition {
   readonly type: string;
   readonly status: "True" | "False" | "Unknown";

@@ -61,8 +61,16 @@ export async function markLeaving(context: WorkersContext, names: readonly strin
   await eachOf(names, AT_ONCE, (name) => context.store.update(name, (worker) => ({ ...worker, leaving })));
 }
 
+/** Takes a worker out of service, and its name out of use. */
+export async function removeWorker(worker: Worker, context: WorkersContext): Promise<void> {
+  const { deadline, store } = context;
+  await takeOutOfService(worker, context);
+  await deadline.retry(`${worker.name}: its record`, () => store.forget(worker.name));
+  deadline.progress.log(`${worker.name} is removed`);
+}
+
 /** Takes a worker out of service for good: cordon, drain, machine, Node. Every step can be repeated. */
-export async function takeOutOfService(worker: Worker, context: WorkersContext): Promise<void> {
+async function takeOutOfService(worker: Worker, context: WorkersContext): Promise<void> {
   const { clusters, drainMs, deadline, pool, rules, store } = context;
   const { name } = worker;
   const { log } = deadline.progress;
@@ -72,10 +80,12 @@ export async function takeOutOfService(worker: Worker, context: WorkersContext):
     await drain(clusters.nodes, node, rules, deadline.within(drainMs));
     log(`${name}: its node is drained`);
   }
+  store.requireLock();
   // First: a machine that is on its way out must not be able to come back as another.
   if (worker.ownToken) {
     await deadline.retry(`${name}: revoking its token`, () => revokeTokens(clusters.pools, pool, [name]));
   }
+  store.requireLock();
   const steps = removalSteps(store, worker);
   await runSteps(worker, steps);
   if (worker.made) log(`${name}: ${steps.length > 0 ? "its machine is removed" : "switch its machine off now"}`);
@@ -188,11 +198,7 @@ async function carryOutPlan(context: WorkersContext, { leave, make, group }: Sca
   const template = templateOf((await store.read()).filter((worker) => isInGroup(worker, group)));
   await markLeaving(context, leave, "removed");
   const workers = leavingOf(await store.read(), leave);
-  await eachOf(workers, maxUnavailable, async (worker) => {
-    await takeOutOfService(worker, context);
-    await deadline.retry(`${worker.name}: its record`, () => store.forget(worker.name));
-    deadline.progress.log(`${worker.name} is removed`);
-  });
+  await eachOf(workers, maxUnavailable, (worker) => removeWorker(worker, context));
   if (making !== undefined && template !== undefined) await createWorkers(making, group, template);
   const own = (await store.read()).filter((worker) => isInGroup(worker, group));
   if (make.length > 0) await awaitWorkers({ ...context, workers: own.filter(({ name }) => make.includes(name)) });
@@ -203,7 +209,7 @@ function leavingOf(workers: readonly Worker[], names: readonly string[]): Worker
 }
 
 /** Workers with the lowest rank are removed first: those that are not Ready, then those that are behind, then the youngest. */
-function removalRank(worker: Worker, nodes: ReadonlyMap<string, Node>, hash: string): number {
+export function removalRank(worker: Worker, nodes: ReadonlyMap<string, Node>, hash: string): number {
   const node = nodes.get(worker.name);
   const isBehind = configurationOf(worker, node, hash) === "behind";
   return (isReady(node) ? 2e9 : 0) + (isBehind ? 0 : 1e9) - (numbered(worker.name)?.number ?? 0);

@@ -40,6 +40,9 @@ export function isBusy(reason: unknown): reason is DrawbridgeError {
   return reason instanceof Busy;
 }
 
+/** Another command may be at work on the pool by now. */
+export class LockLost extends DrawbridgeError {}
+
 /** Longer than a Lease lives whose holder was killed. */
 const WAIT_MS = 20_000;
 const LOOK_EVERY_MS = 50;
@@ -77,7 +80,10 @@ export async function withPoolLock<T>({ waitMs = WAIT_MS, ...lock }: PoolLock, r
     }
     store.requireLock = () => {
       if (!election.leading)
-        throw workersError(`the lease ${name} in ${namespace} could not be renewed; run the command again`);
+        throw new LockLost(
+          "DB_WORKERS",
+          `the lease ${name} in ${namespace} could not be renewed; run the command again`,
+        );
     };
     return await run();
   } finally {

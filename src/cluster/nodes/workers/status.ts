@@ -28,8 +28,8 @@ import type { Worker } from "./worker.js";
 export type WorkerStatus = ReturnType<typeof workerStatus>;
 export type PoolReport = ReturnType<typeof poolReport>;
 
-/** Conditions that are always False on platform None, or that are not about workers. */
-const IGNORED_CONDITIONS = ["AllMachinesReady", "AllNodesHealthy", "ReachedIgnitionEndpoint"];
+/** Conditions that HyperShift has as False on platform None, that say less than the workers do, or that are not about them. */
+const IGNORED_CONDITIONS = ["Ready", "AllMachinesReady", "AllNodesHealthy", "ReachedIgnitionEndpoint"];
 
 /** Conditions about the endpoint are ignored: nodes that joined are better evidence. */
 export function poolReport(name: string, { hash, pool }: Pick<PoolSnapshot, "hash" | "pool">) {

@@ -87,7 +87,11 @@ async function look(options: VerifyOptions, pods: TestPods) {
   return { ok, pool: report, workers: verified };
 }
 
-async function labelNodes({ clusters, deadline, workers }: VerifyOptions, snapshot: PoolSnapshot): Promise<boolean> {
+/** Whether any node lacked them. */
+export async function labelNodes(
+  { clusters, deadline, workers }: Pick<VerifyOptions, "clusters" | "deadline" | "workers">,
+  snapshot: PoolSnapshot,
+): Promise<boolean> {
   let isChanged = false;
   for (const { hash, leaving, name, served } of workers) {
     if (!snapshot.nodes.has(name) || leaving !== undefined) continue;

@@ -1,0 +1,327 @@
+/** Keeps the machines of one pool as the pool says, one pass after the other. */
+import { isDeepStrictEqual } from "node:util";
+import type { Clock } from "../../../base/clock.js";
+import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
+import { isConflict, isTransient } from "../../kube/errors.js";
+import { againOnConflict } from "../../kube/objects.js";
+import { namedPath, typed } from "../../kube/paths.js";
+import { LeadershipLost } from "../controller/controller.js";
+import { type EventContent, label, type Node, type ObjectName, pathOf } from "../objects.js";
+import type { NodePool, NodePoolStatus } from "../pool/node-pool.js";
+import { requireTools } from "../providers/run.js";
+import type { WorkOutcome } from "../work-queue.js";
+import { type ApprovalMode, requireApprover } from "../workers/approving.js";
+import { makeOptionsFor, markLeaving, removeWorker, type WorkersContext } from "../workers/change.js";
+import { Deadline, type Progress } from "../workers/deadline.js";
+import { eachOf } from "../workers/each-of.js";
+import { LockLost } from "../workers/lock.js";
+import { createWorkers, type MachineTemplate, removalSteps } from "../workers/machines.js";
+import { machineNetworks } from "../workers/networks.js";
+import { type DrainRules, requireDrainable } from "../workers/node.js";
+import { type Clusters, readPool } from "../workers/status.js";
+import type { WorkerStore } from "../workers/store.js";
+import { labelNodes } from "../workers/verify.js";
+import { isInGroup, type WorkerGroup } from "../workers/worker.js";
+import {
+  failedRemoval,
+  isAcknowledged,
+  type MachineState,
+  machineStatus,
+  removalCondition,
+  repairs,
+  type Stop,
+  withoutMachineStatus,
+} from "./conditions.js";
+import { isImplausible, planMachines, unhealthyWorkers } from "./plan.js";
+import { foreignMachine, healthRuleOf, type LeftAlone, leftAlone, rollingRuleOf } from "./rules.js";
+
+export interface PoolMachinesOptions {
+  readonly clusters: Clusters;
+  readonly clock: Clock;
+  /** Which pools are this controller's, by their annotation. */
+  readonly provider: string;
+  /** How machines are made; all of it is this host's, and nothing of it the pool's. */
+  readonly machines: (pool: ObjectName) => { readonly group: WorkerGroup; readonly template: MachineTemplate };
+  readonly reader: (pool: ObjectName) => WorkerStore;
+  /** Opens the store for as long as `use` takes, with no other command at work on the pool. */
+  readonly withPool: (pool: ObjectName, use: (store: WorkerStore) => Promise<void>) => Promise<void>;
+  readonly approval: ApprovalMode;
+  readonly rules: DrainRules;
+  readonly joinWithinMs: number;
+  /** How long until the next look while something is under way. */
+  readonly intervalMs: number;
+  /** Only the leader writes. */
+  readonly leading: () => boolean;
+  readonly signal: AbortSignal;
+  readonly progress: Progress;
+  /** Something that somebody should know: a line of the log, and an event of the pool. */
+  readonly tell: (pool: NodePool, content: EventContent) => void;
+  readonly onChanged?: (what: "made" | "removed", count: number) => void;
+}
+
+/** While nothing is under way. */
+const IDLE_INTERVALS = 6;
+/** A node that is not drained by then is tried again in the next pass. */
+const DRAIN_MS = 60_000;
+const PASS_MS = 15 * 60_000;
+const REMOVALS_AT_ONCE = 5;
+const ATTEMPTS = 5;
+const FIRST_DELAY_MS = 5000;
+const LONGEST_DELAY_MS = 5 * 60_000;
+
+/** Of a pool, at one moment. */
+interface Counts {
+  readonly workers: number;
+  readonly nodes: number;
+}
+
+interface Look extends MachineState {
+  readonly pool: NodePool;
+  readonly alone: LeftAlone | undefined;
+}
+
+export class PoolMachines {
+  readonly #options: PoolMachinesOptions;
+  readonly #name: ObjectName;
+  /** Since when Nodes that were there are missed. */
+  readonly #missingSince = new Map<string, number>();
+  readonly #joined = new Set<string>();
+  /** How many were there when that was last plausible; undefined before the first look. */
+  #counts: Counts | undefined;
+  #creation: { readonly failures: number; readonly retryAt: number; readonly message: string } | undefined;
+  /** Why the last removal failed, where nobody knows whether the next would, too. */
+  #failure: string | undefined;
+  #problem = "";
+  #told = "";
+
+  constructor(name: ObjectName, options: PoolMachinesOptions) {
+    this.#name = name;
+    this.#options = options;
+  }
+
+  async pass(pool: NodePool, alone: LeftAlone | undefined): Promise<WorkOutcome> {
+    const { clock, intervalMs, leading, provider, withPool } = this.#options;
+    if (!leading()) return "wait";
+    try {
+      const why = alone ?? leftAlone(pool, provider, clock.date());
+      if (why !== undefined) return await this.#leave(pool, why);
+      const first = await this.#look(this.#options.reader(this.#name));
+      if (first.alone !== undefined) return await this.#leave(first.pool, first.alone);
+      await this.#label(first);
+      await this.#report(first);
+      if (this.#isIdle(first)) return clock.date() + intervalMs * (first.health.notReady > 0 ? 1 : IDLE_INTERVALS);
+      await withPool(this.#name, (store) => this.#act(store));
+      return clock.date() + intervalMs;
+    } catch (reason) {
+      if (isLost(reason)) return "retry";
+      if (!isConflict(reason)) {
+        this.#tell(pool, messageOf(reason), { type: "Warning", reason: "ReconcileError" });
+      }
+      return "retry";
+    }
+  }
+
+  /** What is not this controller's is said once; what it wrote before is taken back. */
+  async #leave(pool: NodePool, { isQuiet, why }: LeftAlone): Promise<WorkOutcome> {
+    if (isQuiet !== true)
+      this.#tell(pool, `its machines are left alone: ${why}`, { type: "Normal", reason: "LeftAlone" });
+    const isTakenBack = isQuiet === true && withoutMachineStatus(pool) !== undefined;
+    if (isTakenBack) await this.#writeStatus(withoutMachineStatus);
+    return "wait";
+  }
+
+  /** Everything that is decided by, at one moment. */
+  async #look(store: WorkerStore): Promise<Look> {
+    const { clock, clusters, provider } = this.#options;
+    const now = clock.date();
+    const workers = (await store.read()).filter((worker) => worker.pool === pathOf(this.#name));
+    const snapshot = await readPool(clusters, this.#name, workers, now);
+    const { hash, nodes, pool } = snapshot;
+    for (const { name, readyAt } of workers) {
+      if (nodes.has(name)) this.#missingSince.delete(name);
+      else if ((readyAt !== undefined || this.#joined.has(name)) && !this.#missingSince.has(name)) {
+        this.#missingSince.set(name, now);
+      }
+      if (nodes.has(name)) this.#joined.add(name);
+    }
+    const rule = healthRuleOf(pool, workers.length);
+    const health = unhealthyWorkers({ workers, nodes, now, rule, missingSince: this.#missingSince });
+    const desired = pool.spec?.replicas ?? 0;
+    const repaired = repairs(pool) && !health.isTooMany ? health.unhealthy : [];
+    const plan = planMachines({ desired, workers, nodes, hash, provider, repaired, rolling: rollingRuleOf(pool) });
+    const alone = leftAlone(pool, provider, now) ?? this.#machineOfOthers(nodes);
+    const counts = { workers: workers.length, nodes: workers.filter(({ name }) => nodes.has(name)).length };
+    const stop = this.#stopOf(
+      pool,
+      counts,
+      workers.some(({ leaving }) => leaving !== undefined),
+      plan,
+    );
+    const { maxUnhealthy } = rule;
+    return {
+      ...{ pool, snapshot, workers, plan, stop, alone },
+      health: { ...health, maxUnhealthy },
+      problem: this.#problem,
+    };
+  }
+
+  #machineOfOthers(nodes: ReadonlyMap<string, Node>): LeftAlone | undefined {
+    const isOurs = ({ metadata }: Node) => metadata?.labels?.[label.nodePool] === this.#name.name;
+    const node = [...nodes.values()].find((one) => isOurs(one) && foreignMachine(one) !== undefined);
+    return node && { why: `node ${node.metadata?.name} belongs to the machine ${foreignMachine(node)}` };
+  }
+
+  #stopOf(pool: NodePool, counts: Counts, isBegun: boolean, plan: MachineState["plan"]): Stop | undefined {
+    const heard = isAcknowledged(pool);
+    if (heard || !isBegun) this.#failure = undefined;
+    if (heard) this.#counts = counts;
+    const { replicas: before = 0 } = pool.status ?? {};
+    const known = this.#counts ?? { workers: before, nodes: before };
+    const desired = pool.spec?.replicas ?? 0;
+    const few = (["workers", "nodes"] as const).find((what) => isImplausible(known[what], counts[what], desired));
+    if (few !== undefined) {
+      const message = `there are ${counts[few]} ${few}, and there were ${known[few]}: nothing is made or removed by such a list`;
+      return { reason: "ListTooSmall", message, isHeld: true };
+    }
+    this.#counts = counts;
+    const failed = this.#failure ?? (heard || !isBegun ? undefined : failedRemoval(pool));
+    if (failed !== undefined) return { reason: "RemovalFailed", message: failed, isHeld: true };
+    if (plan.make + plan.unmade.length === 0) this.#creation = undefined;
+    return this.#creation && { reason: "CreationFailed", message: this.#creation.message, isHeld: false };
+  }
+
+  #isIdle({ plan, stop }: Look): boolean {
+    if (stop?.reason === "ListTooSmall") return true;
+    const isDue = this.#creation === undefined || this.#options.clock.date() >= this.#creation.retryAt;
+    const isMaking = plan.make + plan.unmade.length > 0 && isDue;
+    return !isMaking && !(plan.remove.length > 0 && stop === undefined);
+  }
+
+  async #act(store: WorkerStore): Promise<void> {
+    const isLocked = store.requireLock;
+    store.requireLock = () => {
+      isLocked();
+      if (!this.#options.leading()) throw new LeadershipLost();
+    };
+    const look = await this.#look(store);
+    if (look.alone !== undefined || look.stop?.reason === "ListTooSmall") return;
+    const context = this.#context(store);
+    const isMade = await this.#make(look, context);
+    // Only what the pool itself says is allowed: a stop that nobody could write down would be forgotten.
+    const isAllowed = isMade && look.stop === undefined && removalCondition(look.pool)?.status === "True";
+    const isUnmade = (name: string) => look.workers.some((worker) => worker.name === name && !worker.made);
+    const isFree = look.stop?.reason !== "RemovalFailed";
+    await this.#remove(
+      look.plan.remove.filter(({ name }) => isAllowed || (isFree && isUnmade(name))),
+      look,
+      context,
+    );
+    await this.#report(await this.#look(store));
+  }
+
+  #context(store: WorkerStore): WorkersContext {
+    const { approval, clock, clusters, joinWithinMs, progress, rules, signal } = this.#options;
+    const deadline = new Deadline({ timeoutMs: PASS_MS, progress, clock, signal });
+    const pool = this.#name;
+    return { approval, clusters, deadline, joinWithinMs, pool, rules, store, drainMs: DRAIN_MS, maxUnavailable: 1 };
+  }
+
+  /** Whether nothing is left to be made. */
+  async #make({ plan, pool, workers }: Look, context: WorkersContext): Promise<boolean> {
+    const { approval, clock, clusters, machines, onChanged } = this.#options;
+    if (plan.make + plan.unmade.length === 0) return true;
+    if (this.#creation !== undefined && clock.date() < this.#creation.retryAt) return false;
+    try {
+      if (approval.by !== "anybody") await requireApprover(clusters.nodes, approval.namespace, clock.date());
+      const { group, template } = machines(this.#name);
+      const networks = await machineNetworks(clusters.pools, pool, template.networks ?? []);
+      const count = workers.filter((worker) => isInGroup(worker, group)).length + plan.make;
+      const made = await createWorkers(await makeOptionsFor(context), { ...group, count }, { ...template, networks });
+      onChanged?.("made", made.filter(({ action }) => action === "made").length);
+      this.#creation = undefined;
+      return true;
+    } catch (reason) {
+      if (isLost(reason)) throw reason;
+      const failures = (this.#creation?.failures ?? 0) + 1;
+      const delay = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - 1));
+      const message = `a machine could not be made: ${messageOf(reason)}`;
+      this.#creation = { failures, retryAt: clock.date() + delay, message };
+      this.#tell(pool, message, { type: "Warning", reason: "CreationFailed" });
+      return false;
+    }
+  }
+
+  async #remove(removals: Look["plan"]["remove"], { pool, workers }: Look, context: WorkersContext): Promise<void> {
+    const { clusters, deadline, rules, store } = context;
+    this.#problem = "";
+    try {
+      await eachOf(removals, REMOVALS_AT_ONCE, async ({ name, why }) => {
+        const worker = workers.find((one) => one.name === name)!;
+        await deadline.retry("the pods", () => requireDrainable(clusters.nodes, [name], rules));
+        await requireTools(removalSteps(store, worker));
+        store.requireLock();
+        await markLeaving(context, [name], "removed");
+        deadline.progress.log(`${name} is being removed: ${why}`);
+        await removeWorker(worker, context);
+        this.#forget(name);
+        this.#options.onChanged?.("removed", 1);
+      });
+    } catch (reason) {
+      if (isLost(reason)) throw reason;
+      const message = messageOf(reason);
+      if (isUnderstood(reason)) this.#problem = message;
+      else this.#failure = message;
+      this.#tell(pool, message, { type: "Warning", reason: isUnderstood(reason) ? "RemovalDelayed" : "RemovalFailed" });
+    }
+  }
+
+  /** One that this controller removed is not missed. */
+  #forget(name: string): void {
+    const nodes = this.#joined.delete(name) ? 1 : 0;
+    this.#missingSince.delete(name);
+    const before = this.#counts;
+    this.#counts = before && { workers: before.workers - 1, nodes: before.nodes - nodes };
+  }
+
+  async #label({ pool, snapshot, workers }: Look): Promise<void> {
+    if (!this.#options.leading() || pool.metadata?.deletionTimestamp !== undefined) return;
+    const { clusters, clock, progress, signal } = this.#options;
+    const deadline = new Deadline({ timeoutMs: PASS_MS, progress, clock, signal });
+    await labelNodes({ clusters, deadline, workers }, snapshot);
+  }
+
+  async #report(look: Look): Promise<void> {
+    if (look.stop === undefined && look.problem === "") this.#told = "";
+    await this.#writeStatus((pool) => machineStatus(pool, look, this.#options.clock.date()));
+  }
+
+  async #writeStatus(make: (pool: NodePool) => NodePoolStatus | undefined): Promise<void> {
+    const { clusters, leading } = this.#options;
+    const path = namedPath("NodePool", this.#name);
+    await againOnConflict(ATTEMPTS, async () => {
+      const pool = await clusters.pools.get<NodePool>(path);
+      const status = make(pool);
+      if (status === undefined || isDeepStrictEqual(status, pool.status)) return;
+      if (!leading()) throw new LeadershipLost();
+      await clusters.pools.update(`${path}/status`, typed("NodePool", { ...pool, status }));
+    });
+  }
+
+  /** The same sentence once, until all is well again. */
+  #tell(pool: NodePool, message: string, kind: Pick<EventContent, "type" | "reason">): void {
+    if (message === this.#told) return;
+    this.#told = message;
+    this.#options.tell(pool, { ...kind, message });
+  }
+}
+
+/** Another replica, or another command, may be at work by now. */
+function isLost(reason: unknown): boolean {
+  return reason instanceof LeadershipLost || reason instanceof LockLost;
+}
+
+/** What passes by itself, or by what somebody does to the pods: it is tried again. */
+function isUnderstood(reason: unknown): boolean {
+  if (isTransient(reason) || isConflict(reason)) return true;
+  return reason instanceof DrawbridgeError && ["DB_WORKERS_DRAIN", "DB_WORKERS_WAIT"].includes(reason.code);
+}
