@@ -56,7 +56,7 @@ const clock = { ...base, now: () => base.now() + ahead, date: () => base.date() 
 function controller(change: Partial<PoolMachinesOptions> = {}): PoolMachines {
   const store = () => new WorkerStore({ api: workersApi, namespace, directory: join(fixture.directory, ".state") });
   return new PoolMachines(name, {
-    ...{ clusters: { pools: fixture.api, nodes: cluster.api }, clock, provider: "command", progress },
+    ...{ clusters: { pools: fixture.api, nodes: cluster.api }, clock, provider: "command", progress: () => progress },
     machines: () => ({
       group: { pool: "clusters/workers", prefix: "workers", count: 1, zones: [] },
       template: {
@@ -175,6 +175,16 @@ describe("a pool's machines", () => {
     await pass(2);
     expect([log().at(-1), await replicas()]).toEqual(["make workers-3", 1]);
     expect(told).toEqual([]);
+  });
+
+  test("are made ten at a time, so that the pool says how far things are", async () => {
+    await spec({ replicas: 12 });
+    await pass();
+    expect([log().length, await condition("Ready")]).toEqual([
+      ...[10, "False WaitingForAvailableMachines: 0 of 12 workers are Ready; 2 to be made"],
+    ]);
+    await pass(2);
+    expect([log().length, await replicas()]).toEqual([12, 12]);
   });
 
   test("are replaced by surge: the new node is Ready before an old one is drained", async () => {

@@ -53,7 +53,7 @@ export interface PoolMachinesOptions {
   /** Only the leader writes. */
   readonly leading: () => boolean;
   readonly signal: AbortSignal;
-  readonly progress: Progress;
+  readonly progress: (pool: ObjectName) => Progress;
   /** Something that somebody should know: a line of the log, and an event of the pool. */
   readonly tell: (pool: NodePool, content: EventContent) => void;
   readonly onChanged?: (what: "made" | "removed", count: number) => void;
@@ -65,6 +65,8 @@ const IDLE_INTERVALS = 6;
 const DRAIN_MS = 60_000;
 const PASS_MS = 15 * 60_000;
 const REMOVALS_AT_ONCE = 5;
+/** In one pass: after it the pool says how far things are. */
+const MOST_MADE = 10;
 const ATTEMPTS = 5;
 const FIRST_DELAY_MS = 5000;
 const LONGEST_DELAY_MS = 5 * 60_000;
@@ -220,13 +222,17 @@ export class PoolMachines {
   }
 
   #context(store: WorkerStore): WorkersContext {
-    const { approval, clock, clusters, joinWithinMs, progress, rules, signal } = this.#options;
-    const deadline = new Deadline({ timeoutMs: PASS_MS, progress, clock, signal });
-    const pool = this.#name;
+    const { approval, clusters, joinWithinMs, rules } = this.#options;
+    const [deadline, pool] = [this.#deadline(), this.#name];
     return { approval, clusters, deadline, joinWithinMs, pool, rules, store, drainMs: DRAIN_MS, maxUnavailable: 1 };
   }
 
-  /** Whether nothing is left to be made. */
+  #deadline(): Deadline {
+    const { clock, progress, signal } = this.#options;
+    return new Deadline({ timeoutMs: PASS_MS, progress: progress(this.#name), clock, signal });
+  }
+
+  /** Whether all of them are made. */
   async #make({ plan, pool, workers }: Look, context: WorkersContext): Promise<boolean> {
     const { approval, clock, clusters, machines, onChanged } = this.#options;
     if (plan.make + plan.unmade.length === 0) return true;
@@ -235,11 +241,12 @@ export class PoolMachines {
       if (approval.by !== "anybody") await requireApprover(clusters.nodes, approval.namespace, clock.date());
       const { group, template } = machines(this.#name);
       const networks = await machineNetworks(clusters.pools, pool, template.networks ?? []);
-      const count = workers.filter((worker) => isInGroup(worker, group)).length + plan.make;
+      const more = Math.min(plan.make, Math.max(0, MOST_MADE - plan.unmade.length));
+      const count = workers.filter((worker) => isInGroup(worker, group)).length + more;
       const made = await createWorkers(await makeOptionsFor(context), { ...group, count }, { ...template, networks });
       onChanged?.("made", made.filter(({ action }) => action === "made").length);
       this.#creation = undefined;
-      return true;
+      return more === plan.make;
     } catch (reason) {
       if (isLost(reason)) throw reason;
       const failures = (this.#creation?.failures ?? 0) + 1;
@@ -283,11 +290,9 @@ export class PoolMachines {
     this.#counts = before && { workers: before.workers - 1, nodes: before.nodes - nodes };
   }
 
-  async #label({ pool, snapshot, workers }: Look): Promise<void> {
-    if (!this.#options.leading() || pool.metadata?.deletionTimestamp !== undefined) return;
-    const { clusters, clock, progress, signal } = this.#options;
-    const deadline = new Deadline({ timeoutMs: PASS_MS, progress, clock, signal });
-    await labelNodes({ clusters, deadline, workers }, snapshot);
+  async #label({ snapshot, workers }: Look): Promise<void> {
+    const { clusters, leading } = this.#options;
+    if (leading()) await labelNodes({ clusters, deadline: this.#deadline(), workers }, snapshot);
   }
 
   async #report(look: Look): Promise<void> {

@@ -5,7 +5,7 @@ import type { Endpoint } from "../../../base/http.js";
 import { processMetrics } from "../../../base/metrics/process-metrics.js";
 import { MetricsRegistry } from "../../../base/metrics/registry.js";
 import { collectionPath, typed } from "../../kube/paths.js";
-import { eventAbout } from "../objects.js";
+import { eventAbout, nameOf, pathOf } from "../objects.js";
 import { machineLeaseName } from "../permissions.js";
 import { Replica } from "../replica.js";
 import { MachineController, type MachineControllerOptions } from "./controller.js";
@@ -33,10 +33,13 @@ export async function runMachineController(config: MachineControllerConfig): Pro
   const { election, logger, onError } = replica;
   const controller: MachineController = new MachineController({
     ...{ ...config, clock: systemClock, onError, signal: stopped.signal, leading: () => election.leading },
-    progress: { log: (line) => logger.info(0, line), status: (line) => logger.info(2, line) },
+    progress: (pool) => ({
+      log: (line) => logger.info(0, line, { pool: pathOf(pool) }),
+      status: (line) => logger.info(2, line, { pool: pathOf(pool) }),
+    }),
     tell: (pool, content) => {
       const { message, type } = content;
-      const fields = { pool: `${namespace}/${pool.metadata?.name}`, why: message };
+      const fields = { pool: pathOf(nameOf(pool)), why: message };
       if (type === "Normal") logger.info(0, content.reason, fields);
       else logger.warn(content.reason, fields);
       const event = eventAbout(typed("NodePool", pool), content, machineLeaseName(provider), Date.now());

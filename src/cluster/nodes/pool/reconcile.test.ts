@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { annotation, encoded, FINALIZER, type Secret, secretText } from "../objects.js";
 import { afterWrites, cluster, makeInput, pool, poolWith, startTime } from "../testing/pools.js";
 import type { PassInput, PoolCluster } from "./input.js";
-import type { NodePool } from "./node-pool.js";
+import { MACHINES_ANNOTATION, type NodePool } from "./node-pool.js";
 import { type ReconcileResult, reconcile } from "./reconcile.js";
 
 const now = startTime;
@@ -32,6 +32,21 @@ const healthy = [
 ];
 
 describe("a healthy pool", () => {
+  test("leaves the conditions of machines, and whether they are updated, to a machine controller that it names", () => {
+    const condition = {
+      status: "False" as const,
+      reason: "Said",
+      message: "so",
+      lastTransitionTime: "2030-01-01T00:00:00Z",
+    };
+    const conditions = ["Ready", "AllMachinesReady", "AllNodesHealthy", "AutorepairEnabled", "UpdatingConfig"].map(
+      (type) => ({ type, ...condition }),
+    );
+    const annotations = { [MACHINES_ANNOTATION]: "command" };
+    const named = { ...pool, metadata: { ...pool.metadata, annotations }, status: { replicas: 2, conditions } };
+    expect(run({ pool: named }).conditions.slice(0, conditions.length)).toEqual(conditions);
+  });
+
   test("gets its Secrets in the first pass, and every condition in order", () => {
     const result = run();
     expect(result.stopped).toBeUndefined();
