@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { collectionPath, namedPath } from "../../cluster/kube/paths.js";
@@ -183,7 +183,12 @@ describe("drawbridge workers create", () => {
     expect(printed.stdout).toBe(
       `workers-0 in a would be made: gcloud compute instances create workers-0 --zone=a --machine-type=n2 --image=rhcos --boot-disk-size=100GB --metadata-from-file=user-data=${join(state, "workers-0.ign")} --quiet\n`,
     );
-    expect(await create("--dry-run", "--output=json")).toBe(0);
+    expect(await create("--dry-run", "--output=json", "--tags=nodes", "--network=vpc", ...flags)).toBe(0);
+    const { firewall } = JSON.parse(printed.stdout.slice(printed.stdout.indexOf("{"))) as { firewall: string[] };
+    expect(firewall.slice(3)).toEqual([
+      ...["create", "drawbridge-ignition-workers", "--network=vpc", "--direction=INGRESS", "--allow=tcp:443"],
+      ...["--source-tags=nodes", "--quiet"],
+    ]);
     expect([await expected(), await fixture.secrets("worker-tokens-")]).toEqual([[], []]);
   });
 
@@ -194,6 +199,30 @@ describe("drawbridge workers create", () => {
     vi.unstubAllEnvs();
     expect(printed.stderr).toContain("the program gcloud is not on this host");
     expect([await expected(), await fixture.secrets("worker-tokens-")]).toEqual([[], []]);
+  });
+
+  test("makes the firewall rule when asked to, and machines with arguments that are in no object", async () => {
+    await withPool();
+    const log = join(fixture.directory, "gcloud.txt");
+    const bin = join(fixture.directory, ".bin");
+    mkdirSync(bin);
+    writeFileSync(join(bin, "gcloud"), `#!/bin/sh\necho "$*" >> ${log}\n`, { mode: 0o755 });
+    vi.stubEnv("PATH", `${bin}:${process.env.PATH}`);
+    const flags = [
+      "--provider=gcloud",
+      "--zones=a",
+      "--tags=nodes",
+      "--create-arg=--preemptible",
+      "--open-ignition-port",
+    ];
+    expect(await create(...flags)).toBe(0);
+    vi.unstubAllEnvs();
+    expect(readFileSync(log, "utf8")).toMatch(
+      /^compute firewall-rules create .*--source-tags=nodes --quiet\ncompute instances create workers-0 .*--preemptible .*\n$/,
+    );
+    const { spec } = await fixture.api.get<WorkerObject>(namedPath("Worker", { namespace, name: "workers-0" }));
+    expect(JSON.stringify(spec)).not.toContain("preemptible");
+    expect(spec).toMatchObject({ hasCreateArguments: true, shape: { tags: "nodes" } });
   });
 
   test("knows the provider none by its former name, too", async () => {
@@ -233,6 +262,11 @@ describe("drawbridge workers create", () => {
     [["create", "--pool=p", "--create-command=a"], "go with --provider command"],
     [["create", "--pool=p", "--provider=command", "--create-command=a {x}"], "is not known"],
     [["create", "--pool=p", "--disk=big"], "must be a number of GB"],
+    [["create", "--pool=p", "--machine-type=n2"], "--machine-type means nothing to --provider none"],
+    [["create", "--pool=p", "--provider=libvirt", "--tags=a"], "--tags means nothing to --provider libvirt"],
+    [["create", "--pool=p", "--create-arg=a"], "--create-arg goes with --provider gcloud or libvirt"],
+    [["create", "--pool=p", "--provider=gcloud", "--libvirt-uri=a"], "--libvirt-uri goes with --provider libvirt"],
+    [["create", "--pool=p", "--labels=a"], "it must be KEY=VALUE"],
     [["create", "--pool=p", "--window=1s"], '"--window" flag: must be at least 1m'],
     [["create", "--pool=p", "--names=a,a"], "is there twice"],
     [["create", "--pool=p", "--ips=a=b"], "it must be NAME=ADDRESS"],

@@ -1,13 +1,16 @@
 /** `drawbridge workers create`: from a pool to machines. */
 
-import { shellText } from "../../cluster/nodes/providers/run.js";
-import { poolUserData } from "../../cluster/nodes/token/user-data.js";
+import { firewallRule } from "../../cluster/nodes/providers/gcloud.js";
+import type { MachineStep } from "../../cluster/nodes/providers/provider.js";
+import { requireTools, runSteps, shellText } from "../../cluster/nodes/providers/run.js";
+import { ignitionPort, type PoolUserData, poolUserData } from "../../cluster/nodes/token/user-data.js";
 import { hasApprover } from "../../cluster/nodes/workers/approving.js";
-import { createWorkers, type MadeWorker } from "../../cluster/nodes/workers/machines.js";
+import { createWorkers, type MachineTemplate, type MadeWorker } from "../../cluster/nodes/workers/machines.js";
 import { machineNetworks } from "../../cluster/nodes/workers/networks.js";
 import { requireHostedAccess } from "../../cluster/nodes/workers/status.js";
 import { yesNo } from "../flags/flag.js";
 import { hostedCluster } from "../flags/kubernetes.js";
+import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import {
   approverNamespaceOf,
@@ -34,6 +37,9 @@ ${PROVIDERS_HELP}
   flags: {
     ...workersFlags,
     ...makingFlags,
+    "open-ignition-port": yesNo(
+      "With --provider gcloud: also make the firewall rule by which the machines reach the Ignition server in their network.",
+    ),
     "dry-run": yesNo("Say which workers would be made, by which commands, and change nothing."),
   },
   async run(flags) {
@@ -43,19 +49,42 @@ ${PROVIDERS_HELP}
       const userData = await poolUserData(clusters.pools, pool);
       requireHostedAccess(clusters, userData.object);
       const networks = await machineNetworks(clusters.pools, userData.object, flags.nodeCidr);
+      const rule = ruleOf(template, userData, pool.name, networks);
+      if (flags.openIgnitionPort && rule === undefined) {
+        throw refused("--open-ignition-port goes with --provider gcloud and needs --tags or --node-cidr");
+      }
       return withPool(flags, clusters, pool, async (store) => {
+        const isOpened = flags.openIgnitionPort && !dryRun;
+        if (isOpened && rule !== undefined) await open(rule);
+        const firewall = isOpened ? [] : (rule?.command ?? []);
         const options = { pool, store, clusters, userData, now: Date.now(), dryRun, joinWithinMs, reinstall };
         const workers = await createWorkers(options, group, { ...template, networks });
         const isApproved = await hasApprover(clusters.nodes, approverNamespaceOf(flags), Date.now());
         const hasAddresses = networks.length > 0 || workers.every(({ name }) => group.addresses.has(name));
         const ownToken = template.ownToken ?? userData.isOurs;
         const ends = new Date(options.now + joinWithinMs).toISOString();
-        return { workers, approver: isApproved ? "" : approverCommand(flags), hasAddresses, ownToken, ends };
+        return { workers, approver: isApproved ? "" : approverCommand(flags), hasAddresses, ownToken, ends, firewall };
       });
     });
   },
   show: createdText,
 });
+
+/** The firewall rule that machines may need to reach the Ignition server; undefined for those of other providers. */
+function ruleOf(
+  { ignitionAddress, provider, shape }: MachineTemplate,
+  { text }: PoolUserData,
+  pool: string,
+  networks: readonly string[],
+): MachineStep | undefined {
+  if (provider !== "gcloud") return undefined;
+  return firewallRule({ pool, networks, shape, port: ignitionPort(text, ignitionAddress) });
+}
+
+async function open(rule: MachineStep): Promise<void> {
+  await requireTools([rule]);
+  await runSteps("the firewall", [rule]);
+}
 
 /** The approver that admits these workers, as a person can type it. */
 function approverCommand(flags: WorkersFlags): string {
@@ -73,20 +102,23 @@ interface Created {
   readonly ownToken: boolean;
   /** When the windows of new workers close. */
   readonly ends: string;
+  /** What would let the machines reach the Ignition server, where the provider has such a rule and nobody asked for it. */
+  readonly firewall: readonly string[];
 }
 
-function createdText({ approver, ends, hasAddresses, ownToken, workers }: Created): string {
+function createdText({ approver, ends, firewall, hasAddresses, ownToken, workers }: Created): string {
   const lines = workers.map(({ action, commands, name, userData, zone }) => {
     const where = zone === "" ? "" : ` in ${zone}`;
     const how = commands.length > 0 ? commandsText(commands) : action === "kept" ? "" : `: ${userData}`;
     return `${name}${where} ${action}${how}\n`;
   });
-  if (workers.some(({ action }) => action === "would be made")) return lines.join("");
+  if (workers.some(({ action }) => action === "would be made")) return [...lines, firewallText(firewall)].join("");
   const isNew = workers.some(({ action }) => action !== "kept");
   const hasFiles = workers.some(({ action }) => action === "user data written");
   return [
     ...lines,
     hasFiles ? "Give each machine its file as Ignition user data at first boot.\n" : "",
+    isNew ? firewallText(firewall) : "",
     isNew ? tokenText(ownToken, ends) : "",
     hasAddresses
       ? ""
@@ -94,6 +126,11 @@ function createdText({ approver, ends, hasAddresses, ownToken, workers }: Create
     approver === "" ? "The approver that runs admits them.\n" : `Admit them with ${approver}\n`,
   ].join("");
 }
+
+const firewallText = (command: readonly string[]): string =>
+  command.length === 0
+    ? ""
+    : `An Ignition server in their network is reached after this, or with --open-ignition-port: ${shellText(command)}\n`;
 
 function tokenText(ownToken: boolean, ends: string): string {
   return ownToken

@@ -4,8 +4,9 @@ import { resolve } from "node:path";
 import { isNodeName, plainAddress } from "../../cluster/nodes/csr/names.js";
 import type { ObjectName } from "../../cluster/nodes/objects.js";
 import { PLACEHOLDERS_TEXT, splitCommand } from "../../cluster/nodes/providers/command.js";
-import { FORMER_NONE, PROVIDERS } from "../../cluster/nodes/providers/index.js";
+import { FORMER_NONE, PROVIDERS, providerOf } from "../../cluster/nodes/providers/index.js";
 import { shellText } from "../../cluster/nodes/providers/run.js";
+import { ALL_SETTINGS, type MachineShape, settingFlag } from "../../cluster/nodes/providers/settings.js";
 import { exclusively, withPoolLock } from "../../cluster/nodes/workers/lock.js";
 import type { MachineTemplate } from "../../cluster/nodes/workers/machines.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
@@ -22,6 +23,7 @@ import {
   maybe,
   number,
   oneOf,
+  repeated,
   required,
   restricted,
   text,
@@ -79,13 +81,20 @@ type StoreFlags = WorkersFlags & Partial<Values<typeof commandFlags>>;
 
 /** The Workers, with what was remembered of them before there were such objects. */
 export async function openStore(flags: StoreFlags, { nodes: api }: Clusters): Promise<WorkerStore> {
-  const { createCommand = [], deleteCommand = [] } = flags;
+  const {
+    createArg: createArguments = [],
+    createCommand = [],
+    deleteCommand = [],
+    libvirtUri: connection = "",
+  } = flags;
   const namespace = approverNamespaceOf(flags);
   const store = new WorkerStore({
     ...{ api, namespace, directory: flags.state },
     commands: {
       ...(createCommand.length > 0 && { createCommand }),
       ...(deleteCommand.length > 0 && { deleteCommand }),
+      ...(createArguments.length > 0 && { createArguments }),
+      ...(connection !== "" && { connection }),
     },
   });
   await takeOver({ api, namespace, store, say: (line) => process.stderr.write(`${line}\n`) });
@@ -137,10 +146,12 @@ const command = (usage: string): Flag<readonly string[]> => ({
   usage,
 });
 
-/** How machines are made and removed by --provider command, where this host does not remember it. */
+/** How machines are made and removed, and where, as far as no cluster may say it and this host does not remember it. */
 export const commandFlags = inGroup("advanced", {
   "create-command": command("Command that makes one machine, for workers of --provider command."),
   "delete-command": command("Command that removes one machine, for workers of --provider command."),
+  "create-arg": repeated("One more argument of gcloud or virt-install when it makes a machine; repeatable."),
+  "libvirt-uri": text("Address of libvirt, for --provider libvirt. If empty, qemu:///system for new machines."),
 });
 
 /** `host-a=10.0.0.1`. */
@@ -164,6 +175,8 @@ const providerFlag: typeof providerKind = {
     read: (given, earlier) => providerKind.kind.read(given === FORMER_NONE ? "none" : given, earlier),
   },
 };
+
+const isCount = (text: string) => (/^([1-9]\d{0,8})?$/.test(text) ? undefined : "must be a number");
 
 /** Number, names and machines of new workers, for create and up. */
 export const makingFlags = {
@@ -192,12 +205,28 @@ export const makingFlags = {
     zones.some((zone) => zone.trim() === "") ? "must not have an empty name" : undefined,
   ),
   provider: providerFlag,
+  ...inGroup("advanced", {
+    "disk-type": text("Type of the machines' boot disk, such as pd-ssd, for --provider gcloud."),
+    tags: list("Network tags of the machines, for --provider gcloud."),
+    labels: restricted(list("Labels of the machines, for --provider gcloud, such as team=a."), (labels) => {
+      const wrong = labels.find((label) => !/^[^=]+=[^=]*$/.test(label));
+      return wrong === undefined ? undefined : `has "${wrong}"; it must be KEY=VALUE`;
+    }),
+    "service-account": text("Service account of the machines, for --provider gcloud."),
+    scopes: list("Scopes of the machines' service account, for --provider gcloud."),
+    memory: restricted(text("Memory of the machines in MiB, for --provider libvirt. If empty, 8192."), isCount),
+    vcpus: restricted(text("Number of the machines' virtual CPUs, for --provider libvirt. If empty, 2."), isCount),
+    "storage-pool": text(
+      "Storage pool of the machines' volumes and of the image, for --provider libvirt. If empty, default.",
+    ),
+  }),
+  network: text("Network of the machines; libvirt also knows user, and bridge=NAME."),
   "machine-type": text("Type of the machines, such as n2-standard-4."),
   disk: restricted(text("Size of the machines' boot disk in GB."), (size) =>
     /^([1-9]\d{0,5})?$/.test(size) ? undefined : "must be a number of GB",
   ),
   subnet: text("Subnet of the machines."),
-  image: text("Boot image of the machines."),
+  image: text("Boot image of the machines; for libvirt a volume of the storage pool, in the format qcow2."),
   "image-project": text("Project that the boot image is in, for --provider gcloud."),
   project: text("Project of the machines, for --provider gcloud."),
   "own-token": maybe(
@@ -209,8 +238,8 @@ type MakingFlags = Values<typeof makingFlags> & { readonly namespace: string };
 
 /** What each provider does, for --help. */
 export const PROVIDERS_HELP = `Providers: none writes user data and leaves the machines to you; command runs --create-command for each worker, without
-a shell, in which these are replaced: ${PLACEHOLDERS_TEXT}; gcloud runs
-gcloud compute instances create. After a kill a command may be run once more for the same worker: it must then do nothing.`;
+a shell, in which these are replaced: ${PLACEHOLDERS_TEXT};
+gcloud runs gcloud compute instances create; libvirt runs virsh and virt-install, and gives Ignition its user data as fw_cfg. After a kill a command may be run once more for the same worker: it must then do nothing.`;
 
 /** The commands behind a worker; each in a line of its own where there are several. */
 export function commandsText(commands: readonly (readonly string[])[]): string {
@@ -226,16 +255,32 @@ export function makingOf(flags: MakingFlags) {
   if (!isCommand && createCommand.length + deleteCommand.length > 0) {
     throw refused("--create-command and --delete-command go with --provider command");
   }
-  const { disk: diskGb, image, imageProject, machineType, project, subnet } = flags;
-  const shape = { machineType, diskGb, subnet, image, imageProject, project };
+  const { connects = false, takesArguments = false, settings } = providerOf(provider);
+  const { createArg: createArguments } = flags;
+  if (createArguments.length > 0 && !takesArguments)
+    throw refused("--create-arg goes with --provider gcloud or libvirt");
+  if (flags.libvirtUri !== "" && !connects) throw refused("--libvirt-uri goes with --provider libvirt");
+  const shape = shapeOf(flags);
+  const unused = ALL_SETTINGS.find((key) => shape[key] !== "" && !settings.includes(key));
+  if (unused !== undefined) throw refused(`--${settingFlag(unused)} means nothing to --provider ${provider}`);
   const template: MachineTemplate = {
-    ...{ provider, ownToken, setHostname, ignitionAddress, createCommand, deleteCommand, shape },
+    ...{ provider, ownToken, setHostname, ignitionAddress, createCommand, deleteCommand, createArguments, shape },
+    ...(connects && { connection: flags.libvirtUri || "qemu:///system" }),
     networks: flags.nodeCidr,
   };
   if (flags.reinstall && flags.names.length === 0) throw refused("--reinstall goes with --names");
   const named = flags.names.length === 0 ? {} : { names: flags.names };
   const group = { ...groupOf(flags), ...named, zones, addresses: addressesOf(flags) };
   return { pool: poolOf(flags), group, template, reinstall: flags.reinstall };
+}
+
+function shapeOf(flags: MakingFlags): MachineShape {
+  const { disk: diskGb, diskType, image, imageProject, machineType, memory: memoryMib, network, project } = flags;
+  const { labels, scopes, serviceAccount, storagePool, subnet, tags, vcpus } = flags;
+  return {
+    ...{ diskGb, diskType, image, imageProject, machineType, memoryMib, network, project, serviceAccount },
+    ...{ storagePool, subnet, vcpus, labels: labels.join(), scopes: scopes.join(), tags: tags.join() },
+  };
 }
 
 function addressesOf({ dnsNames, ips }: Pick<MakingFlags, "dnsNames" | "ips">): ReadonlyMap<string, Addresses> {

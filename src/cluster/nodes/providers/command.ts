@@ -1,10 +1,10 @@
 /** Machines that a command of the user's own makes and removes. */
 import { type Worker, workersError } from "../workers/worker.js";
 import type { Provider } from "./provider.js";
-import { eachSetting } from "./settings.js";
+import { ALL_SETTINGS, settingFlag } from "./settings.js";
 
 export const command: Provider = {
-  settings: Object.keys(eachSetting(() => "")) as Provider["settings"],
+  settings: ALL_SETTINGS,
   steps(verb, worker, userData) {
     const template = verb === "create" ? worker.createCommand : worker.deleteCommand;
     if (template.length > 0) return [{ command: renderCommand(template, worker, userData) }];
@@ -22,12 +22,7 @@ const placeholderValues: Readonly<Record<string, (worker: Worker, userData: stri
   pool: ({ pool }) => pool,
   zone: ({ zone }) => zone,
   userdata: (_, userData) => userData,
-  "machine-type": ({ shape }) => shape.machineType,
-  disk: ({ shape }) => shape.diskGb,
-  subnet: ({ shape }) => shape.subnet,
-  image: ({ shape }) => shape.image,
-  "image-project": ({ shape }) => shape.imageProject,
-  project: ({ shape }) => shape.project,
+  ...Object.fromEntries(ALL_SETTINGS.map((key) => [settingFlag(key), ({ shape }: Worker) => shape[key]])),
 };
 
 /** `{name} {pool} ...`. */

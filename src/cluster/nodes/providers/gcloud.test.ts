@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Worker } from "../workers/worker.js";
+import { firewallRule } from "./gcloud.js";
 import { machineSteps } from "./index.js";
 import { shellText } from "./run.js";
 import { NO_SHAPE } from "./settings.js";
@@ -27,6 +28,41 @@ test("gcloud is given the tool's own arguments, and user data as a file", () => 
   expect(commandOf("delete", worker, "").map(shellText)).toEqual([
     "gcloud compute instances delete w-0 --zone=europe-a --project=mine --quiet",
   ]);
+});
+
+test("gcloud is given network, tags, labels, disk, service account and arguments of the user's own", () => {
+  const shape = {
+    ...{ ...NO_SHAPE, network: "vpc", tags: "a,b", labels: "team=x,env=y", diskGb: "50", diskType: "pd-ssd" },
+    ...{ serviceAccount: "nodes@mine", scopes: "compute-ro,storage-ro" },
+  };
+  const own: Worker = { ...worker, shape, createArguments: ["--preemptible", "--min-cpu-platform=Intel Ice Lake"] };
+  expect(commandOf("create", own, "f")).toEqual([
+    [
+      ...["gcloud", "compute", "instances", "create", "w-0", "--zone=europe-a", "--network=vpc", "--tags=a,b"],
+      ...["--labels=team=x,env=y", "--service-account=nodes@mine", "--scopes=compute-ro,storage-ro"],
+      ...["--boot-disk-size=50GB", "--boot-disk-type=pd-ssd", "--preemptible", "--min-cpu-platform=Intel Ice Lake"],
+      ...["--metadata-from-file=user-data=f", "--quiet"],
+    ],
+  ]);
+});
+
+test("arguments that another host has are asked for, and are not left out", () => {
+  expect(() => commandOf("create", { ...worker, hasCreateArguments: true }, "f")).toThrow("with which --create-arg");
+  expect(commandOf("create", { ...worker, hasCreateArguments: true, createArguments: [] }, "f")).toHaveLength(1);
+});
+
+test.each([
+  ["their tags", { ...NO_SHAPE, tags: "nodes", network: "vpc", project: "mine" }, [], "--source-tags=nodes"],
+  ["their networks", { ...NO_SHAPE, network: "vpc", project: "mine" }, ["10.0.0.0/16"], "--source-ranges=10.0.0.0/16"],
+])("the firewall rule for the Ignition port knows machines by %s", (_, shape, networks, source) => {
+  expect(firewallRule({ pool: "demo", port: 30080, networks, shape })?.command).toEqual([
+    ...["gcloud", "compute", "firewall-rules", "create", "drawbridge-ignition-demo", "--project=mine", "--network=vpc"],
+    ...["--direction=INGRESS", "--allow=tcp:30080", source, "--quiet"],
+  ]);
+});
+
+test("there is no firewall rule for machines that nothing tells from others", () => {
+  expect(firewallRule({ pool: "demo", port: 443, networks: [], shape: NO_SHAPE })).toBeUndefined();
 });
 
 test("gcloud gets no settings that are empty, and requires a zone", () => {

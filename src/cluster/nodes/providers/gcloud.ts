@@ -1,11 +1,18 @@
 /** Machines of Google Cloud, by gcloud. */
-import { workersError } from "../workers/worker.js";
-import type { Provider } from "./provider.js";
+import { type Worker, workersError } from "../workers/worker.js";
+import type { MachineStep, Provider } from "./provider.js";
+import type { MachineShape } from "./settings.js";
+
+const optional = (flag: string, value: string): string[] => (value === "" ? [] : [`--${flag}=${value}`]);
 
 export const gcloud: Provider = {
-  settings: ["machineType", "diskGb", "subnet", "image", "imageProject", "project"],
-  steps(verb, { name, shape, zone }, userData) {
-    const optional = (flag: string, value: string) => (value === "" ? [] : [`--${flag}=${value}`]);
+  settings: [
+    ...(["machineType", "diskGb", "diskType", "network", "subnet", "tags", "labels", "serviceAccount"] as const),
+    ...(["scopes", "image", "imageProject", "project"] as const),
+  ],
+  takesArguments: true,
+  steps(verb, worker, userData) {
+    const { name, shape, zone } = worker;
     const head = [
       "gcloud",
       "compute",
@@ -17,17 +24,54 @@ export const gcloud: Provider = {
     ];
     if (verb === "delete") return [{ command: [...head, "--quiet"], doneBefore: /was not found/ }];
     if (zone === "") throw workersError(`gcloud needs a zone for ${name}: give --zones`);
-    const command = [
-      ...head,
-      ...optional("machine-type", shape.machineType),
-      ...optional("subnet", shape.subnet),
-      ...optional("image", shape.image),
-      ...optional("image-project", shape.imageProject),
-      ...optional("boot-disk-size", shape.diskGb === "" ? "" : `${shape.diskGb}GB`),
-      // From a file: everybody on the machine can read a command line.
-      `--metadata-from-file=user-data=${userData}`,
-      "--quiet",
-    ];
-    return [{ command, doneBefore: /already exists/ }];
+    return [{ command: [...head, ...creationFlags(worker, userData), "--quiet"], doneBefore: /already exists/ }];
   },
 };
+
+function creationFlags({ createArguments = [], shape }: Worker, userData: string): string[] {
+  return [
+    ...optional("machine-type", shape.machineType),
+    ...optional("network", shape.network),
+    ...optional("subnet", shape.subnet),
+    ...optional("tags", shape.tags),
+    ...optional("labels", shape.labels),
+    ...optional("service-account", shape.serviceAccount),
+    ...optional("scopes", shape.scopes),
+    ...optional("image", shape.image),
+    ...optional("image-project", shape.imageProject),
+    ...optional("boot-disk-size", shape.diskGb === "" ? "" : `${shape.diskGb}GB`),
+    ...optional("boot-disk-type", shape.diskType),
+    ...createArguments,
+    // From a file: everybody on the machine can read a command line.
+    `--metadata-from-file=user-data=${userData}`,
+  ];
+}
+
+interface Opening {
+  /** Name of the machines' pool. */
+  readonly pool: string;
+  /** Of the Ignition server. */
+  readonly port: number;
+  /** Where the machines' addresses are. */
+  readonly networks: readonly string[];
+  readonly shape: Pick<MachineShape, "network" | "project" | "tags">;
+}
+
+/** The firewall rule by which machines reach an Ignition server in their network; undefined where nothing says who they are. */
+export function firewallRule({ networks, pool, port, shape }: Opening): MachineStep | undefined {
+  const { network, project, tags } = shape;
+  const sources = tags === "" ? optional("source-ranges", networks.join(",")) : optional("source-tags", tags);
+  if (sources.length === 0) return undefined;
+  const command = [
+    ...[
+      "gcloud",
+      "compute",
+      "firewall-rules",
+      "create",
+      `drawbridge-ignition-${pool}`,
+      ...optional("project", project),
+    ],
+    ...[...optional("network", network), "--direction=INGRESS", `--allow=tcp:${port}`, ...sources, "--quiet"],
+  ];
+  return { command, doneBefore: /already exists/ };
+}

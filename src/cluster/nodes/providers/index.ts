@@ -1,11 +1,12 @@
 /** The providers by their names. */
-import type { Worker } from "../workers/worker.js";
+import { type Worker, workersError } from "../workers/worker.js";
 import { command } from "./command.js";
 import { gcloud } from "./gcloud.js";
+import { libvirt } from "./libvirt.js";
 import { none } from "./none.js";
 import type { MachineStep, Provider, Verb } from "./provider.js";
 
-const providers = { none, command, gcloud } satisfies Readonly<Record<string, Provider>>;
+const providers = { none, command, gcloud, libvirt } satisfies Readonly<Record<string, Provider>>;
 
 export type ProviderName = keyof typeof providers;
 
@@ -23,7 +24,13 @@ export function currentProvider(name: ProviderName | typeof FORMER_NONE = "none"
   return name === FORMER_NONE ? "none" : name;
 }
 
+export const providerOf = (name: ProviderName): Provider => providers[name];
+
 /** Throws where a setting is missing. */
 export function machineSteps(verb: Verb, worker: Worker, userData: string): readonly MachineStep[] {
+  if (verb === "create" && worker.createArguments === undefined && worker.hasCreateArguments === true) {
+    const why = "arguments stay on the disk of whoever gave them, and are not in this --state";
+    throw workersError(`with which --create-arg is ${worker.name} made? ${why}: give them again`);
+  }
   return providers[worker.provider].steps(verb, worker, userData);
 }

@@ -9,11 +9,16 @@ export interface MachineStep {
   readonly command: readonly string[];
   /** What the last line of its error output has when it was done before: somebody was killed before that was written down. */
   readonly doneBefore?: RegExp;
+  /** A word that stands for its output in the commands after it. */
+  readonly result?: string;
 }
 
 export interface Provider {
   /** Those that it uses. */
   readonly settings: readonly Setting[];
+  /** Whether it gives its tool more arguments of the user's own, and connects where the user says. */
+  readonly takesArguments?: boolean;
+  readonly connects?: boolean;
   /**
    * What makes or removes the machine of a worker, in this order; nothing where people do it. `userData` is a file. Throws where
    * a setting is missing.

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { requireTools, runSteps, shellText } from "./run.js";
-import { plainWorker as worker } from "./testing/worker.js";
 
 test("a command is shown as a person could type it", () => {
   expect(shellText(["a", "--b=c", "d e", "f'g", ""])).toBe(`a --b=c 'd e' 'f'\\''g' ''`);
@@ -10,19 +9,27 @@ describe("a step", () => {
   const saying = (words: string) => ["sh", "-c", 'echo "$0" >&2; exit 1', words];
 
   test("that fails is reported with its program, the worker and the last line of its error output", async () => {
-    await expect(runSteps(worker, [{ command: ["true"] }])).resolves.toBeUndefined();
+    await expect(runSteps("w-0", [{ command: ["true"] }])).resolves.toBeUndefined();
     const command = ["node", "-e", "console.error('first\\nno quota'); process.exit(3)"];
-    await expect(runSteps(worker, [{ command }])).rejects.toThrow("node failed for w-0: no quota");
-    const missing = runSteps(worker, [{ command: ["drawbridge-no-such-program"] }]);
+    await expect(runSteps("w-0", [{ command }])).rejects.toThrow("node failed for w-0: no quota");
+    const missing = runSteps("w-0", [{ command: ["drawbridge-no-such-program"] }]);
     await expect(missing).rejects.toMatchObject({ code: "DB_WORKERS" });
+  });
+
+  test("gives its output to those after it, unless that could be taken for more than one value", async () => {
+    const printing = (text: string) => ({ command: ["echo", text], result: "{path}" });
+    const next = { command: ["test", "a=/pool/w 0", "=", "a={path}"] };
+    await expect(runSteps("w-0", [printing("/pool/w-0"), next])).rejects.toThrow("test failed for w-0");
+    await runSteps("w-0", [printing("/pool/w-0"), { command: ["test", "a=/pool/w-0", "=", "a={path}"] }]);
+    await expect(runSteps("w-0", [printing("/a,b=c")])).rejects.toThrow('the path "/a,b=c" cannot be used');
   });
 
   test("that was done before is not done again, and the next one follows", async () => {
     const done = { command: saying("w-0 already exists"), doneBefore: /already exists/ };
-    await runSteps(worker, [done, { command: ["true"] }]);
-    await expect(runSteps(worker, [done, { command: ["false"] }])).rejects.toThrow("false failed for w-0");
+    await runSteps("w-0", [done, { command: ["true"] }]);
+    await expect(runSteps("w-0", [done, { command: ["false"] }])).rejects.toThrow("false failed for w-0");
     const other = { command: saying("w-0 already exists") };
-    await expect(runSteps(worker, [other])).rejects.toThrow("sh failed for w-0: w-0 already exists");
+    await expect(runSteps("w-0", [other])).rejects.toThrow("sh failed for w-0: w-0 already exists");
   });
 });
 

@@ -2,21 +2,33 @@
 import { access, constants } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { runCommand } from "../../../base/run-command.js";
-import { type Worker, workersError } from "../workers/worker.js";
+import { workersError } from "../workers/worker.js";
 import type { MachineStep } from "./provider.js";
 
 const TIMEOUT_MS = 15 * 60_000;
 
-/** Stops at the first that fails. All of them can be run again. */
-export async function runSteps({ name }: Worker, steps: readonly MachineStep[]): Promise<void> {
-  for (const { command, doneBefore } of steps) {
+/** `name` is said when one fails; those after it are not run. All of them can be run again. */
+export async function runSteps(name: string, steps: readonly MachineStep[]): Promise<void> {
+  const results = new Map<string, string>();
+  for (const { command: words, doneBefore, result } of steps) {
+    const command = words.map((word) =>
+      [...results].reduce((text, [key, value]) => text.replace(key, () => value), word),
+    );
     // What tools print is understood in English only.
     const env = doneBefore === undefined ? {} : { LC_ALL: "C" };
-    const { code, stderr } = await runCommand(command, { timeoutMs: TIMEOUT_MS, env });
+    const { code, stderr, stdout } = await runCommand(command, { timeoutMs: TIMEOUT_MS, env });
     const problem = stderr.trim().split("\n").at(-1) || `it ended with ${code}`;
+    if (code === 0 && result !== undefined) results.set(result, resultOf(name, stdout));
     if (code === 0 || doneBefore?.test(problem) === true) continue;
     throw workersError(`${command[0]} failed for ${name}: ${problem}`);
   }
+}
+
+/** It becomes a part of an argument, where commas separate parts. */
+function resultOf(worker: string, output: string): string {
+  const text = output.trim();
+  if (!/^[^,\s]+$/.test(text)) throw workersError(`for ${worker} the path "${text}" cannot be used`);
+  return text;
 }
 
 /** Throws when a program that these run is not on this host. */

@@ -164,6 +164,12 @@ export function workerUserData(
   return text;
 }
 
+/** Port of the Ignition server that user data names. */
+export function ignitionPort(poolText: string, ignitionAddress = ""): number {
+  const { ignition } = JSON.parse(poolText) as Pointer;
+  return Number(new URL(reachedAt(ignition.config.merge[0]?.source ?? "", ignitionAddress)).port || 443);
+}
+
 function withToken({ httpHeaders = [] }: Source, token: string) {
   const value = `Bearer ${encoded(usableToken(token))}`;
   const isOther = (header: { readonly name: string }) => header.name.toLowerCase() !== "authorization";

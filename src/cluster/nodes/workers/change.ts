@@ -87,7 +87,7 @@ async function takeOutOfService(worker: Worker, context: WorkersContext): Promis
   }
   store.requireLock();
   const steps = removalSteps(store, worker);
-  await runSteps(worker, steps);
+  await runSteps(worker.name, steps);
   if (worker.made) log(`${name}: ${steps.length > 0 ? "its machine is removed" : "switch its machine off now"}`);
   // Only now: without its Node nobody would see a machine that still runs.
   await deadline.retry(`${name}: deleting its Node`, () => deleteIfPresent(clusters.nodes, nodePath(name)));
@@ -219,17 +219,14 @@ export function removalRank(worker: Worker, nodes: ReadonlyMap<string, Node>, ha
 function templateOf(own: readonly Worker[]): MachineTemplate | undefined {
   const worker = [...own].sort((a, b) => (a.notBefore < b.notBefore ? 1 : -1))[0];
   if (worker === undefined) return undefined;
-  const {
-    createCommand,
-    deleteCommand,
-    ignitionAddress = "",
-    networks = [],
-    ownToken,
-    provider,
-    setHostname = true,
-    shape,
-  } = worker;
-  return { provider, shape, ownToken, createCommand, deleteCommand, setHostname, ignitionAddress, networks };
+  const { connection, createArguments, createCommand, deleteCommand, hasCreateArguments } = worker;
+  const { ignitionAddress = "", networks = [], ownToken, provider, setHostname = true, shape } = worker;
+  return {
+    ...{ provider, shape, ownToken, createCommand, deleteCommand, setHostname, ignitionAddress, networks },
+    ...(connection !== undefined && { connection }),
+    ...(createArguments && { createArguments }),
+    ...(hasCreateArguments && { hasCreateArguments }),
+  };
 }
 
 export interface Replacement {

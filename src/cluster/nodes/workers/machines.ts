@@ -11,6 +11,7 @@ import { type Clusters, listNodes } from "./status.js";
 import { AT_ONCE, NameTaken, type WorkerStore } from "./store.js";
 import {
   type Addresses,
+  type HostSettings,
   isInGroup,
   planWorkers,
   usedNumbers,
@@ -38,7 +39,7 @@ export interface MakeOptions {
 export interface MachineTemplate
   extends Pick<
     Worker,
-    "provider" | "shape" | "createCommand" | "deleteCommand" | "setHostname" | "ignitionAddress" | "networks"
+    keyof HostSettings | "provider" | "shape" | "setHostname" | "ignitionAddress" | "networks" | "hasCreateArguments"
   > {
   /** If undefined, workers get tokens of their own when the Ignition server is ours: others know no such tokens. */
   readonly ownToken: boolean | undefined;
@@ -173,7 +174,7 @@ export async function makeWorkers(options: MakeOptions, drafts: readonly NewWork
   for (const [index, { made, steps, worker }] of plans.entries()) {
     store.requireLock();
     await store.writeUserData(worker.name, texts[index]!);
-    await runSteps(worker, steps);
+    await runSteps(worker.name, steps);
     // Machines that people make are not reported to us; giving the same user data again does no harm.
     await store.update(worker.name, (one) => ({ ...one, made: true }));
     onMade?.(made);
@@ -191,7 +192,7 @@ export async function deleteWorkers(store: WorkerStore, names: readonly string[]
     const action = dryRun ? "would be removed" : steps.length > 0 ? "removed" : "forgotten";
     removed.push({ name: worker.name, commands: steps.map(({ command }) => command), action });
     if (dryRun) continue;
-    await runSteps(worker, steps);
+    await runSteps(worker.name, steps);
     await store.forget(worker.name);
   }
   return removed;

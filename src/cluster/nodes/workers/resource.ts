@@ -8,7 +8,7 @@ import type { Metadata } from "../objects.js";
 import type { Schema } from "../pool/schema.js";
 import { FORMER_NONE, PROVIDERS } from "../providers/index.js";
 import { eachSetting } from "../providers/settings.js";
-import type { Worker } from "./worker.js";
+import type { HostSettings, Worker } from "./worker.js";
 
 const [GROUP = "", VERSION = ""] = apiVersionOf("Worker").split("/");
 
@@ -17,8 +17,7 @@ export const WORKER_GROUP = GROUP;
 export const WORKERS_CRD_NAME = `workers.${GROUP}`;
 
 /** Written by the `workers` commands. Times are RFC 3339. */
-export interface WorkerSpec
-  extends Partial<Omit<Worker, "name" | "pool" | "served" | "readyAt" | "createCommand" | "deleteCommand">> {
+export interface WorkerSpec extends Partial<Omit<Worker, "name" | "pool" | "served" | "readyAt" | keyof HostSettings>> {
   readonly pool: string;
   /** Since when it is gone; the object stays, so that its name is not given to another machine. */
   readonly removed?: string;
@@ -136,6 +135,7 @@ const spec: Schema = {
       ownToken: { ...flag, description: "whether it has a token of its own, in a Secret beside the pool" },
       made: { ...flag, description: "whether its machine was made" },
       removedByCommand: { ...flag, description: "whether a command of whoever made it removes its machine" },
+      hasCreateArguments: { ...flag, description: "whether it was made with arguments of whoever made it" },
       setHostname: flag,
       ignitionAddress: text,
       leaving: { ...text, enum: ["removed", "replaced"] },

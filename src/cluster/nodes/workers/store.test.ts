@@ -44,6 +44,16 @@ describe("the store of workers", () => {
     expect(await storeAt("b").read()).toEqual([{ ...worker, createCommand: [], deleteCommand: [] }]);
   });
 
+  test("keeps arguments and the address of libvirt on this disk, and says elsewhere only that there are arguments", async () => {
+    const own = { createArguments: ["--x"], connection: "qemu:///system" };
+    await storeAt("a").create([{ ...worker, provider: "libvirt", ...own }]);
+    expect(await storeAt("a").read()).toMatchObject([{ ...own, hasCreateArguments: true }]);
+    const { spec } = await objectOf("w-0");
+    expect([spec?.hasCreateArguments, JSON.stringify(spec)]).toEqual([true, expect.not.stringMatching(/--x|qemu:/)]);
+    const [elsewhere] = await storeAt("b").read();
+    expect([elsewhere?.createArguments, elsewhere?.connection]).toEqual([undefined, undefined]);
+  });
+
   test("reads a worker of the provider none by its former name, too", async () => {
     const spec = { pool: "c/p", provider: "files", made: true };
     const metadata = { namespace, name: "w-9" };

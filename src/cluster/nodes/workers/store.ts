@@ -20,9 +20,7 @@ import { NO_SHAPE } from "../providers/settings.js";
 import { eachOf } from "./each-of.js";
 import type { WorkerObject, WorkerSpec } from "./resource.js";
 import { ensureResource, isResourceMissing } from "./resource-install.js";
-import { type Numbers, usedNumbers, type Worker, workersError } from "./worker.js";
-
-type Commands = Pick<Worker, "createCommand" | "deleteCommand">;
+import { type HostSettings, type Numbers, usedNumbers, type Worker, workersError } from "./worker.js";
 
 export interface WorkerPlace {
   /** The cluster that machines join. */
@@ -32,7 +30,7 @@ export interface WorkerPlace {
   /** Directory of user data and commands. */
   readonly directory: string;
   /** Instead of those that the directory has. */
-  readonly commands?: Partial<Commands>;
+  readonly commands?: Partial<HostSettings>;
 }
 
 export const WORKERS_MANAGER = "drawbridge-workers";
@@ -49,7 +47,7 @@ export class WorkerStore {
   readonly #place: WorkerPlace;
   /** As they were last seen, by name. */
   #seen = new Map<string, WorkerObject>();
-  #commands: Map<string, Commands> | undefined;
+  #commands: Map<string, HostSettings> | undefined;
   #isReady = false;
   /** Throws when another command may be at work on the same workers by now. */
   requireLock: () => void = () => {};
@@ -212,7 +210,7 @@ export class WorkerStore {
     return join(this.#place.directory, "commands.json");
   }
 
-  async #readCommands(): Promise<ReadonlyMap<string, Commands>> {
+  async #readCommands(): Promise<ReadonlyMap<string, HostSettings>> {
     if (this.#commands !== undefined) return this.#commands;
     const path = this.#commandsFile;
     // They are run.
@@ -220,9 +218,11 @@ export class WorkerStore {
       throw reason instanceof DrawbridgeError ? reason : workersError(`${path} cannot be read: ${messageOf(reason)}`);
     });
     this.#commands = wrapErrors("DB_WORKERS", `${path} cannot be used`, () => {
-      const found = Object.entries(JSON.parse(text ?? "{}") as Record<string, Commands>);
+      const found = Object.entries(JSON.parse(text ?? "{}") as Record<string, HostSettings>);
       const isCommand = (words: unknown) => Array.isArray(words) && words.every((word) => typeof word === "string");
-      if (!found.every(([, one]) => isCommand(one?.createCommand) && isCommand(one.deleteCommand))) {
+      const isGood = ({ connection = "", createArguments = [], createCommand, deleteCommand }: HostSettings) =>
+        [createArguments, createCommand, deleteCommand].every(isCommand) && typeof connection === "string";
+      if (!found.every(([, one]) => isGood(one))) {
         throw new Error("it does not hold commands");
       }
       return new Map(found);
@@ -232,10 +232,11 @@ export class WorkerStore {
 
   async #keepCommands(workers: readonly Worker[]): Promise<void> {
     const before = await this.#readCommands();
-    const own = workers.filter(({ provider }) => provider === "command");
-    const fresh = own.map(
-      ({ createCommand, deleteCommand, name }) => [name, { createCommand, deleteCommand }] as const,
-    );
+    const fresh = workers.flatMap((worker) => {
+      const settings = hostSettingsOf(worker);
+      const isEmpty = Object.values(settings).every((value) => value.length === 0);
+      return isEmpty && !before.has(worker.name) ? [] : [[worker.name, settings] as const];
+    });
     if (fresh.every(([name, commands]) => isDeepStrictEqual(before.get(name), commands))) return;
     this.#commands = new Map([...before, ...fresh]);
     await replace(this.#commandsFile, `${JSON.stringify(Object.fromEntries(this.#commands), undefined, 2)}\n`);
@@ -252,7 +253,7 @@ function isCovered(name: string, highest: Numbers): boolean {
 }
 
 /** Undefined for an object that is none of ours: somebody wrote it by hand, and it has no pool. */
-function workerOf(object: WorkerObject, known: ReadonlyMap<string, Commands>, instead: Partial<Commands> = {}) {
+function workerOf(object: WorkerObject, known: ReadonlyMap<string, HostSettings>, instead: Partial<HostSettings> = {}) {
   const { metadata, spec, status } = object;
   if (spec?.pool === undefined || metadata?.name === undefined) return undefined;
   const { provider, removed: _, shape, ...rest } = spec;
@@ -267,14 +268,25 @@ function workerOf(object: WorkerObject, known: ReadonlyMap<string, Commands>, in
   } as Worker;
 }
 
+function hostSettingsOf({ connection, createArguments, createCommand, deleteCommand }: Worker): HostSettings {
+  return {
+    ...{ createCommand, deleteCommand },
+    ...(createArguments && { createArguments }),
+    ...(connection !== undefined && { connection }),
+  };
+}
+
 function specOf(worker: Worker): WorkerSpec {
-  const { createCommand: _, deleteCommand, name: __, readyAt: ___, served: ____, shape, ...rest } = worker;
+  const { connection: _, createArguments, createCommand: __, deleteCommand, name: ___, ...kept } = worker;
+  const { hasCreateArguments, readyAt: _a, served: _b, shape, ...rest } = kept;
+  const hasArguments = createArguments === undefined ? hasCreateArguments === true : createArguments.length > 0;
   const isRemovable = worker.provider === "command" && (deleteCommand.length > 0 || worker.removedByCommand === true);
   const given = Object.entries(shape).filter(([, value]) => value !== "");
   const spec = {
     ...rest,
     ...(given.length > 0 && { shape: Object.fromEntries(given) }),
     ...(isRemovable && { removedByCommand: true }),
+    ...(hasArguments && { hasCreateArguments: true }),
   };
   return Object.fromEntries(Object.entries(spec).filter(([, value]) => value !== undefined)) as unknown as WorkerSpec;
 }

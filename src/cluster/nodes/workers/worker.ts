@@ -43,6 +43,11 @@ export interface Worker {
    */
   readonly createCommand: readonly string[];
   readonly deleteCommand: readonly string[];
+  /** More arguments for the tool that makes it, and where libvirt is; kept as commands are. Undefined: not on this disk. */
+  readonly createArguments?: readonly string[];
+  readonly connection?: string;
+  /** Whether it was made with such arguments, here or elsewhere. */
+  readonly hasCreateArguments?: boolean;
   /** Whether there is a command that removes its machine, here or elsewhere. */
   readonly removedByCommand?: boolean;
   /** Whether its user data names it: a node has its machine's host name. If undefined, true. */
@@ -54,6 +59,9 @@ export interface Worker {
   /** The worker in whose place it is. */
   readonly replaces?: string;
 }
+
+/** What decides what is run, and where: it stays on the disk of whoever gave it. */
+export type HostSettings = Pick<Worker, "createCommand" | "deleteCommand" | "createArguments" | "connection">;
 
 /**
  * The next free number in workers' names, by prefix. Each is used once: a machine keeps certificates of its name for a long
