@@ -23,6 +23,8 @@ export class WorkerTokens {
   readonly #options: WorkersOptions;
   /** By file or Secret; a list that cannot be read any more stays as it was. */
   readonly #lists = new Map<string, readonly WorkerToken[]>();
+  /** The same by worker. */
+  #listed: ReadonlyMap<string, readonly WorkerToken[]> = new Map();
   /** By name; empty where there are no such objects. */
   #workers: ReadonlyMap<string, WorkerObject> = new Map();
   readonly #templates = new WeakMap<ComposedPayload, ReturnType<typeof payloadTemplate>>();
@@ -37,13 +39,17 @@ export class WorkerTokens {
     const present = new Set(lists.map(([key]) => key));
     for (const key of this.#lists.keys()) if (key !== this.#options.file && !present.has(key)) this.#lists.delete(key);
     for (const [key, secret] of lists) this.#take(key, () => workerTokensOfSecret(secret));
-    this.admit();
+    this.#listsChanged();
   }
 
-  /** All Workers, as they are now: they say when a token has done its work. */
+  /** All Workers, as they are now: they say when a token has done its work. There may be thousands, and one is another object. */
   workersChanged(items: ReadonlyMap<string, WorkerObject>): void {
+    const before = this.#workers;
     this.#workers = byName(items.values());
-    this.admit();
+    const changed = new Set<string>();
+    for (const [name, worker] of this.#workers) if (before.get(name) !== worker) changed.add(name);
+    for (const name of before.keys()) if (!this.#workers.has(name)) changed.add(name);
+    if (changed.size > 0) this.#admit([...changed].flatMap((name) => this.#listed.get(name) ?? []));
   }
 
   async readFile(): Promise<void> {
@@ -54,15 +60,34 @@ export class WorkerTokens {
       if (read instanceof Error) throw read;
       return read;
     });
+    this.#listsChanged();
+  }
+
+  #listsChanged(): void {
+    const listed = new Map<string, WorkerToken[]>();
+    for (const token of [...this.#lists.values()].flat()) {
+      const others = listed.get(token.worker);
+      if (others === undefined) listed.set(token.worker, [token]);
+      else others.push(token);
+    }
+    this.#listed = listed;
     this.admit();
   }
 
   /** Admits the listed tokens; called again whenever a pool has another payload. */
   admit(): void {
+    const admitted = this.#admit([...this.#lists.values()].flat());
+    this.#options.tokens.revokeOthers(({ worker }) => worker !== undefined, admitted);
+  }
+
+  /** Admits those of these tokens that are good now, and gives them; the others are refused from now on. */
+  #admit(listed: readonly WorkerToken[]): string[] {
     const { tokens, pools, now = Date.now } = this.#options;
-    const admitted: string[] = [];
-    for (const { ends, pool, token, worker } of [...this.#lists.values()].flat()) {
-      const current = pools.currentOf(pool);
+    const admitted = new Set<string>();
+    const payloads = new Map<string, ReturnType<TokenController["currentOf"]>>();
+    for (const { ends, pool, token, worker } of listed) {
+      if (!payloads.has(pool)) payloads.set(pool, pools.currentOf(pool));
+      const current = payloads.get(pool);
       const left = Math.min(ends, endOf(this.#workers.get(worker), pool)) - now();
       if (current === undefined || left <= 0) continue;
       const { made, secret } = current;
@@ -71,9 +96,10 @@ export class WorkerTokens {
       // Its window may have been opened again.
       tokens.revoke(token);
       tokens.admit(token, { payload, secret, pool, worker }, left);
-      admitted.push(token);
+      admitted.add(token);
     }
-    tokens.revokeOthers(({ worker }) => worker !== undefined, admitted);
+    for (const { token } of listed) if (!admitted.has(token)) tokens.revoke(token);
+    return [...admitted];
   }
 
   #templateOf(made: ComposedPayload): ReturnType<typeof payloadTemplate> {

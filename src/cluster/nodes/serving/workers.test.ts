@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { TokenStore } from "../../ignition/server/tokens.js";
 import { annotation, encoded, type Secret } from "../objects.js";
 import type { ComposedPayload } from "../payload/compose.js";
@@ -98,6 +98,23 @@ describe("workers with a token of their own", () => {
     test("when the worker is removed", () => {
       all.workersChanged(worker({ removed: at(1) }));
       expect(isGood()).toBe(false);
+    });
+
+    test("without a look at the tokens of Workers that have not changed", () => {
+      all.changed(new Map([secret({ "w-1": tokenOf("w-1"), "w-2": tokenOf("w-2"), "w-3": tokenOf("w-3") })]));
+      const [[, one]] = [...worker({})] as [[string, WorkerObject]];
+      const called = (name: string) => ({ ...one, metadata: { name } });
+      const before = ["w-1", "w-2", "w-3"].map((name) => [`ns/${name}`, called(name)] as const);
+      all.workersChanged(new Map(before));
+      const looks = vi.spyOn(tokens, "revoke");
+      const ready = { ...called("w-2"), status: { readyAt: at(5) } };
+      all.workersChanged(new Map([...before, ["ns/w-2", ready]]));
+      expect(looks.mock.calls).toEqual([[tokenOf("w-2")]]);
+      const goodOnes = () => ["w-1", "w-2", "w-3"].filter((name) => tokens.find(tokenOf(name)) !== undefined);
+      expect(goodOnes()).toEqual(["w-1", "w-3"]);
+      // A Worker that is deleted says nothing more about its token.
+      all.workersChanged(new Map(before.filter(([key]) => key !== "ns/w-2")));
+      expect(goodOnes()).toEqual(["w-1", "w-2", "w-3"]);
     });
 
     test("with the Worker's window where the list has no end, as lists of before", () => {
