@@ -84,6 +84,9 @@ export class WorkerObjects {
   }
 }
 
+/** What was read of an object: all of them are looked at after each change of one. */
+const read = new WeakMap<WorkerObject, ExpectedWorker>();
+
 /** Workers that are not gone. One that cannot be read is not expected, and is reported; the others do not depend on it. */
 export function expectedWorkers(objects: Iterable<WorkerObject>, onError: (sentence: string) => void): Inventory {
   const workers = new Map<string, ExpectedWorker>();
@@ -92,7 +95,8 @@ export function expectedWorkers(objects: Iterable<WorkerObject>, onError: (sente
     const { metadata, spec } = object;
     if (spec?.removed !== undefined || metadata?.deletionTimestamp !== undefined) continue;
     try {
-      const worker = expectedWorker(object);
+      const worker = read.get(object) ?? expectedWorker(object);
+      read.set(object, worker);
       workers.set(worker.name, worker);
       pools.set(worker.pool, { replicas: undefined, workers: (pools.get(worker.pool)?.workers ?? 0) + 1 });
     } catch (reason) {

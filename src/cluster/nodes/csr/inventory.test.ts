@@ -2,7 +2,15 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { directoryInventory, readInventory, requireInventory } from "./inventory.js";
+import { createOrUpdate } from "../../kube/objects.js";
+import { createMemoryApi } from "../testing/memory-api.js";
+import {
+  configMapInventory,
+  directoryInventory,
+  INVENTORY_LABEL,
+  readInventory,
+  requireInventory,
+} from "./inventory.js";
 import { readMemory, updatedRecord, writeMemory } from "./memory.js";
 import { Networks, plainAddress, UNUSABLE_NETWORKS } from "./names.js";
 
@@ -95,6 +103,24 @@ describe("an inventory", () => {
   test("names nobody twice, in no two places", () => {
     expect(() => read(good, good)).toThrow("file 1 cannot be used: worker w0 is listed twice");
   });
+});
+
+test("an inventory in ConfigMaps is read again when its text has changed, and not otherwise", async () => {
+  const api = createMemoryApi();
+  const source = configMapInventory(api, "ns");
+  const metadata = { name: "claims", namespace: "ns", labels: { [INVENTORY_LABEL]: "true" } };
+  const write = async (worker: string) => {
+    const text = `pool: a/b\nclaims: [{worker: ${worker}, at: "2031-01-01T00:00:00Z"}]\n`;
+    const [before] = (await api.list("/api/v1/namespaces/ns/configmaps")).items;
+    await createOrUpdate(api, "ConfigMap", { ...(before ?? { metadata }), data: { claims: text } });
+  };
+  await write("w-1");
+  const before = await source();
+  expect(before.claims.map(({ worker }) => worker)).toEqual(["w-1"]);
+  expect(await source()).toBe(before);
+  await write("w-2");
+  expect((await source()).claims.map(({ worker }) => worker)).toEqual(["w-2"]);
+  api.close();
 });
 
 describe("networks", () => {

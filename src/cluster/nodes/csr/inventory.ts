@@ -2,6 +2,7 @@
 
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { errorOf, messageOf, wrapErrors } from "../../../base/errors/error.js";
 import { collectionPath } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
@@ -56,8 +57,13 @@ const DEFAULT_WINDOW_MS = 2 * 60 * 60_000;
 const DOCUMENT_KEYS = ["pool", "replicas", "workers", "claims"];
 const WORKER_KEYS = ["name", "dnsNames", "ips", "notBefore", "deadline", "joined"];
 
+interface InventoryText {
+  readonly where: string;
+  readonly text: string;
+}
+
 /** `where`: `/etc/inventory/a.yaml`, `ConfigMap ns/a key b`. Throws for the first mistake: half an inventory would approve some of the wrong machines. */
-export function readInventory(texts: readonly { readonly where: string; readonly text: string }[]): Inventory {
+export function readInventory(texts: readonly InventoryText[]): Inventory {
   const workers = new Map<string, ExpectedWorker>();
   const pools = new Map<string, ExpectedPool>();
   const claims: Claim[] = [];
@@ -186,16 +192,18 @@ export function directoryInventory(directory: string): InventorySource {
 /** Every key of every ConfigMap labelled `drawbridge/inventory=true`. */
 export function configMapInventory(api: KubeApi, namespace: string): InventorySource {
   const path = collectionPath("ConfigMap", namespace);
+  let last: { readonly texts: readonly InventoryText[]; readonly inventory: Inventory } | undefined;
   return async () => {
     const { items } = await api.list<ConfigMap>(path, { labelSelector: `${INVENTORY_LABEL}=true` });
-    return readInventory(
-      items.flatMap(({ data = {}, metadata }) =>
-        Object.entries(data).map(([key, text]) => ({
-          where: `ConfigMap ${namespace}/${metadata?.name} key ${key}`,
-          text,
-        })),
-      ),
+    const texts = items.flatMap(({ data = {}, metadata }) =>
+      Object.entries(data).map(([key, text]) => ({
+        where: `ConfigMap ${namespace}/${metadata?.name} key ${key}`,
+        text,
+      })),
     );
+    // An approver asks after each change of anything, and thousands of claims take long to read.
+    if (!isDeepStrictEqual(last?.texts, texts)) last = { texts, inventory: readInventory(texts) };
+    return last!.inventory;
   };
 }
 

@@ -112,10 +112,27 @@ export function ownerOf(name: string, of: RequestContext): string | undefined {
 }
 
 function ownerByInventory(name: string, { inventory, nodeName }: RequestContext): string | undefined {
-  for (const worker of inventory.workers.values()) {
-    if (worker.name !== nodeName && namesOfWorker(worker).includes(name)) return `${worker.name}, by the inventory`;
+  const all = holdersIn(inventory.workers, (_, worker) => namesOfWorker(worker)).get(name) ?? [];
+  const other = all.find((holder) => holder !== nodeName);
+  return other === undefined ? undefined : `${other}, by the inventory`;
+}
+
+const holders = new WeakMap<ReadonlyMap<string, unknown>, ReadonlyMap<string, readonly string[]>>();
+
+/** Who has which names, in the order of the map; made once for each map, not for each of thousands of requests. */
+function holdersIn<T>(all: ReadonlyMap<string, T>, namesOf: (key: string, one: T) => readonly string[]) {
+  const known = holders.get(all);
+  if (known !== undefined) return known;
+  const made = new Map<string, string[]>();
+  for (const [key, one] of all) {
+    for (const name of namesOf(key, one)) {
+      const others = made.get(name);
+      if (others === undefined) made.set(name, [key]);
+      else others.push(key);
+    }
   }
-  return undefined;
+  holders.set(all, made);
+  return made;
 }
 
 /** Certificates of a worker that is neither expected nor a node do not count: its machine is gone. */
@@ -132,8 +149,9 @@ function ownerByCertificate(name: string, { inventory, memory, nodeName, nodes, 
 
 function ownerByReport(name: string, { nodeName, nodes, remembered, worker }: RequestContext): string | undefined {
   const isGiven = namesGiven({ nodeName, worker }).includes(name) || remembered?.serving?.names.includes(name) === true;
-  for (const [other, node] of nodes) {
-    if (other === nodeName || !namesOfNode(other, node).includes(name)) continue;
+  for (const other of holdersIn(nodes, namesOfNode).get(name) ?? []) {
+    const node = nodes.get(other);
+    if (other === nodeName || node === undefined) continue;
     if (isControlPlane(node)) return `${other} of the control plane, by its Node's addresses`;
     if (!isGiven) return `${other}, by its Node's addresses`;
   }

@@ -296,11 +296,14 @@ export const requestRules: Rules<ReadableRequest> = {
     ALL,
     "the pool got no more approvals in the last minute than it may",
     ({ memory, now, policy, poolName = "", request }) => {
-      const approvals = [...memory.values()]
-        .filter(({ pool }) => pool === poolName)
-        .flatMap(({ client, serving, renewal }) => [client, serving, renewal])
-        .filter((approval) => approval !== undefined && approval.request !== requestName(request));
-      const recent = approvals.filter((approval) => now - approval!.at < RATE_WINDOW_MS).length;
+      const own = requestName(request);
+      let recent = 0;
+      for (const { client, pool, renewal, serving } of memory.values()) {
+        if (pool !== poolName) continue;
+        for (const approval of [client, renewal, serving]) {
+          if (approval !== undefined && approval.request !== own && now - approval.at < RATE_WINDOW_MS) recent += 1;
+        }
+      }
       if (recent < policy.poolRate) return undefined;
       return `${poolName || "no pool"} got ${recent} approvals in the last minute and may have ${policy.poolRate}`;
     },
