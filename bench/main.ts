@@ -2,9 +2,12 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { equipped } from "../test/support/lab/equipment.js";
 import { peersAvailable } from "../test/support/processes/executables.js";
 import { DATA_CENTRE, DATA_CENTRE_ABOUT, fillDataCentre } from "./data-centre.js";
 import { loadgen } from "./load/loadgen.js";
+import { type ManyNodes, manyNodesText } from "./nodes/report.js";
+import { playManyNodes } from "./nodes/run.js";
 import { raiseOpenFiles } from "./open-files.js";
 import { type BenchOptions, HELP, parseOptions } from "./options.js";
 import { say, sayMeasured } from "./progress.js";
@@ -28,8 +31,20 @@ async function main(options: BenchOptions | "help" | "list"): Promise<number> {
     for (const { name, about } of [...allRows, { name: DATA_CENTRE, about: DATA_CENTRE_ABOUT }]) {
       process.stdout.write(`${name.padEnd(22)}${about}\n`);
     }
-  } else return options.smoke ? await smoke(say) : await bench(options);
+  } else if (options.nodes.length > 0) return await manyNodes(options);
+  else return options.smoke ? await smoke(say) : await bench(options);
   return 0;
+}
+
+async function manyNodes({ nodes, output }: BenchOptions): Promise<number> {
+  process.env.DRAWBRIDGE_REQUIRE_PEERS = "1";
+  await equipped({ controlPlane: true, controllers: true });
+  const complaint = raiseOpenFiles();
+  if (complaint !== undefined) say(complaint);
+  const runs: ManyNodes[] = [];
+  for (const count of nodes) runs.push(await playManyNodes(count, (line) => say(`[${count}] ${line}`)));
+  process.stdout.write(output === "json" ? `${JSON.stringify(runs, null, 2)}\n` : manyNodesText(runs));
+  return runs.every(({ errors }) => errors.length === 0) ? 0 : 1;
 }
 
 async function bench(options: BenchOptions): Promise<number> {

@@ -3,7 +3,8 @@ import { parseOptions } from "./options.js";
 import { allRows, chooseRows } from "./rows/index.js";
 
 test("the defaults are the whole table", () => {
-  expect(parseOptions([])).toEqual({ rows: [], rounds: 4, seconds: 2, smoke: false, output: "text", write: false });
+  const usual = { rows: [], rounds: 4, seconds: 2, smoke: false, nodes: [], output: "text", write: false };
+  expect(parseOptions([])).toEqual(usual);
   expect(chooseRows([])).toBe(allRows);
 });
 
@@ -11,10 +12,15 @@ test.each([
   [["--rounds=0"], /--rounds must be a whole number above 0/],
   [["--rounds=1.5"], /--rounds must be a whole number/],
   [["--seconds=soon"], /--seconds must be a number above 0/],
+  [["--nodes=200,many"], /--nodes must be a whole number above 0/],
   [["--output=xml"], /--output must be text or json/],
   [["--row=bulk"], /--row/],
 ])("%j is refused with a sentence", (argv, sentence) => {
   expect(() => parseOptions(argv)).toThrow(sentence);
+});
+
+test("several numbers of workers are played one after the other", () => {
+  expect(parseOptions(["--nodes=200,2000"])).toMatchObject({ nodes: [200, 2000] });
 });
 
 test("rows are chosen by name before they are chosen by beginning", () => {

@@ -7,6 +7,8 @@ export interface BenchOptions {
   /** Measured time of one run. */
   readonly seconds: number;
   readonly smoke: boolean;
+  /** Instead of rows: this many workers at a time become nodes. */
+  readonly nodes: readonly number[];
   readonly output: "text" | "json";
   readonly write: boolean;
 }
@@ -19,6 +21,8 @@ Measures drawbridge beside the Go original, interleaved in the same rounds, with
   --rounds N       how often everything is measured (default 4)
   --seconds N      measured time of one run (default 2)
   --smoke          correctness only, under a minute: bytes intact, stalls isolated, serving again afterwards
+  --nodes NUMBERS  instead, that many workers of a pool are created, fetch and become nodes, one number after the other,
+                   such as 200,2000 (ten minutes): real etcd, kube-apiserver and signer, machines that are played
   --output json    the result as JSON on standard output (progress stays on standard error)
   --write          also write docs/benchmarks.md and docs/benchmarks.json
   --list           name the rows and end
@@ -34,6 +38,7 @@ export function parseOptions(argv: readonly string[]): BenchOptions | "help" | "
       rounds: { type: "string", default: "4" },
       seconds: { type: "string", default: "2" },
       smoke: { type: "boolean", default: false },
+      nodes: { type: "string", default: "" },
       output: { type: "string", default: "text" },
       write: { type: "boolean", default: false },
       list: { type: "boolean", default: false },
@@ -48,6 +53,7 @@ export function parseOptions(argv: readonly string[]): BenchOptions | "help" | "
     rounds: positive("rounds", values.rounds, true),
     seconds: positive("seconds", values.seconds, false),
     smoke: values.smoke,
+    nodes: values.nodes.split(",").flatMap((text) => (text === "" ? [] : positive("nodes", text, true))),
     output: values.output,
     write: values.write,
   };

@@ -57,7 +57,11 @@ export const accessObjects: readonly KubeObject[] = [
 ];
 
 /** Signs what is approved, and approves nothing itself. */
-export async function startSigner(scope: Scope, plane: ControlPlane): Promise<void> {
+export async function startSigner(
+  scope: Scope,
+  plane: ControlPlane,
+  flags: readonly string[] = [],
+): Promise<void> {
   const manager = LabProcess.start(scope, {
     name: "signer",
     command: [
@@ -69,6 +73,7 @@ export async function startSigner(scope: Scope, plane: ControlPlane): Promise<vo
       "--leader-elect=false",
       // Nobody asks it anything, and another lab on this machine may have its usual port.
       "--secure-port=0",
+      ...flags,
     ],
   });
   await manager.ready("it signs", 60_000, () => manager.log().includes("Caches are synced"));

@@ -21,13 +21,13 @@ export class PoolCluster {
     this.token = token;
   }
 
-  static async start(scope: Scope): Promise<PoolCluster> {
+  static async start(scope: Scope, signerFlags: readonly string[] = []): Promise<PoolCluster> {
     const plane = await makeControlPlane(scope, { executables: controlPlaneExecutables() });
     await plane.apiServer.start();
     const components = "--components=controller,approver,ignition";
     const install = ["nodepool", "install", "--image=registry.example/drawbridge:1", components];
     await Promise.all([
-      startSigner(scope, plane),
+      startSigner(scope, plane, signerFlags),
       must([ours("drawbridge"), ...install, `--kubeconfig=${plane.adminConfig}`]),
       plane.admin.apply(...bootstrapAccess),
     ]);

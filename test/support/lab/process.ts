@@ -56,6 +56,12 @@ export class LabProcess {
     return this.#child.pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
+  /** With its exit code; null when a signal ended it. */
+  async ended(): Promise<{ readonly code: number | null }> {
+    await this.#exited;
+    return { code: this.#child.exitCode };
+  }
+
   log(): string {
     return readFileSync(this.logFile, "utf8");
   }
