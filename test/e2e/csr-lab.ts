@@ -57,11 +57,7 @@ export const accessObjects: readonly KubeObject[] = [
 ];
 
 /** Signs what is approved, and approves nothing itself. */
-export async function startSigner(
-  scope: Scope,
-  plane: ControlPlane,
-  flags: readonly string[] = [],
-): Promise<void> {
+export async function startSigner(scope: Scope, plane: ControlPlane, flags: readonly string[] = []): Promise<void> {
   const manager = LabProcess.start(scope, {
     name: "signer",
     command: [

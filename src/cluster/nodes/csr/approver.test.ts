@@ -21,7 +21,7 @@ import { configMapInventory, type Inventory } from "./inventory.js";
 import { MemoryStore } from "./memory-store.js";
 import { Networks } from "./names.js";
 import { defaultPolicy } from "./request-context.js";
-import type { RequestKind, SigningRequest } from "./signing-request.js";
+import { REQUESTS_PATH, type RequestKind, type SigningRequest } from "./signing-request.js";
 
 const memoryName = "approver-memory";
 let cluster: ApproverClusterStub;
@@ -131,6 +131,24 @@ describe("an approver", () => {
     await eventually(() => expect(clock.waiting).toContain(10_000));
     expect(log).toHaveLength(2);
     expect(errors).toEqual([]);
+  });
+
+  test("approves several at a time, so that they do not wait for each other's answers", async () => {
+    inventory = inventoryOf([worker, { ...worker, name: "w1" }]);
+    await file("client");
+    await file("client", other("w1"));
+    let asked = 0;
+    let release!: () => void;
+    const both = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const get: KubeApi["get"] = async (path, options) => {
+      if (path.startsWith(REQUESTS_PATH) && ++asked === 2) release();
+      if (path.startsWith(REQUESTS_PATH)) await both;
+      return api.get(path, options);
+    };
+    start({ api: { ...api, get } });
+    await eventually(() => expect(cluster.answers.sort()).toEqual(["csr-client Approved", "csr-w1 Approved"]));
   });
 
   test("remembers before it approves", async () => {

@@ -12,6 +12,7 @@ import { byName, type Node } from "../objects.js";
 import { APPROVER_NAME } from "../permissions.js";
 import { Replica } from "../replica.js";
 import { type WorkOutcome, WorkQueue } from "../work-queue.js";
+import { eachOf } from "../workers/each-of.js";
 import {
   apiServerAddresses,
   carryOut,
@@ -78,6 +79,8 @@ const noRecord: NodeRecord = { pool: "" };
 const EVERYTHING = "requests";
 /** The most approvals that are remembered in one write. */
 const MOST_AT_ONCE = 25;
+/** An API server far away must not make thousands of machines wait for each other. */
+const WRITES_AT_ONCE = 10;
 
 export class Approver {
   readonly #options: ApproverOptions;
@@ -207,10 +210,10 @@ export class Approver {
     const { leading, store } = this.#options;
     if (planned.length === 0 || !leading()) return;
     await store.remember(new Map(planned.map(({ decision }) => [decision.node, decision.remember])));
-    for (const { state, request } of planned) {
+    await eachOf(planned, WRITES_AT_ONCE, async ({ state, request }) => {
       if (this.#stopped || !leading()) return;
       await this.#write(request, { ...state, now: this.#clock.date(), memory: store.memory });
-    }
+    });
   }
 
   async #write(request: SigningRequest, state: ClusterState): Promise<void> {
