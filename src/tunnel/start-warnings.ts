@@ -7,6 +7,7 @@ import { readFileSync, realpathSync, statSync } from "node:fs";
 import { processDescriptors } from "../base/connections.js";
 import { type ErrorCode, remedies } from "../base/errors/catalogue.js";
 import { unreadBecause } from "../base/errors/unread.js";
+import { claimsOf } from "../base/json-web-token.js";
 import type { Logger } from "../base/log/log.js";
 import { CHECK_INTERVAL_MS, fingerprint, unrefInterval } from "./pki/followed-files.js";
 import { weaknessOf } from "./pki/issuer-problem.js";
@@ -224,18 +225,6 @@ function agentTokenWarnings(file: string, now: Date): StartWarning[] {
     ...(end !== undefined && end <= now ? say(`ended on ${end.toISOString()}`) : []),
     ...exposed(file, code, "service account token"),
   ];
-}
-
-/** What a JSON Web Token says of itself; undefined for anything else. Its signature is the API server's to judge. */
-function claimsOf(token: string): { readonly exp?: unknown } | undefined {
-  const [, payload = "", signature, ...more] = token.split(".");
-  if (signature === undefined || more.length > 0) return undefined;
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(payload, "base64url").toString());
-    return typeof claims === "object" && claims !== null ? claims : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Identifiers that no destination matches. A query that cannot be parsed is refused before. */

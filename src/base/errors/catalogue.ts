@@ -257,6 +257,8 @@ export const remedies = {
     "Let nodepool controller --issue-certificate issue it for the published address, or publish the address that the certificate has.",
   DB_NODE_IGNITION_UNREACHABLE:
     "Start drawbridge ignition serve, or fix the path to it; machines go on asking until it answers.",
+  DB_NODE_CREDENTIAL:
+    "Let drawbridge nodepool controller --issue-bootstrap-kubeconfig make the Secret bootstrap-kubeconfig, or correct what the message names.",
   DB_NODE_CSR_PENDING:
     "Fix what the message names, or approve the request with workers doctor --fix where its rules allow that, or with drawbridge csr approve.",
   DB_NODE_NOT_READY:

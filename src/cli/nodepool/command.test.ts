@@ -104,6 +104,8 @@ describe("drawbridge nodepool apply", () => {
     [["apply", "-f", "x", "more"], '"more" belongs to no flag'],
     [["controller", "--namespace=No"], "must be the name of a namespace"],
     [["controller", "--health-port=70000"], '"--health-port" flag: must be a port'],
+    [["controller", "--issue-bootstrap-kubeconfig"], "a directory issues no tokens"],
+    [["controller", "--hosted-kubeconfig=x"], "need --issue-bootstrap-kubeconfig"],
     [["install"], "--image is missing"],
     [["install", "--image=i", "--components=cook"], 'has "cook"'],
     [["install", "--image=i", "--api-port=0"], "must be 1 to 65535"],

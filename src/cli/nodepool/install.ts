@@ -1,6 +1,7 @@
 /** `drawbridge nodepool install`: what pools need in a cluster that has no HyperShift. */
 
 import { outcomesText } from "../../cluster/kube/apply.js";
+import { BOOTSTRAPPER } from "../../cluster/nodes/csr/request-context.js";
 import {
   applyInstall,
   INSTALL_COMPONENTS,
@@ -8,6 +9,8 @@ import {
   renderInstall,
   installStream as streamOf,
 } from "../../cluster/nodes/install/render.js";
+import { pathOf } from "../../cluster/nodes/objects.js";
+import { BOOTSTRAP_TOKEN_ROLE_NAME } from "../../cluster/nodes/permissions.js";
 import { list, number, oneOf, port, required, restricted, text, type Values, yesNo } from "../flags/flag.js";
 import { clusterFlags, openCluster } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
@@ -40,6 +43,9 @@ const installFlags = {
   "approver-flag": restricted(list("Flag of the approver, such as --node-cidr=10.0.0.0/16; repeatable."), (flags) =>
     flags.every((flag) => flag.startsWith("--")) ? undefined : "must itself begin with --",
   ),
+  "hosted-kubeconfig-secret": text(
+    "Secret of the namespace with the kubeconfig (key kubeconfig) of the cluster that machines join, for the controller. If empty, machines join this one.",
+  ),
   "ignition-service": oneOf(
     ["ClusterIP", "NodePort", "LoadBalancer"],
     "Type of the Service by which machines reach the Ignition server.",
@@ -66,7 +72,11 @@ export default defineCommand({
   purpose: `Brings the NodePool resource, the pools' controller and the CSR approver into a cluster by server-side apply, with the rights
 each needs and no others. It refuses where HyperShift is, whose operator manages pools itself. With --output yaml it
 prints the objects and asks no cluster. The approver belongs into the cluster that machines join; where that is another
-one, install --components controller here and --components approver there.
+one, install --components controller --hosted-kubeconfig-secret NAME here and --components approver there.
+
+The controller makes the kubeconfig that machines join with (nodepool controller --issue-bootstrap-kubeconfig). Its identity,
+the ServiceAccount ${pathOf(BOOTSTRAPPER)}, is installed where the approver is, and so is
+the Role ${BOOTSTRAP_TOKEN_ROLE_NAME}, which allows to create tokens of it; a controller of the same cluster is bound to it.
 
 With --components controller,approver,ignition the Ignition server runs there, too. It waits for the ConfigMap
 drawbridge-ignition-payload (payload.yaml, see drawbridge ignition serve --help, and the files it names) and for the

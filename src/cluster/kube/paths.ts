@@ -32,6 +32,7 @@ const KINDS = {
   Route: ["route.openshift.io/v1", "routes"],
   Secret: ["v1", "secrets"],
   SelfSubjectAccessReview: ["authorization.k8s.io/v1", "selfsubjectaccessreviews", CLUSTER_WIDE],
+  SelfSubjectReview: ["authentication.k8s.io/v1", "selfsubjectreviews", CLUSTER_WIDE],
   Service: ["v1", "services"],
   ServiceAccount: ["v1", "serviceaccounts"],
   TokenReview: ["authentication.k8s.io/v1", "tokenreviews", CLUSTER_WIDE],

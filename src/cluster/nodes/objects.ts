@@ -132,6 +132,9 @@ export const label = {
 export const SERVING_CERTIFICATE_SECRET = "drawbridge-ignition-serving-cert";
 export const IGNITION_CA_SECRET = "drawbridge-ignition-ca";
 
+/** The Secret with the kubeconfig that machines join with, under the key `kubeconfig`; HyperShift calls its own the same. */
+export const BOOTSTRAP_SECRET = "bootstrap-kubeconfig";
+
 /** The namespace of a hosted cluster's control plane. */
 export function controlPlaneNamespace({ namespace, name }: ObjectName): string {
   return `${namespace}-${name.replaceAll(".", "-")}`;

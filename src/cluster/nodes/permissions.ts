@@ -2,6 +2,7 @@
 
 import { CRD_NAME, HOSTED_CLUSTERS_CRD_NAME, operator } from "./controller/hypershift.js";
 import { API_SERVER_NAME } from "./csr/decide.js";
+import { BOOTSTRAPPER } from "./csr/request-context.js";
 import { CLIENT_SIGNER, SERVING_SIGNER } from "./csr/signing-request.js";
 import { WORKER_GROUP } from "./workers/resource.js";
 
@@ -95,6 +96,14 @@ export const CONTROLLER_NAME = "drawbridge-nodepool-controller";
 export const controllerClusterRules: readonly PolicyRule[] = [
   rule("apiextensions.k8s.io", "customresourcedefinitions", "get", CRD_NAME, HOSTED_CLUSTERS_CRD_NAME),
   rule("apps", "deployments", "get", operator.name),
+];
+
+/** Name of the Role for tokens of the ServiceAccount that machines join with. */
+export const BOOTSTRAP_TOKEN_ROLE_NAME = "drawbridge-bootstrap-token";
+
+/** The controller's, for a Role in the namespace of that ServiceAccount, in the cluster that machines join. */
+export const bootstrapTokenRules: readonly PolicyRule[] = [
+  rule("", "serviceaccounts/token", "create", BOOTSTRAPPER.name),
 ];
 
 /** The controller's, for a Role in the namespace of the pools. Secrets cannot be chosen by annotation. */

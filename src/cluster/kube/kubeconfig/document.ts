@@ -68,8 +68,8 @@ interface Kubeconfig extends Record<EntryKind, Map<string, object>> {
 }
 
 /** Of entries with the same name, and of current contexts, the first file's counts as a whole. Throws DB_KUBECONFIG. */
-function addFile(config: Kubeconfig, file: string): void {
-  const document = parseDocument(file, readAccessFile("kubeconfig", file));
+function addFile(config: Kubeconfig, file: string, text: string): void {
+  const document = parseDocument(file, text);
   try {
     const current = document["current-context"] ?? "";
     if (typeof current !== "string") throw new Error("current-context is not a string");
@@ -81,9 +81,9 @@ function addFile(config: Kubeconfig, file: string): void {
   }
 }
 
-function parseDocument(file: string, text: string): Fields {
+function parseDocument(file: string, text: string, maxAliasCount?: number): Fields {
   try {
-    const document: unknown = parse(text) ?? {};
+    const document: unknown = parse(text, maxAliasCount === undefined ? {} : { maxAliasCount }) ?? {};
     if (!isRecord(document)) throw new Error("it is not a mapping");
     return document;
   } catch (reason) {
@@ -138,8 +138,14 @@ export function loadSelection(files: readonly string[], contextName: string): Se
   const found = files.length > 1 ? files.filter(exists) : files;
   const what = files.join(":");
   if (found.length === 0) throw configError(`None of the kubeconfig files ${what} exists.`);
+  return selectionIn(new Map(found.map((file) => [file, readAccessFile("kubeconfig", file)])), what, contextName);
+}
+
+/** `texts` by file; `what` names all of them. Throws DB_KUBECONFIG. */
+function selectionIn(texts: ReadonlyMap<string, string>, what: string, contextName: string): Selection {
+  const found = [...texts.keys()];
   const config: Kubeconfig = { current: "", cluster: new Map(), context: new Map(), user: new Map() };
-  for (const file of found) addFile(config, file);
+  for (const [file, text] of texts) addFile(config, file, text);
   const bad = (why: string, remedy?: string) =>
     configError(`The kubeconfig ${what} cannot be used: ${why}.`, undefined, remedy);
   const entry = (kind: EntryKind, name: string): object => {
@@ -168,6 +174,44 @@ export function loadSelection(files: readonly string[], contextName: string): Se
   const place = (kind: EntryKind, name: string) => `${kind} ${JSON.stringify(name)} in the kubeconfig ${what}`;
   const places = { cluster: place("cluster", clusterName), user: place("user", userName) };
   return { cluster: { ...cluster, server: server.replace(/\/+$/, "") }, user, places };
+}
+
+/** What makes a kubeconfig run a program, or read a file of this host. */
+const OUTSIDE_KEYS = [
+  "exec",
+  "auth-provider",
+  "tokenFile",
+  "certificate-authority",
+  "client-certificate",
+  "client-key",
+] as const;
+
+/** The key by which a kubeconfig, parsed, uses more than it contains; undefined when it does not. */
+export function outsideKeyIn(value: unknown): string | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [key, inner] of Object.entries(value)) {
+    if (OUTSIDE_KEYS.some((refused) => refused === key)) return key;
+    const deeper = outsideKeyIn(inner);
+    if (deeper !== undefined) return deeper;
+  }
+  return undefined;
+}
+
+/**
+ * The current context of a kubeconfig that somebody else wrote: it is used only with what it contains, and shown only to a server
+ * with a certificate of its own authority. `place` as in "The kubeconfig PLACE cannot be used". Throws DB_KUBECONFIG.
+ */
+export function containedSelection(text: string, place: string): Selection {
+  const bad = (why: string) => configError(`The kubeconfig ${place} cannot be used: ${why}.`);
+  const key = outsideKeyIn(parseDocument(place, text, 0));
+  if (key !== undefined) throw bad(`it names ${key}, and it is used only with what it contains`);
+  const selection = selectionIn(new Map([[place, text]]), place, "");
+  const { cluster } = selection;
+  if (!/^https:/i.test(cluster.server))
+    throw bad(`its server ${plainText(cluster.server, 200)} does not begin with https://`);
+  if (!cluster["certificate-authority-data"])
+    throw bad("it has no certificate-authority-data, so nobody knows whom to trust");
+  return selection;
 }
 
 /** Why there is no context to use, and how to get one. kubectl goes on to localhost:8080 where none is current. */

@@ -31,6 +31,12 @@ export async function kubeconfigEndpoint(paths: string, context = ""): Promise<K
   };
 }
 
+/** Of a kubeconfig that is not in a file. Throws DB_KUBECONFIG when its certificates cannot be used. */
+export function selectionEndpoint(selection: Selection): KubeEndpoint {
+  certificatesOf(selection);
+  return { server: selection.cluster.server, credentials: credentialsOf(selection) };
+}
+
 function credentialsOf(selection: Selection): KubeEndpoint["credentials"] {
   const { cluster, places, user } = selection;
   const exec = user.exec && execCredentials(user.exec, cluster);

@@ -10,6 +10,7 @@ import type { ProfileSet } from "../../../tunnel/pki/profiles.js";
 import { kubeManifest } from "../../kube/builders.js";
 import { typed } from "../../kube/paths.js";
 import {
+  BOOTSTRAP_SECRET,
   type ConfigMap,
   encoded,
   IGNITION_CA_SECRET,
@@ -35,10 +36,10 @@ export interface KeepCertificateOptions {
   readonly onIssued?: ((sentence: string) => void) | undefined;
 }
 
-/** The versions of everything that the certificate depends on: with the same ones nothing has to be issued before its end. */
-export function certificateInputs({ configMaps, secrets }: View): string {
+/** The versions of everything that what is issued depends on: with the same ones nothing has to be issued before its end. */
+export function issuedInputs({ configMaps, secrets }: View): string {
   const own = [...secrets.values()].filter(({ metadata }) =>
-    [IGNITION_CA_SECRET, SERVING_CERTIFICATE_SECRET].includes(metadata?.name ?? ""),
+    [IGNITION_CA_SECRET, SERVING_CERTIFICATE_SECRET, BOOTSTRAP_SECRET].includes(metadata?.name ?? ""),
   );
   const objects = [...[...configMaps.values()].filter(isClusterObject), ...own];
   return objects.map(({ metadata }) => `${metadata?.name} ${metadata?.resourceVersion}`).join();

@@ -17,12 +17,13 @@ import {
   type Secret,
   secretNames,
 } from "../objects.js";
-import { type PassInput, passInputOf, secretsOf, type View } from "../pool/input.js";
+import { isClusterObject, type PassInput, passInputOf, secretsOf, type View } from "../pool/input.js";
 import type { NodePool } from "../pool/node-pool.js";
 import { type ReconcileResult, reconcile } from "../pool/reconcile.js";
 import { cleanUpWrites, type WantedSecrets } from "../token/token-secret.js";
 import { type WorkOutcome, WorkQueue } from "../work-queue.js";
-import { certificateInputs, keepCertificate } from "./certificate.js";
+import { type CredentialIssuer, keepCredential } from "./bootstrap.js";
+import { issuedInputs, keepCertificate } from "./certificate.js";
 
 export interface PoolControllerOptions {
   readonly api: KubeApi;
@@ -38,18 +39,21 @@ export interface PoolControllerOptions {
   readonly silenceMs?: number;
   /** Whether the Ignition server's certificate is issued here. */
   readonly issuesCertificate?: boolean;
+  /** Where the credential comes from that machines join with. If undefined, it is made by somebody else. */
+  readonly credentialIssuer?: CredentialIssuer | undefined;
   readonly onIssued?: (sentence: string, reason?: unknown) => void;
   readonly onPass?: (key: string, outcome: WorkOutcome) => void;
-  /** A pass over a pool failed and is repeated; the same sentence is reported once. */
-  readonly onFailure?: (pool: NodePool, sentence: string) => void;
+  /** A pass over a pool, or over the credential of a cluster, failed; the same sentence is reported once. */
+  readonly onFailure?: (about: NodePool | ConfigMap, sentence: string) => void;
   readonly onError?: (sentence: string, reason?: unknown) => void;
 }
 
 const DEFAULT_RESYNC_MS = 10 * 60_000;
 /** Changes that come together are followed by one pass. */
 const GATHER_MS = 20;
-/** No pool's key: those have a slash. */
+/** No pools' keys: those have a slash. */
 const CERTIFICATE_KEY = "certificate";
+const CREDENTIAL_KEY = "bootstrap-credential";
 const OWNERSHIP_KEY = "ownership";
 const ASK_AGAIN_MS = 5000;
 
@@ -63,7 +67,7 @@ export class PoolController {
   readonly #secrets: ListWatch<Secret>;
   readonly #watches: readonly ListWatch<KubeObject>[];
   #isOurs: boolean;
-  #certificateInputs = "";
+  #issuedInputs = "";
   #cancelGathering: (() => void) | undefined;
   #cancelResync: (() => void) | undefined;
   #stopped = false;
@@ -141,6 +145,7 @@ export class PoolController {
   lookAtAll(): void {
     if (!this.synced) return;
     if (this.#options.issuesCertificate) this.#queue.add(CERTIFICATE_KEY);
+    if (this.#options.credentialIssuer !== undefined) this.#queue.add(CREDENTIAL_KEY);
     this.#lookAtPools();
   }
 
@@ -153,7 +158,7 @@ export class PoolController {
   }
 
   async #pass(key: string): Promise<WorkOutcome> {
-    const { namespace, newToken, onIssued, onPass } = this.#options;
+    const { credentialIssuer: issuer, namespace, newToken, onIssued, onPass } = this.#options;
     if (key === OWNERSHIP_KEY) return this.#askOwnership();
     if (!this.synced || !this.leads) return "wait";
     const complaints: string[] = [];
@@ -164,6 +169,8 @@ export class PoolController {
     };
     const given = { view: this.view, writer: this.#writer, now: () => this.#clock.date(), onError };
     const outcome = await attempted(onError, async () => {
+      if (key === CREDENTIAL_KEY && issuer !== undefined)
+        return keepCredential({ ...given, namespace, issuer, onIssued });
       if (key !== CERTIFICATE_KEY) return pass(key, { ...given, newToken });
       await keepCertificate({ ...given, namespace, onIssued });
       return "wait";
@@ -180,9 +187,11 @@ export class PoolController {
     if ((this.#complaints.get(key) ?? "") === sentence) return;
     if (sentence === "") return void this.#complaints.delete(key);
     this.#complaints.set(key, sentence);
-    this.#options.onError?.(key === CERTIFICATE_KEY ? sentence : `pool ${key}: ${sentence}`, cause);
-    const pool = this.#pools.items.get(key);
-    if (isFailure && pool !== undefined) this.#options.onFailure?.(pool, sentence);
+    const isPool = key !== CERTIFICATE_KEY && key !== CREDENTIAL_KEY;
+    this.#options.onError?.(isPool ? `pool ${key}: ${sentence}` : sentence, cause);
+    const about =
+      key === CREDENTIAL_KEY ? [...this.#configMaps.items.values()].find(isClusterObject) : this.#pools.items.get(key);
+    if ((isFailure || !isPool) && about !== undefined) this.#options.onFailure?.(about, sentence);
   }
 
   #watched<T extends KubeObject>(kind: Kind): ListWatch<T> {
@@ -201,9 +210,9 @@ export class PoolController {
     if (this.#stopped || !this.synced || this.#cancelGathering !== undefined) return;
     this.#cancelGathering = this.#clock.after(GATHER_MS, () => {
       this.#cancelGathering = undefined;
-      const inputs = certificateInputs(this.view);
-      const isChanged = inputs !== this.#certificateInputs;
-      this.#certificateInputs = inputs;
+      const inputs = issuedInputs(this.view);
+      const isChanged = inputs !== this.#issuedInputs;
+      this.#issuedInputs = inputs;
       if (isChanged) this.lookAtAll();
       else this.#lookAtPools();
     });

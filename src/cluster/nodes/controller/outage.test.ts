@@ -10,7 +10,7 @@ import { createMemoryApi } from "../testing/memory-api.js";
 import { isTokenSecret, readTokenSecret } from "../token/token-secret.js";
 import { readUserData } from "../token/user-data.js";
 import type { WorkOutcome } from "../work-queue.js";
-import { certificateInputs, type KeepCertificateOptions, keepCertificate } from "./certificate.js";
+import { issuedInputs, type KeepCertificateOptions, keepCertificate } from "./certificate.js";
 import { attempted, pass, Writer } from "./controller.js";
 import { clusterMap, makePool, namespace, PoolFixture } from "./testing/fixture.js";
 
@@ -41,7 +41,7 @@ class CertificateKeeper {
   #last: WorkOutcome = "retry";
 
   async look(options: KeepCertificateOptions): Promise<WorkOutcome> {
-    const seen = certificateInputs(options.view);
+    const seen = issuedInputs(options.view);
     if (this.#last === "wait" && seen === this.#seen) return this.#last;
     this.#seen = seen;
     this.#last = await attempted(

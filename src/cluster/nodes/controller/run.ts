@@ -5,11 +5,14 @@ import { processMetrics } from "../../../base/metrics/process-metrics.js";
 import { MetricsRegistry } from "../../../base/metrics/registry.js";
 import { collectionPath, typed } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
-import { eventAbout } from "../objects.js";
+import { endOfCredential, isBootstrapSecret } from "../credential/credential.js";
+import { type ConfigMap, eventAbout } from "../objects.js";
 import { CONTROLLER_NAME } from "../permissions.js";
+import { isClusterObject } from "../pool/input.js";
 import type { NodePool } from "../pool/node-pool.js";
 import { Replica } from "../replica.js";
 import type { WorkOutcome } from "../work-queue.js";
+import { credentialIssuer } from "./bootstrap.js";
 import { PoolController } from "./controller.js";
 import { requireInstalled } from "./hypershift.js";
 
@@ -19,13 +22,15 @@ interface ControllerConfig {
   /** A directory has no resources to be installed and no HyperShift. */
   readonly isCluster: boolean;
   readonly issuesCertificate: boolean;
+  /** The cluster that machines join, if their first credential is issued here. */
+  readonly joined: KubeApi | undefined;
   /** Undefined: no port is opened. */
   readonly health: Endpoint | undefined;
 }
 
 /** Resolves to the exit code when the process should end. */
 export async function runController(config: ControllerConfig): Promise<number> {
-  const { api, health, isCluster, issuesCertificate, namespace } = config;
+  const { api, health, isCluster, issuesCertificate, joined, namespace } = config;
   if (isCluster) await requireInstalled(api);
   const replica: Replica = new Replica({
     ...{ api, namespace, name: CONTROLLER_NAME, health, onFailure: () => metrics.failed() },
@@ -37,6 +42,7 @@ export async function runController(config: ControllerConfig): Promise<number> {
   const { election, logger, onError } = replica;
   const controller: PoolController = new PoolController({
     ...{ api, namespace, leading: () => election.leading, onError, issuesCertificate },
+    credentialIssuer: joined && credentialIssuer(joined),
     requireOurs: isCluster ? () => requireInstalled(api) : undefined,
     onIssued: (sentence) => logger.info(0, sentence),
     onPass: (_key, next) => metrics.passed(next),
@@ -51,7 +57,7 @@ export async function runController(config: ControllerConfig): Promise<number> {
       controller.start();
       election.start();
     },
-    stop: () => controller.stop(),
+    stop: () => controller.stop().finally(() => joined?.close()),
   });
 }
 
@@ -68,6 +74,14 @@ export function controllerMetrics(controller: () => PoolController) {
   registry.gauge(`${PREFIX}pools`, "Pools in the namespace.", () => controller().view.pools.size);
   registry.gauge(`${PREFIX}queue_length`, "Pools that wait for a pass.", () => controller().queued);
   registry.gauge(`${PREFIX}leader`, "Whether this replica writes.", () => Number(controller().leads));
+  registry.gauge(
+    `${PREFIX}bootstrap_credential_expiry_seconds`,
+    "When the credential that machines join with ends, in seconds since 1970.",
+    () => {
+      const end = endOfCredential([...controller().view.secrets.values()].find(isBootstrapSecret));
+      return end === undefined ? [] : end / 1000;
+    },
+  );
   processMetrics(registry);
   return {
     registry,
@@ -76,16 +90,19 @@ export function controllerMetrics(controller: () => PoolController) {
   };
 }
 
-/** Reports failed passes as events on the pools, as HyperShift's operator does. Nobody waits for these writes. */
+/** Reports failed passes as events on pools, as HyperShift's operator does, and on clusters. Nobody waits for these writes. */
 export function failureEvents(
   api: KubeApi,
   namespace: string,
   onError: (sentence: string, reason?: unknown) => void,
   now: () => number = Date.now,
 ) {
-  return (pool: NodePool, sentence: string): void => {
-    const failure = { type: "Warning", reason: "ReconcileError", message: sentence } as const;
-    const event = eventAbout(typed("NodePool", pool), failure, CONTROLLER_NAME, now());
+  return (about: NodePool | ConfigMap, sentence: string): void => {
+    const [kind, reason] = isClusterObject(about)
+      ? (["ConfigMap", "BootstrapCredential"] as const)
+      : (["NodePool", "ReconcileError"] as const);
+    const failure = { type: "Warning", reason, message: sentence } as const;
+    const event = eventAbout(typed(kind, about), failure, CONTROLLER_NAME, now());
     api
       .create(collectionPath("Event", namespace), event)
       .catch((reason: unknown) => onError(`an event was not written: ${messageOf(reason)}`, reason));

@@ -78,11 +78,16 @@ export interface ApprovalPolicy {
   readonly deniesForgery: boolean;
 }
 
-const BOOTSTRAP_NAMESPACE = "openshift-machine-config-operator";
+/** The ServiceAccount of machines that have no certificate yet, as OpenShift calls it. */
+export const BOOTSTRAPPER = { namespace: "openshift-machine-config-operator", name: "node-bootstrapper" } as const;
 
 export const defaultPolicy: ApprovalPolicy = {
-  bootstrapUser: `system:serviceaccount:${BOOTSTRAP_NAMESPACE}:node-bootstrapper`,
-  bootstrapGroups: [`system:serviceaccounts:${BOOTSTRAP_NAMESPACE}`, "system:serviceaccounts", "system:authenticated"],
+  bootstrapUser: `system:serviceaccount:${BOOTSTRAPPER.namespace}:${BOOTSTRAPPER.name}`,
+  bootstrapGroups: [
+    `system:serviceaccounts:${BOOTSTRAPPER.namespace}`,
+    "system:serviceaccounts",
+    "system:authenticated",
+  ],
   nodeNetworks: new Networks([]),
   foreignNetworks: new Networks([]),
   reservedNames: [],

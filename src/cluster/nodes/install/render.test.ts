@@ -11,6 +11,7 @@ const config: InstallConfig = {
   replicas: 2,
   apiPorts: [443, 6443],
   ignitionService: "NodePort",
+  hostedKubeconfigSecret: "",
   approverArgs: ["--node-cidr=10.0.0.0/16"],
 };
 
@@ -139,6 +140,49 @@ describe("what is installed", () => {
       ...["Cluster", "Desired Nodes", "Current Nodes", "Autoscaling", "Autorepair"],
       ...["Version", "UpdatingVersion", "UpdatingConfig", "Message"],
     ]);
+  });
+
+  test("lets the controller have tokens of the one account that machines join with, and nothing else there", () => {
+    const there = all.filter(({ metadata }) => metadata.namespace === "openshift-machine-config-operator");
+    expect(there.map(titleOf)).toEqual([
+      "ServiceAccount openshift-machine-config-operator/node-bootstrapper",
+      "Role openshift-machine-config-operator/drawbridge-bootstrap-token",
+      "RoleBinding openshift-machine-config-operator/drawbridge-bootstrap-token.pools",
+    ]);
+    expect(rulesOf(there[1])).toEqual([
+      {
+        apiGroups: [""],
+        resources: ["serviceaccounts/token"],
+        verbs: ["create"],
+        resourceNames: ["node-bootstrapper"],
+      },
+    ]);
+    expect(there[2]).toMatchObject({
+      subjects: [{ kind: "ServiceAccount", name: "drawbridge-nodepool-controller", namespace: "pools" }],
+    });
+    expect(of("ClusterRoleBinding", "drawbridge-node-bootstrapper")).toMatchObject([
+      { roleRef: { name: "system:node-bootstrapper" }, subjects: [{ name: "node-bootstrapper" }] },
+    ]);
+    expect(JSON.stringify(of("Deployment", "nodepool-controller"))).toContain("--issue-bootstrap-kubeconfig");
+  });
+
+  test("puts that account into the cluster that machines join, when that is another one", () => {
+    const split = { ...config, hostedKubeconfigSecret: "joined" };
+    const here = renderInstall({ ...split, components: ["controller"] });
+    expect(here.some(({ metadata }) => metadata.name.includes("bootstrap"))).toBe(false);
+    const [{ spec }] = here.filter(({ kind }) => kind === "Deployment") as [{ spec: object }];
+    expect(spec).toMatchObject({
+      template: {
+        spec: {
+          containers: [{ args: expect.arrayContaining(["--hosted-kubeconfig=/var/run/secrets/hosted/kubeconfig"]) }],
+          volumes: [{ secret: { secretName: "joined" } }],
+        },
+      },
+    });
+    const there = renderInstall({ ...split, components: ["approver"] }).filter(
+      ({ metadata }) => metadata.namespace === "openshift-machine-config-operator",
+    );
+    expect(there.map(({ kind }) => kind)).toEqual(["ServiceAccount", "Role"]);
   });
 
   test("gives nobody the same right twice", () => {

@@ -14,11 +14,14 @@ import { find } from "../../kube/objects.js";
 import { objectPath, titleOf } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
 import { CRD_NAME, OWNER_LABEL, OWNER_NAME, refuseBesideHyperShift } from "../controller/hypershift.js";
+import { BOOTSTRAPPER } from "../csr/request-context.js";
 import { SERVING_CERTIFICATE_SECRET } from "../objects.js";
 import {
   APPROVER_NAME,
   clusterRules as approverClusterRules,
   namespaceRules as approverNamespaceRules,
+  BOOTSTRAP_TOKEN_ROLE_NAME,
+  bootstrapTokenRules,
   CONTROLLER_NAME,
   controllerClusterRules,
   controllerNamespaceRules,
@@ -43,6 +46,8 @@ export interface InstallConfig {
   readonly apiPorts: readonly number[];
   /** Further flags of the approver, such as --node-cidr. */
   readonly approverArgs: readonly string[];
+  /** Secret with the kubeconfig of the cluster that machines join; empty: it is this one. */
+  readonly hostedKubeconfigSecret: string;
   /** Type of the Service by which machines reach the Ignition server. */
   readonly ignitionService: "ClusterIP" | "NodePort" | "LoadBalancer";
   /** Its port on every node; undefined: the cluster chooses one where the type has any. */
@@ -108,6 +113,7 @@ export const PAYLOAD_CONFIG_MAP = "drawbridge-ignition-payload";
 
 /** The label that it gives this ConfigMap makes an approver beside it read the claims. */
 export const CLAIMS_CONFIG_MAP = "drawbridge-claims";
+const HOSTED_PATH = "/var/run/secrets/hosted";
 const CERTIFICATE_PATH = "/var/run/secrets/ignition/serving-cert";
 const PAYLOAD_PATH = "/etc/drawbridge/payload";
 const IGNITION_PORT = 9090;
@@ -130,13 +136,19 @@ interface Program {
 }
 
 const programs: Readonly<Record<InstallComponent, (config: InstallConfig) => Program>> = {
-  controller: ({ components, namespace }) => ({
+  controller: ({ components, hostedKubeconfigSecret, namespace }) => ({
     name: CONTROLLER_NAME,
     args: [
       ...["nodepool", "controller", `--namespace=${namespace}`, `--health-port=${HEALTH_PORT}`],
       // The Ignition server in the same installation needs a certificate, which the controller issues unless one exists.
       ...(components.includes("ignition") ? ["--issue-certificate"] : []),
+      "--issue-bootstrap-kubeconfig",
+      ...(hostedKubeconfigSecret === "" ? [] : [`--hosted-kubeconfig=${HOSTED_PATH}/kubeconfig`]),
     ],
+    volumes:
+      hostedKubeconfigSecret === ""
+        ? []
+        : [{ name: "hosted-kubeconfig", path: HOSTED_PATH, secret: hostedKubeconfigSecret, mode: 0o644 }],
     rules: controllerNamespaceRules,
     clusterRules: controllerClusterRules,
   }),
@@ -182,7 +194,28 @@ export function renderInstall(config: InstallConfig): KubeManifest[] {
     namespace,
     ...resources,
     ...roles,
+    ...bootstrapAccess(config),
     ...config.components.flatMap((part) => manifestsOf(programs[part](config), config)),
+  ];
+}
+
+/** The identity of machines that have no certificate yet, and who may have tokens of it. */
+function bootstrapAccess({ components, hostedKubeconfigSecret, namespace }: InstallConfig): KubeManifest[] {
+  const isController = components.includes("controller") && hostedKubeconfigSecret === "";
+  if (!isController && !components.includes("approver")) return [];
+  const account = { ...BOOTSTRAPPER, labels };
+  const role = { name: BOOTSTRAP_TOKEN_ROLE_NAME, namespace: BOOTSTRAPPER.namespace, labels };
+  const binding = { ...role, name: `${role.name}.${namespace}` };
+  const clusterWide = { name: `drawbridge-${BOOTSTRAPPER.name}`, labels };
+  return [
+    kubeManifest("Namespace", { name: BOOTSTRAPPER.namespace, labels }),
+    kubeManifest("ServiceAccount", account),
+    kubeManifest("ClusterRoleBinding", clusterWide, bindingOf("ClusterRole", "system:node-bootstrapper", BOOTSTRAPPER)),
+    kubeManifest("Role", role, { rules: bootstrapTokenRules }),
+    // A controller in another cluster is given the Role by whoever makes its kubeconfig.
+    ...(isController
+      ? [kubeManifest("RoleBinding", binding, bindingOf("Role", role.name, { name: CONTROLLER_NAME, namespace }))]
+      : []),
   ];
 }
 

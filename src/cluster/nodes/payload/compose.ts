@@ -9,7 +9,7 @@ import { requireConfig } from "../../ignition/parse.js";
 import { emit, merge, USUAL_MINOR } from "../../ignition/render.js";
 import { requireValid } from "../../ignition/validate/validate.js";
 import { byBytes } from "../hash/pool-hash.js";
-import { encoded } from "../objects.js";
+import { BOOTSTRAP_SECRET, encoded } from "../objects.js";
 import { fieldsOf, parseKubernetesYaml, readYaml, splitDocuments, textsOf } from "../yaml.js";
 import {
   type ApiProxy,
@@ -171,7 +171,7 @@ export type PayloadRecipe =
 
 /** HyperShift's. */
 const usualNames = {
-  bootstrapKubeconfig: "bootstrap-kubeconfig",
+  bootstrapKubeconfig: BOOTSTRAP_SECRET,
   pullSecret: "pull-secret",
   trustBundle: "user-ca-bundle",
 } as const;

@@ -6,6 +6,7 @@ import { errorOf, messageOf } from "../../../base/errors/error.js";
 import type { makeSigningRequest } from "../../../tunnel/pki/issue.js";
 import type { KubeEndpoint } from "../../kube/endpoint.js";
 import { isConflict } from "../../kube/errors.js";
+import { outsideKeyIn } from "../../kube/kubeconfig/document.js";
 import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import {
@@ -156,22 +157,13 @@ const refused = errorOf("DB_SIMULATE_JOIN");
 /** Paths of the bootstrap kubeconfig on Fedora CoreOS and on RHCOS. */
 const KUBECONFIG_PATHS = ["/etc/kubernetes/bootstrap-kubeconfig", "/etc/kubernetes/kubeconfig"];
 
-/** A payload must not make this host run a program or read a file of its own. */
-const REFUSED_KEYS = [
-  "exec",
-  "auth-provider",
-  "tokenFile",
-  "certificate-authority",
-  "client-certificate",
-  "client-key",
-] as const;
-
 /** The path on this host of the bootstrap kubeconfig that the machine was given. Throws DB_SIMULATE_JOIN. */
 export async function bootstrapCredential(tree: Tree): Promise<string> {
   for (const path of KUBECONFIG_PATHS) {
     const place = await tree.file(path);
     if (place === undefined) continue;
-    const found = refusedIn(contentOf(path, await readFile(place, "utf8")));
+    // A payload must not make this host run a program or read a file of its own.
+    const found = outsideKeyIn(contentOf(path, await readFile(place, "utf8")));
     if (found === undefined) return place;
     throw refused(`${path} names ${found}, and a payload's kubeconfig is used here only with what it contains`);
   }
@@ -184,14 +176,4 @@ function contentOf(path: string, text: string): unknown {
   } catch {
     throw refused(`${path} of the payload is not YAML without aliases`);
   }
-}
-
-function refusedIn(value: unknown): string | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  for (const [key, inner] of Object.entries(value)) {
-    if (REFUSED_KEYS.some((refused) => refused === key)) return key;
-    const deeper = refusedIn(inner);
-    if (deeper !== undefined) return deeper;
-  }
-  return undefined;
 }

@@ -1,6 +1,7 @@
 /** Agents that prove who they are with a service account token, which the Kubernetes API reviews for us. */
 import { createHash } from "node:crypto";
 import type { Clock } from "../../../base/clock.js";
+import { claimsOf } from "../../../base/json-web-token.js";
 import type { TokenAuthConfig } from "../config.js";
 import { malformedToken, ReviewQueue, type TokenSender, tokenRefused, tokenUnreviewed } from "./review-queue.js";
 
@@ -143,10 +144,6 @@ function judge(config: TokenAuthConfig, status: TokenReviewStatus): Verdict {
 
 /** When the token says it ends, in milliseconds since 1970. Not verified: it may only shorten how long we remember. */
 function expiryOf(token: string): number {
-  try {
-    const { exp } = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as { exp?: unknown };
-    return typeof exp === "number" ? exp * 1000 : Number.POSITIVE_INFINITY;
-  } catch {
-    return Number.POSITIVE_INFINITY;
-  }
+  const exp = claimsOf(token)?.exp;
+  return typeof exp === "number" ? exp * 1000 : Number.POSITIVE_INFINITY;
 }
