@@ -1,6 +1,6 @@
 /** Pools on a real kube-apiserver, without HyperShift: installed, reconciled, changed, paused, interrupted, deleted. */
 import { X509Certificate } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments, stringify } from "yaml";
 import { createKubeApi } from "../../src/cluster/kube/client.js";
@@ -9,8 +9,11 @@ import { kubeconfigEndpoint } from "../../src/cluster/kube/kubeconfig/endpoint.j
 import { collectionPath, namedPath } from "../../src/cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
 import { CRD_PATH, OWNER_LABEL } from "../../src/cluster/nodes/controller/hypershift.js";
+import { readCredential, tryCredential } from "../../src/cluster/nodes/credential/credential.js";
+import { defaultPolicy } from "../../src/cluster/nodes/csr/request-context.js";
 import {
   annotation,
+  BOOTSTRAP_SECRET,
   type ConfigMap,
   encoded,
   IGNITION_CA_SECRET,
@@ -108,6 +111,7 @@ describe.skipIf(!ready)("pools without HyperShift", () => {
 
   function start(name: string): LabProcess {
     const flags = [`--kubeconfig=${access}`, `--namespace=${NAMESPACE}`, "--issue-certificate"];
+    flags.push("--issue-bootstrap-kubeconfig");
     return LabProcess.start(scope, { name, command: [DRAWBRIDGE, "nodepool", "controller", ...flags] });
   }
 
@@ -257,6 +261,32 @@ describe.skipIf(!ready)("pools without HyperShift", () => {
       return text.includes("https://10.0.0.5:30080/ignition") && text.includes(encoded(authority));
     });
     expect((await at(SERVING_CERTIFICATE_SECRET)).type).toBe("kubernetes.io/tls");
+  });
+
+  test("the kubeconfig that machines join with is made of the cluster and a token that the API server accepts", async () => {
+    const find = () => admin.get<Secret>(namedPath("Secret", { namespace: NAMESPACE, name: BOOTSTRAP_SECRET }));
+    const cluster = namedPath("ConfigMap", { namespace: NAMESPACE, name: "demo" });
+    const publish = async (apiServer: string) => {
+      const map = await admin.get<ConfigMap>(cluster);
+      const data = { ...map.data, apiServer, apiServerCA: readFileSync(plane.ca.cert, "utf8") };
+      await admin.update(cluster, { ...map, data } as ConfigMap);
+      return until("the kubeconfig", SOON, async () => {
+        const credential = await find().then(readCredential, () => undefined);
+        return credential?.server === apiServer && credential;
+      });
+    };
+    const first = await publish(plane.api.url);
+    const life = (first.life?.until ?? 0) - (first.life?.from ?? 0);
+    expect(life).toBe(7 * 24 * 60 * 60_000);
+    expect(await tryCredential(first)).toEqual({
+      outcome: "accepted",
+      identity: { username: defaultPolicy.bootstrapUser, groups: expect.any(Array) },
+      mayRequest: true,
+    });
+    const second = await publish(plane.api.url.replace("127.0.0.1", "localhost"));
+    expect(await tryCredential(second)).toMatchObject({ outcome: "accepted" });
+    // Machines that boot with the former one still join.
+    expect(await tryCredential(first)).toMatchObject({ outcome: "accepted" });
   });
 
   test("a failure is an event of the pool, once", async () => {

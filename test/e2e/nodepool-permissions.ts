@@ -3,11 +3,15 @@ import { isNotFound } from "../../src/cluster/kube/errors.js";
 import { LeaderElection } from "../../src/cluster/kube/leader.js";
 import { collectionPath, namedPath } from "../../src/cluster/kube/paths.js";
 import type { KubeApi, KubeObject } from "../../src/cluster/kube/port.js";
+import { credentialIssuer } from "../../src/cluster/nodes/controller/bootstrap.js";
 import { PoolController } from "../../src/cluster/nodes/controller/controller.js";
 import { requireInstalled } from "../../src/cluster/nodes/controller/hypershift.js";
 import { failureEvents } from "../../src/cluster/nodes/controller/run.js";
-import { annotation, type ConfigMap, label, type Secret } from "../../src/cluster/nodes/objects.js";
+import { BOOTSTRAPPER } from "../../src/cluster/nodes/csr/request-context.js";
+import { annotation, BOOTSTRAP_SECRET, type ConfigMap, label, type Secret } from "../../src/cluster/nodes/objects.js";
 import {
+  BOOTSTRAP_TOKEN_ROLE_NAME,
+  bootstrapTokenRules,
   CONTROLLER_NAME,
   controllerClusterRules,
   controllerNamespaceRules,
@@ -25,8 +29,20 @@ type Role = KubeObject & { readonly rules: readonly PolicyRule[] };
 
 const clusterRights = controllerClusterRules.flatMap(oneByOne);
 const namespaceRights = controllerNamespaceRules.flatMap(oneByOne);
+const tokenRights = bootstrapTokenRules.flatMap(oneByOne);
 
-export const rights: readonly Right[] = [...clusterRights, ...namespaceRights];
+export const rights: readonly Right[] = [...clusterRights, ...namespaceRights, ...tokenRights];
+
+/** Where a right is given, and together with which others. */
+function placeOf(right: Right, namespace: string) {
+  if (clusterRights.includes(right)) {
+    return { path: `${rbac}/clusterroles/${CONTROLLER_NAME}.${namespace}`, place: undefined, all: clusterRights };
+  }
+  const [place, role, all] = tokenRights.includes(right)
+    ? [BOOTSTRAPPER.namespace, BOOTSTRAP_TOKEN_ROLE_NAME, tokenRights]
+    : [namespace, CONTROLLER_NAME, namespaceRights];
+  return { path: `${rbac}/namespaces/${place}/roles/${role}`, place, all };
+}
 
 /** What the controller says without it. Owners may be set only by those who could also delete, where that is enforced. */
 export function isMissed(complaint: string, right: Right): boolean {
@@ -47,13 +63,9 @@ export interface PermissionFixture {
 /** Takes the right away, runs, gives it back. Resolves to what the controller complained of. */
 export async function complaintWithout(fixture: PermissionFixture, right: Right, round: number): Promise<string> {
   const { admin, api, namespace } = fixture;
-  const isClusterWide = clusterRights.includes(right);
-  const place = isClusterWide ? undefined : namespace;
-  const path = isClusterWide
-    ? `${rbac}/clusterroles/${CONTROLLER_NAME}.${namespace}`
-    : `${rbac}/namespaces/${namespace}/roles/${CONTROLLER_NAME}`;
+  const { all, path, place } = placeOf(right, namespace);
   const role = await admin.get<Role>(path);
-  const left = (isClusterWide ? clusterRights : namespaceRights).filter((one) => one !== right);
+  const left = all.filter((one) => one !== right);
   await admin.update(path, { ...role, rules: left.map(ruleOf) });
   try {
     await until(`${titleOf(right)} is withdrawn`, SOON, async () => !(await isAllowed(api, right, place)), 20);
@@ -82,7 +94,11 @@ async function complaint(fixture: PermissionFixture, right: Right, name: string)
     onChange: (leads) => leads && controller.lookAtAll(),
   });
   const onFailure = failureEvents(api, namespace, onError);
-  const controller = new PoolController({ api, namespace, leading: () => election.leading, onError, onFailure });
+  const controller = new PoolController({
+    ...{ api, namespace, leading: () => election.leading, onError, onFailure },
+    credentialIssuer: credentialIssuer(api),
+  });
+  await remove(admin, namedPath("Secret", { namespace, name: BOOTSTRAP_SECRET }));
   election.start();
   controller.start();
   try {

@@ -15,7 +15,7 @@ import { Scope } from "../support/lab/scope.js";
 import { until } from "../support/lab/wait.js";
 import { ours } from "../support/processes/executables.js";
 import { decisionsIn } from "./csr-lab.js";
-import { bootstrapAccess, bootstrapper, NAMESPACE, poolObjects } from "./nodes-objects.js";
+import { NAMESPACE, poolObjects } from "./nodes-objects.js";
 
 const SOON = 60_000;
 const IGNITION_PORT = 22_624;
@@ -77,7 +77,13 @@ export class NodesLab {
 
   /** Controller, approver and Ignition server, each with the rights that `nodepool install` gave its account. */
   async startParts(): Promise<void> {
-    const controller = this.#part("controller", CONTROLLER_NAME, "nodepool", "controller");
+    const controller = this.#part(
+      "controller",
+      CONTROLLER_NAME,
+      "nodepool",
+      "controller",
+      "--issue-bootstrap-kubeconfig",
+    );
     const approver = this.#part(
       ...(["approver", APPROVER_NAME, "csr", "approver"] as const),
       ...[...POLICY, `--decision-log=${this.decisionLog}`, "--interval=1s"],
@@ -97,15 +103,12 @@ export class NodesLab {
 
   /** By `nodepool apply`. */
   async applyPool(): Promise<Outcome> {
-    const { admin, api, ca } = this.plane;
-    await admin.apply(...bootstrapAccess);
-    const { namespace, name } = bootstrapper;
+    const { api, ca } = this.plane;
     const objects = poolObjects({
       apiServer: api.url,
       apiServerCA: readFileSync(ca.cert, "utf8"),
       ignitionEndpoint: `${BOOTSTRAP}:${IGNITION_PORT}`,
       ignitionCA: readFileSync(this.scope.file("ignition-root-ca.crt"), "utf8"),
-      token: (await admin.run(["create", "token", name, "-n", namespace, "--duration=1h"])).trim(),
     });
     const file = this.scope.file("pool.yaml");
     writeFileSync(file, objects.map((object) => stringify(object)).join("---\n"), { mode: 0o600 });

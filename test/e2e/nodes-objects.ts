@@ -34,8 +34,8 @@ export interface ClusterFacts {
   readonly ignitionEndpoint: string;
   /** Without it, the authority of the certificate that our controller issues. */
   readonly ignitionCA?: string;
-  /** Of the bootstrapper. */
-  readonly token: string;
+  /** Of the bootstrapper; undefined: our controller makes the kubeconfig that machines join with. */
+  readonly token?: string;
 }
 
 /** The cluster, its pool, and what payloads are made of. */
@@ -47,7 +47,8 @@ export function poolObjects(facts: ClusterFacts): KubeObject[] {
     metadata: { name: CLUSTER, namespace: NAMESPACE, labels: { "drawbridge/cluster": "true" } },
     data: { ...published, version: VERSION, pullSecret: "pull-secret" },
   };
-  return [cluster, pool, secret("pull-secret", ".dockerconfigjson", "{}"), bootstrapKubeconfig(facts)];
+  const own = facts.token === undefined ? [] : [bootstrapKubeconfig(facts, facts.token)];
+  return [cluster, pool, secret("pull-secret", ".dockerconfigjson", "{}"), ...own];
 }
 
 const pool: NodePool = {
@@ -63,7 +64,7 @@ const pool: NodePool = {
   },
 };
 
-function bootstrapKubeconfig({ apiServer, apiServerCA, token }: ClusterFacts): Secret {
+function bootstrapKubeconfig({ apiServer, apiServerCA }: ClusterFacts, token: string): Secret {
   const cluster = { server: apiServer, "certificate-authority-data": encoded(apiServerCA) };
   const kubeconfig = {
     ...{ apiVersion: "v1", kind: "Config", "current-context": CLUSTER },

@@ -58,7 +58,8 @@ export async function startFixture(scope: Scope): Promise<Fixture> {
   await must([DRAWBRIDGE, "nodepool", "install", "--image=none", "--components=controller,ignition", admin]);
   // With the rights of what was installed, and no others.
   const as = (name: string) => `--kubeconfig=${plane.kubeconfig(`system:serviceaccount:${NAMESPACE}:${name}`)}`;
-  drawbridge(scope, "controller", ["nodepool", "controller", as(CONTROLLER_NAME), `--namespace=${NAMESPACE}`]);
+  const flags = [`--namespace=${NAMESPACE}`, "--issue-bootstrap-kubeconfig"];
+  drawbridge(scope, "controller", ["nodepool", "controller", as(CONTROLLER_NAME), ...flags]);
   const { endpoint, ca } = await serveIgnition(scope, as(IGNITION_SERVER_NAME));
   const poolFile = scope.file("pool.yaml");
   writeFileSync(poolFile, poolText(endpoint, ca, plane.api.url));

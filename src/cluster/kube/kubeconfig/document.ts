@@ -6,6 +6,7 @@ import { at, isRecord } from "../../../base/at.js";
 import { messageOf } from "../../../base/errors/error.js";
 import { plainText } from "../../../base/text.js";
 import { configError, readAccessFile } from "../endpoint.js";
+import { outsideKeyIn } from "../outside-key.js";
 
 export interface KubeconfigCluster {
   readonly server?: string;
@@ -174,27 +175,6 @@ function selectionIn(texts: ReadonlyMap<string, string>, what: string, contextNa
   const place = (kind: EntryKind, name: string) => `${kind} ${JSON.stringify(name)} in the kubeconfig ${what}`;
   const places = { cluster: place("cluster", clusterName), user: place("user", userName) };
   return { cluster: { ...cluster, server: server.replace(/\/+$/, "") }, user, places };
-}
-
-/** What makes a kubeconfig run a program, or read a file of this host. */
-const OUTSIDE_KEYS = [
-  "exec",
-  "auth-provider",
-  "tokenFile",
-  "certificate-authority",
-  "client-certificate",
-  "client-key",
-] as const;
-
-/** The key by which a kubeconfig, parsed, uses more than it contains; undefined when it does not. */
-export function outsideKeyIn(value: unknown): string | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  for (const [key, inner] of Object.entries(value)) {
-    if (OUTSIDE_KEYS.some((refused) => refused === key)) return key;
-    const deeper = outsideKeyIn(inner);
-    if (deeper !== undefined) return deeper;
-  }
-  return undefined;
 }
 
 /**

@@ -35,7 +35,7 @@ const DAY_MS = 24 * 60 * 60_000;
 /** The API server may give less. */
 const LIFE_MS = 7 * DAY_MS;
 /** A credential that a person made is complained of this long before its end. */
-export const ENDS_SOON_MS = 7 * DAY_MS;
+const ENDS_SOON_MS = 7 * DAY_MS;
 const AFTER_REFUSAL_MS = 60_000;
 
 /** `api`: of the cluster that machines join. */
@@ -72,19 +72,22 @@ interface KeepCredentialOptions {
   readonly now: () => number;
   /** Called with what was issued, and why. */
   readonly onIssued?: ((sentence: string) => void) | undefined;
+  /** Called with the time at which the credential in the Secret ends; undefined: there is none, or it does not say. */
+  readonly onEnd?: ((until: number | undefined) => void) | undefined;
   readonly onError: (sentence: string, reason?: unknown) => void;
 }
 
 /** One pass over the credential. */
 export async function keepCredential(options: KeepCredentialOptions): Promise<WorkOutcome> {
-  const { namespace, now, onError, view } = options;
+  const { namespace, now, onEnd, onError, view } = options;
+  const secret = view.secrets.get(pathOf({ namespace, name: BOOTSTRAP_SECRET }));
+  const kept = secret && (await credentialIn(secret));
+  onEnd?.(kept?.life?.until);
   const joined = joinedApi(view);
   if (joined === undefined) return "wait";
-  const secret = view.secrets.get(pathOf({ namespace, name: BOOTSTRAP_SECRET }));
   if (secret !== undefined && secret.metadata?.labels?.[OWNER_LABEL] !== OWNER_NAME) {
-    return reportForeign(secret, options);
+    return reportForeign(secret, kept?.life?.until, options);
   }
-  const kept = secret && credentialIn(secret);
   const why = whyIssue(kept, joined, now());
   if (why !== undefined) return issue(why, joined, secret, options);
   const { life } = kept as BootstrapCredential;
@@ -101,12 +104,8 @@ export async function keepCredential(options: KeepCredentialOptions): Promise<Wo
 const halfLife = ({ from, until }: NonNullable<BootstrapCredential["life"]>): number => from + (until - from) / 2;
 
 /** Undefined for one that cannot be read: it is made again. */
-function credentialIn(secret: Secret): BootstrapCredential | undefined {
-  try {
-    return readCredential(secret);
-  } catch {
-    return undefined;
-  }
+function credentialIn(secret: Secret): Promise<BootstrapCredential | undefined> {
+  return readCredential(secret).catch(() => undefined);
 }
 
 function whyIssue(kept: BootstrapCredential | undefined, joined: JoinedApi, now: number): string | undefined {
@@ -118,11 +117,11 @@ function whyIssue(kept: BootstrapCredential | undefined, joined: JoinedApi, now:
 }
 
 async function issue(why: string, joined: JoinedApi, before: Secret | undefined, options: KeepCredentialOptions) {
-  const { issuer, namespace, now, onError, onIssued, writer } = options;
+  const { issuer, namespace, now, onEnd, onError, onIssued, writer } = options;
   const data = credentialData(joined, await issuer.token());
   const metadata = { name: BOOTSTRAP_SECRET, namespace, labels: { [OWNER_LABEL]: OWNER_NAME } };
   const secret: Secret = kubeManifest("Secret", metadata, { type: "Opaque", data });
-  const credential = readCredential(secret);
+  const credential = await readCredential(secret);
   const { life } = credential;
   if (life === undefined || halfLife(life) <= now()) {
     const end = life === undefined ? "does not say when it ends" : `ends on ${isoTime(life.until)}`;
@@ -141,6 +140,7 @@ async function issue(why: string, joined: JoinedApi, before: Secret | undefined,
   await writer.perform(
     renewed === undefined ? { verb: "create", object: secret } : { verb: "update", object: renewed },
   );
+  onEnd?.(life.until);
   onIssued?.(`the bootstrap kubeconfig was made, until ${isoTime(life.until)}: ${why}`);
   complain(answer, joined, onError);
   return halfLife(life);
@@ -165,8 +165,7 @@ function complain(
 }
 
 /** One that a person made stays as it is. */
-function reportForeign(secret: Secret, { now, onError }: KeepCredentialOptions): WorkOutcome {
-  const end = credentialIn(secret)?.life?.until;
+function reportForeign(secret: Secret, end: number | undefined, { now, onError }: KeepCredentialOptions): WorkOutcome {
   const soon = end !== undefined && end - now() < ENDS_SOON_MS;
   const endWords = soon ? `, though it ${end <= now() ? "ended" : "ends"} on ${isoTime(end)}` : "";
   onError(

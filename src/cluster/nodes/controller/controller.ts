@@ -68,6 +68,7 @@ export class PoolController {
   readonly #watches: readonly ListWatch<KubeObject>[];
   #isOurs: boolean;
   #issuedInputs = "";
+  #credentialEnd: number | undefined;
   #cancelGathering: (() => void) | undefined;
   #cancelResync: (() => void) | undefined;
   #stopped = false;
@@ -101,6 +102,11 @@ export class PoolController {
   /** Whether this replica writes: it leads, and the pools are ours. */
   get leads(): boolean {
     return this.#isOurs && this.#options.leading();
+  }
+
+  /** When the credential that machines join with ends, in milliseconds since 1970; undefined where that is not known. */
+  get credentialEnd(): number | undefined {
+    return this.#credentialEnd;
   }
 
   get queued(): number {
@@ -170,7 +176,13 @@ export class PoolController {
     const given = { view: this.view, writer: this.#writer, now: () => this.#clock.date(), onError };
     const outcome = await attempted(onError, async () => {
       if (key === CREDENTIAL_KEY && issuer !== undefined)
-        return keepCredential({ ...given, namespace, issuer, onIssued });
+        return keepCredential({
+          ...given,
+          namespace,
+          issuer,
+          onIssued,
+          onEnd: (until) => (this.#credentialEnd = until),
+        });
       if (key !== CERTIFICATE_KEY) return pass(key, { ...given, newToken });
       await keepCertificate({ ...given, namespace, onIssued });
       return "wait";

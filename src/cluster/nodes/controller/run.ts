@@ -5,7 +5,6 @@ import { processMetrics } from "../../../base/metrics/process-metrics.js";
 import { MetricsRegistry } from "../../../base/metrics/registry.js";
 import { collectionPath, typed } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
-import { endOfCredential, isBootstrapSecret } from "../credential/credential.js";
 import { type ConfigMap, eventAbout } from "../objects.js";
 import { CONTROLLER_NAME } from "../permissions.js";
 import { isClusterObject } from "../pool/input.js";
@@ -76,9 +75,9 @@ export function controllerMetrics(controller: () => PoolController) {
   registry.gauge(`${PREFIX}leader`, "Whether this replica writes.", () => Number(controller().leads));
   registry.gauge(
     `${PREFIX}bootstrap_credential_expiry_seconds`,
-    "When the credential that machines join with ends, in seconds since 1970.",
+    "When the credential that machines join with ends, in seconds since 1970; of the replica that keeps it.",
     () => {
-      const end = endOfCredential([...controller().view.secrets.values()].find(isBootstrapSecret));
+      const end = controller().leads ? controller().credentialEnd : undefined;
       return end === undefined ? [] : end / 1000;
     },
   );

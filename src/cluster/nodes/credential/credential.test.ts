@@ -33,8 +33,8 @@ const changed = (cluster: object, user: object = {}) => {
 };
 
 describe("the kubeconfig that machines join with", () => {
-  test("says after it was written whom it is for, from when and until when", () => {
-    expect(readCredential(made())).toMatchObject({
+  test("says after it was written whom it is for, from when and until when", async () => {
+    expect(await readCredential(made())).toMatchObject({
       ...{ server: joined.url, authorityPem: joined.authority.certificatePem },
       ...{ life: { from, until }, user: defaultPolicy.bootstrapUser },
     });
@@ -56,19 +56,19 @@ describe("the kubeconfig that machines join with", () => {
     ["asks without TLS", () => changed({ server: "http://api.example" }), "does not begin with https://"],
     ["is empty", () => secretWith(""), "it is empty"],
     ["is missing", () => ({ metadata: { name: "x", namespace: "y" } }), "in the Secret y/x cannot be used"],
-  ])("is not used when it %s", (_, secret, why) => {
-    expect(() => readCredential(secret())).toThrow(why);
+  ])("is not used when it %s", async (_, secret, why) => {
+    await expect(readCredential(secret())).rejects.toThrow(why);
   });
 
-  test("is not used when it is broken, and its token is not repeated", () => {
-    expect(() => readCredential(secretWith("users: [{user: {token: s3cr3t\n"))).toThrow(
+  test("is not used when it is broken, and its token is not repeated", async () => {
+    await expect(readCredential(secretWith("users: [{user: {token: s3cr3t\n"))).rejects.toThrow(
       /^(?!.*s3cr3t).*is not valid YAML/,
     );
   });
 });
 
 describe("a bootstrap credential that is tried", () => {
-  const attempt = (secret: Secret): Promise<CredentialAnswer> => tryCredential(readCredential(secret));
+  const attempt = (secret: Secret): Promise<CredentialAnswer> => readCredential(secret).then(tryCredential);
 
   test("is accepted with the user and groups that the API sees", async () => {
     expect(await attempt(made())).toEqual({

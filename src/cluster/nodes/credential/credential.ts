@@ -3,12 +3,10 @@ import { claimsOf } from "../../../base/json-web-token.js";
 import { endOf, leafIn } from "../../../tunnel/pki/pem.js";
 import type { KubeEndpoint } from "../../kube/endpoint.js";
 import { isNotFound, KubeApiError } from "../../kube/errors.js";
-import { containedSelection } from "../../kube/kubeconfig/document.js";
-import { selectionEndpoint } from "../../kube/kubeconfig/endpoint.js";
 import { apiVersionOf, collectionPath, type Kind } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import { BOOTSTRAPPER } from "../csr/request-context.js";
-import { BOOTSTRAP_SECRET, encoded, nameOf, pathOf, type Secret, secretText } from "../objects.js";
+import { encoded, nameOf, pathOf, type Secret, secretText } from "../objects.js";
 import { canonicalYaml } from "../yaml.js";
 
 const KEY = "kubeconfig";
@@ -45,7 +43,11 @@ export interface BootstrapCredential {
 }
 
 /** Throws DB_KUBECONFIG for one that cannot be used, or that would use more than it contains. */
-export function readCredential(secret: Secret): BootstrapCredential {
+export async function readCredential(secret: Secret): Promise<BootstrapCredential> {
+  const [{ containedSelection }, { selectionEndpoint }] = await Promise.all([
+    import("../../kube/kubeconfig/document.js"),
+    import("../../kube/kubeconfig/endpoint.js"),
+  ]);
   const place = `in the Secret ${pathOf(nameOf(secret))}`;
   const selection = containedSelection(secretText(secret, KEY) ?? "", place);
   const { cluster, user } = selection;
@@ -71,17 +73,6 @@ function certificateLife(pem: string) {
   const leaf = leafIn(pem);
   return { from: Date.parse(leaf.validFrom), until: endOf(leaf) };
 }
-
-/** When the credential in the Secret ends, in milliseconds since 1970; undefined when that is not known. */
-export function endOfCredential(secret: Secret | undefined): number | undefined {
-  try {
-    return secret && readCredential(secret).life?.until;
-  } catch {
-    return undefined;
-  }
-}
-
-export const isBootstrapSecret = ({ metadata }: KubeObject): boolean => metadata?.name === BOOTSTRAP_SECRET;
 
 /** `refused`: the token or certificate is. `server`: its certificate or answer is not that of the API. `untried`: nobody answered here. */
 export type CredentialAnswer =

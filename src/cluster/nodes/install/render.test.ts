@@ -170,8 +170,7 @@ describe("what is installed", () => {
     const split = { ...config, hostedKubeconfigSecret: "joined" };
     const here = renderInstall({ ...split, components: ["controller"] });
     expect(here.some(({ metadata }) => metadata.name.includes("bootstrap"))).toBe(false);
-    const [{ spec }] = here.filter(({ kind }) => kind === "Deployment") as [{ spec: object }];
-    expect(spec).toMatchObject({
+    expect(here.find(({ kind }) => kind === "Deployment")?.spec).toMatchObject({
       template: {
         spec: {
           containers: [{ args: expect.arrayContaining(["--hosted-kubeconfig=/var/run/secrets/hosted/kubeconfig"]) }],

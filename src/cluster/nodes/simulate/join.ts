@@ -6,7 +6,7 @@ import { errorOf, messageOf } from "../../../base/errors/error.js";
 import type { makeSigningRequest } from "../../../tunnel/pki/issue.js";
 import type { KubeEndpoint } from "../../kube/endpoint.js";
 import { isConflict } from "../../kube/errors.js";
-import { outsideKeyIn } from "../../kube/kubeconfig/document.js";
+import { outsideKeyIn } from "../../kube/outside-key.js";
 import { collectionPath, namedPath } from "../../kube/paths.js";
 import type { KubeApi, KubeObject } from "../../kube/port.js";
 import {
