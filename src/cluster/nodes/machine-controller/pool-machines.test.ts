@@ -338,6 +338,8 @@ describe("what it does not understand", () => {
     await pass(2);
     expect(log().length).toBe(3);
     cluster.before = () => {};
+    // It looks again by itself, whether or not it is told that it leads again.
+    expect(await machines.pass(await fixture.pool(), undefined)).toBeGreaterThan(clock.date());
     leads = true;
     await pass(2);
     expect(log().slice(3).sort()).toEqual(["remove workers-1", "remove workers-2"]);
@@ -387,6 +389,17 @@ describe("autoRepair", () => {
 });
 
 describe("a pool that is not this controller's", () => {
+  test("is looked at again when it is paused, and not when it is gone", async () => {
+    await spec({ pausedUntil: "2031-01-01T01:00:00Z" });
+    const pool = await fixture.pool();
+    expect(await machines.pass(pool, undefined)).toBeGreaterThan(clock.date());
+    expect([log(), told.length]).toEqual([[], 1]);
+    ahead += 61 * MINUTE;
+    await fixture.change("workers", (each) => ({ ...each, metadata: { ...each.metadata, finalizers: [] } }));
+    await fixture.api.delete(namedPath("NodePool", name));
+    expect([await machines.pass(pool, undefined), told.length]).toEqual(["wait", 1]);
+  });
+
   test("is left alone, and that is said once", async () => {
     await annotate(MACHINES_ANNOTATION, "magic");
     await pass(3);

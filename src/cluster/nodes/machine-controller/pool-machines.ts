@@ -2,19 +2,20 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { isConflict, isTransient } from "../../kube/errors.js";
+import { isConflict, isNotFound, isTransient } from "../../kube/errors.js";
 import { againOnConflict } from "../../kube/objects.js";
 import { namedPath, typed } from "../../kube/paths.js";
 import { LeadershipLost } from "../controller/controller.js";
 import { type EventContent, label, type Node, type ObjectName, pathOf } from "../objects.js";
 import type { NodePool, NodePoolStatus } from "../pool/node-pool.js";
 import { requireTools } from "../providers/run.js";
+import { PoolMissing } from "../token/user-data.js";
 import type { WorkOutcome } from "../work-queue.js";
 import { type ApprovalMode, requireApprover } from "../workers/approving.js";
 import { makeOptionsFor, markLeaving, removeWorker, type WorkersContext } from "../workers/change.js";
 import { Deadline, type Progress } from "../workers/deadline.js";
 import { eachOf } from "../workers/each-of.js";
-import { LockLost } from "../workers/lock.js";
+import { isBusy, LockLost } from "../workers/lock.js";
 import { createWorkers, type MachineTemplate, removalSteps } from "../workers/machines.js";
 import { machineNetworks } from "../workers/networks.js";
 import { type DrainRules, requireDrainable } from "../workers/node.js";
@@ -102,8 +103,9 @@ export class PoolMachines {
   }
 
   async pass(pool: NodePool, alone: LeftAlone | undefined): Promise<WorkOutcome> {
-    const { clock, intervalMs, leading, provider, withPool } = this.#options;
-    if (!leading()) return "wait";
+    const { clock, leading, provider, withPool } = this.#options;
+    // A lead that was lost for a moment is not always reported.
+    if (!leading()) return this.#later(IDLE_INTERVALS);
     try {
       const why = alone ?? leftAlone(pool, provider, clock.date());
       if (why !== undefined) return await this.#leave(pool, why);
@@ -111,16 +113,21 @@ export class PoolMachines {
       if (first.alone !== undefined) return await this.#leave(first.pool, first.alone);
       await this.#label(first);
       await this.#report(first);
-      if (this.#isIdle(first)) return clock.date() + intervalMs * (first.health.notReady > 0 ? 1 : IDLE_INTERVALS);
+      if (this.#isIdle(first)) return this.#later(first.health.notReady > 0 ? 1 : IDLE_INTERVALS);
       await withPool(this.#name, (store) => this.#act(store));
-      return clock.date() + intervalMs;
+      return this.#later(1);
     } catch (reason) {
-      if (isLost(reason)) return "retry";
-      if (!isConflict(reason)) {
+      if (reason instanceof PoolMissing || isNotFound(reason)) return "wait";
+      if (!isLost(reason) && !isBusy(reason) && !isConflict(reason)) {
         this.#tell(pool, messageOf(reason), { type: "Warning", reason: "ReconcileError" });
       }
       return "retry";
     }
+  }
+
+  #later(intervals: number): WorkOutcome {
+    const { clock, intervalMs } = this.#options;
+    return clock.date() + intervals * intervalMs;
   }
 
   /** What is not this controller's is said once; what it wrote before is taken back. */
@@ -129,7 +136,7 @@ export class PoolMachines {
       this.#tell(pool, `its machines are left alone: ${why}`, { type: "Normal", reason: "LeftAlone" });
     const isTakenBack = isQuiet === true && withoutMachineStatus(pool) !== undefined;
     if (isTakenBack) await this.#writeStatus(withoutMachineStatus);
-    return "wait";
+    return isQuiet === true ? "wait" : this.#later(IDLE_INTERVALS);
   }
 
   /** Everything that is decided by, at one moment. */
@@ -139,6 +146,7 @@ export class PoolMachines {
     const workers = (await store.read()).filter((worker) => worker.pool === pathOf(this.#name));
     const snapshot = await readPool(clusters, this.#name, workers, now);
     const { hash, nodes, pool } = snapshot;
+    for (const name of this.#joined) if (!workers.some((worker) => worker.name === name)) this.#joined.delete(name);
     for (const { name, readyAt } of workers) {
       if (nodes.has(name)) this.#missingSince.delete(name);
       else if ((readyAt !== undefined || this.#joined.has(name)) && !this.#missingSince.has(name)) {
