@@ -287,7 +287,8 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
     };
   };
   const containersOf = async () => {
-    const path = "-ojsonpath={range .spec.template.spec.containers[*]}{.name} {.args[0]}{'\\n'}{end}";
+    const words = (list: string) => `{range .spec.template.spec.${list}[*]}${list} {.name} {.args[0]}{'\\n'}{end}`;
+    const path = `-ojsonpath=${words("containers")}${words("initContainers")}`;
     const lines = await management.admin.run(["get", "deployment", "kube-apiserver", "-n", NAMESPACE, path]);
     return lines.trim().split("\n").toSorted();
   };
@@ -302,7 +303,10 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
     await management.admin.apply(apiServer("kube-apiserver"));
     const { by } = await report("apply", "--patch-kube-apiserver");
     expect(names(by("changed"))).toEqual(["Deployment kube-apiserver"]);
-    expect(await containersOf()).toEqual(["konnectivity-server --logtostderr=true", "kube-apiserver --keep=me"]);
+    expect(await containersOf()).toEqual([
+      "containers kube-apiserver --keep=me",
+      "initContainers konnectivity-server --logtostderr=true",
+    ]);
     // From now on it is kept up to date like the rest.
     const again = (await report("apply")).objects.filter(({ object }) => object.endsWith("/kube-apiserver"));
     expect(again).toMatchObject([{ action: "unchanged" }]);
@@ -313,7 +317,7 @@ describe.skipIf(crd === undefined)("hosted apply", () => {
       "Deployment kube-apiserver",
       "Namespace kube-system",
     ]);
-    expect(await containersOf()).toEqual(["kube-apiserver --keep=me"]);
+    expect(await containersOf()).toEqual(["containers kube-apiserver --keep=me"]);
     expect([await remains(management), await remains(workers)]).toEqual(["", ""]);
     expect((await report("apply")).issued).toHaveLength(9);
   });

@@ -13,13 +13,20 @@ import { Scope } from "../support/lab/scope.js";
 
 const GRACE = "spec.template.spec.terminationGracePeriodSeconds";
 
+interface Container {
+  readonly name: string;
+  readonly image?: string;
+  readonly lifecycle?: { readonly preStop: object };
+}
+
 interface Deployment extends ManagedObject {
   readonly spec: {
     readonly template: {
       readonly spec: {
         readonly terminationGracePeriodSeconds: number;
         readonly volumes?: readonly { readonly name: string }[];
-        readonly containers: readonly { readonly name: string; readonly lifecycle?: { readonly preStop: object } }[];
+        readonly initContainers?: readonly Container[];
+        readonly containers: readonly Container[];
       };
     };
   };
@@ -39,13 +46,15 @@ describe.skipIf(!(await equipped({ controlPlane: true })))("hosted apply on Depl
   });
   afterAll(() => scope?.close());
   beforeEach(async () => {
+    described = {};
     namespace = `clusters-${++count}`;
     await plane.admin.run(["create", "namespace", namespace]);
   });
 
+  let described: object = {};
   const command = (name: string, ...flags: readonly string[]): Promise<Answer> => {
     const publishing = { type: "NodePort", address: "192.0.2.7", port: 30_090 + count };
-    writeFileSync(config, JSON.stringify({ name: String(count), publishing }));
+    writeFileSync(config, JSON.stringify({ name: String(count), publishing, ...described }));
     return hosted(name, `--config=${config}`, `--kubeconfig=${plane.adminConfig}`, ...flags);
   };
   const patched = (...flags: readonly string[]) => command("apply", "--patch-kube-apiserver", ...flags);
@@ -59,6 +68,11 @@ describe.skipIf(!(await equipped({ controlPlane: true })))("hosted apply on Depl
     const volumes = pod.volumes?.toSorted((one, other) => one.name.localeCompare(other.name));
     return { ...spec, template: { ...spec.template, spec: { ...pod, volumes } } };
   };
+  /** The lists of containers that have the server. */
+  const serverPlaces = ({ spec: { template } }: Deployment) =>
+    (["initContainers", "containers"] as const).flatMap((place) =>
+      (template.spec[place] ?? []).filter(({ name }) => name === "konnectivity-server").map(() => place),
+    );
   const managers = ({ metadata }: Deployment) => new Set(metadata?.managedFields?.map(({ manager }) => manager));
   const policyPorts = async (): Promise<number[]> => {
     const path = "-ojsonpath={.spec.ingress[*].ports[*].port}";
@@ -99,7 +113,7 @@ describe.skipIf(!(await equipped({ controlPlane: true })))("hosted apply on Depl
     await make(["apply"], plainDeployment(namespace, { terminationGracePeriodSeconds: 300 }));
     expect(await patched()).toMatchObject({ ...done, stdout: expect.not.stringContaining(GRACE) });
     await make(["apply"], plainDeployment(namespace, { terminationGracePeriodSeconds: 60 }));
-    expect((await current()).spec.template.spec.containers).toHaveLength(3);
+    expect(serverPlaces(await current())).toEqual(["initContainers"]);
     expect(await command("apply")).toMatchObject({ ...done, stdout: expect.stringContaining(`${GRACE}: 60 -> 135`) });
     await make(["apply"], plainDeployment(namespace, { terminationGracePeriodSeconds: 50 }));
     expect(await command("delete")).toMatchObject(done);
@@ -107,6 +121,42 @@ describe.skipIf(!(await equipped({ controlPlane: true })))("hosted apply on Depl
       terminationGracePeriodSeconds: 50,
       containers: [{ name: "kube-apiserver" }, { name: "exporter" }],
     });
+  });
+
+  test("a server that an apply brought as an ordinary container is moved before the kube-apiserver, and back", async () => {
+    const init = { name: "render", image: "registry.example/render:1" };
+    await make(["apply"], plainDeployment(namespace, { initContainers: [init] }));
+    const before = await current();
+    // As versions of drawbridge brought it that knew no native sidecars.
+    described = { nativeSidecar: false };
+    expect(await patched()).toMatchObject(done);
+    expect(serverPlaces(await current())).toEqual(["containers"]);
+    described = {};
+    const moved = await command("apply");
+    expect(moved).toMatchObject(done);
+    const { initContainers, containers } = (await current()).spec.template.spec;
+    expect(initContainers).toMatchObject([init, { name: "konnectivity-server", restartPolicy: "Always" }]);
+    expect(containers.map(({ name }) => name)).toEqual(["kube-apiserver", "exporter"]);
+    expect((await command("diff")).status).toBe(0);
+    described = { nativeSidecar: false };
+    expect(await command("apply")).toMatchObject(done);
+    expect(serverPlaces(await current())).toEqual(["containers"]);
+    described = {};
+    expect(await command("apply")).toMatchObject(done);
+    expect(await command("delete")).toMatchObject(done);
+    expect((await current()).spec).toEqual(before.spec);
+  });
+
+  test("a server of ours of which somebody set the image by hand stays where it is", async () => {
+    await make(["apply"], plainDeployment(namespace));
+    described = { nativeSidecar: false };
+    expect(await patched()).toMatchObject(done);
+    const image = "konnectivity-server=registry.example/theirs:1";
+    await plane.admin.run(["set", "image", "deployment/kube-apiserver", "-n", namespace, image]);
+    described = {};
+    const refused = await command("apply");
+    expect(refused).toMatchObject({ status: 1, stderr: expect.stringMatching(/conflict.*--force-conflicts/s) });
+    expect(serverPlaces(await current())).toEqual(["containers"]);
   });
 
   test("objects that others made are theirs again after delete, with what they had", async () => {

@@ -174,7 +174,9 @@ describe.skipIf(crd === undefined)("a hosted control plane, rendered for a real 
       },
     },
   });
-  type Deployment = ReturnType<typeof deploymentOf>;
+  type Plain = ReturnType<typeof deploymentOf>;
+  type Pod = Plain["spec"]["template"]["spec"] & { readonly initContainers?: readonly { readonly name: string }[] };
+  type Deployment = Plain & { readonly spec: { readonly template: { readonly spec: Pod } } };
   const patched = async (base: Deployment, patch: object): Promise<Deployment> => {
     const file = scope.file("patch.json");
     writeFileSync(file, JSON.stringify(patch));
@@ -186,15 +188,30 @@ describe.skipIf(crd === undefined)("a hosted control plane, rendered for a real 
     for (const { rendering, model } of renderings) {
       const document = rendering.patches.find(({ file }) => file === "patches/kube-apiserver.yaml")!.document;
       const result = await patched(deploymentOf("kube-apiserver", ["certs"]), document);
-      const { containers, volumes } = result.spec.template.spec;
-      const own = containers.find(({ name }) => name === "kube-apiserver");
-      expect(own).toMatchObject({ image: "registry.example/kube-apiserver:1", args: ["--keep=me"] });
-      expect(containers.map(({ name }) => name).toSorted()).toEqual(["konnectivity-server", "kube-apiserver"]);
+      const { containers, initContainers, volumes } = result.spec.template.spec;
+      expect(containers).toMatchObject([{ image: "registry.example/kube-apiserver:1", args: ["--keep=me"] }]);
+      expect(initContainers).toMatchObject([{ name: "konnectivity-server", restartPolicy: "Always" }]);
       expect(volumes.map(({ name }) => name)).toContain("certs");
       // Restricted namespaces warn about what the owner's container lacks, which is not ours.
       const labels = { metadata: { ...result.metadata, namespace: "default" } };
       expect({ kind: model.images.kind, ...(await dryRun({ ...result, ...labels })) }).toMatchObject(accepted);
     }
+  });
+
+  test("a server that an earlier patch brought as an ordinary container is moved, not doubled", async () => {
+    const patchOf = (change: object) => {
+      const config = checkConfig({ name: "demo", ...described[0], ...change }, "the test");
+      return renderHosted(hostedModel(config, { version: "test" })).patches[0]!.document;
+    };
+    const before = await patched(deploymentOf("kube-apiserver", []), patchOf({ nativeSidecar: false }));
+    const names = ({ spec }: Deployment) =>
+      [spec.template.spec.initContainers ?? [], spec.template.spec.containers].map((each) =>
+        each.map(({ name }) => name).toSorted(),
+      );
+    expect(names(before)).toEqual([[], ["konnectivity-server", "kube-apiserver"]]);
+    const after = await patched(before, patchOf({}));
+    expect(names(after)).toEqual([["konnectivity-server"], ["kube-apiserver"]]);
+    expect(await dryRun({ ...after, metadata: { ...after.metadata, namespace: "default" } })).toMatchObject(accepted);
   });
 
   test("the rendered patches of every component with a proxy are accepted by the API server", async () => {
