@@ -70,6 +70,26 @@ describe.skipIf(!ready)("a hosted control plane with three servers", () => {
     await rolledOut(NAMESPACE, "deployment/kube-apiserver");
   });
 
+  test("without nodes the kubelet starts a kube-apiserver 15 s after its server, and no sooner", async () => {
+    interface Status {
+      readonly name: string;
+      readonly state: { readonly running?: { readonly startedAt: string } };
+    }
+    interface Started {
+      readonly status: Readonly<Record<"initContainerStatuses" | "containerStatuses", readonly Status[]>>;
+    }
+    const words = ["get", "pods", "-n", NAMESPACE, "-l", "app=kube-apiserver"];
+    const { items } = await lab.bs.admin.json<{ items: Started[] }>(words);
+    expect(items).toHaveLength(3);
+    for (const { status } of items) {
+      const startOf = (list: readonly Status[], name: string) =>
+        Date.parse(list.find((each) => each.name === name)?.state.running?.startedAt ?? "");
+      const server = startOf(status.initContainerStatuses, "konnectivity-server");
+      // Both are in whole seconds.
+      expect(startOf(status.containerStatuses, "kube-apiserver") - server).toBeGreaterThanOrEqual(14_000);
+    }
+  });
+
   test("before the hosted cluster has agents, status says so and what does not work", async () => {
     const found = await hosted.verdict("status");
     expect(found.code).toBe(1);
@@ -242,7 +262,8 @@ describe.skipIf(!ready)("a hosted control plane with three servers", () => {
     expect(await remainsOf(lab.bs.admin, NAMESPACE)).not.toBe("");
     expect(await hosted.run("delete", hosted.both)).toMatchObject({ code: 0, stderr: "" });
     expect(await remainsOf(lab.bs.admin, NAMESPACE)).toBe("");
-    const containers = "-ojsonpath={.spec.template.spec.containers[*].name}";
+    const containers =
+      "-ojsonpath={.spec.template.spec.initContainers[*].name}{.spec.template.spec.containers[*].name}";
     expect(await lab.kubectl("get", "deployment", "kube-apiserver", "-n", NAMESPACE, containers)).toBe(
       "kube-apiserver",
     );

@@ -36,7 +36,7 @@ export async function apiServerPods(cluster: HostedCluster): Promise<string[]> {
   return (await podsOf(cluster, API_NAME)).filter(({ isEnding }) => !isEnding).map(({ name }) => name);
 }
 
-/** Nothing listens any more in pods that are ending, though servers beside may still pause. */
+/** Nothing listens any more in pods that are ending, though servers beside may still wait for their tunnels. */
 export async function apiServersEnded(cluster: HostedCluster): Promise<void> {
   const { netns } = cluster.node;
   await until("the kube-apiservers of ending pods to have ended", 100_000, async () => {
