@@ -166,7 +166,8 @@ function headersOf({ pool, targetConfigVersion }: ServedFetch["claimed"]): Audit
 }
 
 const GATHER_MS = 250;
-const LONGEST_DELAY_MS = 30_000;
+/** Machines whose fetch nobody knows of are not let in: after an outage they must not wait for long. */
+const LONGEST_DELAY_MS = 5_000;
 /** The oldest are dropped first: an outage must not become a shortage of memory. */
 const MOST_WAITING = 50_000;
 
