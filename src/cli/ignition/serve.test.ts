@@ -37,6 +37,15 @@ describe("drawbridge ignition serve", () => {
     }
   });
 
+  test("names every right that it uses, in both clusters", async () => {
+    await serve("--help");
+    const words = stdout.replaceAll(/\s+/g, " ");
+    expect(words).toContain(
+      "in its namespace: secrets get, list, watch, update, delete; configmaps get; events create;",
+    );
+    expect(words).toContain("in that namespace: configmaps create; configmaps get, update; workers list, watch.");
+  });
+
   test.each([
     ["no namespace", ["--payload=p.yaml"], "--namespace is missing"],
     ["no payload", ["--namespace=ns"], "--payload is missing"],

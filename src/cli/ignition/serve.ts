@@ -3,6 +3,7 @@
 import { splitHostPort } from "../../base/address.js";
 import type { Endpoint } from "../../base/http.js";
 import { SERVING_CERTIFICATE_SECRET } from "../../cluster/nodes/objects.js";
+import { claimRules, rightsText, servingRules } from "../../cluster/nodes/permissions.js";
 import { filePath, inGroup, required, text, type Values } from "../flags/flag.js";
 import { secondClusterFlags } from "../flags/kubernetes.js";
 import { refused } from "../flags/parse.js";
@@ -77,8 +78,8 @@ The file of --payload:
 The Secrets and the ConfigMap are of its namespace; the names shown are taken where the file has none. They must be those
 that the pool's controller saw, or machines wait.
 
-It needs, in its namespace: secrets get, list, watch, update, delete; configmaps get; events create; for
---claims-configmap, in that namespace: configmaps create, get, update.`,
+It needs, in its namespace: ${rightsText(servingRules)}; for
+--claims-configmap, in that namespace: ${rightsText(claimRules("its"))}.`,
   examples: ["drawbridge ignition serve --namespace drawbridge --payload payload.yaml"],
   flags: serveFlags,
   config: checked,
