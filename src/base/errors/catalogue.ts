@@ -259,6 +259,12 @@ export const remedies = {
     "Start drawbridge ignition serve, or fix the path to it; machines go on asking until it answers.",
   DB_NODE_CREDENTIAL:
     "Let drawbridge nodepool controller --issue-bootstrap-kubeconfig make the Secret bootstrap-kubeconfig, or correct what the message names.",
+  DB_NODE_CREDENTIAL_ENDING:
+    "See that drawbridge nodepool controller --issue-bootstrap-kubeconfig runs and may renew it; a Secret that a person made needs the label app.kubernetes.io/managed-by=drawbridge for that.",
+  DB_NODE_CREDENTIAL_REFUSED:
+    "Let the controller make the Secret bootstrap-kubeconfig again: delete it, or give it the label app.kubernetes.io/managed-by=drawbridge; what the message names may need drawbridge nodepool install.",
+  DB_NODE_CREDENTIAL_SERVER:
+    "Correct apiServer and apiServerCA in the cluster's ConfigMap; the controller then makes the kubeconfig again. One made by hand is yours to correct.",
   DB_NODE_CSR_PENDING:
     "Fix what the message names, or approve the request with workers doctor --fix where its rules allow that, or with drawbridge csr approve.",
   DB_NODE_NOT_READY:

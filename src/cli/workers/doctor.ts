@@ -37,9 +37,10 @@ type WorkersDoctorFlags = Values<typeof doctorFlags>;
 export default defineCommand({
   purpose: `Looks for whatever keeps a pool's machines from becoming nodes: a payload that is not made (511), user data that is
 refused (401, a token that ended or is not known), an Ignition server that does not answer or whose certificate is for
-another address, certificate requests that are not approved, nodes that are not Ready and their networks' pods, and Secrets
+another address, a credential to join with that the API server refuses, certificate requests that are not approved, nodes that are not Ready and their networks' pods, and Secrets
 that the cluster network of a hosted control plane waits for. Each finding has a code, its evidence, and what to do. No
-machine's token is used for that: the server is asked with a random one.
+machine's token is used for that: the Ignition server is asked with a random one. The credential of the Secret
+bootstrap-kubeconfig is shown to the API server that it names, and only after that server's certificate was verified.
 
 With --fix it does what is safe: it writes the user data of machines that have not joined again, approves requests that
 keep every rule of the approver, makes the network's Secrets as HyperShift does, and deletes the pods that have waited for

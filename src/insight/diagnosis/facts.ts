@@ -25,6 +25,7 @@ import type { certificateAt } from "./host/as-client.js";
 import type { readSocketFile } from "./host/this-host.js";
 import type { DoctorRole, ProgramKind } from "./programs.js";
 import type { DeclaredWebhook, listApiServices } from "./rehearsal/calls.js";
+import type { TriedCredential } from "./sources/bootstrap-credential.js";
 import type { askFrontend, connectedAgents } from "./sources/bridge.js";
 import type { NetworkSecrets } from "./sources/cluster-network.js";
 import type { HostedWorkload, ObservedCondition, ServerStrategies } from "./sources/hosted.js";
@@ -143,6 +144,7 @@ export interface Facts {
   // Of a pool of machines.
   readonly poolState: PoolState;
   readonly ignitionAnswers: Awaited<ReturnType<typeof ignitionAnswers>>;
+  readonly bootstrapCredential: TriedCredential;
   readonly pendingRequests: PendingRequests;
   /** The Secrets that the cluster network of a hosted control plane waits for. */
   readonly networkSecrets: NetworkSecrets;

@@ -35,7 +35,7 @@ const DAY_MS = 24 * 60 * 60_000;
 /** The API server may give less. */
 const LIFE_MS = 7 * DAY_MS;
 /** A credential that a person made is complained of this long before its end. */
-const ENDS_SOON_MS = 7 * DAY_MS;
+export const ENDS_SOON_MS = 7 * DAY_MS;
 const AFTER_REFUSAL_MS = 60_000;
 
 /** `api`: of the cluster that machines join. */

@@ -315,7 +315,7 @@ function listed(names: readonly string[], sentence: (names: string) => string): 
   return names.length === 0 ? undefined : sentence(names.join(", "));
 }
 
-function isSameSet(a: readonly string[], b: readonly string[]): boolean {
+export function isSameSet(a: readonly string[], b: readonly string[]): boolean {
   return new Set(a).size === new Set(b).size && a.every((one) => b.includes(one));
 }
 

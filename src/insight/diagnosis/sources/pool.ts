@@ -30,6 +30,7 @@ import { poolHash, readUserData } from "../../../cluster/nodes/token/user-data.j
 import { type Clusters, listNodes } from "../../../cluster/nodes/workers/status.js";
 import type { WorkerStore } from "../../../cluster/nodes/workers/store.js";
 import type { FactSource } from "../check.js";
+import { bootstrapCredential } from "./bootstrap-credential.js";
 import { networkSecrets, nodeNetworks } from "./cluster-network.js";
 
 /** The clusters, the records of workers and the rules of the approver by which pools are diagnosed. */
@@ -58,6 +59,7 @@ export function poolSource(context: PoolContext, pool: ObjectName, names: readon
   return {
     poolState: () => readPool(context, pool, names),
     ignitionAnswers: async (facts) => ignitionAnswers(await facts.get("poolState")),
+    bootstrapCredential: async (facts) => bootstrapCredential(await facts.get("poolState")),
     pendingRequests: async (facts) => pendingRequests(context, (await facts.get("poolState")).now),
     networkSecrets: async (facts) => networkSecrets(context, (await facts.get("poolState")).controlPlane),
     nodeNetworks: async (facts) => nodeNetworks(context.clusters, await facts.get("poolState")),

@@ -3,6 +3,7 @@ import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { coded, type Finding, hasFailed } from "../../../base/finding.js";
 import { type ObjectName, pathOf, readPath } from "../../../cluster/nodes/objects.js";
 import { exclusively, isBusy } from "../../../cluster/nodes/workers/lock.js";
+import { bootstrapCredential } from "../checks/bootstrap-credential.js";
 import { clusterNetwork } from "../checks/cluster-network.js";
 import { ignitionServer, nodesReady, requests } from "../checks/machines.js";
 import { payload, userData } from "../checks/user-data.js";
@@ -29,7 +30,7 @@ export interface PoolDiagnosis {
 }
 
 /** In the order in which a machine depends on them. */
-const checks = [payload, userData, ignitionServer, requests, nodesReady, clusterNetwork];
+const checks = [payload, userData, ignitionServer, bootstrapCredential, requests, nodesReady, clusterNetwork];
 
 /** Rejects when the pool itself cannot be read. */
 export async function examinePool(
