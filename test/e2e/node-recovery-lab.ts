@@ -196,7 +196,9 @@ export class RecoveryLab {
   /** The machines' common credential, for the hosted cluster. */
   async bootstrapSecret(): Promise<Secret> {
     const [, , namespace = "", account = ""] = defaultPolicy.bootstrapUser.split(":");
-    const token = (await this.hosted.admin.run(["create", "token", account, "-n", namespace])).trim();
+    const token = (
+      await this.hosted.admin.run(["create", "token", account, "-n", namespace, "--duration=720h"])
+    ).trim();
     const authority = readFileSync(this.hosted.ca.cert).toString("base64");
     const kubeconfig = stringify({
       apiVersion: "v1",

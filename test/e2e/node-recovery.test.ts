@@ -2,8 +2,9 @@
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parse, stringify } from "yaml";
 import { requirePeer } from "../../peers/index.js";
-import { annotation, encoded, type Secret } from "../../src/cluster/nodes/objects.js";
+import { annotation, encoded, type Secret, secretText } from "../../src/cluster/nodes/objects.js";
 import { readTokenSecret } from "../../src/cluster/nodes/token/token-secret.js";
 import {
   failedMount,
@@ -68,6 +69,35 @@ describe.skipIf(!ready)("machines that do not become nodes", () => {
       );
     });
     await lab.management.admin.apply(await lab.bootstrapSecret());
+    await healthy("the payload");
+  });
+
+  test("a credential that the API server refuses, whose authority is another, or that may not ask is told as machines would see it", async () => {
+    const good = await lab.bootstrapSecret();
+    const judged = async (cluster: object, user: object = {}) => {
+      const kubeconfig = parse(secretText(good, "kubeconfig") ?? "");
+      Object.assign(kubeconfig.clusters[0].cluster, cluster);
+      Object.assign(kubeconfig.users[0].user, user);
+      await lab.management.admin.apply({ ...good, data: { kubeconfig: encoded(stringify(kubeconfig)) } } as Secret);
+      return (await lab.doctor()).findings.filter(({ check }) => check === "bootstrap-credential");
+    };
+    expect(await judged({})).toMatchObject([{ state: "ok" }]);
+    expect(await judged({}, { token: "made.up.token" })).toMatchObject([
+      { state: "failed", code: "DB_NODE_CREDENTIAL_REFUSED" },
+    ]);
+    const other = encoded(readFileSync(lab.management.ca.cert, "utf8"));
+    expect(await judged({ "certificate-authority-data": other })).toMatchObject([
+      { state: "failed", code: "DB_NODE_CREDENTIAL_SERVER" },
+    ]);
+    const metadata = { name: "powerless", namespace: "default" };
+    await lab.hosted.admin.apply({ apiVersion: "v1", kind: "ServiceAccount", metadata });
+    const token = await lab.hosted.admin.run(["create", "token", "powerless", "-n", "default", "--duration=720h"]);
+    const powerless = await judged({}, { token: token.trim() });
+    expect(powerless.map(({ code, message }) => [code, message])).toEqual([
+      ["DB_NODE_CREDENTIAL_REFUSED", expect.stringContaining("may not create certificatesigningrequests")],
+      ["DB_NODE_CREDENTIAL_REFUSED", expect.stringContaining("join as system:serviceaccount:default:powerless")],
+    ]);
+    expect(await judged({})).toMatchObject([{ state: "ok" }]);
     await healthy("the payload");
   });
 
