@@ -225,6 +225,23 @@ describe("drawbridge workers create", () => {
     expect(spec).toMatchObject({ hasCreateArguments: true, shape: { tags: "nodes" } });
   });
 
+  test("says how a machine is installed that others make, without its token", async () => {
+    await withPool();
+    expect(await create()).toBe(0);
+    const file = join(state, "workers-0.ign");
+    const [, token = ""] = /Bearer ([^"]+)/.exec(readFileSync(file, "utf8")) ?? [];
+    for (const [format, line] of [
+      ["coreos-installer", `coreos-installer install /dev/vda --ignition-file=${file}\n`],
+      ["ipxe", "workers-0-initramfs.img\nboot\n"],
+    ] as const) {
+      printed.stdout = "";
+      const flags = [`--format=${format}`, "--device=/dev/vda", "--boot-url=http://boot.example/coreos"];
+      expect(await drawbridge.run("drawbridge", ["workers", "userdata", "workers-0", ...flags, ...access])).toBe(0);
+      expect(printed.stdout).toContain(line);
+      expect([token === "", printed.stdout.includes(token)]).toEqual([false, false]);
+    }
+  });
+
   test("knows the provider none by its former name, too", async () => {
     await withPool();
     expect(await create("--provider=files", "--output=json")).toBe(0);
@@ -274,6 +291,8 @@ describe("drawbridge workers create", () => {
     [["adopt", "--pool=p"], "the nodes' names are missing"],
     [["userdata"], "the worker's name is missing"],
     [["userdata", "a", "--window=5m"], "--window goes with --renew"],
+    [["userdata", "a", "--format=ipxe"], "needs --boot-url"],
+    [["userdata", "a", "--format=ipxe", "--boot-url=http://x/?token=a"], "needs --boot-url"],
     [["delete"], "the workers' names are missing"],
     [["delete", "a", "--all"], "exclude each other"],
     [["scale", "--pool=p"], "--count is missing"],

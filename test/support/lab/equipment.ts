@@ -15,6 +15,18 @@ const FOR_SEVERAL_SERVERS: readonly Tool[] = ["haproxy"];
 const FOR_A_NODE: readonly Tool[] = ["unshare", "busybox"];
 const FOR_KUBE_PROXY: readonly Tool[] = ["nft"];
 const FOR_POLICIES: readonly Tool[] = ["ipset", "nft"];
+const FOR_A_MACHINE: readonly Tool[] = [
+  ...([
+    "unshare",
+    "busybox",
+    "modprobe",
+    "libvirtd",
+    "virsh",
+    "virt-install",
+    "qemu-img",
+    "qemu-system-x86_64",
+  ] as const),
+];
 const FOR_THE_IMAGE: readonly Tool[] = ["apt-get", "dpkg-deb"];
 
 const UPSTREAM = ["proxy-server", "proxy-agent"] as const;
@@ -36,6 +48,8 @@ export interface Needs {
   readonly namespaces?: boolean;
   /** A kubelet with its runtime, and the controllers. */
   readonly node?: boolean;
+  /** A libvirt of the lab's own, and what boots in a machine of it. */
+  readonly machine?: boolean;
   /** HAProxy in front of several servers. */
   readonly balancer?: boolean;
   /** Everything for startBridgeLab. */
@@ -60,6 +74,7 @@ export async function equipped(wanted: Needs): Promise<boolean> {
       ...(needs.scheduler ? SCHEDULER : []),
       ...(needs.node ? NODE : []),
       ...(needs.policies ? POLICIES : []),
+      ...(needs.machine ? ["ignition"] : []),
       ...(needs.kubeadm ? KUBEADM : []),
     ],
     tools: [
@@ -67,6 +82,7 @@ export async function equipped(wanted: Needs): Promise<boolean> {
       ...(needs.namespaces ? IN_NAMESPACES : []),
       ...(needs.balancer ? FOR_SEVERAL_SERVERS : []),
       ...(needs.node ? FOR_A_NODE : []),
+      ...(needs.machine ? FOR_A_MACHINE : []),
       ...(needs.kubeadm ? FOR_KUBE_PROXY : []),
       ...(needs.policies ? FOR_POLICIES : []),
       ...(needs.bridge || needs.kubeadm ? FOR_THE_IMAGE : []),

@@ -9,6 +9,10 @@ const PACKAGES = {
   "dpkg-deb": "dpkg",
   haproxy: "haproxy",
   ipset: "ipset",
+  libvirtd: "libvirt-daemon",
+  modprobe: "kmod",
+  "qemu-img": "qemu-utils",
+  "qemu-system-x86_64": "qemu-system-x86",
   iptables: "iptables",
   nft: "nftables",
   nsenter: "util-linux",
@@ -17,6 +21,8 @@ const PACKAGES = {
   setpriv: "util-linux",
   ss: "iproute2",
   unshare: "util-linux",
+  virsh: "libvirt-clients",
+  "virt-install": "virtinst",
 } as const;
 
 export type Tool = keyof typeof PACKAGES;

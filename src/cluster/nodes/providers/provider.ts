@@ -7,7 +7,7 @@ export type Verb = "create" | "delete";
 /** One program that is run, without a shell. */
 export interface MachineStep {
   readonly command: readonly string[];
-  /** What the last line of its error output has when it was done before: somebody was killed before that was written down. */
+  /** What its error output ends with when it was done before: somebody was killed before that was written down. */
   readonly doneBefore?: RegExp;
   /** A word that stands for its output in the commands after it. */
   readonly result?: string;

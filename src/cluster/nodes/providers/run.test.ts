@@ -16,6 +16,13 @@ describe("a step", () => {
     await expect(missing).rejects.toMatchObject({ code: "DB_WORKERS" });
   });
 
+  test("that says which line is the error is reported with that one", async () => {
+    const failing = saying("WARNING x\nERROR    no such pool\nsorry\nplease restart your installation.");
+    await expect(runSteps("w-0", [{ command: failing }])).rejects.toThrow(/: ERROR {4}no such pool sorry$/);
+    const done = saying("ERROR: (gcloud) Could not fetch resource:\n - The resource 'w-0' already exists");
+    await runSteps("w-0", [{ command: done, doneBefore: /already exists/ }]);
+  });
+
   test("gives its output to those after it, unless that could be taken for more than one value", async () => {
     const printing = (text: string) => ({ command: ["echo", text], result: "{path}" });
     const next = { command: ["test", "a=/pool/w 0", "=", "a={path}"] };

@@ -17,11 +17,18 @@ export async function runSteps(name: string, steps: readonly MachineStep[]): Pro
     // What tools print is understood in English only.
     const env = doneBefore === undefined ? {} : { LC_ALL: "C" };
     const { code, stderr, stdout } = await runCommand(command, { timeoutMs: TIMEOUT_MS, env });
-    const problem = stderr.trim().split("\n").at(-1) || `it ended with ${code}`;
+    const problem = problemOf(stderr) || `it ended with ${code}`;
     if (code === 0 && result !== undefined) results.set(result, resultOf(name, stdout));
     if (code === 0 || doneBefore?.test(problem) === true) continue;
     throw workersError(`${command[0]} failed for ${name}: ${problem}`);
   }
+}
+
+/** From the last line that says so itself, as gcloud's, virsh's and virt-install's do; otherwise the last line. */
+function problemOf(stderr: string): string {
+  const lines = stderr.trim().split("\n");
+  const said = lines.findLastIndex((line) => /^error\b/i.test(line));
+  return said === -1 ? (lines.at(-1) ?? "") : lines.slice(said, said + 2).join(" ");
 }
 
 /** It becomes a part of an argument, where commas separate parts. */
