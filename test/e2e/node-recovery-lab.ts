@@ -4,9 +4,14 @@ import { stringify } from "yaml";
 import type { KubeObject } from "../../src/cluster/kube/port.js";
 import { defaultPolicy } from "../../src/cluster/nodes/csr/request-context.js";
 import { annotation, encoded, type Secret } from "../../src/cluster/nodes/objects.js";
-import { clusterRules, inventoryRules, namespaceRules, type PolicyRule } from "../../src/cluster/nodes/permissions.js";
+import {
+  clusterRules,
+  doctorRules,
+  inventoryRules,
+  namespaceRules,
+  type PolicyRule,
+} from "../../src/cluster/nodes/permissions.js";
 import type { NodePool } from "../../src/cluster/nodes/pool/node-pool.js";
-import { WORKER_GROUP } from "../../src/cluster/nodes/workers/resource.js";
 import type { ControlPlane } from "../support/lab/control-plane.js";
 import { startOnLoopback } from "../support/lab/loopback.js";
 import { LabProcess } from "../support/lab/process.js";
@@ -43,39 +48,39 @@ export interface Verdict {
 }
 
 const DOCTOR = "workers-doctor";
+const ONLOOKER = "workers-onlooker";
 const OVN = "openshift-ovn-kubernetes";
 const rbac = "rbac.authorization.k8s.io";
 
 /** With a binding; in every namespace when none is given. */
-function right(namespace: string | undefined, rules: readonly PolicyRule[]): KubeObject[] {
-  const metadata = { name: DOCTOR, ...(namespace === undefined ? {} : { namespace }) };
+function right(user: string, namespace: string | undefined, rules: readonly PolicyRule[]): KubeObject[] {
+  const metadata = { name: user, ...(namespace === undefined ? {} : { namespace }) };
   const kind = namespace === undefined ? "ClusterRole" : "Role";
-  const subjects = [{ apiGroup: rbac, kind: "User", name: DOCTOR }];
-  const binding = { roleRef: { apiGroup: rbac, kind, name: DOCTOR }, subjects };
+  const subjects = [{ apiGroup: rbac, kind: "User", name: user }];
+  const binding = { roleRef: { apiGroup: rbac, kind, name: user }, subjects };
   return [
     { apiVersion: `${rbac}/v1`, kind, metadata, rules } as KubeObject,
     { apiVersion: `${rbac}/v1`, kind: `${kind}Binding`, metadata, ...binding } as KubeObject,
   ];
 }
 
-const core = (resource: string, ...verbs: string[]): PolicyRule => ({ apiGroups: [""], resources: [resource], verbs });
-const secrets = (...verbs: string[]): PolicyRule => core("secrets", ...verbs);
-const deployments: PolicyRule = { apiGroups: ["apps"], resources: ["deployments"], verbs: ["get"] };
-const pools: PolicyRule = { apiGroups: ["hypershift.openshift.io"], resources: ["nodepools"], verbs: ["get"] };
-const workers: PolicyRule = { apiGroups: [WORKER_GROUP], resources: ["workers"], verbs: ["get", "update"] };
+const both = ({ fix, look }: { look: readonly PolicyRule[]; fix: readonly PolicyRule[] }) => [...look, ...fix];
+const { approver, cluster, controlPlane, network, pool } = doctorRules;
 
-/** What --help names, and nothing else. */
+/** What --help names, and nothing else: for one who may fix, and for one who may only look. */
 const managementRights = [
-  ...right(NAMESPACE, [pools, secrets("get", "list", "create", "update")]),
-  ...right(CONTROL_PLANE, [
-    ...[secrets("get", "list", "create"), deployments, core("services", "get")],
-    ...[core("pods", "list", "delete"), core("events", "list")],
-  ]),
+  ...right(DOCTOR, NAMESPACE, both(pool)),
+  ...right(DOCTOR, CONTROL_PLANE, both(controlPlane)),
+  ...right(ONLOOKER, NAMESPACE, pool.look),
+  ...right(ONLOOKER, CONTROL_PLANE, controlPlane.look),
 ];
 const hostedRights = [
-  ...right(undefined, [...clusterRules, core("pods", "list"), core("events", "list")]),
-  ...right(NAMESPACE, [...namespaceRules, ...inventoryRules, workers]),
-  ...right(OVN, [secrets("get")]),
+  ...right(DOCTOR, undefined, [...both(cluster), ...clusterRules]),
+  ...right(DOCTOR, NAMESPACE, [...both(approver), ...namespaceRules, ...inventoryRules]),
+  ...right(DOCTOR, OVN, both(network)),
+  ...right(ONLOOKER, undefined, cluster.look),
+  ...right(ONLOOKER, NAMESPACE, approver.look),
+  ...right(ONLOOKER, OVN, network.look),
 ];
 
 const configMap = (name: string, content: object): KubeObject =>
@@ -88,8 +93,8 @@ export class RecoveryLab {
   management!: ControlPlane;
   hosted!: ControlPlane;
   ignitionPort = 0;
-  #doctorsPools = "";
-  #doctorsNodes = "";
+  /** Kubeconfigs by user, for the pools and for the nodes. */
+  readonly #access = new Map<string, readonly [pools: string, nodes: string]>();
 
   async start(): Promise<void> {
     [this.management, this.hosted] = await Promise.all([
@@ -103,8 +108,9 @@ export class RecoveryLab {
       this.hosted.admin.apply(...accessObjects, namespace(OVN), ...hostedRights),
       this.management.admin.apply(namespace(NAMESPACE), namespace(CONTROL_PLANE), ...managementRights),
     ]);
-    this.#doctorsPools = this.management.kubeconfig(DOCTOR);
-    this.#doctorsNodes = this.hosted.kubeconfig(DOCTOR);
+    for (const user of [DOCTOR, ONLOOKER]) {
+      this.#access.set(user, [this.management.kubeconfig(user), this.hosted.kubeconfig(user)]);
+    }
     writeFileSync(this.scope.file("payload.yaml"), "profile: kubelet\nkubelet: {clusterDns: [10.96.0.10]}\n");
   }
 
@@ -219,13 +225,28 @@ export class RecoveryLab {
   }
 
   doctorFlags(...more: string[]): string[] {
-    const pools = [`--kubeconfig=${this.#doctorsPools}`, `--namespace=${NAMESPACE}`];
-    const hosted = [`--hosted-kubeconfig=${this.#doctorsNodes}`, "--node-cidr=10.0.0.0/24"];
+    return this.#doctorFlagsOf(DOCTOR, more);
+  }
+
+  #doctorFlagsOf(user: string, more: readonly string[]): string[] {
+    const [forPools, forNodes] = this.#access.get(user)!;
+    const pools = [`--kubeconfig=${forPools}`, `--namespace=${NAMESPACE}`];
+    const hosted = [`--hosted-kubeconfig=${forNodes}`, "--node-cidr=10.0.0.0/24"];
     return ["workers", "doctor", "--pool=workers", `--state=${this.state}`, ...pools, ...hosted, ...more];
   }
 
-  async doctor(...more: string[]): Promise<Verdict> {
-    const { code, stderr, stdout } = await this.drawbridge(...this.doctorFlags("--output=json", ...more));
+  doctor(...more: string[]): Promise<Verdict> {
+    return this.#doctorAs(DOCTOR, more);
+  }
+
+  /** By one who has the rights to look and no others. */
+  look(): Promise<Verdict> {
+    return this.#doctorAs(ONLOOKER, []);
+  }
+
+  async #doctorAs(user: string, more: readonly string[]): Promise<Verdict> {
+    const flags = this.#doctorFlagsOf(user, ["--output=json", ...more]);
+    const { code, stderr, stdout } = await this.drawbridge(...flags);
     if (stderr !== "") throw new Error(stderr);
     const { ok, pools } = JSON.parse(stdout) as { ok: boolean; pools: [Pick<Verdict, "findings" | "fixes">] };
     return { ok, code, text: stdout, ...pools[0] };

@@ -290,6 +290,12 @@ describe.skipIf(!ready)("machines that do not become nodes", () => {
     await admin.run(["delete", "deployments,pods", "--all", "-n", CONTROL_PLANE, "--force", "--grace-period=0"]);
   });
 
+  test("the rights to look are enough to see all of it, and no others are needed", async () => {
+    const [seen, all] = [await lab.look(), await lab.doctor()];
+    expect(codes(seen.findings)).toEqual(codes(all.findings));
+    expect(codes(seen.findings)).not.toContain("DB_NODE_UNCHECKED");
+  });
+
   test("workers doctor --watch --fix repairs what happens and reports it in its log and in metrics", async () => {
     const port = await freePort();
     const flags = ["--watch", "--fix", "--interval=300ms", `--health-port=${port}`, "--health-bind-address=127.0.0.1"];

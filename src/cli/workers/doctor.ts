@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { configMapInventory, withClaimsOf } from "../../cluster/nodes/csr/inventory.js";
+import { doctorRules, rulesText } from "../../cluster/nodes/permissions.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
 import {
   diagnosePools,
@@ -34,6 +35,23 @@ const doctorFlags = {
 
 type WorkersDoctorFlags = Values<typeof doctorFlags>;
 
+const PLACES: Readonly<Record<keyof typeof doctorRules, string>> = {
+  pool: "in the pool's namespace",
+  controlPlane: "in its control plane's",
+  cluster: "where machines join",
+  approver: "in the approver's namespace there",
+  network: "in openshift-ovn-kubernetes there",
+};
+
+function rightsText(purpose: "look" | "fix"): string {
+  const places = Object.keys(PLACES) as (keyof typeof doctorRules)[];
+  const texts = places.flatMap((place) => {
+    const rules = doctorRules[place][purpose];
+    return rules.length === 0 ? [] : [`${PLACES[place]}: ${rulesText(rules)}`];
+  });
+  return texts.join("; ");
+}
+
 export default defineCommand({
   purpose: `Looks for whatever keeps a pool's machines from becoming nodes: a payload that is not made (511), user data that is
 refused (401, a token that ended or is not known), an Ignition server that does not answer or whose certificate is for
@@ -47,11 +65,8 @@ keep every rule of the approver, makes the network's Secrets as HyperShift does,
 them, so that they start at once. Each fix is a line in the fix log before and after.
 --dry-run lists what would be done. With --watch it looks again and again until it gets a signal.
 
-It needs, to look, where the pool is: nodepools get; secrets get, list in its namespace and in its control plane's; in the
-latter, deployments and services get, pods and events list; where machines join: nodes, certificatesigningrequests, pods and
-events list; workers list, and configmaps get, list, in the approver's namespace; secrets get in openshift-ovn-kubernetes.
-To fix, as well: secrets create and update in the pool's namespace, secrets create and pods delete in its control plane's,
-workers get and update in the approver's, and the rights of drawbridge csr approver.
+It needs, to look, ${rightsText("look")}. With --require-claim it needs configmaps list in the pool's namespace.
+To fix, it needs the rights of drawbridge csr approver as well, and ${rightsText("fix")}.
 
 It ends with 1 when a check failed (after --fix: still fails); warnings alone end with 0.`,
   words: "[NAME...]",

@@ -69,6 +69,56 @@ export const workersRules: readonly PolicyRule[] = [
   rule("", "configmaps", "get list"),
 ];
 
+/**
+ * The rights of `workers doctor` by the place for which they are given: to look, and those that --fix needs as well. To approve
+ * requests --fix needs the approver's, too.
+ */
+export const doctorRules = {
+  /** The namespace of the pool. */
+  pool: {
+    look: [rule(HYPERSHIFT, "nodepools", "get"), rule("", "secrets", "get list")],
+    fix: [rule("", "secrets", "create update")],
+  },
+  /** The namespace of the control plane of the pool's cluster. */
+  controlPlane: {
+    look: [
+      rule("", "secrets", "get list"),
+      rule("apps", "deployments", "get"),
+      rule("", "services", "get"),
+      rule("", "pods", "list"),
+      rule("", "events", "list"),
+    ],
+    fix: [rule("", "secrets", "create"), rule("", "pods", "delete")],
+  },
+  /** The whole cluster that machines join. */
+  cluster: {
+    look: [
+      ...["nodes", "pods", "events"].map((resource) => rule("", resource, "list")),
+      rule(CERTIFICATES, "certificatesigningrequests", "list"),
+      rule("", "services", "get", API_SERVER_NAME),
+      rule("discovery.k8s.io", "endpointslices", "get", API_SERVER_NAME),
+    ],
+    fix: [],
+  },
+  /** The namespace of the approver there. */
+  approver: {
+    look: [rule(WORKER_GROUP, "workers", "list"), rule("", "configmaps", "get list")],
+    // A Worker says for which configuration its user data was made.
+    fix: [rule(WORKER_GROUP, "workers", "get update")],
+  },
+  /** The namespace of the cluster network there. */
+  network: { look: [rule("", "secrets", "get")], fix: [] },
+} as const satisfies Readonly<Record<string, Readonly<Record<"look" | "fix", readonly PolicyRule[]>>>>;
+
+/** `nodepools get, secrets get and list`, for --help. */
+export function rulesText(rules: readonly PolicyRule[]): string {
+  const texts = rules.map(({ resourceNames = [], resources, verbs }) => {
+    const named = resourceNames.length === 0 ? "" : ` (${resourceNames.join(", ")})`;
+    return `${resources.join(", ")}${named} ${verbs.join(" and ")}`;
+  });
+  return texts.join(", ");
+}
+
 /** The Ignition server's, for a Role in the namespace of the token Secrets. */
 export const servingRules: readonly PolicyRule[] = [
   rule("", "secrets", "get list watch update delete"),
