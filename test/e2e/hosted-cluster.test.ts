@@ -2,7 +2,7 @@
  * A hosted cluster for real: its etcd, three kube-apiservers, controller-manager and scheduler are pods of a management
  * cluster, its nodes are in another network that lets nobody in (test/support/hosted-cluster/cluster.ts), and the tunnel is
  * made by `drawbridge hosted apply` on a Deployment that its owner keeps with `kubectl apply`. One story, in order: what
- * operators do to it while callers go on (test/support/hosted-cluster/traffic/).
+ * operators do to it while callers go on (test/support/hosted-cluster/traffic/), with its network policies enforced.
  *
  * DRAWBRIDGE_HOSTED_CONTROL=1 adds what the same roll-out loses where no tunnel is needed, DRAWBRIDGE_HOSTED_WRITES=50 is
  * for a machine that carries more than two cores do.
@@ -18,9 +18,10 @@ import { equipped, origin } from "../support/lab/equipment.js";
 import { configMap } from "../support/lab/objects.js";
 import { until } from "../support/lab/wait.js";
 import { REFUSE_LABEL } from "../support/lab/webhook/admission.js";
+import { type Policies, startPolicies } from "../support/network-policies/policies.js";
 
 // The pods run what their image has; the lab's is ours whatever the programs under test are.
-const ready = origin === "ours" && (await equipped({ bridge: true }));
+const ready = origin === "ours" && (await equipped({ bridge: true, policies: true }));
 
 /** What two cores carry beside two clusters. */
 const WRITES_PER_SECOND = Number(process.env.DRAWBRIDGE_HOSTED_WRITES ?? 20);
@@ -29,6 +30,7 @@ const NOTICED_WITHIN_MS = 1_000;
 
 describe.skipIf(!ready)("a hosted cluster whose control plane is pods", () => {
   let cluster: HostedCluster;
+  let policies: Policies;
   let traffic: Traffic;
   let began = Date.now();
   const hosted = (...args: readonly string[]) => cluster.plane.admin.run(args);
@@ -49,9 +51,20 @@ describe.skipIf(!ready)("a hosted cluster whose control plane is pods", () => {
     return report;
   }
 
+  /** Enough calls since the mark to say that they are served. */
+  async function served(): Promise<void> {
+    await until("calls of each kind", 60_000, async () => {
+      const { write, exec } = await traffic.count();
+      return (write?.served ?? 0) > 100 && (exec?.served ?? 0) > 3;
+    });
+  }
+
   beforeAll(async () => {
     began = Date.now();
     cluster = await HostedCluster.start({ replicas: 3, workers: 2, tell: say });
+    const { lab, node } = cluster;
+    policies = await startPolicies(lab.scope, { kubeconfig: lab.bs.adminConfig, node: node.name, netns: node.netns });
+    say("network policies are enforced");
   });
   afterAll(() => cluster?.stop());
 
@@ -120,26 +133,36 @@ describe.skipIf(!ready)("a hosted cluster whose control plane is pods", () => {
     expect(failuresOf(report).filter(({ at }) => at > killedAt + NOTICED_WITHIN_MS)).toEqual([]);
   });
 
+  // A pod that has just begun may be refused: the policies' enforcer does not know its address yet.
+  test("while no pod begins, the network policies refuse nothing", async () => {
+    await scenes.settled(cluster);
+    const before = await policies.refused();
+    await during("policies", served);
+    expect(await cluster.lab.kubectl("get", "networkpolicies", "-n", NAMESPACE, "-oname")).not.toBe("");
+    expect(await policies.refused()).toEqual(before);
+  });
+
   test("with the generic profile, whose kube-apiserver meets its server at a socket, calls are served as well", async () => {
+    traffic.pause();
     await scenes.changeProfile(cluster, "generic");
+    traffic.resume();
+    await served();
     const services = await cluster.lab.kubectl("get", "services", "-n", NAMESPACE, "-oname");
     expect(services).toContain("service/konnectivity-server\n");
     expect(services).not.toContain("konnectivity-server-local");
     expect(await hosted("logs", "daemonset/talker")).toBe("good morning\n");
-    const report = await during("generic", async () => {
-      await until("calls of each kind", 60_000, async () => {
-        const { write, exec } = await traffic.count();
-        return (write?.served ?? 0) > 100 && (exec?.served ?? 0) > 3;
-      });
-    });
+    const report = await during("generic", served);
     // This profile has no sidecars.
     expect(failuresOf(report).filter(({ kind }) => kind !== "socks5")).toEqual([]);
   });
 
   test.skipIf(process.env.DRAWBRIDGE_HOSTED_CONTROL !== "1")("control: a roll-out without any tunnel", async () => {
+    traffic.pause();
     await cluster.openNetwork();
     await cluster.roll({ flags: [], replicas: 3 });
     await cluster.rolledOut();
+    traffic.resume();
+    await served();
     await during("control, without a tunnel", async () => {
       await cluster.roll({ image: await cluster.otherApiServerImage() });
       await cluster.rolledOut();

@@ -10,7 +10,7 @@ import type { Outcome } from "../lab/run.js";
 import { startServices } from "../lab/services/services.js";
 import { until } from "../lab/wait.js";
 import { buildControlPlaneImage } from "./image.js";
-import { apiServer, controlPlaneObjects, type Design, NAMESPACE } from "./objects.js";
+import { apiServer, controlPlane, type Design, NAMESPACE } from "./objects.js";
 import { API_NAME, API_PORT, HostedPlane } from "./plane.js";
 import { PODS, ROUTER, Workers } from "./workers.js";
 import { startWorkloads, workloadsReady } from "./workloads.js";
@@ -86,13 +86,20 @@ export class HostedCluster {
         ...{ address: nodes[0]!.address, port: PORTS.api },
       });
       const design = { image: image.name, replicas: 1, nodePort: PORTS.api, flags: [] };
-      await applyPlainly(bs.admin, ...controlPlaneObjects(plane, design));
-      await until("the hosted cluster to answer", 120_000, async () => {
-        return (await plane.admin.try(["get", "serviceaccount/default"])).code === 0;
-      });
-      tell("the hosted control plane's pods answer");
+      const { api, controllers } = controlPlane(plane, design);
+      await applyPlainly(bs.admin, ...api);
+      const answers =
+        (...args: string[]) =>
+        async () =>
+          (await plane.admin.try(["get", ...args])).code === 0;
+      await until("the hosted kube-apiserver to answer", 120_000, answers("--raw=/readyz"));
+      tell("the hosted kube-apiserver answers");
+      await applyPlainly(bs.admin, ...controllers);
       const network = await Workers.make(lab.hosts);
-      const joined = await startWorkers(lab, plane, network, workers);
+      const [joined] = await Promise.all([
+        startWorkers(lab, plane, network, workers),
+        until("the hosted cluster's controllers to work", 120_000, answers("serviceaccount/default")),
+      ]);
       tell(`${joined.map(({ name }) => name).join(", ")} joined the hosted cluster`);
       return new HostedCluster({ lab, plane, network, workers: joined }, design, replicas);
     } catch (error) {

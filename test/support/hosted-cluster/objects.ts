@@ -14,8 +14,14 @@ export interface Design {
   readonly flags: readonly string[];
 }
 
-/** All of it; the kube-apiserver without egress selector. */
-export function controlPlaneObjects(plane: HostedPlane, design: Design): object[] {
+interface ControlPlane {
+  /** The kube-apiserver, without egress selector, and what it needs. */
+  readonly api: readonly object[];
+  /** For a kube-apiserver that answers: without one they end, and begin again ten seconds later. */
+  readonly controllers: readonly object[];
+}
+
+export function controlPlane(plane: HostedPlane, design: Design): ControlPlane {
   const { image, nodePort } = design;
   const scheduler = ["--leader-elect=false", "--bind-address=127.0.0.1"];
   const flags = {
@@ -26,16 +32,19 @@ export function controlPlaneObjects(plane: HostedPlane, design: Design): object[
     scheduler: [`--kubeconfig=${plane.kubeconfigInPod("system:kube-scheduler")}`, ...scheduler],
   };
   const metadata = { name: SECRET, namespace: NAMESPACE };
-  return [
+  const api = [
     { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } },
     { apiVersion: "v1", kind: "Secret", metadata, data: plane.secretData() },
     service("etcd-client", "etcd", { port: 2379 }),
     service(API_NAME, API_NAME, { port: API_PORT, nodePort }),
     etcd(image),
     apiServer(plane, design),
+  ];
+  const controllers = [
     deployment("kube-controller-manager", image, flags.manager),
     deployment("kube-scheduler", image, flags.scheduler),
   ];
+  return { api, controllers };
 }
 
 /** Serves on for a while after its end was asked for, so that balancers find out. */

@@ -103,6 +103,16 @@ export class Traffic {
     return this.#tally.report(taken);
   }
 
+  /** Nobody calls while something is done that is not looked at. */
+  pause(): void {
+    process.kill(this.#process.pid, "SIGSTOP");
+  }
+
+  resume(): void {
+    process.kill(this.#process.pid, "SIGCONT");
+    this.mark();
+  }
+
   async stop(taken: readonly string[] = []): Promise<Report> {
     const report = await this.count(taken);
     await this.#process.kill();
