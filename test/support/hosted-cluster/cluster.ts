@@ -86,19 +86,18 @@ export class HostedCluster {
         ...{ address: nodes[0]!.address, port: PORTS.api },
       });
       const design = { image: image.name, replicas: 1, nodePort: PORTS.api, flags: [] };
-      const { api, controllers } = controlPlane(plane, design);
-      await applyPlainly(bs.admin, ...api);
-      const answers =
-        (...args: string[]) =>
-        async () =>
-          (await plane.admin.try(["get", ...args])).code === 0;
-      await until("the hosted kube-apiserver to answer", 120_000, answers("--raw=/readyz"));
+      const { storage, api, controllers } = controlPlane(plane, design);
+      await applyPlainly(bs.admin, ...storage);
+      await bs.admin.run(["rollout", "status", "-n", NAMESPACE, "deployment/etcd", "--timeout=100s"]);
+      await applyPlainly(bs.admin, api);
+      const isThere = async (what: string) => (await plane.admin.try(["get", what])).code === 0;
+      await until("the hosted kube-apiserver to answer", 120_000, () => isThere("--raw=/readyz"));
       tell("the hosted kube-apiserver answers");
       await applyPlainly(bs.admin, ...controllers);
       const network = await Workers.make(lab.hosts);
       const [joined] = await Promise.all([
         startWorkers(lab, plane, network, workers),
-        until("the hosted cluster's controllers to work", 120_000, answers("serviceaccount/default")),
+        until("the hosted cluster's controllers to work", 120_000, () => isThere("serviceaccount/default")),
       ]);
       tell(`${joined.map(({ name }) => name).join(", ")} joined the hosted cluster`);
       return new HostedCluster({ lab, plane, network, workers: joined }, design, replicas);
@@ -151,13 +150,15 @@ export class HostedCluster {
     return `--hosted-kubeconfig=${this.plane.adminConfig}`;
   }
 
-  /** docs/hosted.md's steps 2 and 3, whose patch and flag are one roll-out here, to all replicas. */
+  /** docs/hosted.md's steps 2 and 3, whose patch and flag are one roll-out here; then all replicas. */
   async useTunnel(): Promise<Outcome> {
     const outcome = await this.inOneRollOut(async () => {
       const applied = await this.run("apply", "--patch-kube-apiserver", this.both);
-      await this.roll({ flags: [hostedEgressFlag], replicas: this.#replicas });
+      await this.roll({ flags: [hostedEgressFlag] });
       return applied;
     });
+    await this.roll({ replicas: this.#replicas });
+    await this.rolledOut();
     await this.agentsRolledOut();
     return outcome;
   }

@@ -14,10 +14,11 @@ export interface Design {
   readonly flags: readonly string[];
 }
 
+/** What begins without the part before it waits for long, or ends and is started again ten seconds later. */
 interface ControlPlane {
-  /** The kube-apiserver, without egress selector, and what it needs. */
-  readonly api: readonly object[];
-  /** For a kube-apiserver that answers: without one they end, and begin again ten seconds later. */
+  readonly storage: readonly object[];
+  /** Without egress selector. */
+  readonly api: object;
   readonly controllers: readonly object[];
 }
 
@@ -32,19 +33,18 @@ export function controlPlane(plane: HostedPlane, design: Design): ControlPlane {
     scheduler: [`--kubeconfig=${plane.kubeconfigInPod("system:kube-scheduler")}`, ...scheduler],
   };
   const metadata = { name: SECRET, namespace: NAMESPACE };
-  const api = [
+  const storage = [
     { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } },
     { apiVersion: "v1", kind: "Secret", metadata, data: plane.secretData() },
     service("etcd-client", "etcd", { port: 2379 }),
     service(API_NAME, API_NAME, { port: API_PORT, nodePort }),
     etcd(image),
-    apiServer(plane, design),
   ];
   const controllers = [
     deployment("kube-controller-manager", image, flags.manager),
     deployment("kube-scheduler", image, flags.scheduler),
   ];
-  return { api, controllers };
+  return { storage, api: apiServer(plane, design), controllers };
 }
 
 /** Serves on for a while after its end was asked for, so that balancers find out. */
