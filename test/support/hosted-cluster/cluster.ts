@@ -88,7 +88,7 @@ export class HostedCluster {
       const design = { image: image.name, replicas: 1, nodePort: PORTS.api, flags: [] };
       const { storage, api, controllers } = controlPlane(plane, design);
       await applyPlainly(bs.admin, ...storage);
-      await bs.admin.run(["rollout", "status", "-n", NAMESPACE, "deployment/etcd", "--timeout=100s"]);
+      await bs.admin.rolledOut("-n", NAMESPACE, "deployment/etcd");
       await applyPlainly(bs.admin, api);
       const isThere = async (what: string) => (await plane.admin.try(["get", what])).code === 0;
       await until("the hosted kube-apiserver to answer", 120_000, () => isThere("--raw=/readyz"));
@@ -180,13 +180,12 @@ export class HostedCluster {
   }
 
   async rolledOut(deployment: string = API_NAME): Promise<void> {
-    await this.lab.kubectl("rollout", "status", "-n", NAMESPACE, `deployment/${deployment}`, "--timeout=170s");
+    await this.lab.bs.admin.rolledOut("-n", NAMESPACE, `deployment/${deployment}`);
   }
 
   /** Both kinds. */
   async agentsRolledOut(): Promise<void> {
-    const place = ["-n", "kube-system", "daemonset/konnectivity-agent"];
-    await this.plane.admin.run(["rollout", "status", ...place, "--timeout=170s"]);
+    await this.plane.admin.rolledOut("-n", "kube-system", "daemonset/konnectivity-agent");
     await this.rolledOut("konnectivity-agent");
   }
 

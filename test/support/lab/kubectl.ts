@@ -54,10 +54,15 @@ export class Kubectl {
   }
 
   /** Must succeed. */
-  async run(args: readonly string[], input?: string): Promise<string> {
-    const { code, stdout, stderr } = await this.try(args, input);
+  async run(args: readonly string[], input?: string, timeoutMs?: number): Promise<string> {
+    const { code, stdout, stderr } = await this.try(args, input, timeoutMs);
     if (code !== 0) throw new Error(`kubectl ${args.join(" ")} ended with ${code}: ${stderr.trim()}`);
     return stdout;
+  }
+
+  /** Waits for the end of a roll-out; `what` is a name, with flags that say where. */
+  async rolledOut(...what: readonly string[]): Promise<void> {
+    await this.run(["rollout", "status", ...what, "--timeout=170s"], undefined, 180_000);
   }
 
   async apply(...objects: readonly object[]): Promise<void> {
