@@ -130,6 +130,16 @@ describe("/readyz/first-agent", () => {
     expect(await get(PATH)).toBe(`200 ${TEXT} ok`);
   });
 
+  test("waits for as many seconds as its caller says, which a kube-apiserver that has not started yet says", async () => {
+    const get = await startedNow();
+    clock.advance(14_000);
+    expect(await get(`${PATH}?within=15s`)).toContain("at the latest in 1s");
+    clock.advance(1_000);
+    expect(await get(`${PATH}?within=15s`)).toBe(`200 ${TEXT} ok, but the server has not been ready since its start\n`);
+    expect(await get(PATH)).toContain("at the latest in 15s");
+    expect(await get(`${PATH}?within=soon`)).toBe(`400 ${TEXT} within takes whole seconds, as in 15s\n`);
+  });
+
   test("is 500 while the server drains, with or without agents so far", async () => {
     const get = await startedNow();
     draining = true;

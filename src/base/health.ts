@@ -31,21 +31,23 @@ export function startServerHealth(
 /** Upstream's words. */
 const NO_AGENT = "no connection to any proxy agent";
 
-/** How long after its start a server without agents is kept from callers. */
-const FIRST_AGENT_MS = 30_000;
+/** How long after its start a server without agents is kept from callers, unless the query says `within` another time. */
+const FIRST_AGENT_SECONDS = "30s";
 
 /**
- * Whether the pod of a kube-apiserver may take its first callers: its server was ready once since its start. Not for
- * long without an agent: the nodes of a new cluster join through this very kube-apiserver. What comes later changes
- * nothing: agents that are gone must find their way back.
+ * Whether the pod of a kube-apiserver may take its first callers, or the kube-apiserver may start: its server was ready
+ * once since its start. Not for long without an agent: the nodes of a new cluster join through this very kube-apiserver.
+ * What comes later changes nothing: agents that are gone must find their way back.
  */
 export function firstAgentRoute(readiness: Readiness & { draining(): boolean }, clock: Clock): Route {
-  const deadline = clock.now() + FIRST_AGENT_MS;
+  const start = clock.now();
   let wasReady = false;
-  return (_request, response) => {
+  return ({ query }, response) => {
+    const [, within] = /^(\d{1,3})s$/.exec(query.get("within") ?? FIRST_AGENT_SECONDS) ?? [];
+    if (within === undefined) return sendText(response, 400, "within takes whole seconds, as in 15s\n");
     if (readiness.draining()) return sendText(response, 500, "shutting down");
     wasReady ||= readiness.ready();
-    const left = Math.ceil((deadline - clock.now()) / 1000);
+    const left = Math.ceil(Number(within) - (clock.now() - start) / 1000);
     if (wasReady) return sendText(response, 200, "ok");
     if (left <= 0) return sendText(response, 200, "ok, but the server has not been ready since its start\n");
     const why = readiness.why?.() ?? NO_AGENT;

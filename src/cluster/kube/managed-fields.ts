@@ -29,6 +29,7 @@ export const isAppliedBy = (entry: ManagedFields, manager: string): boolean =>
 /** Lists of pods that are merged item by item, and what tells their items apart. */
 const LIST_KEYS: Readonly<Record<string, readonly string[]>> = {
   containers: ["name"],
+  initContainers: ["name"],
   ports: ["containerPort", "protocol"],
   volumeMounts: ["mountPath"],
   volumes: ["name"],

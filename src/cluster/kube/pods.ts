@@ -43,11 +43,16 @@ interface PodVolume {
   readonly emptyDir?: object;
 }
 
-interface PodSpec {
+export interface PodSpec {
   readonly nodeName?: string;
+  readonly initContainers?: readonly PodContainer[];
   readonly containers?: readonly PodContainer[];
   readonly volumes?: readonly PodVolume[];
 }
+
+/** Native sidecars included. */
+export const hasContainer = ({ containers = [], initContainers = [] }: PodSpec = {}, name: string): boolean =>
+  [...initContainers, ...containers].some((container) => container.name === name);
 
 export interface Pod extends ConditionedObject {
   readonly spec?: PodSpec;

@@ -8,10 +8,32 @@ import { readApiServer } from "./api-server.js";
 
 const description = { name: "demo", publishing: { type: "Route", hostname: "konnectivity.example.test" } };
 
-async function modelWith(containers: readonly object[], change: object = {}, minor = "36") {
+interface Found {
+  readonly minor?: string;
+  readonly initContainers?: readonly object[];
+  /** Who has fields of the server's ordinary container. */
+  readonly owners?: readonly string[];
+}
+
+const OURS = "drawbridge-hosted";
+const itemFields = { 'k:{"name":"konnectivity-server"}': { ".": {}, "f:name": {}, "f:image": {} } };
+const fieldsV1 = { "f:spec": { "f:template": { "f:spec": { "f:containers": itemFields } } } };
+
+async function modelWith(
+  containers: readonly object[],
+  change: object = {},
+  { minor = "36", initContainers = [], owners = [] }: Found = {},
+) {
   const config = checkConfig({ ...description, ...change }, "the test");
   const api = {
-    get: async () => ({ metadata: {}, spec: { template: { spec: { containers } } } }),
+    get: async () => ({
+      metadata: {
+        managedFields: owners.map((manager) => ({
+          ...{ manager, operation: manager === OURS ? "Apply" : "Update", fieldsV1 },
+        })),
+      },
+      spec: { template: { spec: { containers, initContainers } } },
+    }),
     text: async () => JSON.stringify({ major: "1", minor }),
   } as unknown as KubeApi;
   const { facts } = await readApiServer(api, config, true);
@@ -53,17 +75,52 @@ test.each<[string, readonly object[], object, readonly object[]]>([
   expect((policy!.manifest.spec as { ingress: object[] }).ingress).toContainEqual({ ports });
 });
 
+test("the ports of others' native sidecars stay open, too", async () => {
+  const initContainers = [
+    { name: "theirs", restartPolicy: "Always", ports: [{ containerPort: 9100 }] },
+    { name: "konnectivity-server", restartPolicy: "Always", ports: [{ containerPort: 8091 }] },
+  ];
+  const { apiServerPorts } = await modelWith(
+    [{ name: "kube-apiserver", args: ["--secure-port=6443"] }],
+    {},
+    { initContainers },
+  );
+  expect(apiServerPorts).toEqual([tcp(6443), tcp(9100)]);
+});
+
 test.each([
-  ["drawbridge", undefined, "29", "exec"],
-  ["drawbridge", "exec", "36", "exec"],
-  ["drawbridge", "sleep", "36", "theirs"],
-  ["upstream", undefined, "30+", "sleep"],
-  ["upstream", undefined, "29", "none"],
-  ["upstream", "sleep", "36", "theirs"],
-])("%s' server beside a preStop.%s on Kubernetes 1.%s pauses by %s", async (kind, handler, minor, expected) => {
+  ["drawbridge", undefined, "exec"],
+  ["drawbridge", "exec", "exec"],
+  ["drawbridge", "sleep", "theirs"],
+  ["upstream", undefined, "none"],
+  ["upstream", "sleep", "theirs"],
+])("%s' server in others' container with a preStop.%s pauses by %s", async (kind, handler, expected) => {
   const lifecycle = handler && { preStop: { [handler]: {} } };
   const containers = [{ name: "konnectivity-server", ...(lifecycle && { lifecycle }) }];
-  expect((await modelWith(containers, { image: { kind } }, minor)).preStop).toBe(expected);
+  expect(await modelWith(containers, { image: { kind } })).toMatchObject({
+    serverPlace: "containers",
+    preStop: expected,
+  });
+});
+
+const both = ["kube-apiserver", "konnectivity-server"];
+test.each<[string, readonly string[], object, Found, string]>([
+  ["where there is none yet", ["kube-apiserver"], {}, { minor: "32" }, "initContainers"],
+  ["on a vendor's version", ["kube-apiserver"], {}, { minor: "33+" }, "initContainers"],
+  // Kubelets may be three versions older, and have native sidecars since 1.29.
+  ["before Kubernetes 1.32", ["kube-apiserver"], {}, { minor: "31" }, "containers"],
+  ["where the description does not want it", ["kube-apiserver"], { nativeSidecar: false }, {}, "containers"],
+  ["in place of one that an earlier version brought", both, {}, { owners: [OURS] }, "initContainers"],
+  ["beside one of others", both, {}, { owners: ["control-plane-operator"] }, "containers"],
+  ["beside one that others share", both, {}, { owners: [OURS, "kubectl-set"] }, "containers"],
+  ["beside one of nobody known", both, {}, {}, "containers"],
+])("the server %s, among %j with %j and %j, is put into %s", async (_, containers, change, found, place) => {
+  const { serverPlace } = await modelWith(
+    containers.map((name) => ({ name })),
+    change,
+    found,
+  );
+  expect(serverPlace).toBe(place);
 });
 
 test.each([

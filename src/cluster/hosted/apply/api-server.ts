@@ -2,18 +2,20 @@
  * The kube-apiserver's Deployment, which is somebody else's: what is read from it, the server that is brought into it, and
  * what it gets back.
  */
+import { at } from "../../../base/at.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { applyObject, type KubeManifest, type ObjectOutcome } from "../../kube/apply.js";
-import { fieldsOf, joinedParts, type ManagedObject, ownedPart } from "../../kube/managed-fields.js";
+import { fieldsOf, isAppliedBy, joinedParts, type ManagedObject, ownedPart } from "../../kube/managed-fields.js";
 import { againOnConflict, find } from "../../kube/objects.js";
 import { namedPath, titleOf, typed } from "../../kube/paths.js";
+import { hasContainer } from "../../kube/pods.js";
 import type { KubeApi } from "../../kube/port.js";
 import { isAtLeast } from "../../kube/version.js";
 import type { HostedConfig } from "../config/config.js";
 import { POD_GRACE_SECONDS } from "../model/arguments.js";
-import type { HostedModel, ManagementFacts, PreStop } from "../model/model.js";
+import type { HostedModel, ManagementFacts, PreStop, ServerPlace } from "../model/model.js";
 import { FIELD_MANAGER, names } from "../model/names.js";
-import { gracePart } from "../render/server.js";
+import { gracePart, SIDECARS_SINCE } from "../render/server.js";
 import { giveBack, isEmpty, takingOver } from "./take-over.js";
 
 interface Container {
@@ -35,14 +37,16 @@ interface Deployment extends ManagedObject {
     readonly template?: {
       readonly spec?: {
         readonly containers?: readonly Container[];
+        readonly initContainers?: readonly Container[];
         readonly terminationGracePeriodSeconds?: number;
       };
     };
   };
 }
 
-const containersOf = (deployment: Deployment | undefined): readonly Container[] =>
-  deployment?.spec?.template?.spec?.containers ?? [];
+/** Ordinary ones, or those before them, native sidecars included. */
+const containersOf = (deployment: Deployment | undefined, place: ServerPlace = "containers"): readonly Container[] =>
+  deployment?.spec?.template?.spec?.[place] ?? [];
 
 const read = (api: KubeApi, namespace: string) =>
   find<Deployment>(api, namedPath("Deployment", { namespace, name: names.apiServer }));
@@ -50,9 +54,10 @@ const read = (api: KubeApi, namespace: string) =>
 /** `isPatched`: the server is to be in the Deployment, where an apply brought it before or is asked to. Throws DB_HOSTED_CONFIG. */
 export async function readApiServer(
   api: KubeApi,
-  { controlPlaneNamespace: namespace, image }: HostedConfig,
+  config: HostedConfig,
   isAsked: boolean,
 ): Promise<{ readonly isPatched: boolean; readonly facts: ManagementFacts }> {
+  const { controlPlaneNamespace: namespace, image } = config;
   const deployment = await read(api, namespace);
   if (isAsked && deployment === undefined) {
     throw new DrawbridgeError(
@@ -61,10 +66,34 @@ export async function readApiServer(
     );
   }
   const isPatched = isAsked || isOurs(deployment);
-  const preStop = isPatched ? await preStopIn(api, deployment!, image.kind) : undefined;
+  const serverPlace = await serverPlaceIn(api, deployment, config);
+  const preStop = isPatched && serverPlace === "containers" ? preStopIn(deployment!, image.kind) : undefined;
   const containers = containersOf(deployment);
-  const facts = { apiServerPorts: openPorts(containers), shutdownDelaySeconds: shutdownDelay(containers), preStop };
+  const facts = {
+    apiServerPorts: openPorts([...containersOf(deployment, "initContainers"), ...containers]),
+    shutdownDelaySeconds: shutdownDelay(containers),
+    serverPlace,
+    preStop,
+  };
   return { isPatched, facts };
+}
+
+/** A container of others stays where it is; one of ours is moved by the apply that no longer names it. */
+async function serverPlaceIn(
+  api: KubeApi,
+  deployment: Deployment | undefined,
+  { nativeSidecar }: HostedConfig,
+): Promise<ServerPlace> {
+  const isThere = containersOf(deployment).some(({ name }) => name === names.server);
+  if (!nativeSidecar || (isThere && !isOursAlone(deployment!))) return "containers";
+  return (await isAtLeast(api, SIDECARS_SINCE)) ? "initContainers" : "containers";
+}
+
+/** Whether nobody else has a field of the server's ordinary container. */
+function isOursAlone({ metadata }: Deployment): boolean {
+  const path = ["f:spec", "f:template", "f:spec", "f:containers", `k:${JSON.stringify({ name: names.server })}`];
+  const owners = (metadata?.managedFields ?? []).filter(({ fieldsV1 }) => at(fieldsV1, ...path) !== undefined);
+  return owners.length > 0 && owners.every((entry) => isAppliedBy(entry, FIELD_MANAGER));
 }
 
 /** Whether an apply changed it before; what others put there stays theirs. */
@@ -101,16 +130,14 @@ function shutdownDelay(containers: readonly Container[]): number | undefined {
   return minutes === undefined && seconds === undefined ? undefined : 60 * Number(minutes ?? 0) + Number(seconds ?? 0);
 }
 
-/** Pods may pause in one way only, and `sleep` is younger than the others. */
-async function preStopIn(api: KubeApi, deployment: Deployment, kind: string): Promise<PreStop | undefined> {
+/** Containers may pause in one way only. */
+function preStopIn(deployment: Deployment, kind: string): PreStop | undefined {
   const part = { containers: containersOf(deployment).filter(({ name }) => name === names.server) };
   const theirs = { spec: { template: { spec: part } } };
   const ours = ownedPart(theirs, fieldsOf(deployment, FIELD_MANAGER)) as Deployment;
   const handlerOf = (of: Deployment) => Object.keys(containersOf(of)[0]?.lifecycle?.preStop ?? {})[0];
   const handler = handlerOf(theirs);
-  if (handler === handlerOf(ours) || handler === undefined) {
-    return kind === "upstream" && !(await isAtLeast(api, SLEEP_SINCE)) ? "none" : undefined;
-  }
+  if (handler === handlerOf(ours) || handler === undefined) return undefined;
   if (handler === "sleep") return "theirs";
   if (kind !== "upstream") return undefined;
   throw new DrawbridgeError(
@@ -119,10 +146,8 @@ async function preStopIn(api: KubeApi, deployment: Deployment, kind: string): Pr
   );
 }
 
-const SLEEP_SINCE = 30;
-
 const NO_PAUSE =
-  "the server ends without a pause: upstream's image has no program that sleeps, and preStop.sleep needs Kubernetes 1.30";
+  "the server ends without a pause: it is no native sidecar, and upstream's image has no program that sleeps";
 
 /**
  * Brings the server into the Deployment. Fields of others are taken over only with `force`, but for the time that pods have
@@ -131,7 +156,7 @@ const NO_PAUSE =
 export async function applyToApiServer(
   api: KubeApi,
   patch: KubeManifest,
-  { preStop, replicas }: Pick<HostedModel, "preStop" | "replicas">,
+  { preStop, replicas, serverPlace }: Pick<HostedModel, "preStop" | "replicas" | "serverPlace">,
   { dryRun, force }: { readonly dryRun: boolean; readonly force: boolean },
 ): Promise<ObjectOutcome> {
   const deployment = (await read(api, patch.metadata.namespace!)) ?? {};
@@ -139,9 +164,8 @@ export async function applyToApiServer(
   if (!force) await applyObject(api, patch, { ...options, dryRun: true });
   const { manifest, why } = takingOver(joinedParts(patch, neededGrace(deployment)) as KubeManifest, deployment);
   const outcome = await applyObject(api, manifest, { ...options, force: true });
-  const words = [why, preStop === "none" ? NO_PAUSE : undefined, otherCount(deployment, replicas)].filter(
-    (each) => each !== undefined,
-  );
+  const noPause = serverPlace === "containers" && preStop === "none" ? NO_PAUSE : undefined;
+  const words = [why, noPause, otherCount(deployment, replicas)].filter((each) => each !== undefined);
   return { cluster: "management", ...outcome, ...(words.length > 0 && { why: words.join("; ") }) };
 }
 
@@ -181,7 +205,7 @@ export async function releaseApiServer(
 }
 
 function refuseWhileInUse(deployment: Deployment | undefined, namespace: string): void {
-  if (!containersOf(deployment).some(({ name }) => name === names.server)) return;
+  if (!hasContainer(deployment?.spec?.template?.spec, names.server)) return;
   throw new DrawbridgeError(
     "DB_HOSTED_IN_USE",
     `Deployment ${namespace}/${names.apiServer} has a container ${names.server} of others, and none of its pods would start again.`,

@@ -78,6 +78,8 @@ function configOf(fields: DocumentFields, directory: string) {
     agentHostNetwork: fields.yesNo("agentHostNetwork") ?? platform?.type !== "IBMCloud",
     /** Whether the management cluster chooses users for pods itself (OpenShift), and refuses others. */
     managementChoosesUsers: fields.yesNo("managementChoosesUsers") ?? image.kind === "payload",
+    /** Whether the server is a native sidecar of the kube-apiserver, where the management cluster has them. */
+    nativeSidecar: fields.yesNo("nativeSidecar") ?? true,
     /** The priority class of the control-plane agents; undefined for none. */
     priorityClass: fields.text("priorityClass") ?? (signers === "shared" ? "hypershift-control-plane" : undefined),
     /** The port of the kube-apiserver itself, which a network policy must leave open; undefined: as its Deployment has it. */

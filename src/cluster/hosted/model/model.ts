@@ -15,8 +15,14 @@ export interface DialAddress {
 
 export type HostedModel = ReturnType<typeof hostedModel>;
 
-/** How the server pauses before it ends; `theirs`: as its container has it already, `none`: not at all. */
-export type PreStop = "exec" | "sleep" | "theirs" | "none";
+/**
+ * Where the server is in the kube-apiserver's pods. Among `initContainers` it is a native sidecar: the kube-apiserver starts
+ * when the server says so, and the server ends when the kube-apiserver has ended.
+ */
+export type ServerPlace = "initContainers" | "containers";
+
+/** How a server among `containers` pauses before it ends; `theirs`: as its container has it already, `none`: not at all. */
+export type PreStop = "exec" | "theirs" | "none";
 
 /** What follows from a management cluster as it is. */
 export interface ManagementFacts {
@@ -24,6 +30,7 @@ export interface ManagementFacts {
   readonly apiServerPorts: readonly { readonly protocol: string; readonly port: number }[];
   /** How long the kube-apiserver takes requests after it was told to end; undefined: no flag of its Deployment says it. */
   readonly shutdownDelaySeconds: number | undefined;
+  readonly serverPlace: ServerPlace;
   /** Undefined: the image's own way. */
   readonly preStop: PreStop | undefined;
 }
@@ -46,12 +53,13 @@ export function hostedModel(
   config: HostedConfig,
   { version, host, facts, endpointKind = "EndpointSlice" }: Surroundings,
 ) {
-  const { controlPlaneNamespace: namespace, image, apiServerPort, ...rest } = config;
+  const { controlPlaneNamespace: namespace, image, apiServerPort, nativeSidecar, ...rest } = config;
   const profile = profileOf(config.profile);
   const port = { protocol: "TCP", port: apiServerPort ?? DEFAULT_SECURE_PORT };
   const { aggregatedApis, publishing, replicas, signers } = rest;
   const isShared = signers === "shared";
   const known = publishing.host ?? host ?? (profile.keeper && "");
+  const serverPlace: ServerPlace = facts?.serverPlace ?? (nativeSidecar ? "initContainers" : "containers");
   const endpoint: DialAddress = { host: known ?? unknownHost(publishing), port: publishing.port };
   return {
     ...rest,
@@ -64,8 +72,9 @@ export function hostedModel(
     /** What network policies leave open. */
     apiServerPorts: apiServerPort === undefined && facts?.apiServerPorts.length ? facts.apiServerPorts : [port],
     shutdownDelaySeconds: facts?.shutdownDelaySeconds,
+    serverPlace,
     // Only upstream's image has no program that sleeps.
-    preStop: facts?.preStop ?? (image.kind === "upstream" ? "sleep" : "exec"),
+    preStop: facts?.preStop ?? (image.kind === "upstream" ? "none" : "exec"),
     /** Where agents of the hosted cluster dial. */
     endpoint,
     controlPlaneAgents: {

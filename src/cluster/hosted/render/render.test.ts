@@ -31,12 +31,14 @@ function find({ objects }: Rendering, kind: string, name: string, side: Side = "
 const listOf = ({ objects }: Rendering, side: Side): string[] =>
   objects.filter((object) => object.side === side).map(({ manifest }) => `${manifest.kind} ${manifest.metadata.name}`);
 
+interface Container {
+  readonly name: string;
+  readonly args: string[];
+  readonly env?: { name: string; value?: string }[];
+}
 interface PodSpec {
-  readonly containers: readonly {
-    readonly name: string;
-    readonly args: string[];
-    readonly env?: { name: string; value?: string }[];
-  }[];
+  readonly containers: readonly Container[];
+  readonly initContainers?: readonly Container[];
 }
 const podOf = (manifest: object): PodSpec => (manifest as { spec: { template: { spec: PodSpec } } }).spec.template.spec;
 
@@ -93,8 +95,8 @@ describe("both sides", () => {
 
   test("the server's flags, in HyperShift's order", () => {
     const patch = rendering.patches.find(({ file }) => file === "patches/kube-apiserver.yaml")!;
-    const server = podOf(patch.document).containers.find(({ name }) => name === "konnectivity-server")!;
-    expect(server.args).toEqual([
+    const [server] = podOf(patch.document).initContainers!;
+    expect(server!.args).toEqual([
       "--logtostderr=true",
       "--log-file-max-size=0",
       "--cluster-cert=/etc/konnectivity/cluster/tls.crt",
@@ -327,13 +329,49 @@ describe("images", () => {
     });
   });
 
+  const ofKind = (kind: string) => ({
+    image: { kind, server: "r.example/a:1", agent: "r.example/a:1", sidecar: "r.example/b:1" },
+  });
+  interface SidecarLife {
+    readonly restartPolicy?: string;
+    readonly startupProbe?: { readonly periodSeconds: number; readonly failureThreshold: number };
+    readonly lifecycle?: { readonly preStop: object };
+  }
+  const lifeOf = (change: object) =>
+    named(renderHosted(modelOf(change)), "konnectivity-server") as unknown as SidecarLife;
+
+  test("a kube-apiserver starts when our server beside it had an agent, 15 s later at the latest, and ends before it", () => {
+    const { restartPolicy, startupProbe, lifecycle } = lifeOf({});
+    expect({ restartPolicy, lifecycle }).toEqual({ restartPolicy: "Always", lifecycle: undefined });
+    expect(startupProbe).toMatchObject({ httpGet: { path: "/readyz/first-agent?within=15s", port: 2041 } });
+    // The kubelet would restart a server that takes longer than that.
+    expect(startupProbe!.periodSeconds * startupProbe!.failureThreshold).toBe(120);
+  });
+
+  test.each(["payload", "upstream"])(
+    "%s's server, which cannot tell when it had an agent, ends after the kube-apiserver",
+    (kind) => {
+      const { restartPolicy, startupProbe, lifecycle } = lifeOf(ofKind(kind));
+      expect([restartPolicy, startupProbe, lifecycle]).toEqual(["Always", undefined, undefined]);
+    },
+  );
+
   test.each([
     ["drawbridge", { exec: { command: ["/bin/sh", "-c", "sleep 80"] } }],
     ["payload", { exec: { command: ["/bin/sh", "-c", "sleep 70"] } }],
-    ["upstream", { sleep: { seconds: 70 } }],
-  ])("%s's server ends after a kube-apiserver that goes on for 70 s, ours with time to spare", (kind, preStop) => {
-    const image = { kind, server: "r.example/a:1", agent: "r.example/a:1", sidecar: "r.example/b:1" };
-    expect(named(renderHosted(modelOf({ image })), "konnectivity-server")).toMatchObject({ lifecycle: { preStop } });
+    // Its image has no program that sleeps.
+    ["upstream", undefined],
+  ])("%s's server in an ordinary container pauses for its kube-apiserver by %j", (kind, preStop) => {
+    const { restartPolicy, startupProbe, lifecycle } = lifeOf({ ...ofKind(kind), nativeSidecar: false });
+    expect([restartPolicy, startupProbe, lifecycle?.preStop]).toEqual([undefined, undefined, preStop]);
+  });
+
+  test.each([
+    [true, ["initContainers", "volumes"]],
+    [false, ["containers", "volumes"]],
+  ])("with nativeSidecar: %s a pod that its owner writes gets %j", (nativeSidecar, fields) => {
+    const { document } = renderHosted(modelOf({ nativeSidecar })).patches[1]!;
+    expect(Object.keys(document)).toEqual(fields);
   });
 
   test("our agents are ready soon, and stay it for ten minutes without one of the servers", () => {
@@ -349,9 +387,10 @@ describe("images", () => {
   });
 
   const containers = (rendering: Rendering) =>
-    [find(rendering, "DaemonSet", "konnectivity-agent", "hosted"), rendering.patches[0]!.document].flatMap(
-      (object) => podOf(object).containers,
-    ) as unknown as { name: string; image: string; command: string[]; args: string[]; resources: object }[];
+    [find(rendering, "DaemonSet", "konnectivity-agent", "hosted"), rendering.patches[0]!.document].flatMap((object) => [
+      ...(podOf(object).initContainers ?? []),
+      ...podOf(object).containers,
+    ]) as unknown as { name: string; image: string; command: string[]; args: string[]; resources: object }[];
   const named = (rendering: Rendering, name: string) =>
     containers(rendering).find((container) => container.name === name)!;
 
@@ -580,7 +619,7 @@ test.each([
 ])(
   "a server for the aggregated APIs %j asks %s, and is ready with agents of %s",
   (aggregatedApis, asked, readiness) => {
-    const server = podOf(renderHosted(modelOf({ aggregatedApis })).patches[0]!.document).containers.at(-1)!;
+    const server = podOf(renderHosted(modelOf({ aggregatedApis })).patches[0]!.document).initContainers![0]!;
     expect(server.args).toEqual(expect.arrayContaining([`--proxy-strategies=${asked}`, `--readiness=${readiness}`]));
   },
 );
@@ -640,15 +679,17 @@ describe("other profiles", () => {
     const rendering = renderHosted(modelOf({ profile: "generic", ...balanced }));
     const [patch] = rendering.patches;
     const pod = podOf(patch!.document) as unknown as {
-      containers: { args?: string[]; volumeMounts: { name: string; mountPath: string; readOnly?: boolean }[] }[];
+      initContainers: { args: string[]; volumeMounts: object[] }[];
+      containers: { volumeMounts?: object[] }[];
       volumes: { name: string }[];
     };
-    expect(pod.containers[1]!.args).toEqual(
+    const [server] = pod.initContainers;
+    expect(server!.args).toEqual(
       expect.arrayContaining([`--uds-name=${socket}`, "--server-port=0", "--mode=grpc", "--agent-port=8132"]),
     );
-    expect(pod.containers[1]!.args!.filter((flag) => flag.startsWith("--server-c"))).toEqual(["--server-count=3"]);
+    expect(server!.args.filter((flag) => flag.startsWith("--server-c"))).toEqual(["--server-count=3"]);
     const shared = { name: "konnectivity-uds", mountPath: "/etc/kubernetes/konnectivity-server" };
-    for (const { volumeMounts } of pod.containers) expect(volumeMounts).toContainEqual(shared);
+    for (const each of [server, pod.containers[0]]) expect(each!.volumeMounts).toContainEqual(shared);
     expect(pod.volumes).toContainEqual({ name: "konnectivity-uds", emptyDir: {} });
     expect(egressOf(rendering)).toEqual({ proxyProtocol: "GRPC", transport: { uds: { udsName: socket } } });
     expect(listOf(rendering, "control-plane")).not.toContain("Service konnectivity-server-local");

@@ -10,7 +10,7 @@ import { type Certificates, certificateObjects } from "./certificates.js";
 import { connectionCheckerObjects } from "./connection-checker.js";
 import { keeperPatches } from "./kept.js";
 import type { RenderedObject, Side } from "./manifest.js";
-import { apiServerComment, apiServerPatch, gracePart, serverConfigMaps, serverFragment } from "./server.js";
+import { apiServerComment, apiServerPatch, gracePart, movedPart, serverConfigMaps, serverFragment } from "./server.js";
 import { agentRoute, agentService, aggregatedApiObjects, localService, networkPolicies } from "./services.js";
 import { sidecarPatches } from "./sidecars.js";
 
@@ -64,7 +64,7 @@ export function renderHosted(model: HostedModel, certificates?: Certificates): R
     patches: [
       patch(
         ...([names.apiServer, names.apiServer, apiServerComment(model)] as const),
-        joinedParts(apiServerPatch(model, certificates), gracePart),
+        joinedParts(joinedParts(apiServerPatch(model, certificates), gracePart), movedPart(model)),
       ),
       patch(
         names.apiServer,

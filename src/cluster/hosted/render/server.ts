@@ -1,6 +1,7 @@
 /** The server beside each kube-apiserver: its container, and the patch that adds it to the kube-apiserver's Deployment. */
 
 import { type FileVolume, kubeManifest, mountsOf, UNPRIVILEGED, volumesOf, yamlText } from "../../kube/builders.js";
+import { joinedParts } from "../../kube/managed-fields.js";
 import {
   hostedClaimRules,
   hostedEgressFlag,
@@ -63,6 +64,7 @@ export function guestSecurity({ managementChoosesUsers }: HostedModel) {
 }
 
 function serverContainer(model: HostedModel) {
+  const isSidecar = model.serverPlace === "initContainers";
   const probe = (path: string) => ({
     httpGet: { path, port: model.ports.health, scheme: "HTTP" },
     failureThreshold: 3,
@@ -78,19 +80,26 @@ function serverContainer(model: HostedModel) {
     readinessProbe: isOurs(model)
       ? { ...probe("/readyz/first-agent"), periodSeconds: 2, timeoutSeconds: 5 }
       : { ...probe("/healthz"), periodSeconds: 10, timeoutSeconds: 5 },
-    ...pauseOf(model),
+    ...(isSidecar ? sidecarLife(model, probe) : pauseOf(model)),
     securityContext: guestSecurity(model),
     volumeMounts: [...mountsOf(serverVolumes(model)), ...socketMounts(model)],
   });
 }
 
+/** The kubelet starts the kube-apiserver after it, and ends it after the kube-apiserver: it needs no pause. */
+const sidecarLife = (model: HostedModel, probe: (path: string) => object) => ({
+  restartPolicy: "Always",
+  // A kube-apiserver that starts asks aggregated APIs at once, and what it finds counts for all of them.
+  ...(isOurs(model) && {
+    startupProbe: { ...probe(FIRST_START), periodSeconds: 1, timeoutSeconds: 5, failureThreshold: 120 },
+  }),
+});
+
+/** Shorter than for readiness: a control plane without nodes is not ready later because of it. */
+const FIRST_START = "/readyz/first-agent?within=15s";
+
 /** Agents find the new server meanwhile. */
-function pauseOf(model: HostedModel) {
-  const { preStop } = model;
-  if (preStop === "theirs" || preStop === "none") return {};
-  if (preStop === "sleep") return { lifecycle: { preStop: { sleep: { seconds: preStopSeconds(model) } } } };
-  return execPause(preStopSeconds(model));
-}
+const pauseOf = (model: HostedModel) => (model.preStop === "exec" ? execPause(preStopSeconds(model)) : {});
 
 /** As HyperShift has it; image/sh.cjs is what our image has for it. */
 export const execPause = (seconds: number) => ({
@@ -100,8 +109,20 @@ export const execPause = (seconds: number) => ({
 /** The container and its volumes, for a pod that the user writes. */
 export function serverFragment(model: HostedModel) {
   const volumes = [...volumesOf(serverVolumes(model)), ...socketVolumes(model)];
-  return { containers: [serverContainer(model)], volumes };
+  return { [model.serverPlace]: [serverContainer(model)], volumes };
 }
+
+/**
+ * For a strategic patch only: an ordinary container of the same name, which earlier versions of drawbridge rendered, is
+ * taken out of the pod.
+ */
+export const movedPart = ({ serverPlace }: HostedModel) => ({
+  spec: {
+    template: {
+      spec: { containers: serverPlace === "containers" ? [] : [{ name: names.server, $patch: "delete" }] },
+    },
+  },
+});
 
 /** The time that pods have to end, of which the pause is a part. */
 export const gracePart = { spec: { template: { spec: { terminationGracePeriodSeconds: POD_GRACE_SECONDS } } } };
@@ -122,7 +143,10 @@ export function apiServerPatch(model: HostedModel, certificates: Certificates | 
   const template = {
     metadata: { labels: { app: names.apiServer }, annotations },
     spec: {
-      containers: [{ name: names.apiServer, volumeMounts }, serverContainer(model)],
+      ...joinedParts(
+        { containers: [{ name: names.apiServer, volumeMounts }] },
+        { [model.serverPlace]: [serverContainer(model)] },
+      ),
       volumes: [
         ...volumesOf([...files, ...serverVolumes(model).filter((each) => !isShared(each))]),
         ...socketVolumes(model),
@@ -134,9 +158,12 @@ export function apiServerPatch(model: HostedModel, certificates: Certificates | 
 }
 
 export const apiServerComment = ({
-  preStop,
+  serverPlace,
 }: HostedModel): string => `For: kubectl patch deployment ${names.apiServer} --type strategic --patch-file THIS_FILE
-Then add to the kube-apiserver's own flags: ${hostedEgressFlag}${preStop === "sleep" ? "\npreStop.sleep needs Kubernetes 1.30; leave lifecycle out before that, and where the container has another preStop." : ""}`;
+Then add to the kube-apiserver's own flags: ${hostedEgressFlag}${serverPlace === "containers" ? "" : `\nA native sidecar needs Kubernetes 1.${SIDECARS_SINCE}; before that render it with nativeSidecar: false in the description.`}`;
+
+/** Kubelets have native sidecars since 1.29, and may be three versions older than the API server. */
+export const SIDECARS_SINCE = 32;
 
 const direct = { proxyProtocol: "Direct" } as const;
 

@@ -20,8 +20,13 @@ const messagesOf = async (check: Check, source: FactSource) =>
   (await runChecks([check], source)).map(({ state, message }) => `${state}: ${message}`);
 
 test("servers fails without the container, with other replicas than agents look for, and without a ready pod", async () => {
-  const of = (replicas: number, readyReplicas: number, container = "konnectivity-server") => {
-    const template = { spec: { containers: [{ name: container }] } };
+  const of = (
+    replicas: number,
+    readyReplicas: number,
+    container = "konnectivity-server",
+    initContainers?: object[],
+  ) => {
+    const template = { spec: { containers: [{ name: container }], initContainers } };
     const deployment = { spec: { replicas, template }, status: { readyReplicas } } as HostedWorkload;
     return messagesOf(servers, { apiServerDeployment: () => deployment, hostedConfig: () => config });
   };
@@ -29,6 +34,7 @@ test("servers fails without the container, with other replicas than agents look 
   expect(await of(3, 0)).toEqual(["failed: 0 of 3 pods are ready"]);
   expect(await of(2, 2)).toEqual(["failed: 2 of 2 pods are ready, but agents look for 3 servers"]);
   expect(await of(3, 3, "other")).toEqual([expect.stringMatching(/^failed: .* has no container konnectivity-server$/)]);
+  expect(await of(3, 3, "other", [{ name: "konnectivity-server" }])).toEqual(["ok: 3 of 3 pods are ready"]);
 });
 
 test("strategies has the agents of each strategy in every server's pod, and says which pod does not tell", async () => {

@@ -3,6 +3,7 @@
 import { reasonOf } from "../../../base/errors/error.js";
 import { failed, failureOf, type Judgement, ok, skipped, warning } from "../../../base/finding.js";
 import { names } from "../../../cluster/hosted/model/names.js";
+import { hasContainer } from "../../../cluster/kube/pods.js";
 import type { StrategyCount } from "../../../tunnel/events/facts.js";
 import { strategyCountsText } from "../../../tunnel/server/strategy-counts.js";
 import { defineCheck } from "../check.js";
@@ -64,8 +65,7 @@ export const hostedCertificates = defineCheck({
 export const servers = defineCheck({
   ...{ id: "servers", about: "Every kube-apiserver has its server", needs: ["apiServerDeployment", "hostedConfig"] },
   judge({ apiServerDeployment: { spec, status }, hostedConfig: { controlPlaneNamespace, replicas } }) {
-    const { containers = [] } = spec?.template?.spec ?? {};
-    if (!containers.some(({ name }) => name === names.server)) {
+    if (!hasContainer(spec?.template?.spec, names.server)) {
       const remedy = `Patch it: drawbridge hosted render --out DIR writes DIR/patches/${names.apiServer}.yaml.`;
       const deployment = `${controlPlaneNamespace}/${names.apiServer}`;
       return failed(`Deployment ${deployment} has no container ${names.server}`, remedy);

@@ -9,7 +9,7 @@ import { AGENT_NAMESPACE, names } from "../../../cluster/hosted/model/names.js";
 import { profileOf } from "../../../cluster/hosted/model/profiles.js";
 import { find } from "../../../cluster/kube/objects.js";
 import { collectionPath, namedPath } from "../../../cluster/kube/paths.js";
-import { isReady, type Pod } from "../../../cluster/kube/pods.js";
+import { hasContainer, isReady, type Pod, type PodSpec } from "../../../cluster/kube/pods.js";
 import type { KubeApi, KubeObject } from "../../../cluster/kube/port.js";
 import type { ConfigMap, Node } from "../../../cluster/nodes/objects.js";
 import type { StrategyCount } from "../../../tunnel/events/facts.js";
@@ -21,7 +21,7 @@ import { PROBE_LABEL, removeForgotten } from "../rehearsal/webhook-probe.js";
 export interface HostedWorkload extends KubeObject {
   readonly spec?: {
     readonly replicas?: number;
-    readonly template?: { readonly spec?: { readonly containers?: readonly { readonly name: string }[] } };
+    readonly template?: { readonly spec?: PodSpec };
   };
   readonly status?: Readonly<Partial<Record<"readyReplicas" | "numberReady" | "desiredNumberScheduled", number>>>;
 }
@@ -92,9 +92,7 @@ async function serverStrategies(
 ): Promise<readonly ServerStrategies[]> {
   const options = { labelSelector: `app=${names.apiServer}` };
   const { items } = await management.list<Pod>(collectionPath("Pod", namespace), options);
-  const running = items.filter(
-    ({ spec, status }) => status?.phase === "Running" && spec?.containers?.some(({ name }) => name === names.server),
-  );
+  const running = items.filter(({ spec, status }) => status?.phase === "Running" && hasContainer(spec, names.server));
   return Promise.all(
     running.map(async ({ metadata }) => {
       const pod = metadata?.name ?? "";
