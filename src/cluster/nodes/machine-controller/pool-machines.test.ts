@@ -204,6 +204,18 @@ describe("a pool's machines", () => {
     expect([await replicas(), await condition("Ready")]).toEqual([2, "True AsExpected: "]);
   });
 
+  test("are not removed in the pass in which others are made: what is Ready by then decides", async () => {
+    await spec(rolling(1, 1));
+    await pass(2);
+    age("workers-0", "workers-1", "workers-2");
+    await machines.pass(await fixture.pool(), undefined);
+    expect(log().slice(3)).toEqual(["make workers-3"]);
+    for (const one of ["workers-0", "workers-1"]) makeUnready(one, 1);
+    await machines.pass(await fixture.pool(), undefined);
+    // Not the one that is Ready.
+    expect(log().slice(4)).toEqual(["remove workers-1"]);
+  });
+
   test("are replaced one by one without a surge", async () => {
     await spec({ replicas: 2, ...rolling(0, 1) });
     await pass(2);

@@ -2,8 +2,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
-import { isConflict, isNotFound, isTransient } from "../../kube/errors.js";
-import { againOnConflict } from "../../kube/objects.js";
+import { isConflict, isTransient } from "../../kube/errors.js";
+import { againOnConflict, find } from "../../kube/objects.js";
 import { namedPath, typed } from "../../kube/paths.js";
 import { LeadershipLost } from "../controller/controller.js";
 import { type EventContent, label, type Node, type ObjectName, pathOf } from "../objects.js";
@@ -113,11 +113,14 @@ export class PoolMachines {
       if (first.alone !== undefined) return await this.#leave(first.pool, first.alone);
       await this.#label(first);
       await this.#report(first);
-      if (this.#isIdle(first)) return this.#later(first.health.notReady > 0 ? 1 : IDLE_INTERVALS);
+      if (this.#isIdle(first)) {
+        this.#settle(first);
+        return this.#later(first.health.notReady > 0 ? 1 : IDLE_INTERVALS);
+      }
       await withPool(this.#name, (store) => this.#act(store));
       return this.#later(1);
     } catch (reason) {
-      if (reason instanceof PoolMissing || isNotFound(reason)) return "wait";
+      if (reason instanceof PoolMissing) return "wait";
       if (!isLost(reason) && !isBusy(reason) && !isConflict(reason)) {
         this.#tell(pool, messageOf(reason), { type: "Warning", reason: "ReconcileError" });
       }
@@ -146,7 +149,8 @@ export class PoolMachines {
     const workers = (await store.read()).filter((worker) => worker.pool === pathOf(this.#name));
     const snapshot = await readPool(clusters, this.#name, workers, now);
     const { hash, nodes, pool } = snapshot;
-    for (const name of this.#joined) if (!workers.some((worker) => worker.name === name)) this.#joined.delete(name);
+    const names = new Set(workers.map(({ name }) => name));
+    for (const name of this.#joined) if (!names.has(name)) this.#joined.delete(name);
     for (const { name, readyAt } of workers) {
       if (nodes.has(name)) this.#missingSince.delete(name);
       else if ((readyAt !== undefined || this.#joined.has(name)) && !this.#missingSince.has(name)) {
@@ -216,17 +220,18 @@ export class PoolMachines {
     const look = await this.#look(store);
     if (look.alone !== undefined || look.stop?.reason === "ListTooSmall") return;
     const context = this.#context(store);
-    const isMade = await this.#make(look, context);
-    // Only what the pool itself says is allowed: a stop that nobody could write down would be forgotten.
-    const isAllowed = isMade && look.stop === undefined && removalCondition(look.pool)?.status === "True";
+    const isMaking = look.plan.make + look.plan.unmade.length > 0;
+    if (isMaking) await this.#make(look, context);
+    // Not after machines were made, which takes a while: what is Ready then decides. And only what the pool itself says is
+    // allowed: a stop that nobody could write down would be forgotten.
+    const isAllowed = !isMaking && look.stop === undefined && removalCondition(look.pool)?.status === "True";
     const isUnmade = (name: string) => look.workers.some((worker) => worker.name === name && !worker.made);
     const isFree = look.stop?.reason !== "RemovalFailed";
-    await this.#remove(
-      look.plan.remove.filter(({ name }) => isAllowed || (isFree && isUnmade(name))),
-      look,
-      context,
-    );
-    await this.#report(await this.#look(store));
+    const removals = look.plan.remove.filter(({ name }) => isAllowed || (isFree && isUnmade(name)));
+    await this.#remove(removals.slice(0, REMOVALS_AT_ONCE), look, context);
+    const last = await this.#look(store);
+    await this.#report(last);
+    this.#settle(last);
   }
 
   #context(store: WorkerStore): WorkersContext {
@@ -240,11 +245,9 @@ export class PoolMachines {
     return new Deadline({ timeoutMs: PASS_MS, progress: progress(this.#name), clock, signal });
   }
 
-  /** Whether all of them are made. */
-  async #make({ plan, pool, workers }: Look, context: WorkersContext): Promise<boolean> {
+  async #make({ plan, pool, workers }: Look, context: WorkersContext): Promise<void> {
     const { approval, clock, clusters, machines, onChanged } = this.#options;
-    if (plan.make + plan.unmade.length === 0) return true;
-    if (this.#creation !== undefined && clock.date() < this.#creation.retryAt) return false;
+    if (this.#creation !== undefined && clock.date() < this.#creation.retryAt) return;
     try {
       if (approval.by !== "anybody") await requireApprover(clusters.nodes, approval.namespace, clock.date());
       const { group, template } = machines(this.#name);
@@ -254,7 +257,6 @@ export class PoolMachines {
       const made = await createWorkers(await makeOptionsFor(context), { ...group, count }, { ...template, networks });
       onChanged?.("made", made.filter(({ action }) => action === "made").length);
       this.#creation = undefined;
-      return more === plan.make;
     } catch (reason) {
       if (isLost(reason)) throw reason;
       const failures = (this.#creation?.failures ?? 0) + 1;
@@ -262,7 +264,6 @@ export class PoolMachines {
       const message = `a machine could not be made: ${messageOf(reason)}`;
       this.#creation = { failures, retryAt: clock.date() + delay, message };
       this.#tell(pool, message, { type: "Warning", reason: "CreationFailed" });
-      return false;
     }
   }
 
@@ -304,7 +305,6 @@ export class PoolMachines {
   }
 
   async #report(look: Look): Promise<void> {
-    if (look.stop === undefined && look.problem === "") this.#told = "";
     await this.#writeStatus((pool) => machineStatus(pool, look, this.#options.clock.date()));
   }
 
@@ -312,12 +312,18 @@ export class PoolMachines {
     const { clusters, leading } = this.#options;
     const path = namedPath("NodePool", this.#name);
     await againOnConflict(ATTEMPTS, async () => {
-      const pool = await clusters.pools.get<NodePool>(path);
+      const pool = await find<NodePool>(clusters.pools, path);
+      if (pool === undefined) return;
       const status = make(pool);
       if (status === undefined || isDeepStrictEqual(status, pool.status)) return;
       if (!leading()) throw new LeadershipLost();
       await clusters.pools.update(`${path}/status`, typed("NodePool", { ...pool, status }));
     });
+  }
+
+  /** All is well again: whatever comes next is said. */
+  #settle({ problem, stop }: Look): void {
+    if (stop === undefined && problem === "") this.#told = "";
   }
 
   /** The same sentence once, until all is well again. */
