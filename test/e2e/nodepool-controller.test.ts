@@ -1,4 +1,4 @@
-/** Pools on a real kube-apiserver, without HyperShift: installed, reconciled, changed, paused, interrupted, deleted. */
+/** Pools on a real kube-apiserver, without HyperShift: installed, reconciled, changed, paused, deleted. */
 import { X509Certificate } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -318,16 +318,6 @@ describe.skipIf(!ready)("pools without HyperShift", () => {
     expect(hashOf(await get("workers"))).toBe(before);
     await change("workers", pool("workers").spec);
     await settled("workers", before);
-  });
-
-  test("after an outage of the API server in the middle of a change everything is as it should be", async () => {
-    const before = hashOf(await get("workers"));
-    await apply(configOf("workers", "five"));
-    await plane.apiServer.stop();
-    await plane.apiServer.start();
-    const after = hashOf(await settled("workers", before));
-    const names = (await secrets("user-data-workers-")).map(({ metadata }) => metadata?.name);
-    expect(names).toEqual([`user-data-workers-${after}`]);
   });
 
   test("the other replica goes on when the leader ends", async () => {

@@ -3,10 +3,12 @@ import { stringify } from "yaml";
 import type { KubeObject } from "../../src/cluster/kube/port.js";
 import { defaultPolicy } from "../../src/cluster/nodes/csr/request-context.js";
 import { type ConfigMap, encoded, type Secret } from "../../src/cluster/nodes/objects.js";
-import type { NodePool } from "../../src/cluster/nodes/pool/node-pool.js";
+import { MACHINES_ANNOTATION, type NodePool } from "../../src/cluster/nodes/pool/node-pool.js";
 
 export const NAMESPACE = "drawbridge";
 const CLUSTER = "demo";
+/** On every machine of the pool, with what its configuration says last. */
+export const MARK = "/etc/story";
 export const POOL = "workers";
 const VERSION = "4.18.0";
 
@@ -48,21 +50,47 @@ export function poolObjects(facts: ClusterFacts): KubeObject[] {
     data: { ...published, version: VERSION, pullSecret: "pull-secret" },
   };
   const own = facts.token === undefined ? [] : [bootstrapKubeconfig(facts, facts.token)];
-  return [cluster, pool, secret("pull-secret", ".dockerconfigjson", "{}"), ...own];
+  return [cluster, ...poolAndConfig(POOL, "first"), secret("pull-secret", ".dockerconfigjson", "{}"), ...own];
 }
 
-const pool: NodePool = {
+/** A pool, and its own part of the payload. */
+export function poolAndConfig(name: string, word: string): KubeObject[] {
+  return [poolOf(name), poolConfig(name, word)];
+}
+
+/** The pool's own part of the payload: a file with a word. */
+export function poolConfig(pool: string, word: string): ConfigMap {
+  const config = {
+    ignition: { version: "3.2.0" },
+    storage: { files: [{ path: MARK, mode: 0o644, contents: { source: `data:,${word}` } }] },
+  };
+  const document = {
+    apiVersion: "machineconfiguration.openshift.io/v1",
+    kind: "MachineConfig",
+    metadata: { name: "story" },
+    spec: { config },
+  };
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: `${pool}-config`, namespace: NAMESPACE },
+    data: { config: stringify(document) },
+  };
+}
+
+const poolOf = (name: string): NodePool => ({
   apiVersion: "hypershift.openshift.io/v1beta1",
   kind: "NodePool",
-  metadata: { name: POOL, namespace: NAMESPACE },
+  metadata: { name, namespace: NAMESPACE, annotations: name === POOL ? { [MACHINES_ANNOTATION]: "command" } : {} },
   spec: {
     clusterName: CLUSTER,
     release: { image: `registry.example/release:${VERSION}` },
     platform: { type: "None" },
-    management: { upgradeType: "InPlace" },
+    management: { upgradeType: "Replace", autoRepair: true },
+    config: [{ name: `${name}-config` }],
     replicas: 2,
   },
-};
+});
 
 function bootstrapKubeconfig({ apiServer, apiServerCA }: ClusterFacts, token: string): Secret {
   const cluster = { server: apiServer, "certificate-authority-data": encoded(apiServerCA) };

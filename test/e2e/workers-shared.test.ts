@@ -1,6 +1,6 @@
 /**
  * Workers as objects of a real API server: several administrators at once, a lost laptop, what was remembered before, nodes that
- * were there already, and tokens that end.
+ * were there already, and tokens that end with a window.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -119,12 +119,6 @@ describe.skipIf(!ready)("workers that several people and programs share", () => 
       ...{ name, signerName: SERVING_SIGNER, usages: SERVING },
       pem: fixture.lab.request(subjectOf(node), `DNS:${node},IP:${address}`),
     });
-
-  test("a worker's own token opens nothing any more once its node is Ready", async () => {
-    const pointer = JSON.parse(readFileSync(`${fixture.machines}/workers-0`, "utf8"));
-    expect(fixture.hypervisor.payloads.get("workers-0")).toBeDefined();
-    await until("the refusal", SOON, async () => (await fetchConfig(pointer)).status === 511);
-  });
 
   test("a token ends with its worker's window, and is good again when that is opened again", async () => {
     const flags = ["--pool=workers", "--name-prefix=late", "--window=1m"];

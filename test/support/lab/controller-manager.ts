@@ -31,6 +31,8 @@ export interface ManagerOptions {
   readonly controllers?: readonly string[];
   /** Signs certificates that were approved, and approves none itself. */
   readonly signs?: boolean;
+  /** Beside those that every lab needs. */
+  readonly flags?: readonly string[];
   /** The kube-apiserver it talks to and stands beside, if not the control plane's first. */
   readonly entrance?: Entrance;
 }
@@ -38,7 +40,7 @@ export interface ManagerOptions {
 export async function startControllerManager(
   scope: Scope,
   plane: ControlPlane,
-  { executable, controllers = [], signs = false, entrance = plane }: ManagerOptions,
+  { executable, controllers = [], signs = false, flags = [], entrance = plane }: ManagerOptions,
 ): Promise<void> {
   const manager = LabProcess.start(scope, {
     name: "kube-controller-manager",
@@ -49,6 +51,7 @@ export async function startControllerManager(
         ...{ controllers, signs, ca: plane.ca, signingKey: plane.serviceAccounts.privateKey },
         kubeconfig: plane.kubeconfig("system:kube-controller-manager", undefined, entrance.api),
       }),
+      ...flags,
     ],
   });
   await manager.ready("service accounts are made", 120_000, async () => {

@@ -66,6 +66,15 @@ export class LabProcess {
     return readFileSync(this.logFile, "utf8");
   }
 
+  /** It runs no more, though everybody who is connected to it believes so; undone by `thaw`. */
+  freeze(): void {
+    this.#child.kill("SIGSTOP");
+  }
+
+  thaw(): void {
+    this.#child.kill("SIGCONT");
+  }
+
   /** Asks it to end, and insists after the grace period. */
   async stop(graceMs = 5_000): Promise<void> {
     if (!this.alive) return;

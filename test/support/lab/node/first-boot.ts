@@ -34,9 +34,9 @@ export class FirstBoot {
     return this.#stage("fetch");
   }
 
-  async complete(): Promise<void> {
-    await this.fetch();
-    await this.#stage("files");
+  /** What was fetched. */
+  write(): Promise<string> {
+    return this.#stage("files");
   }
 
   /** Of a file of the machine. */
@@ -65,10 +65,15 @@ export class BootedMachine extends Machine {
     super(...launched);
   }
 
-  /** A new process with the same files, as systemd starts it. */
-  async restartKubelet(): Promise<void> {
-    const [enter, ...rest] = this.command(["sh", "-c", `kill $(cat ${KUBELET_PID})`]);
+  /** Ends its kubelet, which is started again as systemd does it: a new process with the same files. */
+  async endKubelet(signal: "TERM" | "KILL" = "TERM"): Promise<void> {
+    const [enter, ...rest] = this.command(["sh", "-c", `kill -${signal} $(cat ${KUBELET_PID})`]);
     await must([enter, "--pid", ...rest]);
+  }
+
+  /** Puts a program that fails in the place of one of this machine, for whoever starts it next. */
+  async spoil(program: string): Promise<void> {
+    await must(this.command(["mount", "--bind", "/bin/false", program]));
   }
 
   /** Of a file there that others cannot see. */
