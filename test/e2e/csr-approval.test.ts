@@ -28,6 +28,7 @@ import { Scope } from "../support/lab/scope.js";
 import { until } from "../support/lab/wait.js";
 import { ours } from "../support/processes/executables.js";
 import { freePort } from "../support/processes/ports.js";
+import { Filer } from "./csr-filing.js";
 import { forms } from "./csr-forms.js";
 import { accessObjects, decisionsIn, file, Lab, startSigner, writeInventory } from "./csr-lab.js";
 import {
@@ -42,16 +43,7 @@ import {
   withdraw,
 } from "./csr-permissions.js";
 import { NAMESPACE } from "./csr-roles.js";
-import {
-  CLIENT,
-  CONTROL_PLANE,
-  clientRows,
-  inventoryDocuments,
-  type Row,
-  SERVING,
-  servingRows,
-  subjectOf,
-} from "./csr-rows.js";
+import { CLIENT, CONTROL_PLANE, clientRows, inventoryDocuments, SERVING, servingRows, subjectOf } from "./csr-rows.js";
 
 const SOON = 60_000;
 
@@ -64,6 +56,7 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
   let scope: Scope;
   let lab: Lab;
   let bootstrapper: KubeApi;
+  let filer: Filer;
   let approver: LabProcess;
   let logFile: string;
   let flags: string[];
@@ -81,6 +74,7 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
     writeInventory(`${inventory}/rack.json`, inventoryDocuments());
     logFile = scope.file("decisions.jsonl");
     writeFileSync(logFile, "", { mode: 0o600 });
+    filer = new Filer(lab, bootstrapper, logFile);
     flags = [
       ...[`--kubeconfig=${lab.plane.kubeconfig(APPROVER)}`, `--inventory=${inventory}`, "--require-claim"],
       ...["--node-cidr=192.0.2.0/24", "--foreign-cidr=10.96.0.0/16"],
@@ -105,8 +99,7 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
       command: [ours("drawbridge"), "csr", "approver", ...flags, `--decision-log=${logFile}`, "--interval=1s", ...more],
     });
 
-  const decision = (name: string) =>
-    until(`a decision about ${name}`, SOON, () => decisionsIn(logFile).findLast(({ request }) => request === name), 30);
+  const decision = (name: string) => filer.decision(name);
 
   const soon = (what: string, holds: () => Promise<boolean>) => until(what, SOON, holds, 30);
 
@@ -116,39 +109,7 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
     return (await lab.admin.get<ConfigMap>(path)).data?.[node] ?? "";
   }
 
-  const fileClient = (name: string, node: string) =>
-    file(bootstrapper, { name, pem: lab.request(subjectOf(node)), signerName: CLIENT_SIGNER, usages: CLIENT });
-
-  async function fileRow(row: Row, kind: "client" | "serving"): Promise<string> {
-    const { node, as, extension, key, subject = subjectOf(node), usages } = row;
-    const names = row.names ?? (kind === "serving" ? `DNS:${node},IP:${row.nodeIps?.[0] ?? "192.0.2.10"}` : "");
-    const pem = lab.request(subject, names, {
-      ...(key === undefined ? {} : { keyFile: lab.weakKey() }),
-      ...(extension === undefined ? {} : { extension }),
-    });
-    const name = `csr-${kind}-${node === "kubernetes" ? "reserved" : node}`;
-    const filer = as ? lab.as(as) : kind === "client" ? bootstrapper : lab.asNode(node);
-    await file(filer, {
-      name,
-      pem,
-      signerName: kind === "client" ? CLIENT_SIGNER : SERVING_SIGNER,
-      usages: usages ?? (kind === "client" ? CLIENT : SERVING),
-    });
-    return name;
-  }
-
-  async function expectOutcome(name: string, { denied, rule, why }: Row): Promise<void> {
-    const made = await decision(name);
-    expect(made).toMatchObject({
-      by: "leader",
-      rule: rule || "all",
-      action: denied ? "deny" : rule === "" ? "approve" : "leave",
-      ...(why === undefined ? {} : { explanation: why }),
-    });
-    if (rule === "") await lab.issued(name);
-    else if (denied) await until("the denial", SOON, async () => outcomeOf(await lab.find(name)) === "denied");
-    else expect((await lab.find(name)).status ?? {}).toEqual({});
-  }
+  const fileClient = (name: string, node: string) => filer.client(name, node);
 
   test("a machine's whole life: first certificate, node, serving certificate, renewals, and no way back", async () => {
     await fileClient("csr-life", "life");
@@ -189,7 +150,7 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
   });
 
   describe("a first request", () => {
-    test.each(clientRows)("$what: $rule", async (row) => expectOutcome(await fileRow(row, "client"), row));
+    test.each(clientRows)("$what: $rule", async (row) => filer.expectOutcome(await filer.row(row, "client"), row));
 
     test("a request with a wrong signature, or that is none, is refused by the API server itself", async () => {
       const pem = lab.request(subjectOf("altered"));
@@ -238,7 +199,7 @@ describe.skipIf(!ready)("certificate requests of machines", () => {
   });
 
   describe("a serving request", () => {
-    test.each(servingRows)("$what: $rule", async (row) => expectOutcome(await fileRow(row, "serving"), row));
+    test.each(servingRows)("$what: $rule", async (row) => filer.expectOutcome(await filer.row(row, "serving"), row));
 
     test.each(forms)("with $what becomes a certificate with what was judged", async ({ node, pem }) => {
       const name = `csr-${node}`;
