@@ -62,7 +62,7 @@ test("goes from a file to nodes, to more, to others, to fewer", async () => {
   ];
   expect(await drawbridge.run("drawbridge", ["workers", ...up, "--dry-run"])).toBe(0);
   expect([printed.stdout, existsSync(state)]).toEqual([
-    `workers-0 would be made: cp '{userdata}' '${machines}-{name}'\n`,
+    `workers-0 would be made: cp ${state}/workers-0.ign ${machines}-workers-0\n`,
     false,
   ]);
   expect(await booting(["workers-0"], drawbridge.run("drawbridge", ["workers", ...up]))).toBe(0);

@@ -2,16 +2,17 @@
 
 import type { KubeObject } from "../../cluster/kube/port.js";
 import { readObjects } from "../../cluster/nodes/controller/apply-objects.js";
-import { shellText } from "../../cluster/nodes/providers/run.js";
+import { machineSteps } from "../../cluster/nodes/providers/index.js";
 import { bringUpWorkers, type WorkersUpResult } from "../../cluster/nodes/workers/change.js";
+import type { MadeWorker } from "../../cluster/nodes/workers/machines.js";
 import type { Clusters } from "../../cluster/nodes/workers/status.js";
-import { planWorkers, type WorkerGroup } from "../../cluster/nodes/workers/worker.js";
+import { planWorkers } from "../../cluster/nodes/workers/worker.js";
 import { text, type Values, yesNo } from "../flags/flag.js";
 import { refused } from "../flags/parse.js";
 import { defineCommand } from "../framework/define.js";
 import { inputName, readInput } from "../framework/files.js";
 import { APPROVAL_HELP, changeFlags, podFlags, podOf, verdictText, withWorkers } from "./change.js";
-import { makingFlags, makingOf, openStore, PROVIDERS_HELP, withWorkersClusters } from "./shared.js";
+import { commandsText, makingFlags, makingOf, openStore, PROVIDERS_HELP, withWorkersClusters } from "./shared.js";
 
 const upFlags = {
   ...changeFlags,
@@ -41,17 +42,22 @@ ${PROVIDERS_HELP}`,
     if (flags.reinstall) throw refused("--reinstall goes with drawbridge workers create, which waits for nothing");
     const pod = podOf(flags);
     // The pool may not be there yet, and need not be.
-    if (flags.dryRun) return withWorkersClusters(flags, (clusters) => rehearsal(flags, clusters, making.group));
+    if (flags.dryRun) return withWorkersClusters(flags, (clusters) => rehearsal(flags, clusters, making));
     const objects = await objectsOf(flags);
     return withWorkers(flags, pool, (context) => bringUpWorkers(context, { ...making, objects, pod }));
   },
-  show: (result, flags) => ("dryRun" in result ? rehearsalText(result, flags) : upText(result)),
+  show: (result) => ("dryRun" in result ? rehearsalText(result) : upText(result)),
   exitCode: (result) => ("dryRun" in result || result.verdict.ok ? 0 : 1),
 });
 
-async function rehearsal(flags: UpFlags, clusters: Clusters, group: WorkerGroup): Promise<Rehearsal> {
+async function rehearsal(flags: UpFlags, clusters: Clusters, { group, template }: Making): Promise<Rehearsal> {
   const store = await openStore(flags, clusters);
-  return { workers: planWorkers(await store.read(), group, await store.numbers()), dryRun: true };
+  const plans = planWorkers(await store.read(), group, await store.numbers());
+  const workers = plans.map((plan) => {
+    const steps = machineSteps("create", { ...template, ...plan, pool: group.pool }, store.userDataFile(plan.name));
+    return { ...plan, commands: steps.map(({ command }) => command) };
+  });
+  return { workers, dryRun: true };
 }
 
 async function objectsOf({ filename, namespace }: UpFlags): Promise<KubeObject[]> {
@@ -60,11 +66,16 @@ async function objectsOf({ filename, namespace }: UpFlags): Promise<KubeObject[]
   return readObjects(inputName(filename), content.toString(), namespace);
 }
 
-type Rehearsal = { readonly workers: ReturnType<typeof planWorkers>; readonly dryRun: true };
+type Making = Pick<ReturnType<typeof makingOf>, "group" | "template">;
+type Rehearsal = {
+  readonly workers: readonly Pick<MadeWorker, "name" | "zone" | "commands">[];
+  readonly dryRun: true;
+};
 
-function rehearsalText({ workers }: Rehearsal, { createCommand }: UpFlags): string {
-  const how = createCommand.length === 0 ? "" : `: ${shellText(createCommand)}`;
-  const lines = workers.map(({ name, zone }) => `${name}${zone === "" ? "" : ` in ${zone}`} would be made${how}\n`);
+function rehearsalText({ workers }: Rehearsal): string {
+  const lines = workers.map(({ commands, name, zone }) => {
+    return `${name}${zone === "" ? "" : ` in ${zone}`} would be made${commandsText(commands)}\n`;
+  });
   return lines.join("") || "All workers are there; what is unfinished would be finished.\n";
 }
 

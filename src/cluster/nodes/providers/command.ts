@@ -1,6 +1,6 @@
 /** Machines that a command of the user's own makes and removes. */
-import { type Worker, workersError } from "../workers/worker.js";
-import type { Provider } from "./provider.js";
+import { workersError } from "../workers/worker.js";
+import type { Machine, Provider } from "./provider.js";
 import { ALL_SETTINGS, settingFlag } from "./settings.js";
 
 export const command: Provider = {
@@ -17,12 +17,12 @@ export const command: Provider = {
 };
 
 /** The placeholders of --create-command and --delete-command. */
-const placeholderValues: Readonly<Record<string, (worker: Worker, userData: string) => string>> = {
+const placeholderValues: Readonly<Record<string, (worker: Machine, userData: string) => string>> = {
   name: ({ name }) => name,
   pool: ({ pool }) => pool,
   zone: ({ zone }) => zone,
   userdata: (_, userData) => userData,
-  ...Object.fromEntries(ALL_SETTINGS.map((key) => [settingFlag(key), ({ shape }: Worker) => shape[key]])),
+  ...Object.fromEntries(ALL_SETTINGS.map((key) => [settingFlag(key), ({ shape }: Machine) => shape[key]])),
 };
 
 /** `{name} {pool} ...`. */
@@ -53,7 +53,7 @@ export function splitCommand(text: string): string[] {
   return words;
 }
 
-function renderCommand(template: readonly string[], worker: Worker, userData: string): string[] {
+function renderCommand(template: readonly string[], worker: Machine, userData: string): string[] {
   return template.map((word) =>
     word.replace(PLACEHOLDER, (all, key: string) => placeholderValues[key]?.(worker, userData) ?? all),
   );

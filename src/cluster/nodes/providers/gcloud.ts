@@ -1,6 +1,6 @@
 /** Machines of Google Cloud, by gcloud. */
-import { type Worker, workersError } from "../workers/worker.js";
-import type { MachineStep, Provider } from "./provider.js";
+import { workersError } from "../workers/worker.js";
+import type { Machine, MachineStep, Provider } from "./provider.js";
 import type { MachineShape } from "./settings.js";
 
 const optional = (flag: string, value: string): string[] => (value === "" ? [] : [`--${flag}=${value}`]);
@@ -28,7 +28,7 @@ export const gcloud: Provider = {
   },
 };
 
-function creationFlags({ createArguments = [], shape }: Worker, userData: string): string[] {
+function creationFlags({ createArguments = [], shape }: Machine, userData: string): string[] {
   return [
     ...optional("machine-type", shape.machineType),
     ...optional("network", shape.network),

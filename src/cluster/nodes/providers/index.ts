@@ -1,10 +1,10 @@
 /** The providers by their names. */
-import { type Worker, workersError } from "../workers/worker.js";
+import { workersError } from "../workers/worker.js";
 import { command } from "./command.js";
 import { gcloud } from "./gcloud.js";
 import { libvirt } from "./libvirt.js";
 import { none } from "./none.js";
-import type { MachineStep, Provider, Verb } from "./provider.js";
+import type { Machine, MachineStep, Provider, Verb } from "./provider.js";
 
 const providers = { none, command, gcloud, libvirt } satisfies Readonly<Record<string, Provider>>;
 
@@ -27,7 +27,7 @@ export function currentProvider(name: ProviderName | typeof FORMER_NONE = "none"
 export const providerOf = (name: ProviderName): Provider => providers[name];
 
 /** Throws where a setting is missing. */
-export function machineSteps(verb: Verb, worker: Worker, userData: string): readonly MachineStep[] {
+export function machineSteps(verb: Verb, worker: Machine, userData: string): readonly MachineStep[] {
   if (verb === "create" && worker.createArguments === undefined && worker.hasCreateArguments === true) {
     const why = "arguments stay on the disk of whoever gave them, and are not in this --state";
     throw workersError(`with which --create-arg is ${worker.name} made? ${why}: give them again`);

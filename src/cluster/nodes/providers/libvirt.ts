@@ -1,6 +1,6 @@
 /** Machines of libvirt: virsh makes their volumes, and virt-install the machines. */
-import { type Worker, workersError } from "../workers/worker.js";
-import type { MachineStep, Provider } from "./provider.js";
+import { workersError } from "../workers/worker.js";
+import type { Machine, MachineStep, Provider } from "./provider.js";
 import type { MachineShape } from "./settings.js";
 
 /** What is not set. */
@@ -40,7 +40,7 @@ export const libvirt: Provider = {
 
 type Virsh = (command: string, ...more: string[]) => string[];
 
-function creation(worker: Worker, shape: MachineShape, userData: string, virsh: Virsh): MachineStep[] {
+function creation(worker: Machine, shape: MachineShape, userData: string, virsh: Virsh): MachineStep[] {
   const { connection, createArguments = [], name } = worker;
   const { diskGb, image, memoryMib, network, storagePool, vcpus } = shape;
   if (image === "")

@@ -1,8 +1,12 @@
 /** What makes and removes machines: one object for each provider, which says what is run and runs nothing itself. */
-import type { Worker } from "../workers/worker.js";
+import type { HostSettings, Worker } from "../workers/worker.js";
 import type { Setting } from "./settings.js";
 
 export type Verb = "create" | "delete";
+
+/** What counts of a worker. */
+export type Machine = HostSettings &
+  Pick<Worker, "name" | "pool" | "zone" | "provider" | "shape" | "removedByCommand" | "hasCreateArguments">;
 
 /** One program that is run, without a shell. */
 export interface MachineStep {
@@ -23,5 +27,5 @@ export interface Provider {
    * What makes or removes the machine of a worker, in this order; nothing where people do it. `userData` is a file. Throws where
    * a setting is missing.
    */
-  steps(verb: Verb, worker: Worker, userData: string): readonly MachineStep[];
+  steps(verb: Verb, worker: Machine, userData: string): readonly MachineStep[];
 }
