@@ -54,6 +54,13 @@ describe("the problem of a worker", () => {
       "workers doctor",
     ],
     [
+      "fetched, as its Worker says where claims are in another cluster than pools",
+      { served: "01234567" },
+      {},
+      "it fetched its configuration, and has asked for no certificate yet",
+      "workers doctor",
+    ],
+    [
       "fetched by an earlier machine of its name only",
       {},
       { claims: [{ pool: "c/p", worker: "w-0", at: Date.parse("2030-12-31T00:00:00Z") }] },

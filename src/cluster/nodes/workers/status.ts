@@ -71,7 +71,8 @@ export function runningHash(worker: Worker, node: Node | undefined): string {
 /** Whether its configuration was fetched: by it, by some machine of the pool, or by nobody that was seen. */
 function fetchOf(worker: Worker, { claims, nodes, pool }: PoolSnapshot) {
   const recent = claims.filter(({ at }) => at >= Date.parse(worker.notBefore) - SKEW_MS);
-  if (nodes.has(worker.name) || recent.some((claim) => claim.worker === worker.name)) return "yes";
+  const isSeen = worker.served !== undefined || recent.some((claim) => claim.worker === worker.name);
+  if (nodes.has(worker.name) || isSeen) return "yes";
   const isReached = pool.status?.conditions?.some(
     ({ status, type }) => type === "ReachedIgnitionEndpoint" && status === "True",
   );

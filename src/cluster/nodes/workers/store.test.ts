@@ -61,6 +61,21 @@ describe("the store of workers", () => {
     expect(await storeAt("a").read()).toMatchObject([{ name: "w-9", provider: "none", made: true }]);
   });
 
+  test("takes what was seen of a machine for nothing when the machine is installed again", async () => {
+    const [before, again] = ["2031-01-01T00:00:00Z", "2031-02-01T00:00:00Z"];
+    const seen = { served: { hash: "h", at: before }, readyAt: before };
+    const read = async (name: string, spec: object, status: object) => {
+      const object = typed("Worker", { metadata: { namespace, name }, spec: { pool: "c/p", ...spec } });
+      const made = await api.create<WorkerObject>(collectionPath("Worker", namespace), object);
+      await api.update(`${namedPath("Worker", { namespace, name })}/status`, { ...made, status } as WorkerObject);
+      const worker = (await storeAt("a").read()).find((one) => one.name === name);
+      return [worker?.served, worker?.readyAt];
+    };
+    expect(await read("w-1", {}, seen)).toEqual(["h", before]);
+    expect(await read("w-2", { reinstalled: again }, seen)).toEqual([undefined, undefined]);
+    expect(await read("w-3", { reinstalled: again }, { ...seen, installation: again })).toEqual(["h", before]);
+  });
+
   test("refuses a name that is in use, and one that was used before", async () => {
     const store = storeAt("a");
     await store.create([worker]);

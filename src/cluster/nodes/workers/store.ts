@@ -14,7 +14,7 @@ import { readTrustedFile } from "../../../base/trusted-file.js";
 import { isConflict, isNotFound } from "../../kube/errors.js";
 import { collectionPath, namedPath, typed } from "../../kube/paths.js";
 import type { KubeApi } from "../../kube/port.js";
-import { byName, type Metadata } from "../objects.js";
+import { byName, type Metadata, parseTime } from "../objects.js";
 import { currentProvider } from "../providers/index.js";
 import { NO_SHAPE } from "../providers/settings.js";
 import { eachOf } from "./each-of.js";
@@ -259,12 +259,14 @@ function workerOf(object: WorkerObject, known: ReadonlyMap<string, HostSettings>
   const { provider, removed: _, shape, ...rest } = spec;
   const commands = known.get(metadata.name) ?? { createCommand: [], deleteCommand: [] };
   const at = metadata.creationTimestamp ?? "";
+  // The rest was seen of a machine that had the name before.
+  const seen = parseTime(status?.installation) === parseTime(spec.reinstalled) ? status : undefined;
   return {
     ...{ zone: "", hash: "", ips: [], made: false, ownToken: false, notBefore: at, deadline: at },
     ...{ ...rest, name: metadata.name, provider: currentProvider(provider), shape: { ...NO_SHAPE, ...shape } },
     ...{ ...commands, ...instead },
-    ...(status?.served && { served: status.served.hash }),
-    ...(status?.readyAt && { readyAt: status.readyAt }),
+    ...(seen?.served && { served: seen.served.hash }),
+    ...(seen?.readyAt && { readyAt: seen.readyAt }),
   } as Worker;
 }
 
