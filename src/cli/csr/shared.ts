@@ -54,7 +54,7 @@ export const policyFlags = inGroup("advanced", {
   ...nodeCidrFlag,
   "foreign-cidr": networks("Network of services, pods or the control plane, never a node's address; repeatable."),
   "reserved-name": list("Name of the control plane that no node may have; repeatable."),
-  "require-claim": yesNo("Approve only machines that were seen fetching their configuration."),
+  "require-claim": yesNo("Approve only machines that were seen fetching their configuration before they asked."),
   surge: number(defaultPolicy.surge, "Nodes that a pool may have beyond its replicas.", { least: 0 }),
   "pool-rate": number(defaultPolicy.poolRate, "Approvals in a minute and pool.", { least: 0 }),
   "deny-forgery": yesNo("Deny what no kubelet would ask; otherwise it stays pending.", true),

@@ -234,6 +234,18 @@ describe("a first request", () => {
     expect(await verdict("client", {}, with_({ pool, at: startTime + 60 * minute }))).toBe("leave claim");
   });
 
+  test("is not approved by the worker's own fetch if it was filed before that", async () => {
+    const filed = startTime + minute;
+    const fetched = (at: number) => ({
+      ...policy({ needsClaim: true }),
+      now: filed + 10 * minute,
+      inventory: inventoryOf([worker], { claims: [{ pool, worker: "w0", at }] }),
+    });
+    const request = { createdAt: filed };
+    expect(await verdict("client", request, fetched(filed - minute))).toBe("approve all");
+    expect(await verdict("client", request, fetched(filed + minute))).toBe("leave claim");
+  });
+
   test("needs room in its pool: replicas and surge, nodes and those on their way", async () => {
     const others = ["w1", "w2"].map((name) => ({ ...worker, name }));
     const inventory = (replicas: number) =>

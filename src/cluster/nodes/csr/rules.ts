@@ -177,17 +177,22 @@ export const requestRules: Rules<ReadableRequest> = {
   ),
   claim: yielding(
     FIRST,
-    "a machine of the pool fetched its configuration, if that is asked for",
-    ({ claims, nodeName, now, policy, poolName, worker }) => {
+    "a machine of the pool fetched its configuration before it asked, if that is asked for",
+    ({ claims, nodeName, now, policy, poolName, request, worker }) => {
       if (!policy.needsClaim || worker === undefined) return undefined;
       // A claim that names a worker speaks for that worker only.
-      const isClaimed = claims.some(
+      const known = claims.filter(
         (claim) =>
           (claim.worker === undefined || claim.worker === nodeName) &&
           claim.at > worker.notBefore - SKEW_MS &&
           claim.at <= now + SKEW_MS,
       );
-      return isClaimed ? undefined : `nobody was seen fetching the configuration of ${poolName} for ${nodeName}`;
+      if (known.length === 0) return `nobody was seen fetching the configuration of ${poolName} for ${nodeName}`;
+      // Of claims without a name only the newest is kept: another machine's, perhaps.
+      const created = createdAt(request);
+      if (known.some(({ at, worker: name }) => name === undefined || at <= created + SKEW_MS)) return undefined;
+      const fetched = new Date(known[0]!.at).toISOString();
+      return `it was filed at ${request.metadata?.creationTimestamp}, before ${nodeName} fetched its configuration at ${fetched}`;
     },
   ),
   "pool-size": yielding(FIRST, "the pool has room: its replicas and the surge", (of) => {
