@@ -80,6 +80,10 @@ test.each([
   ["delete", "was not found", "already exists"],
 ] as const)("gcloud that should %s a machine has done so when it says that it %s", (verb, done, other) => {
   const [step] = machineSteps(verb, worker, "f");
-  const saying = (words: string) => step?.doneBefore?.test(` - The resource 'w-0' ${words}`);
+  const saying = (words: string, resource = "zones/z/instances/w-0") =>
+    step?.doneBefore?.test(` - The resource 'projects/mine/${resource}' ${words}`);
   expect([saying(done), saying(other)]).toEqual([true, false]);
+  // Another project, another machine, or a disk that an earlier machine left.
+  const others = ["global/networks/n", "zones/z", "zones/z/disks/w-0", "zones/z/instances/w-01"];
+  expect(others.filter((one) => saying(done, one))).toEqual([]);
 });

@@ -22,11 +22,16 @@ export const gcloud: Provider = {
       `--zone=${zone}`,
       ...optional("project", shape.project),
     ];
-    if (verb === "delete") return [{ command: [...head, "--quiet"], doneBefore: /was not found/ }];
+    if (verb === "delete") return [{ command: [...head, "--quiet"], doneBefore: about(name, "was not found") }];
     if (zone === "") throw workersError(`gcloud needs a zone for ${name}: give --zones`);
-    return [{ command: [...head, ...creationFlags(worker, userData), "--quiet"], doneBefore: /already exists/ }];
+    return [
+      { command: [...head, ...creationFlags(worker, userData), "--quiet"], doneBefore: about(name, "already exists") },
+    ];
   },
 };
+
+/** Said of the instance: a project that is not found, or a disk that exists, is another matter. */
+const about = (name: string, what: string) => new RegExp(`/instances/${name}' ${what}`);
 
 function creationFlags({ createArguments = [], shape }: Machine, userData: string): string[] {
   return [
