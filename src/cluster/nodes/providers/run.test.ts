@@ -16,6 +16,12 @@ describe("a step", () => {
     await expect(missing).rejects.toMatchObject({ code: "DB_WORKERS" });
   });
 
+  test("that complains at length is reported with the beginning: the API server takes no endless message", async () => {
+    const command = ["node", "-e", "process.stderr.write('x'.repeat(3e6)); process.exitCode = 1"];
+    const reason = await runSteps("w-0", [{ command }]).catch((error: unknown) => error);
+    expect((reason as Error).message.length).toBeLessThan(1000);
+  });
+
   test("that says which line is the error is reported with that one", async () => {
     const failing = saying("WARNING x\nERROR    no such pool\nsorry\nplease restart your installation.");
     await expect(runSteps("w-0", [{ command: failing }])).rejects.toThrow(/: ERROR {4}no such pool sorry$/);

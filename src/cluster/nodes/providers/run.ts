@@ -6,6 +6,8 @@ import { workersError } from "../workers/worker.js";
 import type { MachineStep } from "./provider.js";
 
 const TIMEOUT_MS = 15 * 60_000;
+/** Characters of what a program complains of: the pool's conditions and an event repeat it. */
+const MOST_SAID = 800;
 
 /** `name` is said when one fails; those after it are not run. All of them can be run again. */
 export async function runSteps(name: string, steps: readonly MachineStep[]): Promise<void> {
@@ -28,7 +30,7 @@ export async function runSteps(name: string, steps: readonly MachineStep[]): Pro
 function problemOf(stderr: string): string {
   const lines = stderr.trim().split("\n");
   const said = lines.findLastIndex((line) => /^error\b/i.test(line));
-  return said === -1 ? (lines.at(-1) ?? "") : lines.slice(said, said + 2).join(" ");
+  return (said === -1 ? (lines.at(-1) ?? "") : lines.slice(said, said + 2).join(" ")).slice(0, MOST_SAID);
 }
 
 /** It becomes a part of an argument, where commas separate parts. */
