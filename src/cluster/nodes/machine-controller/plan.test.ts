@@ -207,6 +207,9 @@ describe("the pool's rules", () => {
     expect(chosen({}, "magic")?.why).toContain("is not known");
     expect(chosen({ platform: { type: "AWS" } })?.why).toContain("HyperShift makes its machines");
     expect(chosen({ autoScaling: { min: 1, max: 2 } })?.why).toContain("spec.autoScaling");
+    for (const replicas of [null, -1, 1.5, "0"] as number[]) {
+      expect(chosen({ replicas })?.why).toContain("spec.replicas");
+    }
     expect(chosen({ pausedUntil: "true" })?.why).toContain("pausedUntil");
     expect(foreignMachine({ metadata: { annotations: { "cluster.x-k8s.io/machine": "m-1" } } })).toBe("m-1");
   });

@@ -28,6 +28,9 @@ export function leftAlone(pool: NodePool, provider: string, now: number): LeftAl
   if (platform !== "None") return { why: `its platform is ${platform || "missing"}: HyperShift makes its machines` };
   if (spec?.autoScaling !== undefined) return { why: "it has spec.autoScaling, and spec.replicas is not for it" };
   if (spec?.replicas === undefined) return { why: "spec.replicas is not set" };
+  // The API server's schema says so, too; with any other number all machines would be too many.
+  if (!Number.isInteger(spec.replicas) || spec.replicas < 0)
+    return { why: "spec.replicas is not a number of machines" };
   const pause = readPause(spec.pausedUntil, now);
   return pause.state === "paused" ? { why: `spec.pausedUntil is ${spec.pausedUntil}` } : undefined;
 }
