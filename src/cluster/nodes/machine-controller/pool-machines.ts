@@ -5,6 +5,7 @@ import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { isConflict, isTransient } from "../../kube/errors.js";
 import { againOnConflict, find } from "../../kube/objects.js";
 import { namedPath, typed } from "../../kube/paths.js";
+import { isReady } from "../../kube/pods.js";
 import { LeadershipLost } from "../controller/controller.js";
 import { type EventContent, label, type Node, type ObjectName, pathOf } from "../objects.js";
 import type { NodePool, NodePoolStatus } from "../pool/node-pool.js";
@@ -220,14 +221,13 @@ export class PoolMachines {
     const look = await this.#look(store);
     if (look.alone !== undefined || look.stop?.reason === "ListTooSmall") return;
     const context = this.#context(store);
-    const isMaking = look.plan.make + look.plan.unmade.length > 0;
+    const givenUp = givenUpOf(look);
+    const isMaking = givenUp.length === 0 && look.plan.make + look.plan.unmade.length > 0;
     if (isMaking) await this.#make(look, context);
     // Not after machines were made, which takes a while: what is Ready then decides. And only what the pool itself says is
     // allowed: a stop that nobody could write down would be forgotten.
     const isAllowed = !isMaking && look.stop === undefined && removalCondition(look.pool)?.status === "True";
-    const isUnmade = (name: string) => look.workers.some((worker) => worker.name === name && !worker.made);
-    const isFree = look.stop?.reason !== "RemovalFailed";
-    const removals = look.plan.remove.filter(({ name }) => isAllowed || (isFree && isUnmade(name)));
+    const removals = isAllowed ? look.plan.remove : givenUp;
     await this.#remove(removals.slice(0, REMOVALS_AT_ONCE), look, context);
     const last = await this.#look(store);
     await this.#report(last);
@@ -332,6 +332,16 @@ export class PoolMachines {
     this.#told = message;
     this.#options.tell(pool, { ...kind, message });
   }
+}
+
+/**
+ * Workers that could not be made and are not wanted any more. They leave before others are made, which would be tried together
+ * with these, and also while a machine cannot be made.
+ */
+function givenUpOf({ plan, snapshot, stop, workers }: Look): Look["plan"]["remove"] {
+  if (stop?.reason === "RemovalFailed") return [];
+  const unmade = new Set(workers.filter(({ made }) => !made).map(({ name }) => name));
+  return plan.remove.filter(({ name }) => unmade.has(name) && !isReady(snapshot.nodes.get(name)));
 }
 
 /** Another replica, or another command, may be at work by now. */

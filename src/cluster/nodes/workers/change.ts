@@ -88,7 +88,8 @@ async function takeOutOfService(worker: Worker, context: WorkersContext): Promis
   store.requireLock();
   const steps = removalSteps(store, worker);
   await runSteps(worker.name, steps);
-  if (worker.made) log(`${name}: ${steps.length > 0 ? "its machine is removed" : "switch its machine off now"}`);
+  const byHand = `switch its machine off ${worker.made ? "now" : "if there is one"}`;
+  log(`${name}: ${steps.length > 0 ? "its machine is removed" : byHand}`);
   // Only now: without its Node nobody would see a machine that still runs.
   await deadline.retry(`${name}: deleting its Node`, () => deleteIfPresent(clusters.nodes, nodePath(name)));
 }

@@ -198,9 +198,9 @@ export async function deleteWorkers(store: WorkerStore, names: readonly string[]
   return removed;
 }
 
-/** What removes the machine of a worker; nothing where there is none, or where people do it. */
+/** What removes the machine of a worker, which may be there though its creation failed; nothing where people do it. */
 export function removalSteps(store: WorkerStore, worker: Worker): readonly MachineStep[] {
-  return worker.made ? machineSteps("delete", worker, store.userDataFile(worker.name)) : [];
+  return machineSteps("delete", worker, store.userDataFile(worker.name));
 }
 
 /** Throws for a name that is not recorded. */
