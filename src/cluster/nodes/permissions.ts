@@ -172,6 +172,9 @@ export const controllerNamespaceRules: readonly PolicyRule[] = [
 /** Name of the Lease of `drawbridge workers controller`; each provider has its own. */
 export const machineLeaseName = (provider: string): string => `drawbridge-machines-${provider}`;
 
+/** Name of the Role and, before the namespace, of the ClusterRole for it. Both are bound to nobody: it runs elsewhere. */
+export const MACHINES_ROLE_NAME = "drawbridge-machines";
+
 /** Its rights in the namespace of Workers and pools, beside those of everybody who makes workers. */
 export const machineControllerRules: readonly PolicyRule[] = [
   ...workersRules,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { KubeManifest } from "../../kube/apply.js";
 import { objectPath, titleOf } from "../../kube/paths.js";
-import type { PolicyRule } from "../permissions.js";
+import { machineControllerClusterRules, machineControllerRules, type PolicyRule } from "../permissions.js";
 import { type InstallConfig, renderInstall } from "./render.js";
 
 const config: InstallConfig = {
@@ -182,6 +182,20 @@ describe("what is installed", () => {
       ({ metadata }) => metadata.namespace === "openshift-machine-config-operator",
     );
     expect(there.map(({ kind }) => kind)).toEqual(["ServiceAccount", "Role"]);
+  });
+
+  test("has the rights of workers controller, where pools are and where machines join, bound to nobody", () => {
+    const [name, everywhere] = ["drawbridge-machines", "drawbridge-machines.pools"];
+    expect(of("Role", name)).toMatchObject([{ metadata: { name, namespace: "pools" }, rules: machineControllerRules }]);
+    expect(of("ClusterRole", name)).toMatchObject([
+      { metadata: { name: everywhere }, rules: machineControllerClusterRules },
+    ]);
+    expect(JSON.stringify([...of("RoleBinding"), ...of("ClusterRoleBinding")])).not.toContain(name);
+    const part = (component: InstallConfig["components"][number]) =>
+      renderInstall({ ...config, components: [component] })
+        .filter(({ metadata }) => metadata.name.startsWith(name))
+        .map(({ kind }) => kind);
+    expect([part("controller"), part("approver"), part("ignition")]).toEqual([["Role"], ["Role", "ClusterRole"], []]);
   });
 
   test("gives nobody the same right twice", () => {

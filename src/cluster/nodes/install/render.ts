@@ -26,6 +26,9 @@ import {
   controllerClusterRules,
   controllerNamespaceRules,
   inventoryRules,
+  MACHINES_ROLE_NAME,
+  machineControllerClusterRules,
+  machineControllerRules,
   type PolicyRule,
   servingAndClaimRules,
   WORKERS_ROLE_NAME,
@@ -184,18 +187,25 @@ export function renderInstall(config: InstallConfig): KubeManifest[] {
     ...(config.components.includes("controller") ? [nodePoolResource] : []),
     ...(config.components.includes("approver") ? [workerResource] : []),
   ];
-  const role = kubeManifest(
-    "Role",
-    { name: WORKERS_ROLE_NAME, namespace: config.namespace, labels },
-    { rules: workersRules },
-  );
-  const roles = config.components.includes("approver") ? [role] : [];
   return [
     namespace,
     ...resources,
-    ...roles,
+    ...unboundRoles(config),
     ...bootstrapAccess(config),
     ...config.components.flatMap((part) => manifestsOf(programs[part](config), config)),
+  ];
+}
+
+/** For whoever makes workers, by hand or with `drawbridge workers controller`, in the clusters of pools and of Workers. */
+function unboundRoles({ components, namespace }: InstallConfig): KubeManifest[] {
+  const role = (name: string, rules: readonly PolicyRule[]) =>
+    kubeManifest("Role", { name, namespace, labels }, { rules });
+  const isJoined = components.includes("approver");
+  const everywhere = { name: `${MACHINES_ROLE_NAME}.${namespace}`, labels };
+  return [
+    ...(isJoined ? [role(WORKERS_ROLE_NAME, workersRules)] : []),
+    ...(isJoined || components.includes("controller") ? [role(MACHINES_ROLE_NAME, machineControllerRules)] : []),
+    ...(isJoined ? [kubeManifest("ClusterRole", everywhere, { rules: machineControllerClusterRules })] : []),
   ];
 }
 
