@@ -97,7 +97,7 @@ export class MachineController {
     const pool = this.#pools.items.get(key);
     const entry = this.#entries.get(key);
     if (pool === undefined || entry === undefined) return "wait";
-    const outcome = await entry.machines.pass(pool, this.#ofAnotherCluster(pool));
+    const outcome = await entry.machines.pass(pool, this.#ofAnotherCluster(pool), () => this.#pools.items.get(key));
     this.#options.onPass?.(key, outcome);
     return outcome;
   }

@@ -437,6 +437,25 @@ describe("a pool that is not this controller's", () => {
     expect([await machines.pass(pool, undefined), told.length]).toEqual(["wait", 1]);
   });
 
+  test.each([
+    ["is deleted", () => undefined],
+    ["is paused", (pool: NodePool) => ({ ...pool, spec: { ...pool.spec, pausedUntil: "true" } })],
+    ["is not annotated any more", (pool: NodePool) => ({ ...pool, metadata: { ...pool.metadata, annotations: {} } })],
+  ])("loses no machine that is being drained when the pool %s", async (_, change) => {
+    await pass(2);
+    await spec({ replicas: 1 });
+    const pool = await fixture.pool();
+    let seen: NodePool | undefined = pool;
+    cluster.before = (verb, path) => {
+      if (verb === "update" && path.includes("/nodes/")) seen = change(pool);
+    };
+    expect(await machines.pass(pool, undefined, () => seen)).toBe("retry");
+    expect([log().length, told, cluster.node("workers-2")?.spec?.unschedulable]).toEqual([3, [], true]);
+    cluster.before = () => {};
+    await pass(2);
+    expect(log().slice(3).sort()).toEqual(["remove workers-1", "remove workers-2"]);
+  });
+
   test("is left alone, and that is said once", async () => {
     await annotate(MACHINES_ANNOTATION, "magic");
     await pass(3);

@@ -103,7 +103,12 @@ export class PoolMachines {
     this.#options = options;
   }
 
-  async pass(pool: NodePool, alone: LeftAlone | undefined): Promise<WorkOutcome> {
+  /** `seen` gives the pool as it was last seen, also while the pass takes its time; undefined: it was deleted. */
+  async pass(
+    pool: NodePool,
+    alone: LeftAlone | undefined,
+    seen: () => NodePool | undefined = () => pool,
+  ): Promise<WorkOutcome> {
     const { clock, leading, provider, withPool } = this.#options;
     // A lead that was lost for a moment is not always reported.
     if (!leading()) return this.#later(IDLE_INTERVALS);
@@ -118,7 +123,7 @@ export class PoolMachines {
         this.#settle(first);
         return this.#later(first.health.notReady > 0 ? 1 : IDLE_INTERVALS);
       }
-      await withPool(this.#name, (store) => this.#act(store));
+      await withPool(this.#name, (store) => this.#act(store, seen));
       return this.#later(1);
     } catch (reason) {
       if (reason instanceof PoolMissing) return "wait";
@@ -212,11 +217,15 @@ export class PoolMachines {
     return !isMaking && !(plan.remove.length > 0 && stop === undefined);
   }
 
-  async #act(store: WorkerStore): Promise<void> {
+  async #act(store: WorkerStore, seen: () => NodePool | undefined): Promise<void> {
+    const { clock, leading, provider } = this.#options;
     const isLocked = store.requireLock;
     store.requireLock = () => {
       isLocked();
-      if (!this.#options.leading()) throw new LeadershipLost();
+      if (!leading()) throw new LeadershipLost();
+      // Draining takes a while, and somebody may have stopped it.
+      const pool = seen();
+      if (pool === undefined || leftAlone(pool, provider, clock.date()) !== undefined) throw new PoolTaken();
     };
     const look = await this.#look(store);
     if (look.alone !== undefined || look.stop?.reason === "ListTooSmall") return;
@@ -344,9 +353,12 @@ function givenUpOf({ plan, snapshot, stop, workers }: Look): Look["plan"]["remov
   return plan.remove.filter(({ name }) => unmade.has(name) && !isReady(snapshot.nodes.get(name)));
 }
 
-/** Another replica, or another command, may be at work by now. */
+/** The pool is not this controller's any more. */
+class PoolTaken extends Error {}
+
+/** Another replica, or another command, may be at work by now, or nobody should. */
 function isLost(reason: unknown): boolean {
-  return reason instanceof LeadershipLost || reason instanceof LockLost;
+  return reason instanceof LeadershipLost || reason instanceof LockLost || reason instanceof PoolTaken;
 }
 
 /** What passes by itself, or by what somebody does to the pods: it is tried again. */
