@@ -260,7 +260,7 @@ describe("an approver", () => {
     };
     start();
     await eventually(() => expect(brief()).toEqual(["leader leave bootstrap-identity csr-client"]));
-    expect(errors).toEqual([expect.stringContaining("csr-client was not decided: it was filed by somebody")]);
+    expect(errors).toEqual(["csr-client was not decided: another one has its name by now"]);
     expect(cluster.answers).toEqual([]);
   });
 
@@ -291,6 +291,23 @@ describe("an approver", () => {
     await eventually(() => expect(errors).toEqual(["csr-client was not decided: somebody decided it meanwhile"]));
     expect(cluster.answers).toEqual(["csr-client Denied"]);
     expect(writes()).toEqual(["POST drawbridge/configmaps"]);
+  });
+
+  test("approves no other request that has the name of the planned one by now, unless it is remembered", async () => {
+    inventory = inventoryOf([worker, { ...worker, name: "w1" }]);
+    await file("client");
+    const twin = await signingRequest("client", { ...other("w1"), name: "csr-client" });
+    cluster.requests.intercept = ({ method, path }) => {
+      const isAsked = method === "GET" && path.endsWith("/csr-client");
+      const found = cluster.requests.objects.get("csr-client");
+      if (isAsked && found?.metadata?.uid !== "twin") {
+        cluster.requests.put({ ...twin, metadata: { ...twin.metadata, uid: "twin" } } as SigningRequest);
+      }
+      return false;
+    };
+    start();
+    await eventually(() => expect(cluster.answers).toEqual(["csr-client Approved"]));
+    expect(kept()).toHaveProperty("w1");
   });
 
   test("writes nothing into the cluster on a dry run, and logs what it would do", async () => {

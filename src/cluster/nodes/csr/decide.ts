@@ -148,6 +148,8 @@ export async function carryOut(
   const path = requestPath(listed.metadata?.name ?? "");
   try {
     const fresh = await api.get<SigningRequest>(path);
+    // What is remembered is about the one that was listed, and names can be used again.
+    if (requestUid(fresh) !== requestUid(listed)) return { done: false, because: "another one has its name by now" };
     const decision = decide(fresh, state, despite);
     if (decision === undefined) return { done: false, because: "somebody decided it meanwhile" };
     if (decision.action === "leave") return { done: false, because: decision.explanation };
