@@ -44,6 +44,8 @@ export function machineStatus(pool: NodePool, state: MachineState, now: number):
     UpdatingConfig: updatingValue(pool, state),
     [REMOVAL_ALLOWED]: removalValue(pool, state, now),
   };
+  // A stop of its own has a time of its own: a word about the one before does not end it.
+  if (state.stop?.isHeld && !isSameStop(pool, state.stop)) conditions.remove(REMOVAL_ALLOWED);
   for (const type of TYPES) {
     if (!isHosted(pool) || !OF_HYPERSHIFT.includes(type)) conditions.set(type, values[type]!);
   }
@@ -159,11 +161,15 @@ const HELD = "; nothing is removed until the cause is gone or somebody says so: 
 function removalValue(pool: NodePool, { stop }: MachineState, now: number): ConditionValue {
   if (stop === undefined) return isTrue();
   if (!stop.isHeld) return isFalse(stop.reason, stop.message);
-  const before = removalCondition(pool);
-  const since = before?.status === "False" ? before.lastTransitionTime : secondTime(now);
+  const since = isSameStop(pool, stop) ? removalCondition(pool)?.lastTransitionTime : secondTime(now);
   const { name, namespace } = pool.metadata ?? {};
   const how = `kubectl annotate nodepool ${name} -n ${namespace} --overwrite ${ACKNOWLEDGED_ANNOTATION}=${since}`;
   return isFalse(stop.reason, `${stop.message}${HELD}${how}`);
+}
+
+function isSameStop(pool: NodePool, { reason }: Pick<Stop, "reason">): boolean {
+  const before = removalCondition(pool);
+  return before?.status === "False" && before.reason === reason;
 }
 
 export function removalCondition({ status }: NodePool): Condition | undefined {
@@ -172,12 +178,11 @@ export function removalCondition({ status }: NodePool): Condition | undefined {
 
 /** What an earlier leader wrote down of a removal that failed; undefined when none did. */
 export function failedRemoval(pool: NodePool): string | undefined {
-  const before = removalCondition(pool);
-  return before?.status === "False" && before.reason === "RemovalFailed" ? before.message.split(HELD)[0] : undefined;
+  return isSameStop(pool, { reason: "RemovalFailed" }) ? removalCondition(pool)?.message.split(HELD)[0] : undefined;
 }
 
 export function isAcknowledged(pool: NodePool): boolean {
-  const before = removalCondition(pool);
+  const isHeld = (["RemovalFailed", "ListTooSmall"] as const).some((reason) => isSameStop(pool, { reason }));
   const word = pool.metadata?.annotations?.[ACKNOWLEDGED_ANNOTATION];
-  return before?.status === "False" && word === before.lastTransitionTime;
+  return isHeld && word === removalCondition(pool)?.lastTransitionTime;
 }

@@ -360,6 +360,31 @@ describe("what it does not understand", () => {
     expect([log().at(-1), await condition("MachineRemovalAllowed")]).toEqual(["remove workers-2", "True AsExpected: "]);
   });
 
+  test("what was acknowledged once acknowledges nothing that comes later, also while machines cannot be made", async () => {
+    await pass(2);
+    writeFileSync(`${failing}-remove`, "");
+    await spec({ replicas: 2 });
+    await pass();
+    writeFileSync(`${failing}-make`, "");
+    await spec({ replicas: 4 });
+    await pass();
+    const { conditions = [] } = (await fixture.pool()).status ?? {};
+    const since = conditions.find(({ type }) => type === "MachineRemovalAllowed")?.lastTransitionTime ?? "";
+    await annotate(ACKNOWLEDGED_ANNOTATION, since);
+    await pass();
+    expect(await condition("MachineRemovalAllowed")).toMatch(/^False CreationFailed/);
+    rmSync(`${failing}-make`);
+    workersApi = createMemoryApi();
+    for (let left = 3; left > 0; left--) {
+      ahead += MINUTE;
+      await pass();
+      expect([log().length, await condition("MachineRemovalAllowed")]).toEqual([
+        3,
+        expect.stringMatching(/^False ListTooSmall/),
+      ]);
+    }
+  });
+
   test("an API that fails, and a lead that is lost, remove nothing", async () => {
     await pass(2);
     await spec({ replicas: 1 });
