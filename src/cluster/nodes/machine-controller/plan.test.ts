@@ -149,6 +149,14 @@ describe("health", () => {
     expect(seen).toEqual({ unhealthy: ["a"], notReady: 3, isTooMany: true });
   });
 
+  test("counts those whose removal takes its time, or nodes that fail two by two would all be removed", () => {
+    const leaving = { leaving: "removed" } as const;
+    const workers = [worker("a", leaving), worker("b", leaving), worker("c"), worker("d"), worker("e")];
+    const nodes = new Map(workers.map(({ name }) => [name, node(name === "e" ? "True" : "Unknown")]));
+    const seen = unhealthyWorkers({ workers, nodes, now, rule, missingSince: new Map() });
+    expect(seen).toEqual({ unhealthy: ["c", "d"], notReady: 4, isTooMany: true });
+  });
+
   test("is HyperShift's for platform None, and HyperShift's annotations change it", () => {
     const pool = poolWith({});
     expect(healthRuleOf(pool, 10)).toEqual(rule);

@@ -106,7 +106,7 @@ export function unhealthyWorkers({ missingSince, nodes, now, rule, workers }: He
     return since !== undefined && now - since >= rule.timeoutMs;
   };
   const unhealthy = staying.filter(isUnhealthy).map(({ name }) => name);
-  const notReady = staying.filter(({ name }) => !isReady(nodes.get(name))).length;
+  const notReady = workers.filter(({ name }) => !isReady(nodes.get(name))).length;
   return { unhealthy, notReady, isTooMany: notReady > rule.maxUnhealthy };
 }
 

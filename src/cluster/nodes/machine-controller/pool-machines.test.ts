@@ -439,6 +439,25 @@ describe("autoRepair", () => {
     expect(log().slice(3).sort()).toEqual(["make workers-3", "make workers-4", "remove workers-1", "remove workers-2"]);
   });
 
+  test("removes no third node while two that are not healthy still wait for their drain", async () => {
+    await reached();
+    await spec({ replicas: 5 });
+    await pass(2);
+    for (const one of ["workers-0", "workers-1"]) {
+      makeUnready(one, 60);
+      cluster.putPod(`web-${one}`, one);
+      cluster.held.add(`web-${one}`);
+    }
+    await pass(2);
+    makeUnready("workers-2", 60);
+    await pass(3);
+    // In the place of one that leaves, by the surge.
+    expect([log().slice(5), cluster.node("workers-2")?.spec?.unschedulable ?? false]).toEqual([
+      ["make workers-5"],
+      false,
+    ]);
+  });
+
   test("replaces a machine that does not become a node in 20 minutes", async () => {
     await reached();
     await spec({ replicas: 4 });
