@@ -85,3 +85,8 @@ test.each([
     false,
   ]);
 });
+
+test("a disk that another machine has does not pass for a machine that was made before", () => {
+  const { doneBefore } = machineSteps("create", worker, "f")[5]!;
+  expect(doneBefore?.test("ERROR    Disk /pool/data.qcow2 is already in use by other guests ['other'].")).toBe(false);
+});

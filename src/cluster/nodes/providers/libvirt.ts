@@ -68,7 +68,7 @@ function creation(worker: Machine, shape: MachineShape, userData: string, virsh:
         `--sysinfo=type=fwcfg,entry0.name=${FW_CFG},entry0.file=${VOLUME_PATH}`,
         ...createArguments,
       ],
-      doneBefore: /is already in use/,
+      doneBefore: /Guest name '.*' is already in use/,
     },
   ];
 }
