@@ -93,7 +93,7 @@ test("goes from a file to nodes, to more, to others, to fewer", async () => {
   expect(await scale(1)).toBe(0);
   expect(printed.stdout).toBe("workers-2 removed\nThere are 1 workers already.\n");
   const store = new WorkerStore({ api: fixture.api, namespace, directory: state });
-  expect(await store.numbers()).toEqual({ workers: 3 });
+  expect(await store.numbers()).toEqual(new Map([["workers", 3]]));
 }, 60_000);
 
 test("verifies, and ends with 1 while something is missing", async () => {

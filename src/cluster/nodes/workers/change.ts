@@ -259,7 +259,7 @@ export async function planReplacements(
       return { old, fresh: old, state: isBegun ? "begun" : "to be done" };
     }
     const prefix = numbered(old)?.prefix ?? old;
-    const fresh = `${prefix}-${numbers[prefix] ?? 0}`;
+    const fresh = `${prefix}-${numbers.get(prefix) ?? 0}`;
     numbers = usedNumbers(numbers, [fresh]);
     return { old, fresh, state: "to be done" };
   });

@@ -81,7 +81,7 @@ describe("the store of workers", () => {
     await store.create([worker]);
     await expect(storeAt("b").create([worker])).rejects.toThrow("the name w-0 is in use, or was used before");
     await store.forget("w-0");
-    expect([await store.read(), await storeAt("b").numbers()]).toEqual([[], { w: 1 }]);
+    expect([await store.read(), await storeAt("b").numbers()]).toEqual([[], new Map([["w", 1]])]);
     await expect(storeAt("b").create([worker])).rejects.toThrow("the name w-0 is in use, or was used before");
   });
 
@@ -150,7 +150,7 @@ describe("what was remembered before there were Workers", () => {
     ]);
     expect(existsSync(join(folder, "workers.json.taken-over"))).toBe(true);
     expect(await storeAt(".").read()).toEqual([worker]);
-    expect(await storeAt("b").numbers()).toEqual({ w: 5 });
+    expect(await storeAt("b").numbers()).toEqual(new Map([["w", 5]]));
     await take(".");
     expect(lines).toEqual([]);
   });

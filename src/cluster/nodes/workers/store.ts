@@ -20,7 +20,7 @@ import { NO_SHAPE } from "../providers/settings.js";
 import { eachOf } from "./each-of.js";
 import type { WorkerObject, WorkerSpec } from "./resource.js";
 import { ensureResource, isResourceMissing } from "./resource-install.js";
-import { type HostSettings, type Numbers, usedNumbers, type Worker, workersError } from "./worker.js";
+import { type HostSettings, type Numbers, numbered, usedNumbers, type Worker, workersError } from "./worker.js";
 
 export interface WorkerPlace {
   /** The cluster that machines join. */
@@ -75,7 +75,7 @@ export class WorkerStore {
 
   /** Which numbers are used up, those of workers that are gone included. */
   async numbers(): Promise<Numbers> {
-    return usedNumbers({}, [...(await this.#list()).keys()]);
+    return usedNumbers(new Map(), [...(await this.#list()).keys()]);
   }
 
   /** Since when a worker of that name was gone when they were last read; undefined when there never was one, or when it is there. */
@@ -190,7 +190,7 @@ export class WorkerStore {
   /** Of those that are gone the one with the highest number of its kind stays for as long as its certificates may live. */
   async #prune(now: number): Promise<void> {
     const { api, namespace } = this.#place;
-    const highest = usedNumbers({}, [...this.#seen.keys()]);
+    const highest = usedNumbers(new Map(), [...this.#seen.keys()]);
     for (const [name, { metadata, spec }] of this.#seen) {
       const age = now - Date.parse(spec?.removed ?? "");
       const isNeeded = !isCovered(name, highest);
@@ -248,8 +248,8 @@ export class NameTaken extends DrawbridgeError {}
 
 /** Whether a higher number of the same prefix is used as well. */
 function isCovered(name: string, highest: Numbers): boolean {
-  const own = Object.entries(usedNumbers({}, [name]))[0];
-  return own !== undefined && (highest[own[0]] ?? 0) > own[1];
+  const own = numbered(name);
+  return own !== undefined && (highest.get(own.prefix) ?? 0) > own.number + 1;
 }
 
 /** Undefined for an object that is none of ours: somebody wrote it by hand, and it has no pool. */

@@ -44,7 +44,7 @@ async function takeOverRecord({ say, store }: TakeOver): Promise<void> {
   if (text === undefined) return;
   const { numbers, workers } = wrapErrors("DB_WORKERS", `${path} cannot be used`, () => readRecord(text));
   await addAll(store, workers, path, say);
-  for (const [prefix, next] of Object.entries(numbers)) await useUp(store, prefix, next, workers);
+  for (const [prefix, next] of numbers) await useUp(store, prefix, next, workers);
   await rename(path, `${path}.taken-over`);
   say(
     `${path}: its workers are Worker objects now; it was renamed to ${RECORD}.taken-over, and inventory/ is not read any more`,
@@ -52,10 +52,13 @@ async function takeOverRecord({ say, store }: TakeOver): Promise<void> {
 }
 
 function readRecord(text: string): { workers: readonly Worker[]; numbers: Numbers } {
-  const { numbers = {}, workers } = JSON.parse(text) as { workers: unknown; numbers?: Numbers };
+  const { numbers = {}, workers } = JSON.parse(text) as {
+    workers: unknown;
+    numbers?: Readonly<Record<string, number>>;
+  };
   if (!Array.isArray(workers) || !workers.every(isWorker)) throw new Error("it does not hold workers");
   if (!Object.values(numbers).every(Number.isSafeInteger)) throw new Error("its numbers are none");
-  return { workers, numbers };
+  return { workers, numbers: new Map(Object.entries(numbers)) };
 }
 
 function isWorker(value: unknown): value is Worker {
@@ -73,7 +76,7 @@ function isWorker(value: unknown): value is Worker {
 
 /** The numbers of workers that are gone stay used. */
 async function useUp(store: WorkerStore, prefix: string, next: number, workers: readonly Worker[]): Promise<void> {
-  if (((await store.numbers())[prefix] ?? 0) >= next) return;
+  if (((await store.numbers()).get(prefix) ?? 0) >= next) return;
   const [like] = workers;
   const name = `${prefix}-${next - 1}`;
   const now = new Date().toISOString();

@@ -38,7 +38,13 @@ describe("which workers are made", () => {
       { name: "w-5", zone: "c" },
       { name: "w-6", zone: "b" },
     ]);
-    expect(planWorkers(existing, { ...group, count: 4 }, { w: 9, x: 12 })).toEqual([{ name: "w-9", zone: "c" }]);
+    const used = new Map([
+      ["w", 9],
+      ["x", 12],
+    ]);
+    expect(planWorkers(existing, { ...group, count: 4 }, used)).toEqual([{ name: "w-9", zone: "c" }]);
+    const odd = { ...group, pool: "c/constructor", prefix: "constructor", count: 1 };
+    expect(planWorkers([], odd)).toEqual([{ name: "constructor-0", zone: "a" }]);
     expect(planWorkers([...existing, worker("w-1", "c"), worker("w-3", "b")], group)).toEqual([]);
   });
 

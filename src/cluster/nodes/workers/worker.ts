@@ -67,7 +67,7 @@ export type HostSettings = Pick<Worker, "createCommand" | "deleteCommand" | "cre
  * The next free number in workers' names, by prefix. Each is used once: a machine keeps certificates of its name for a long
  * time, and the approver approves no second machine of that name.
  */
-export type Numbers = Readonly<Record<string, number>>;
+export type Numbers = ReadonlyMap<string, number>;
 
 /** Undefined for names that we did not make. */
 export function numbered(name: string) {
@@ -76,10 +76,10 @@ export function numbered(name: string) {
 }
 
 export function usedNumbers(before: Numbers, names: readonly string[]): Numbers {
-  const next = { ...before };
+  const next = new Map(before);
   for (const name of names) {
     const found = numbered(name);
-    if (found !== undefined) next[found.prefix] = Math.max(next[found.prefix] ?? 0, found.number + 1);
+    if (found !== undefined) next.set(found.prefix, Math.max(next.get(found.prefix) ?? 0, found.number + 1));
   }
   return next;
 }
@@ -106,7 +106,7 @@ export function isInGroup({ name, pool }: Worker, group: Pick<WorkerGroup, "pool
 }
 
 /** The workers that are missing: each has a name that was never used, in the zone that has fewest workers of the pool. */
-export function planWorkers(existing: readonly Worker[], group: WorkerGroup, numbers: Numbers = {}) {
+export function planWorkers(existing: readonly Worker[], group: WorkerGroup, numbers: Numbers = new Map()) {
   const { pool, zones } = group;
   const names =
     group.names === undefined ? nextNames(existing, group, numbers) : newNames(existing, group, group.names);
@@ -144,11 +144,8 @@ function nextNames(existing: readonly Worker[], group: WorkerGroup, numbers: Num
   const other = existing.find((worker) => worker.pool !== pool && numbered(worker.name)?.prefix === prefix);
   if (other !== undefined)
     throw workersError(`${other.name} is a worker of ${other.pool} already; choose another prefix`);
-  const first =
-    usedNumbers(
-      numbers,
-      existing.map(({ name }) => name),
-    )[prefix] ?? 0;
+  const used = existing.map(({ name }) => name);
+  const first = usedNumbers(numbers, used).get(prefix) ?? 0;
   return Array.from({ length: count - own.length }, (_, index) => `${prefix}-${first + index}`);
 }
 
