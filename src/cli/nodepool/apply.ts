@@ -23,7 +23,8 @@ export const CLUSTER_HELP = `Pools belong to a cluster. Without HyperShift that 
     ignitionCA: |                      # PEM; left out, that of the controller
     version: 4.18.0                    # of the release that machines run
     pullSecret: pull-secret            # Secret with .dockerconfigjson, or none
-    # releases, arch, trustBundle, configuration, networks: see docs/nodes-reference.md`;
+    # releases, arch, trustBundle, configuration, networks:
+    # see docs/nodes-reference.md`;
 
 export default defineCommand({
   purpose: `Applies NodePools, and the ConfigMaps and Secrets they refer to, from a YAML file to a cluster by server-side apply, or writes
