@@ -12,6 +12,7 @@ import { MACHINES_ANNOTATION, type NodePool, type NodePoolSpec } from "../pool/n
 import { NO_SHAPE } from "../providers/settings.js";
 import { createMemoryApi } from "../testing/memory-api.js";
 import { nodePath } from "../workers/node.js";
+import type { WorkerObject } from "../workers/resource.js";
 import { WorkerStore } from "../workers/store.js";
 import { MemoryCluster } from "../workers/testing/cluster.js";
 import { RecordedProgress } from "../workers/testing/progress.js";
@@ -151,6 +152,17 @@ beforeEach(async () => {
 afterEach(() => fixture.close());
 
 describe("a pool's machines", () => {
+  test("are removed only in the controller's own project, whatever a Worker says", async () => {
+    await pass(2);
+    const path = namedPath("Worker", { namespace, name: "workers-2" });
+    const object = await workersApi.get<WorkerObject>(path);
+    await workersApi.update(path, { ...object, spec: { ...object.spec!, shape: { project: "billing" } } });
+    await spec({ replicas: 2 });
+    await pass(3);
+    expect(log().filter((line) => line.startsWith("remove"))).toEqual([]);
+    expect(told.at(-1)).toContain('workers-2 is said to be in the project "billing"');
+  });
+
   test("are as many as spec.replicas, up and down, and the pool says so", async () => {
     await pass();
     expect(log()).toEqual(["make workers-0", "make workers-1", "make workers-2"]);

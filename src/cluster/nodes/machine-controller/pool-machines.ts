@@ -23,7 +23,7 @@ import { type DrainRules, requireDrainable } from "../workers/node.js";
 import { type Clusters, readPool } from "../workers/status.js";
 import type { WorkerStore } from "../workers/store.js";
 import { labelNodes } from "../workers/verify.js";
-import { isInGroup, type WorkerGroup } from "../workers/worker.js";
+import { isInGroup, type Worker, type WorkerGroup, workersError } from "../workers/worker.js";
 import {
   failedRemoval,
   isAcknowledged,
@@ -282,6 +282,7 @@ export class PoolMachines {
     try {
       await eachOf(removals, REMOVALS_AT_ONCE, async ({ name, why }) => {
         const worker = workers.find((one) => one.name === name)!;
+        this.#requireOwn(worker);
         await deadline.retry("the pods", () => requireDrainable(clusters.nodes, [name], rules));
         await requireTools(removalSteps(store, worker));
         store.requireLock();
@@ -298,6 +299,14 @@ export class PoolMachines {
       else this.#failure = message;
       this.#tell(pool, message, { type: "Warning", reason: isUnderstood(reason) ? "RemovalDelayed" : "RemovalFailed" });
     }
+  }
+
+  /** In which project machines are removed is this host's to say, and not of whoever may write Workers. */
+  #requireOwn({ name, shape: { project } }: Worker): void {
+    const own = this.#options.machines(this.#name).template.shape.project;
+    if (project === own) return;
+    const why = own === "" ? "this controller was given none" : `this controller's is "${own}"`;
+    throw workersError(`${name} is said to be in the project "${project}", and ${why} (--project): it is not removed`);
   }
 
   /** One that this controller removed is not missed. */
