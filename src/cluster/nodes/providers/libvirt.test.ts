@@ -86,7 +86,13 @@ test.each([
   ]);
 });
 
-test("a disk that another machine has does not pass for a machine that was made before", () => {
+test("a disk that another machine has does not pass for a machine that was made before, and its own does", () => {
   const { doneBefore } = machineSteps("create", worker, "f")[5]!;
-  expect(doneBefore?.test("ERROR    Disk /pool/data.qcow2 is already in use by other guests ['other'].")).toBe(false);
+  const inUse = (by: string) =>
+    doneBefore?.test(`ERROR    Disk /pool/a.qcow2 is already in use by other guests ${by}.`);
+  expect([inUse("['other']"), inUse(`['other', '${worker.name}']`), inUse(`['${worker.name}']`)]).toEqual([
+    false,
+    false,
+    true,
+  ]);
 });

@@ -68,7 +68,8 @@ function creation(worker: Machine, shape: MachineShape, userData: string, virsh:
         `--sysinfo=type=fwcfg,entry0.name=${FW_CFG},entry0.file=${VOLUME_PATH}`,
         ...createArguments,
       ],
-      doneBefore: /Guest name '.*' is already in use/,
+      // Or of its disk, which it has already.
+      doneBefore: new RegExp(`Guest name '.*' is already in use|is already in use by other guests \\['${name}'\\]`),
     },
   ];
 }
