@@ -35,7 +35,7 @@ export async function callDirectly({ plane }: HostedCluster, show: Show): Promis
 
 export async function applyHosted(cluster: HostedCluster, show: Show): Promise<void> {
   show.note("drawbridge hosted apply --patch-kube-apiserver; the kube-apiserver gets its egress flag");
-  const [{ code, stdout, stderr }] = await Promise.all([cluster.useTunnel(), cluster.startWorkloads()]);
+  const [{ code, stdout, stderr }] = await Promise.all([cluster.useTunnel(), cluster.startComponents()]);
   if (code !== 0) throw new Error(stderr.trim());
   show.note(`objects: ${stdout.trimEnd().split("\n").at(-1)}`);
   await cluster.workloadsReady();

@@ -76,7 +76,7 @@ describe.skipIf(!ready)("a hosted cluster whose control plane is pods", () => {
   });
 
   test("with servers and agents, kubectl logs and exec and the webhook work through the tunnel", async () => {
-    const [applied] = await Promise.all([cluster.useTunnel(), cluster.startWorkloads()]);
+    const [applied] = await Promise.all([cluster.useTunnel(), cluster.startComponents()]);
     expect(applied).toMatchObject({ code: 0, stderr: "" });
     say("all is rolled out");
     await cluster.workloadsReady();

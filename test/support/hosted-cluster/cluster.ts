@@ -72,7 +72,7 @@ export class HostedCluster {
     this.describe();
   }
 
-  /** One kube-apiserver runs and all workers have joined; nothing of drawbridge is there. */
+  /** One kube-apiserver runs, all workers have joined and know what to run; nothing of drawbridge is there. */
   static async start(options: HostedClusterOptions = {}): Promise<HostedCluster> {
     const { replicas = 1, workers = 1, tell = () => {} } = options;
     const lab = await startBridgeLab({ nodes: 1, services: true });
@@ -100,6 +100,8 @@ export class HostedCluster {
         until("the hosted cluster's controllers to work", 120_000, () => isThere("serviceaccount/default")),
       ]);
       tell(`${joined.map(({ name }) => name).join(", ")} joined the hosted cluster`);
+      // Before its only kube-apiserver is replaced.
+      await startWorkloads(plane, lab.image);
       return new HostedCluster({ lab, plane, network, workers: joined }, design, replicas);
     } catch (error) {
       await lab.stop();
@@ -197,8 +199,8 @@ export class HostedCluster {
     });
   }
 
-  /** The workers' webhook and talkers, the control plane's own API, and a component with sidecars. */
-  async startWorkloads(): Promise<void> {
+  /** The control plane's own API, and a component with sidecars. */
+  async startComponents(): Promise<void> {
     const { lab, plane } = this;
     const { name, address: clusterIP } = PLANE_API;
     const rendered = lab.scope.file("rendered");
@@ -207,7 +209,6 @@ export class HostedCluster {
     await Promise.all([
       lab.startWebhook(this.node, { name, namespace: NAMESPACE, dns: `${name}.default.svc`, clusterIP }),
       Component.start(lab, NAMESPACE, COMPONENT, rendered, { hosted, replicas: 1, graceSeconds: 30 }),
-      startWorkloads(plane, lab.image),
     ]);
   }
 
