@@ -301,7 +301,7 @@ export class PoolMachines {
     }
   }
 
-  /** In which project machines are removed is this host's to say, and not of whoever may write Workers. */
+  /** The flags of this controller say in which project machines are removed, and not whoever may write Workers. */
   #requireOwn({ name, shape: { project } }: Worker): void {
     const own = this.#options.machines(this.#name).template.shape.project;
     if (project === own) return;

@@ -68,7 +68,7 @@ function creation(worker: Machine, shape: MachineShape, userData: string, virsh:
         `--sysinfo=type=fwcfg,entry0.name=${FW_CFG},entry0.file=${VOLUME_PATH}`,
         ...createArguments,
       ],
-      // Or of its disk, which it has already.
+      // Of a machine that is there virt-install complains about the disk before it looks at the name.
       doneBefore: new RegExp(`Guest name '.*' is already in use|is already in use by other guests \\['${name}'\\]`),
     },
   ];
