@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { AnswerCache, type ResolverAnswer } from "./name-resolution.js";
+import { AnswerCache, type ResolverAnswer } from "./answer-cache.js";
 
 const NEVER = new AbortController().signal;
 
@@ -17,6 +17,7 @@ function start(entries = 10, timeoutMs = 1_000) {
     },
     {
       ...{ entries, maxMs: 60_000, defaultMs: 5_000, negativeMs: 2_000 },
+      ...{ patienceMs: 20, staleMs: 100_000, recheckMs: 3_000 },
       now: () => time.now,
       timeoutMs,
     },
@@ -80,6 +81,61 @@ describe("the cache of a resolver's answers", () => {
     cache.forget("A");
     await cache.find("a", NEVER);
     expect(asked).toHaveLength(3);
+  });
+
+  test.each([
+    ["fails", () => Promise.reject(new Error("broken"))],
+    ["does not answer", () => new Promise<never>(() => {})],
+  ])("uses what is known further while the resolver %s, and asks again a while later", async (_, silent) => {
+    const { cache, time, asked, answers } = start();
+    await cache.find("a", NEVER);
+    answers(silent);
+    for (const now of [5_000, 7_999]) {
+      time.now = now;
+      expect(await cache.find("a", NEVER)).toEqual(["10.0.0.1"]);
+    }
+    expect(asked).toHaveLength(2);
+  });
+
+  test("a new answer counts as soon as it is there, although the one before was given meanwhile", async () => {
+    const { cache, time, answers } = start();
+    await cache.find("a", NEVER);
+    let tell: (answer: ResolverAnswer) => void = () => {};
+    answers(() => new Promise((resolve) => (tell = resolve)));
+    time.now = 5_000;
+    expect(await cache.find("a", NEVER)).toEqual(["10.0.0.1"]);
+    tell({ addresses: ["10.0.0.2"], ttlMs: undefined });
+    await expect.poll(() => cache.find("a", NEVER)).toEqual(["10.0.0.2"]);
+  });
+
+  test("a new answer that comes at once is given instead of the one before", async () => {
+    const { cache, time, answers } = start();
+    await cache.find("a", NEVER);
+    answers(() => ({ addresses: ["10.0.0.2"], ttlMs: undefined }));
+    time.now = 5_000;
+    expect(await cache.find("a", NEVER)).toEqual(["10.0.0.2"]);
+  });
+
+  test("what is known is not used for ever, nor when it said that there is no such name", async () => {
+    const { cache, time, answers } = start();
+    await cache.find("a", NEVER);
+    answers(() => ({ addresses: [], ttlMs: undefined }));
+    await cache.find("b", NEVER);
+    answers(() => Promise.reject(new Error("broken")));
+    time.now = 105_000;
+    await expect(cache.find("a", NEVER)).rejects.toThrow("broken");
+    await expect(cache.find("b", NEVER)).rejects.toThrow("broken");
+  });
+
+  test("a caller that stops while the resolver is silent gets no answer", async () => {
+    const { cache, time, answers } = start();
+    await cache.find("a", NEVER);
+    answers(() => new Promise(() => {}));
+    time.now = 5_000;
+    const impatient = new AbortController();
+    const found = cache.find("a", impatient.signal);
+    impatient.abort(new Error("enough"));
+    await expect(found).rejects.toThrow("enough");
   });
 
   test("gives a query up after its timeout", async () => {

@@ -3,8 +3,8 @@
 import type { Duplex } from "node:stream";
 import { exchangeDns } from "../../resolver/exchange.js";
 import { type AddressType, addressesFor, type DnsAnswer, encodeName, searchNames } from "../../wire/dns.js";
+import type { ResolverAnswer, ResolverQuery } from "./answer-cache.js";
 import type { Target } from "./errors.js";
-import type { ResolverAnswer, ResolverQuery } from "./name-resolution.js";
 
 export interface ServiceName {
   readonly name: string;

@@ -1,10 +1,9 @@
 /** Resolves names to addresses: one resolver after the other, and the fallback when the tunnel cannot be used. */
 import { isIPv4 } from "node:net";
-import { systemClock } from "../../../base/clock.js";
 import { messageOf } from "../../../base/errors/error.js";
-import { step } from "../../outgoing/connected.js";
 import { Resolver } from "../../resolver/resolver.js";
 import type { ResolverName } from "../config.js";
+import type { AnswerCache, ResolverQuery } from "./answer-cache.js";
 import { type Attempt, unresolvedError } from "./errors.js";
 
 /**
@@ -81,106 +80,6 @@ export class NameResolver {
       end();
     }
   }
-}
-
-export interface ResolverAnswer {
-  /** Empty: the name has none. */
-  readonly addresses: readonly string[];
-  /** For how long this may be believed; undefined: it did not say. */
-  readonly ttlMs: number | undefined;
-}
-
-/** Rejects when there is no answer, which is never cached. */
-export type ResolverQuery = (name: string, stop: AbortSignal) => Promise<ResolverAnswer>;
-
-/** For how long answers are believed, and how many: an answer's own time to live counts up to `maxMs`. */
-export const ANSWER_LIFE = {
-  entries: 1024,
-  maxMs: 300_000,
-  /** For answers that name no time of their own. */
-  defaultMs: 30_000,
-  /** For names that do not exist, at most. */
-  negativeMs: 10_000,
-};
-
-export interface AnswerCacheOptions extends Readonly<typeof ANSWER_LIFE> {
-  readonly now: () => number;
-  /** For one question, whoever waits for it. */
-  readonly timeoutMs: number;
-}
-
-/** Answers of one resolver, kept for their time to live; each name has one query at a time. */
-export class AnswerCache {
-  readonly #query: ResolverQuery;
-  readonly #options: AnswerCacheOptions;
-  /** Least recently used first. */
-  readonly #known = new Map<string, { readonly addresses: readonly string[]; readonly until: number }>();
-  readonly #pending = new Map<string, Promise<readonly string[]>>();
-
-  constructor(query: ResolverQuery, options: AnswerCacheOptions) {
-    this.#query = query;
-    this.#options = options;
-  }
-
-  /** `fresh` passes over what is remembered. Stopping one caller does not stop the others that wait for the same name. */
-  async find(name: string, stop: AbortSignal, fresh = false): Promise<readonly string[]> {
-    stop.throwIfAborted();
-    const key = name.toLowerCase();
-    const known = fresh ? undefined : this.#recall(key);
-    if (known !== undefined) return known;
-    let pending = this.#pending.get(key);
-    if (pending === undefined) {
-      pending = this.#ask(key).finally(() => this.#pending.delete(key));
-      this.#pending.set(key, pending);
-    }
-    return await unlessStopped(pending, stop);
-  }
-
-  forget(name: string): void {
-    this.#known.delete(name.toLowerCase());
-  }
-
-  #recall(key: string): readonly string[] | undefined {
-    const entry = this.#known.get(key);
-    if (entry === undefined) return undefined;
-    this.#known.delete(key);
-    if (entry.until <= this.#options.now()) return undefined;
-    this.#known.set(key, entry);
-    return entry.addresses;
-  }
-
-  async #ask(key: string): Promise<readonly string[]> {
-    const { timeoutMs } = this.#options;
-    const late = new AbortController();
-    const cancel = systemClock.after(timeoutMs, () => late.abort());
-    try {
-      const answer = await unlessStopped(this.#query(key, late.signal), late.signal);
-      this.#remember(key, answer);
-      return answer.addresses;
-    } catch (reason) {
-      throw late.signal.aborted ? new Error(`no answer within ${timeoutMs} ms`) : reason;
-    } finally {
-      cancel();
-    }
-  }
-
-  #remember(key: string, { addresses, ttlMs }: ResolverAnswer): void {
-    const { entries, maxMs, defaultMs, negativeMs, now } = this.#options;
-    const lifeMs = Math.min(ttlMs ?? defaultMs, maxMs, addresses.length === 0 ? negativeMs : maxMs);
-    this.#known.delete(key);
-    if (lifeMs <= 0) return;
-    this.#known.set(key, { addresses, until: now() + lifeMs });
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > entries) this.#known.delete(oldest!);
-  }
-}
-
-/** Rejects with the reason of `stop` when that comes first. */
-function unlessStopped<T>(promise: Promise<T>, stop: AbortSignal): Promise<T> {
-  return step(stop, (resolve, reject) => {
-    promise.then(resolve, reject);
-    return () => {};
-  });
 }
 
 /** How long until a tunnel that failed is tried again. */

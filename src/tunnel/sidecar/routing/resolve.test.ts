@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { ResolverName } from "../config.js";
-import { AnswerCache, FallbackState, NameResolver } from "./name-resolution.js";
+import { ANSWER_LIFE, AnswerCache } from "./answer-cache.js";
+import { FallbackState, NameResolver } from "./name-resolution.js";
 
 const NEVER = new AbortController().signal;
 
@@ -24,7 +25,7 @@ function cacheOf(resolver: Asked): AnswerCache {
     if (answer instanceof Error) throw answer;
     return { addresses: answer, ttlMs: undefined };
   };
-  const cache = { entries: 10, maxMs: 1_000_000, defaultMs: 1_000_000, negativeMs: 0 };
+  const cache = { ...ANSWER_LIFE, maxMs: 1_000_000, defaultMs: 1_000_000, negativeMs: 0 };
   return new AnswerCache(ask, { ...cache, now: () => now, timeoutMs: 5_000 });
 }
 

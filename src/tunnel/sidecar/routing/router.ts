@@ -13,13 +13,14 @@ import { AGENT_ITSELF } from "../../wire/destination.js";
 import { newProbeDialId } from "../../wire/dial-id.js";
 import { noProxyRules } from "../../wire/no-proxy.js";
 import type { RoutingConfig } from "../config.js";
+import { ANSWER_LIFE, AnswerCache } from "./answer-cache.js";
 import { clusterDnsAddress, queryClusterDns, queryServices, type ServiceAddresses } from "./cluster-dns.js";
 import { canonicalName, connectTcp, isCloudApi } from "./direct.js";
 import { addressOf, directError, proxyError, RouteError, type Target, tunnelError } from "./errors.js";
 import { firstReachable } from "./first-reachable.js";
 import { FailoverDialer, frontendDialerOf } from "./frontends.js";
 import { LoopGuard } from "./loop-guard.js";
-import { ANSWER_LIFE, AnswerCache, FallbackState, NameResolver, queryLocally } from "./name-resolution.js";
+import { FallbackState, NameResolver, queryLocally } from "./name-resolution.js";
 import { connectThroughProxy, type HttpProxy, parseProxyUrl, proxyTrust, secureProxy } from "./proxies.js";
 
 /** Which route a connection took. */
