@@ -6,6 +6,12 @@ const BENCH_SMOKE = "bench/smoke.test.ts";
 /** Each starts real processes, shells or whole servers and agents, and some of them are killed. */
 const PROCESS_TESTS = "src/**/*.process.test.ts";
 
+/** A control plane of pods under traffic, whose callers wait seconds and not minutes: a lab beside it would starve it. */
+const ALONE = "test/e2e/hosted-cluster.test.ts";
+
+/** For the suites with a cluster. */
+const IN_THE_LAB = { testTimeout: 180_000, hookTimeout: 300_000, expect: { poll: { timeout: 30_000 } } };
+
 /** For the suites that need nothing but Node. */
 const ON_ANY_MACHINE = {
   // Far more than any needs by itself: a machine may be busy with other things.
@@ -58,13 +64,13 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
-          testTimeout: 180_000,
-          hookTimeout: 300_000,
-          expect: { poll: { timeout: 30_000 } },
+          exclude: [ALONE],
+          ...IN_THE_LAB,
           // A lab mostly waits for its kubelets; everything it makes carries the id of its process.
           maxWorkers: 2,
         },
       },
+      { test: { name: "e2e-alone", include: [ALONE], ...IN_THE_LAB, sequence: { groupOrder: 1 } } },
       {
         test: {
           name: "mistakes",

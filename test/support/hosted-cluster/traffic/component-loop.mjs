@@ -14,15 +14,22 @@ const write = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 async function get() {
   const signal = AbortSignal.timeout(DEADLINE_MS);
   const proxy = connect(Number(port), "127.0.0.1");
+  let waitsFor = "the sidecar's connection";
   try {
     const answer = async () => (await once(proxy, "data", { signal }))[0];
     await once(proxy, "connect", { signal });
+    waitsFor = "the sidecar's greeting";
     proxy.write(Buffer.from([5, 1, 0]));
     await answer();
+    waitsFor = "the SOCKS5 reply";
     proxy.write(Buffer.from([5, 1, 0, 3, host.length, ...Buffer.from(host), 443 >> 8, 443 & 255]));
     const [, reply] = await answer();
     if (reply !== 0) throw new Error(`SOCKS5 reply ${reply}`);
+    waitsFor = "the TLS handshake";
     const tls = secure({ socket: proxy, servername: host, rejectUnauthorized: false });
+    tls.once("secureConnect", () => {
+      waitsFor = "the answer's end";
+    });
     // The answer's end is the connection's end.
     tls.write(`GET ${path} HTTP/1.0\r\nHost: ${host}\r\n\r\n`);
     let text = "";
@@ -31,6 +38,8 @@ async function get() {
     });
     await once(tls, "end", { signal });
     if (!/^HTTP\/1\.\d 200 /.test(text)) throw new Error(`answered ${JSON.stringify(text.slice(0, 200))}`);
+  } catch (reason) {
+    throw signal.aborted ? new Error(`waited ${DEADLINE_MS} ms for ${waitsFor}`) : reason;
   } finally {
     proxy.on("error", () => {});
     proxy.destroy();
