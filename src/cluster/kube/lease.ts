@@ -20,12 +20,18 @@ export function leasePath(namespace: string, name: string): string {
   return `${leasesPath(namespace)}/${encodeURIComponent(name)}`;
 }
 
-/** Whether its holder renewed it in time. A lease that lacks a time or a duration promises nothing, so it is not valid. */
-export function isLeaseValid({ spec }: Lease, now: number): boolean {
+/** What the holder promises; undefined for a lease that lacks a time or a duration, and so promises nothing. */
+export function leasePromise({ spec }: Lease): { readonly since: number; readonly durationMs: number } | undefined {
   const since = Date.parse(spec?.renewTime ?? spec?.acquireTime ?? "");
   const seconds = spec?.leaseDurationSeconds;
-  if (Number.isNaN(since) || typeof seconds !== "number") return false;
-  return since + seconds * 1000 > now;
+  if (Number.isNaN(since) || typeof seconds !== "number") return undefined;
+  return { since, durationMs: seconds * 1000 };
+}
+
+/** Whether its holder renewed it in time, by the holder's clock and this host's. */
+export function isLeaseValid(lease: Lease, now: number): boolean {
+  const promise = leasePromise(lease);
+  return promise !== undefined && promise.since + promise.durationMs > now;
 }
 
 /** The lease as its holder writes it to say that it holds the lease from now on for so many seconds. */

@@ -2,10 +2,11 @@
 import { type Clock, pause, systemClock } from "../../base/clock.js";
 import { messageOf } from "../../base/errors/error.js";
 import { isNotFound } from "../kube/errors.js";
-import { isLeaseValid, type Lease, leasePath, leasesPath, renewedLease } from "../kube/lease.js";
+import { type Lease, leasePath, leasesPath, renewedLease } from "../kube/lease.js";
 import { observed, type RequestObserver } from "../kube/list-watch.js";
 import { createOrUpdate, deleteIfPresent, find } from "../kube/objects.js";
 import type { KubeApi } from "../kube/port.js";
+import { SeenLeases } from "./seen-leases.js";
 
 export interface LeaseControllerOptions {
   readonly api: KubeApi;
@@ -38,6 +39,7 @@ export class LeaseController {
   readonly #options: LeaseControllerOptions;
   readonly #clock: Clock;
   readonly #path: string;
+  readonly #seen: SeenLeases;
   readonly #stopped = new AbortController();
   /** As the API stored it last; undefined when it has to be read first. */
   #latest: Lease | undefined;
@@ -46,6 +48,7 @@ export class LeaseController {
   constructor(options: LeaseControllerOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#seen = new SeenLeases(this.#clock);
     this.leaseName = `konnectivity-proxy-server-${options.serverId}`;
     this.#path = leasePath(options.namespace, this.leaseName);
   }
@@ -123,9 +126,11 @@ export class LeaseController {
     const list = await this.#reported("leases could not be listed", () =>
       observed("list", observer, () => api.list<Lease>(leasesPath(namespace), { labelSelector, signal })),
     );
-    for (const lease of list?.items ?? []) {
+    if (list === undefined) return;
+    this.#seen.see(list.items);
+    for (const lease of list.items) {
       if (signal.aborted) return;
-      if (isLeaseValid(lease, this.#clock.date())) continue;
+      if (!this.#seen.ranOut(lease)) continue;
       const { name = "", resourceVersion } = lease.metadata ?? {};
       // The version is a precondition: a lease that was renewed since the list stays.
       const condition = resourceVersion === undefined ? {} : { resourceVersion };

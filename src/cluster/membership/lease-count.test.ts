@@ -7,6 +7,8 @@ import { ApiStub, replyStatus } from "../kube/testing/api-stub.js";
 import { CollectionStub } from "../kube/testing/collection-stub.js";
 import { LeaseCount } from "./lease-count.js";
 
+const HOUR_MS = 3_600_000;
+
 let leases: CollectionStub;
 let stub: ApiStub;
 let clock: ManualClock;
@@ -45,11 +47,25 @@ async function connect() {
   return createKubeApi({ server: stub.url, credentials: async () => ({ headers: {}, tls: {} }) }, { clock, qps: -1 });
 }
 
-function lease(name: string, app = "konnectivity-server"): Lease {
+/** `wrongMs`: by how much its holder's clock is ahead. */
+function lease(name: string, app = "konnectivity-server", wrongMs = 0): Lease {
   return {
     metadata: { name, labels: { "k8s-app": app } },
-    spec: { leaseDurationSeconds: 30, renewTime: new Date(clock.date()).toISOString() },
+    spec: { leaseDurationSeconds: 30, renewTime: new Date(clock.date() + wrongMs).toISOString() },
   };
+}
+
+function renew(...names: string[]): void {
+  for (const name of names) leases.put(lease(name));
+}
+
+/** What was put last has come. */
+async function renewals(count: LeaseCount): Promise<void> {
+  leases.put(lease("last"));
+  const others = count.count();
+  await eventually(() => expect(count.count()).not.toBe(others));
+  leases.remove("last");
+  await eventually(() => expect(count.count()).toBe(others));
 }
 
 async function watching(): Promise<void> {
@@ -85,6 +101,51 @@ describe("the count of server leases", () => {
     expect(count.count()).toBe(2);
     clock.advance(10_000);
     expect(count.count()).toBe(1);
+  });
+
+  test.each([6, -6])("counts on when this host's clock is set by %i hours", async (hours) => {
+    leases.put(lease("a"));
+    leases.put(lease("b"));
+    const count = counting();
+    await watching();
+    clock.step(hours * HOUR_MS);
+    expect(count.count()).toBe(2);
+    clock.advance(15_000);
+    renew("a", "b");
+    await eventually(() => expect(count.count()).toBe(2));
+    clock.advance(30_000);
+    expect(count.count()).toBe(1);
+  });
+
+  test.each([6, -6])("counts a server whose clock is set by %i hours, and not when it is dead", async (hours) => {
+    leases.put(lease("a"));
+    leases.put(lease("b"));
+    const count = counting();
+    await watching();
+    clock.advance(15_000);
+    renew("a");
+    leases.put(lease("b", undefined, hours * HOUR_MS));
+    await renewals(count);
+    clock.advance(16_000);
+    expect(count.count()).toBe(2);
+    renew("a");
+    await renewals(count);
+    clock.advance(15_000);
+    expect(count.count()).toBe(1);
+  });
+
+  test("counts servers from their next renewal on where this host's clock was wrong from the start", async () => {
+    leases.put(lease("a"));
+    leases.put(lease("b"));
+    clock.step(6 * HOUR_MS);
+    const count = counting();
+    await watching();
+    expect(count.count()).toBe(1);
+    clock.step(-6 * HOUR_MS);
+    clock.advance(15_000);
+    renew("a", "b");
+    clock.step(6 * HOUR_MS);
+    await eventually(() => expect(count.count()).toBe(2));
   });
 
   test("does not count a lease without a duration", async () => {

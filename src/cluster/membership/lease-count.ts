@@ -1,7 +1,8 @@
 import { type Clock, systemClock } from "../../base/clock.js";
-import { isLeaseValid, type Lease, leasesPath } from "../kube/lease.js";
+import { type Lease, leasesPath } from "../kube/lease.js";
 import { ListWatch, type ListWatchOptions } from "../kube/list-watch.js";
 import type { KubeApi } from "../kube/port.js";
+import { SeenLeases } from "./seen-leases.js";
 
 export interface LeaseCountOptions extends Required<Pick<ListWatchOptions<Lease>, "onRequest" | "onError">> {
   /** Tried again until it succeeds. The API is closed when the count is stopped. */
@@ -16,17 +17,18 @@ const SILENCE_MS = 45_000;
 
 /** Counts the servers by the leases they keep. Begins at once, ends with `stop`. */
 export class LeaseCount {
-  readonly #clock: Clock;
   readonly #leases: ListWatch<Lease>;
+  readonly #seen: SeenLeases;
   /** False while the API does not answer; leases then seem to run out although their holders renew them. */
   #current = false;
   #last: number | undefined;
 
   constructor({ labelSelector, namespace, onError, onRequest, openApi, clock = systemClock }: LeaseCountOptions) {
-    this.#clock = clock;
+    this.#seen = new SeenLeases(clock);
     this.#leases = new ListWatch<Lease>({
       ...{ api: openApi, clock, labelSelector, onRequest, silenceMs: SILENCE_MS, path: leasesPath(namespace) },
-      onChange: () => {
+      onChange: (leases) => {
+        this.#seen.see(leases.values());
         this.#current = true;
         this.count();
       },
@@ -40,8 +42,7 @@ export class LeaseCount {
 
   /** Servers with a valid lease, at least one; undefined until the first list has come. */
   count(): number | undefined {
-    const now = this.#clock.date();
-    const valid = () => [...this.#leases.items.values()].filter((lease) => isLeaseValid(lease, now)).length;
+    const valid = () => [...this.#leases.items.values()].filter((lease) => this.#seen.isValid(lease)).length;
     if (this.#current) this.#last = Math.max(1, valid());
     return this.#last;
   }
