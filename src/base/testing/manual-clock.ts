@@ -1,7 +1,12 @@
-import type { Clock } from "../clock.js";
+import { type Runtime, systemRuntime } from "../runtime.js";
 
-/** Time that passes only when a test says so. */
-export class ManualClock implements Clock {
+/** Time that passes only when a test says so; the rest is the system's. */
+export class ManualClock implements Runtime {
+  readonly soon = systemRuntime.soon;
+  readonly next = systemRuntime.next;
+  readonly random = systemRuntime.random;
+  readonly randomBytes = systemRuntime.randomBytes;
+  readonly connect = systemRuntime.connect;
   #now = 1_000_000;
   /** What `now` has to be added to for milliseconds since 1970. */
   #epoch: number;

@@ -2,6 +2,7 @@
 import net, { type Server, type Socket } from "node:net";
 import type { SecureContextOptions, TLSSocket } from "node:tls";
 import { type Connection, connectionOf } from "../../base/connections.js";
+import type { Runtime } from "../../base/runtime.js";
 import { ShortLivedSet } from "../../base/short-lived.js";
 import { plainText } from "../../base/text.js";
 import { encodeGrpcMessage, GrpcStatus } from "./grpc-status.js";
@@ -14,6 +15,8 @@ import { createTlsListener, type PeerRefusal, remoteOf } from "./tls-listener.js
 import { keepAlive, SESSION_WINDOW_BYTES } from "./tuning.js";
 
 export interface GrpcListenerOptions {
+  /** Default: the system's. */
+  readonly runtime?: Runtime | undefined;
   /** The one method served, e.g. `/AgentService/Connect`; calls of others get UNIMPLEMENTED. */
   readonly method: string;
   /** Who calls which other method by mistake, and where it belongs: the rest of a sentence that begins with `it`. */
@@ -65,6 +68,7 @@ export function createGrpcListener(options: GrpcListenerOptions): GrpcListener {
     socket.setNoDelay(true);
     const session = new Session(socket, {
       isServer: true,
+      runtime: options.runtime,
       streamWindowBytes: options.streamWindowBytes,
       maxStreams: options.maxStreams,
       sessionWindowBytes: SESSION_WINDOW_BYTES,

@@ -1,5 +1,6 @@
 /** Opens gRPC streams on a session of its own: the agent towards a server, a client towards a gRPC frontend. */
 import type { Duplex } from "node:stream";
+import type { Runtime } from "../../base/runtime.js";
 import { decodeGrpcMessage, GrpcStatus, goCodeName } from "./grpc-status.js";
 import { Http2ErrorCode } from "./h2/frames.js";
 import { Session } from "./h2/session.js";
@@ -26,9 +27,11 @@ export function openSession(
   authority: string,
   scheme: "http" | "https",
   program = "drawbridge",
+  runtime?: Runtime,
 ): OpenSession {
   const session = new Session(socket, {
     isServer: false,
+    runtime,
     streamWindowBytes: LINK_WINDOW_BYTES,
     sessionWindowBytes: SESSION_WINDOW_BYTES,
   });
@@ -67,14 +70,12 @@ export class CallError extends Error {
 export function responseHeaders(stream: Stream, deadlineMs: number): Promise<Headers> {
   return new Promise((resolve, reject) => {
     const fail = (status: number, message: string): void => {
-      clearTimeout(timer);
+      cancelTimer();
       reject(new CallError(status, message));
       stream.close(Http2ErrorCode.CANCEL);
     };
-    const timer = setTimeout(
-      () => fail(GrpcStatus.DEADLINE_EXCEEDED, `no response headers within ${deadlineMs} ms`),
-      deadlineMs,
-    );
+    const late = (): void => fail(GrpcStatus.DEADLINE_EXCEEDED, `no response headers within ${deadlineMs} ms`);
+    const cancelTimer = stream.session.runtime.after(deadlineMs, late, true);
     stream.once("headers", (headers) => {
       const status = headers["grpc-status"];
       if (headers[":status"] !== "200") fail(GrpcStatus.UNKNOWN, `unexpected HTTP status ${headers[":status"]}`);
@@ -83,7 +84,7 @@ export function responseHeaders(stream: Stream, deadlineMs: number): Promise<Hea
         const text = decodeGrpcMessage(String(headers["grpc-message"] ?? ""));
         fail(code, `rpc error: code = ${goCodeName(code)} desc = ${text}`);
       } else {
-        clearTimeout(timer);
+        cancelTimer();
         stream.pause();
         resolve(headers);
       }

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { systemRuntime } from "../../base/runtime.js";
 import { encodePacket } from "../wire/encode.js";
 import type { ConnectId, ControlPacket } from "../wire/packet.js";
 import { PacketReader } from "../wire/packet-reader.js";
@@ -17,7 +18,7 @@ class SlowTransport {
   mostInFlight = 0;
 
   readonly id = 1;
-  readonly session = { frameBytes: MAX_FRAME_BYTES };
+  readonly session = { frameBytes: MAX_FRAME_BYTES, runtime: systemRuntime };
 
   readonly write = (bytes: Buffer, done: Done): void => {
     this.inFlight.push({ bytes, done });

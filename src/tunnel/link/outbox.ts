@@ -3,6 +3,7 @@
  * frames; the transport has one buffer at a time; the rest of a turn's packets gather behind it and leave
  * together.
  */
+import type { Runtime } from "../../base/runtime.js";
 import { controlBound, encodePacket, MAX_DATA_HEADER_BYTES, writeControl, writeDataHeader } from "../wire/encode.js";
 import type { ConnectId, ControlPacket } from "../wire/packet.js";
 import { FRAME_HEADER_BYTES, FrameType, writeFrameHeader } from "./h2/frames.js";
@@ -19,7 +20,7 @@ import {
 /** The stream that carries the frames. */
 export interface FrameSink {
   readonly id: number;
-  readonly session: { readonly frameBytes: number };
+  readonly session: { readonly frameBytes: number; readonly runtime: Pick<Runtime, "soon"> };
   /** Takes whole frames and calls back when the transport is done with the buffer. */
   write(frames: Buffer, done: (error?: Error | null) => void): void;
 }
@@ -37,6 +38,7 @@ export class Outbox {
   congested = false;
 
   readonly #sink: FrameSink;
+  readonly #runtime: Pick<Runtime, "soon">;
   readonly #onLow: () => void;
   readonly #onEmpty: () => void;
   readonly #onFull: () => void;
@@ -62,6 +64,7 @@ export class Outbox {
    */
   constructor(sink: FrameSink, meter: PacketMeter, onLow: () => void, onEmpty: () => void, onFull: () => void) {
     this.#sink = sink;
+    this.#runtime = sink.session.runtime;
     this.#meter = meter;
     this.#onLow = onLow;
     this.#onEmpty = onEmpty;
@@ -167,7 +170,7 @@ export class Outbox {
     if (this.queuedBytes >= HIGH_WATER_BYTES) this.congested = true;
     if (!this.#scheduled && this.#inFlight === undefined) {
       this.#scheduled = true;
-      setImmediate(this.#flushSoon);
+      this.#runtime.soon(this.#flushSoon);
     }
   }
 
@@ -175,7 +178,7 @@ export class Outbox {
   readonly #flushSoon = (): void => {
     if (this.#crowded && !this.#hesitated && this.queuedBytes < SMALL_BATCH_BYTES) {
       this.#hesitated = true;
-      setImmediate(this.#flushSoon);
+      this.#runtime.soon(this.#flushSoon);
       return;
     }
     this.#hesitated = false;

@@ -2,6 +2,7 @@
  * One bidirectional gRPC stream of packets, as both ends of a link and both kinds of frontend peer see it.
  * Bytes in: HTTP/2 stream -> PacketReader -> owner. Bytes out: owner -> Outbox -> HTTP/2 stream.
  */
+import type { Runtime } from "../../base/runtime.js";
 import { type ConnectId, type ControlPacket, WireError } from "../wire/packet.js";
 import { type PacketHandler, PacketReader } from "../wire/packet-reader.js";
 import { decodeGrpcMessage, encodeGrpcMessage, GrpcStatus, goCodeName, statusOfReset } from "./grpc-status.js";
@@ -44,6 +45,7 @@ export class PacketStream {
   readonly received: PacketMeter;
   readonly sent: PacketMeter;
   readonly #stream: Stream;
+  readonly #runtime: Runtime;
   readonly #owner: StreamOwner;
   readonly #outbox: Outbox;
   readonly #reader: PacketReader;
@@ -57,6 +59,7 @@ export class PacketStream {
     const { received, sent, extended = false, observer } = options;
     this.extended = extended;
     this.#stream = stream;
+    this.#runtime = stream.session.runtime;
     this.#owner = owner;
     this.received = new PacketMeter(received, "received", observer);
     this.sent = new PacketMeter(sent, "sent", observer);
@@ -165,7 +168,7 @@ export class PacketStream {
   readonly #onFull = (): void => {
     if (this.#full) return;
     this.#full = true;
-    process.nextTick(() => this.fail(GrpcStatus.RESOURCE_EXHAUSTED, "the peer does not read what it is sent"));
+    this.#runtime.next(() => this.fail(GrpcStatus.RESOURCE_EXHAUSTED, "the peer does not read what it is sent"));
   };
 
   readonly #onBytes = (chunk: Buffer): void => {
@@ -173,7 +176,7 @@ export class PacketStream {
     if (!this.#settleScheduled) {
       this.#settleScheduled = true;
       this.received.turn();
-      process.nextTick(this.#settle);
+      this.#runtime.next(this.#settle);
     }
     try {
       this.#reader.push(chunk);

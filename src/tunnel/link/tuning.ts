@@ -44,22 +44,23 @@ export const PING_TIMEOUT_MS = 20_000;
 
 /** Pings a session for as long as it lives, and destroys it when no answer comes in time. */
 export function keepAlive(session: Session, everyMs: number, onLate: () => void): void {
-  let waiting: NodeJS.Timeout | undefined;
-  const timer = setInterval(() => {
-    if (waiting !== undefined) return;
-    waiting = setTimeout(() => {
+  const { runtime } = session;
+  let cancelTimeout: (() => void) | undefined;
+  const ping = (): void => {
+    cancelTurn = runtime.after(everyMs, ping);
+    if (cancelTimeout !== undefined) return;
+    cancelTimeout = runtime.after(PING_TIMEOUT_MS, () => {
       onLate();
       session.destroy();
-    }, PING_TIMEOUT_MS);
-    waiting.unref();
-    session.ping(() => {
-      clearTimeout(waiting);
-      waiting = undefined;
     });
-  }, everyMs);
-  timer.unref();
+    session.ping(() => {
+      cancelTimeout?.();
+      cancelTimeout = undefined;
+    });
+  };
+  let cancelTurn = runtime.after(everyMs, ping);
   session.once("close", () => {
-    clearInterval(timer);
-    clearTimeout(waiting);
+    cancelTurn();
+    cancelTimeout?.();
   });
 }

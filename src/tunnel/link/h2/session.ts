@@ -6,6 +6,7 @@ import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { linger } from "../../../base/linger.js";
+import { type Runtime, systemRuntime } from "../../../base/runtime.js";
 import { plainText } from "../../../base/text.js";
 import { transportFailure } from "../transport-failure.js";
 import { ControlQueue } from "./control-queue.js";
@@ -32,6 +33,8 @@ import { encodeHeaders, type Header, HeaderDecoder, MAX_LIST_BYTES } from "./hpa
 import { Stream } from "./stream.js";
 
 export interface SessionOptions {
+  /** Also for whatever is built on the session. Default: the system's. */
+  readonly runtime?: Runtime | undefined;
   readonly isServer: boolean;
   /** Bytes that the peer may have sent on one stream before they are read. */
   readonly streamWindowBytes: number;
@@ -62,6 +65,7 @@ const LINGER_MS = 1000;
 export class Session extends EventEmitter<SessionEvents> implements FrameHandler {
   readonly isServer: boolean;
   readonly socket: Duplex;
+  readonly runtime: Runtime;
   /** Bytes that may still be sent on all streams together. */
   sendWindow = DEFAULT_WINDOW_BYTES;
   /** The window that the peer grants every stream at its start; a stream adds what it was granted beyond that. */
@@ -84,7 +88,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   readonly #streams = new Map<number, Stream>();
   readonly #decoder = new HeaderDecoder();
   readonly #control: ControlQueue;
-  readonly #guard = new FloodGuard();
+  readonly #guard: FloodGuard;
   readonly #maxStreams: number;
   #settingsReceived = false;
   /** Streams refused since one was last taken. */
@@ -109,6 +113,8 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
   constructor(socket: Duplex, options: SessionOptions) {
     super();
     this.socket = socket;
+    this.runtime = options.runtime ?? systemRuntime;
+    this.#guard = new FloodGuard(this.runtime);
     this.isServer = options.isServer;
     this.#options = options;
     this.#maxStreams = options.maxStreams ?? Number.POSITIVE_INFINITY;
@@ -147,7 +153,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     this.#nextStreamId += 2;
     const stream = new Stream(this, id, this.#options.streamWindowBytes);
     if (this.closed) {
-      queueMicrotask(() => stream.lose());
+      this.runtime.next(() => stream.lose());
       return stream;
     }
     this.#streams.set(id, stream);
@@ -177,9 +183,9 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     if (this.destroyed) return;
     const payload = Buffer.alloc(8);
     payload.writeBigUInt64BE(++this.#pingCount);
-    const sentAt = performance.now();
+    const sentAt = this.runtime.now();
     this.#pings.set(this.#pingCount, () => {
-      this.roundTripMs = performance.now() - sentAt;
+      this.roundTripMs = this.runtime.now() - sentAt;
       onAnswer();
     });
     this.send(frame(FrameType.PING, 0, 0, payload));
@@ -218,7 +224,7 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     socket.end(() => {
       if (this.failure === undefined) socket.destroy();
     });
-    linger(socket, LINGER_MS);
+    linger(socket, LINGER_MS, this.runtime);
     this.#end();
   }
 
