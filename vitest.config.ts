@@ -34,6 +34,7 @@ export default defineConfig({
             "peers/**/*.test.ts",
             "bench/**/*.test.ts",
             "attack/**/*.test.ts",
+            "soak/**/*.test.ts",
             "image/**/*.test.ts",
             "pack/**/*.test.ts",
             "alerts/**/*.test.ts",

@@ -2,12 +2,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type KillsReport, killsReport, killsText } from "./kills/report.js";
+import { soakKills } from "./kills/run.js";
 import { HELP, parseOptions, type SoakOptions } from "./options.js";
 import { progressLine, say } from "./report/progress.js";
-import { reportOf } from "./report/report.js";
+import { type Report, reportOf } from "./report/report.js";
 import { markdown } from "./report/text.js";
 import { writeDocs } from "./report/write-docs.js";
-import { soak } from "./run.js";
+import { type Observer, type Progress, soak } from "./run.js";
 
 // Whatever runs on behalf of the soak ends with it, also what was only just being started (test/support's last resort).
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(130));
@@ -26,23 +28,32 @@ async function main(options: SoakOptions | "help"): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  say(`soak: ${options.minutes} minutes, seed ${options.seed}`);
   const dir = mkdtempSync(join(tmpdir(), "db-soak-"));
-  const outcome = await soak(options, dir, {
-    say,
-    progress: (now) => say(progressLine(now)),
-  });
-  const { violation } = outcome;
+  const observer = { say, progress: (now: Progress) => say(progressLine(now)) };
+  const [report, text] =
+    options.kills === undefined ? await byMinutes(options, dir, observer) : await byKills(options, dir, observer);
+  const { violation } = report;
   if (violation) {
-    say(`VIOLATION after ${violation.seconds.toFixed(1)} s: ${violation.what}`);
+    say(`VIOLATION after ${violation.seconds} s: ${violation.what}`);
     say(`seed ${options.seed}; logs and what was known at that moment are kept in ${dir}`);
   } else rmSync(dir, { recursive: true, force: true });
-  const report = reportOf(options, outcome);
-  process.stdout.write(options.output === "json" ? `${JSON.stringify(report, undefined, 2)}\n` : markdown(report));
-  if (options.write && violation) say("docs/soak.md is left as it was: the run failed.");
+  process.stdout.write(options.output === "json" ? `${JSON.stringify(report, undefined, 2)}\n` : text);
+  return violation ? 1 : 0;
+}
+
+async function byMinutes(options: SoakOptions, dir: string, observer: Observer): Promise<[Report, string]> {
+  say(`soak: ${options.minutes} minutes, seed ${options.seed}`);
+  const report = reportOf(options, await soak(options, dir, observer));
+  if (options.write && report.violation) say("docs/soak.md is left as it was: the run failed.");
   else if (options.write) {
     writeDocs(report);
     say("written: docs/soak.md");
   }
-  return violation ? 1 : 0;
+  return [report, markdown(report)];
+}
+
+async function byKills(options: SoakOptions, dir: string, observer: Observer): Promise<[KillsReport, string]> {
+  say(`soak: ${options.kills} kills, seed ${options.seed}`);
+  const report = killsReport(options, await soakKills(options, dir, observer));
+  return [report, killsText(report)];
 }

@@ -12,6 +12,8 @@ export interface SoakOptions {
   readonly output: "text" | "json";
   readonly write: boolean;
   readonly sabotage: Sabotage | undefined;
+  /** Instead: so many kills under load. */
+  readonly kills?: number;
 }
 
 export const HELP = `npm run soak -- [flags]
@@ -22,7 +24,9 @@ Every byte is checked, nothing may get stuck, leak, grow or end unasked. The fir
   --minutes N      how long (default 30)
   --seed S         repeats the plan of an earlier run (default: a new one, printed at the start)
   --smoke          every quick fault once, whatever --minutes says it has to fit in; without --minutes: 0.2
-  --rate N         bulk in MB/s on average, all tunnels together (default 80)
+  --rate N         bulk in MB/s on average, all tunnels together (default 80; with --kills 24)
+  --kills N        instead, kill servers and agents so many times (SIGKILL, SIGTERM, SIGSTOP and SIGCONT) in the middle of
+                   transfers, four pairs side by side, and judge the end of each stream at both ends; without N 1000
   --output json    the summary as JSON on standard output (progress stays on standard error)
   --write          also put the summary into docs/soak.md
   --sabotage WHAT  do something wrong on purpose, to see that the soak notices:
@@ -33,12 +37,13 @@ Every byte is checked, nothing may get stuck, leak, grow or end unasked. The fir
 /** What to do, or the wish for the text above. Throws a sentence. */
 export function parseOptions(argv: readonly string[]): SoakOptions | "help" {
   const { values } = parseArgs({
-    args: [...argv],
+    args: withDefault(argv, "--kills", "1000"),
     options: {
       minutes: { type: "string" },
       seed: { type: "string" },
       smoke: { type: "boolean", default: false },
-      rate: { type: "string", default: "80" },
+      rate: { type: "string" },
+      kills: { type: "string" },
       output: { type: "string", default: "text" },
       write: { type: "boolean", default: false },
       sabotage: { type: "string" },
@@ -51,7 +56,8 @@ export function parseOptions(argv: readonly string[]): SoakOptions | "help" {
     minutes: positive("minutes", values.minutes ?? (values.smoke ? "0.2" : "30")),
     seed: values.seed ?? String(randomInt(1_000_000_000)),
     smoke: values.smoke,
-    megabytesPerSecond: positive("rate", values.rate),
+    megabytesPerSecond: positive("rate", values.rate ?? (values.kills === undefined ? "80" : "24")),
+    ...(values.kills === undefined ? {} : { kills: whole("kills", values.kills) }),
     output: values.output,
     write: values.write,
     sabotage: values.sabotage === undefined ? undefined : sabotageOf(values.sabotage),
@@ -62,6 +68,20 @@ function positive(flag: string, text: string): number {
   const number = Number(text);
   if (text.trim() !== "" && Number.isFinite(number) && number > 0) return number;
   throw new Error(`--${flag} must be a number above 0, not ${JSON.stringify(text)}.`);
+}
+
+function whole(flag: string, text: string): number {
+  const number = positive(flag, text);
+  if (Number.isInteger(number)) return number;
+  throw new Error(`--${flag} must be a whole number above 0, not ${JSON.stringify(text)}.`);
+}
+
+/** A flag that may stand without its value. */
+function withDefault(argv: readonly string[], flag: string, value: string): string[] {
+  return argv.flatMap((arg, at) => {
+    const next = argv[at + 1];
+    return arg === flag && (next === undefined || next.startsWith("--")) ? [arg, value] : [arg];
+  });
 }
 
 function sabotageOf(text: string): Sabotage {

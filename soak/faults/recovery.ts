@@ -20,7 +20,7 @@ export function linksIn({ server, agent }: Area): Link[] {
 }
 
 /** The server has this agent exactly once, and it is no longer draining. */
-export async function linkStands(fixture: Fixture, { server, agent }: Link): Promise<boolean> {
+export async function linkStands(fixture: Pick<Fixture, "servers">, { server, agent }: Link): Promise<boolean> {
   const rows = (await fixture.servers[server]!.agents()).filter((row) => row.id === agentId(agent));
   return rows.length === 1 && rows[0]!.draining === false;
 }

@@ -1,5 +1,6 @@
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { isTruncated } from "../fixture/tls-door.js";
 import type { Random } from "../random.js";
 import type { Wait } from "../watch/watchdog.js";
 import { Broken } from "./broken.js";
@@ -174,6 +175,16 @@ export class End {
     } finally {
       wait.done();
     }
+  }
+
+  /** An error that the connection ended with; empty while there is none. */
+  get failure(): string {
+    return this.#failure;
+  }
+
+  /** The other side's end came without the goodbye that TLS has for it. */
+  get truncated(): boolean {
+    return isTruncated(this.#socket);
   }
 
   /** It has seen an end of some kind. */

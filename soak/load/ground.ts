@@ -8,9 +8,14 @@ import type { Hub } from "./hub.js";
 import type { Job } from "./job.js";
 
 /** What everything that makes load stands on. */
-export interface Ground {
-  readonly seed: string;
+export interface Ground extends JobGround {
   readonly fixture: Fixture;
+}
+
+/** What one tunnel needs of it. */
+export interface JobGround {
+  readonly seed: string;
+  readonly fixture: Pick<Fixture, "frontends">;
   readonly hub: Hub;
   readonly court: Court;
   readonly impacts: Impacts;

@@ -5,7 +5,7 @@ import { PROGRESS_WITHIN_MS, type Waiter } from "../watch/watchdog.js";
 import { Broken } from "./broken.js";
 import { Content } from "./content.js";
 import { End } from "./end.js";
-import type { Ground } from "./ground.js";
+import type { JobGround } from "./ground.js";
 
 export interface Ends {
   readonly caller: End;
@@ -31,13 +31,13 @@ export class Job implements Waiter {
   /** Its endpoint lets every agent wait: the second attempt is used up by that, and a fault of one agent ends the dial. */
   usesUpAttempts = false;
   readonly #number: number;
-  readonly #ground: Ground;
+  readonly #ground: JobGround;
   #caller: End | undefined;
   #endpoint: End | undefined;
   #broken = false;
   #onAccepted: () => void = () => {};
 
-  constructor(ground: Ground, kind: string, where: { server: number; frontend: DoorKind }, random: Random) {
+  constructor(ground: JobGround, kind: string, where: { server: number; frontend: DoorKind }, random: Random) {
     this.#ground = ground;
     this.kind = kind;
     this.server = where.server;
@@ -48,6 +48,14 @@ export class Job implements Waiter {
     this.address = address;
     ground.jobs.set(address, this);
     ground.hub.expect(address, (socket) => this.#accept(socket));
+  }
+
+  /** Its ends, as far as it has come. */
+  get ends(): Partial<Ends> {
+    return {
+      ...(this.#caller === undefined ? {} : { caller: this.#caller }),
+      ...(this.#endpoint === undefined ? {} : { endpoint: this.#endpoint }),
+    };
   }
 
   get path(): { server: number; agent: number | undefined } {

@@ -1,6 +1,7 @@
 import { cpus, release } from "node:os";
 import type { SoakOptions } from "../options.js";
 import type { Outcome } from "../run.js";
+import type { CensusRow } from "../watch/census.js";
 import { residentBound } from "../watch/growth.js";
 
 export interface ProcessReport {
@@ -15,13 +16,19 @@ export interface ProcessReport {
   readonly openFiles: { readonly first: number; readonly last: number };
 }
 
+export interface Machine {
+  readonly cores: number;
+  readonly kernel: string;
+  readonly node: string;
+}
+
 /** The result, as JSON and as what the text is made of. */
 export interface Report {
   readonly passed: boolean;
   readonly violation?: { readonly seconds: number; readonly what: string };
   readonly seed: string;
   readonly minutes: number;
-  readonly machine: { readonly cores: number; readonly kernel: string; readonly node: string };
+  readonly machine: Machine;
   readonly clients: readonly string[];
   readonly tunnels: { readonly [outcome in "opened" | "completed" | "interrupted" | "dialsFailed"]: number };
   readonly gigabytes: { readonly up: number; readonly down: number };
@@ -40,8 +47,8 @@ export function reportOf({ seed }: SoakOptions, outcome: Outcome): Report {
     ...(violation ? { violation: { seconds: rounded(violation.seconds, 1), what: violation.what } } : {}),
     seed,
     minutes: rounded(outcome.seconds / 60, 1),
-    machine: { cores: cpus().length, kernel: release(), node: process.version },
-    clients: ["CONNECT", "gRPC, drawbridge's client", ...(outcome.withGo ? ["gRPC, upstream's client"] : [])],
+    machine: thisMachine(),
+    clients: clientsOf(outcome.withGo),
     tunnels: {
       opened: tally.errandCount,
       completed: tally.completed,
@@ -60,12 +67,21 @@ export function reportOf({ seed }: SoakOptions, outcome: Outcome): Report {
 
 function processesOf({ census, starts, veterans }: Outcome): ProcessReport[] {
   const veteranNames = [`server-${veterans.server + 1}`, `agent-${veterans.agent + 1}`];
+  return processReports(census, starts, (name) => veteranNames.includes(name));
+}
+
+/** `isVeteran` says by its name whether a process lived through the whole run. */
+export function processReports(
+  census: readonly CensusRow[],
+  starts: readonly number[],
+  isVeteran: (name: string) => boolean,
+): ProcessReport[] {
   return (census[0]?.processes ?? []).map(({ name, residentMiB }, index) => {
     const rows = census.map(({ processes }) => processes[index]!);
     const spare = rows.map(({ openFiles, tunnels }) => openFiles - tunnels);
     return {
       name,
-      veteran: veteranNames.includes(name),
+      veteran: isVeteran(name),
       starts: starts[index]!,
       residentMiB: rows.map((row) => Math.round(row.residentMiB)),
       residentBoundMiB: Math.round(residentBound(residentMiB)),
@@ -74,7 +90,16 @@ function processesOf({ census, starts, veterans }: Outcome): ProcessReport[] {
   });
 }
 
-const byCount = (counts: ReadonlyMap<string, number>): Record<string, number> =>
+export const thisMachine = (): Machine => ({ cores: cpus().length, kernel: release(), node: process.version });
+
+export const clientsOf = (withGo: boolean, withTls = false): string[] => [
+  "CONNECT",
+  ...(withTls ? ["CONNECT over TLS"] : []),
+  "gRPC, drawbridge's client",
+  ...(withGo ? ["gRPC, upstream's client"] : []),
+];
+
+export const byCount = (counts: ReadonlyMap<string, number>): Record<string, number> =>
   Object.fromEntries([...counts].sort(([, a], [, b]) => b - a));
 
-const rounded = (value: number, digits: number): number => Number(value.toFixed(digits));
+export const rounded = (value: number, digits: number): number => Number(value.toFixed(digits));

@@ -41,6 +41,10 @@ export function markdown(report: Report): string {
 function processes({ processes, censusAtSeconds }: Report): string {
   const [first = 0, ...rest] = censusAtSeconds.map((seconds) => Math.round(seconds / 60));
   const note = `Resident MiB at each census, ${[first, ...rest].join(", ")} minutes after the start; files besides those of tunnels, first and last:`;
+  return `${note}\n\n${processTable(processes)}`;
+}
+
+export function processTable(processes: Report["processes"]): string {
   const rows = processes.map(({ name, veteran, starts, residentMiB, residentBoundMiB, openFiles }) => [
     `${name}${veteran ? " (never ended)" : ""}`,
     String(starts),
@@ -48,5 +52,5 @@ function processes({ processes, censusAtSeconds }: Report): string {
     String(residentBoundMiB),
     `${openFiles.first}, ${openFiles.last}`,
   ]);
-  return `${note}\n\n${table(["Process", "Starts", "Resident MiB", "Bound at the end", "Files"], rows)}`;
+  return table(["Process", "Starts", "Resident MiB", "Bound at the end", "Files"], rows);
 }

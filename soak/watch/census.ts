@@ -68,7 +68,7 @@ async function everyDoorServes(fixture: Fixture, runner: Runner, random: Random)
 
 /** Figures agree with what is really open; also what each process weighs. */
 export async function account(
-  fixture: Fixture,
+  fixture: Pick<Fixture, "servers" | "agents" | "daemons">,
   hub: Hub,
   longTunnels: Pick<LongTunnels, "size" | "count">,
   seconds: number,

@@ -15,7 +15,7 @@ export interface Counts {
 
 /** `longTunnels` is all that may be open. */
 export async function countTunnels(
-  fixture: Fixture,
+  fixture: Pick<Fixture, "servers" | "agents">,
   hub: Hub,
   longTunnels: Pick<LongTunnels, "size" | "count">,
 ): Promise<Counts> {

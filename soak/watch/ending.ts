@@ -2,7 +2,7 @@ import type { Fixture } from "../fixture/fixture.js";
 import { sleep } from "../load/end.js";
 
 /** All processes end as they should when they are asked to. Rejects with a sentence. */
-export async function ending(fixture: Fixture): Promise<void> {
+export async function ending(fixture: Pick<Fixture, "servers" | "agents">): Promise<void> {
   for (const { daemon, drainSeconds } of fixture.agents) {
     daemon.allowExit();
     daemon.signal("SIGTERM");

@@ -4,7 +4,11 @@ import type { Fixture } from "../fixture/fixture.js";
 import type { Watchdog } from "./watchdog.js";
 
 /** What the processes and the soak know at the moment of a violation, beside their logs. */
-export async function keepEvidence(dir: string, fixture: Fixture, watchdog: Watchdog): Promise<void> {
+export async function keepEvidence(
+  dir: string,
+  fixture: Pick<Fixture, "servers" | "agents">,
+  watchdog: Watchdog,
+): Promise<void> {
   const keep = async (name: string, text: () => string | Promise<string>) => {
     let content: string;
     try {
