@@ -39,6 +39,7 @@ export default defineConfig({
             "pack/**/*.test.ts",
             "alerts/**/*.test.ts",
             "docs-check/**/*.test.ts",
+            "sim/**/*.test.ts",
           ],
           exclude: [BENCH_SMOKE, PROCESS_TESTS],
           ...ON_ANY_MACHINE,

@@ -1,0 +1,152 @@
+/** Listeners and connections of the simulated world, and what can happen to them. */
+import type { OnReadOpts } from "node:net";
+import type { NetworkPlan } from "../types.js";
+import type { Host } from "../world/host.js";
+import type { World } from "../world/world.js";
+import { SimSocket } from "./socket.js";
+import { Wire, type WireOptions } from "./wire.js";
+
+export interface ConnectOptions {
+  readonly allowHalfOpen?: boolean | undefined;
+  readonly encrypted?: boolean | undefined;
+  readonly onread?: OnReadOpts | undefined;
+}
+
+export interface SimListener {
+  readonly host: Host;
+  readonly allowHalfOpen: boolean;
+  readonly encrypted: boolean;
+  readonly accept: (socket: SimSocket, connection: SimConnection) => void;
+}
+
+/** A listener that nobody reaches and that refuses nobody. */
+export type Answer = SimListener | "silent" | undefined;
+
+export class SimConnection {
+  readonly from: string;
+  readonly to: string;
+  readonly near: SimSocket;
+  readonly far: SimSocket;
+  readonly there: Wire;
+  readonly back: Wire;
+
+  constructor(from: string, to: string, near: SimSocket, far: SimSocket, there: Wire, back: Wire) {
+    this.from = from;
+    this.to = to;
+    this.near = near;
+    this.far = far;
+    this.there = there;
+    this.back = back;
+  }
+
+  get isOver(): boolean {
+    return this.near.destroyed && this.far.destroyed;
+  }
+
+  /** Something between the two ends it. */
+  cut(how: "fin" | "rst" | "silence"): void {
+    if (how === "silence") {
+      this.there.silent = true;
+      this.back.silent = true;
+      return;
+    }
+    for (const wire of [this.there, this.back]) {
+      if (how === "rst") wire.reset();
+      else wire.fin();
+    }
+  }
+
+  stall(untilMs: number): void {
+    this.there.stall(untilMs);
+    this.back.stall(untilMs);
+  }
+}
+
+export class Network {
+  readonly connections = new Set<SimConnection>();
+  readonly #world: World;
+  readonly #plan: NetworkPlan;
+  readonly #listeners = new Map<string, Answer>();
+  readonly #stalls = new Map<string, number>();
+  #count = 0;
+
+  constructor(world: World, plan: NetworkPlan) {
+    this.#world = world;
+    this.#plan = plan;
+  }
+
+  listen(address: string, listener: SimListener | "silent"): () => void {
+    this.#listeners.set(address, listener);
+    return () => {
+      if (this.#listeners.get(address) === listener) this.#listeners.delete(address);
+    };
+  }
+
+  connect(host: Host, address: string, options: ConnectOptions = {}): SimSocket {
+    const world = this.#world;
+    const random = world.random(`connection ${host.name} ${address} ${++this.#count}`);
+    const { latencyMs, bufferBytes, segmentBytes } = this.#plan;
+    const wireOptions: WireOptions = {
+      latencyMs: random.between(...latencyMs),
+      bufferBytes: random.scaled(...bufferBytes),
+      segmentBytes: random.scaled(...segmentBytes),
+    };
+    const near = new SimSocket(host, { ...options, connecting: true });
+    const tripMs = 2 * wireOptions.latencyMs;
+    // As the kernel does it: the connection is there before the process has accepted it.
+    world.after(tripMs, "connect", () => {
+      if (near.destroyed || !host.alive) return;
+      const listener = this.#listeners.get(address);
+      if (listener === "silent") return;
+      if (listener === undefined || !listener.host.alive) {
+        host.after(0, "refused", () => near.refused("ECONNREFUSED", address));
+        return;
+      }
+      const { allowHalfOpen, encrypted, accept } = listener;
+      const far = new SimSocket(listener.host, { allowHalfOpen, encrypted });
+      const there = new Wire(world, random, wireOptions);
+      const back = new Wire(world, random, wireOptions);
+      const connection = new SimConnection(host.name, listener.host.name, near, far, there, back);
+      const stalledUntil = this.#stalls.get(pairOf(connection.from, connection.to)) ?? 0;
+      connection.stall(stalledUntil);
+      this.connections.add(connection);
+      near.plug(back, there);
+      host.after(0, "connected", () => near.connected());
+      listener.host.after(0, "accept", () => {
+        far.remoteAddress = "10.9.9.9";
+        far.plug(there, back);
+        accept(far, connection);
+      });
+    });
+    return near;
+  }
+
+  /** Between two hosts, those there are now. */
+  between(one: string, two: string): SimConnection[] {
+    return [...this.connections].filter(({ from, to }) => (from === one && to === two) || (from === two && to === one));
+  }
+
+  /** The same for connections from now on. */
+  stall(one: string, two: string, untilMs: number): void {
+    this.#stalls.set(pairOf(one, two), untilMs);
+    for (const connection of this.between(one, two)) connection.stall(untilMs);
+  }
+
+  /** The kernel closes everything that a process had open. */
+  processEnded(host: Host): void {
+    for (const { near, far } of this.connections) {
+      if (near.host === host) near.closeKernel();
+      if (far.host === host) far.closeKernel();
+    }
+    for (const [address, listener] of this.#listeners) {
+      if (typeof listener === "object" && listener.host === host) this.#listeners.delete(address);
+    }
+  }
+
+  /** Forgets connections that both ends have closed. */
+  tidy(): void {
+    for (const connection of this.connections) if (connection.isOver) this.connections.delete(connection);
+  }
+}
+
+const pairOf = (one: string, two: string): string => (one < two ? `${one} ${two}` : `${two} ${one}`);

@@ -1,0 +1,194 @@
+/**
+ * One direction of a connection, as two kernels and the network between them have it. The sender's kernel copies bytes while
+ * it has room, sends as much as the receiver's kernel has room for, and keeps the rest; segments arrive in order and late.
+ */
+import type { Random } from "../world/random.js";
+import type { World } from "../world/world.js";
+
+export interface WireOptions {
+  readonly latencyMs: number;
+  /** What each of the two kernels holds. */
+  readonly bufferBytes: number;
+  readonly segmentBytes: number;
+}
+
+type Segment = Buffer | "fin" | "reset";
+
+export class Wire {
+  /** Bytes that have arrived and were not read. */
+  readonly #arrived: Buffer[] = [];
+  #arrivedBytes = 0;
+  #flightBytes = 0;
+  /** Bytes that the sender's kernel has taken and not sent. */
+  #unsent: Buffer[] = [];
+  #unsentBytes = 0;
+  #finWanted = false;
+  /** An end or a reset was sent. */
+  #isOver = false;
+  #lastArrivalAt = 0;
+  #stalledUntil = 0;
+  /** The receiver has been told that nothing more comes. */
+  finArrived = false;
+  resetArrived = false;
+  /** The receiver has closed: whatever arrives is answered by a reset. */
+  receiverClosed = false;
+  /** Nothing arrives any more, and nobody is told. */
+  silent = false;
+  onRoom: () => void = () => {};
+  onArrival: () => void = () => {};
+  /** Bytes came for a receiver that has closed. */
+  onRefused: () => void = () => {};
+  readonly #world: World;
+  readonly #random: Random;
+  readonly #options: WireOptions;
+
+  constructor(world: World, random: Random, options: WireOptions) {
+    this.#world = world;
+    this.#random = random;
+    this.#options = options;
+  }
+
+  get room(): number {
+    return this.#options.bufferBytes - this.#unsentBytes;
+  }
+
+  /** Whether the receiver's kernel has, or will get, bytes that nobody has read. */
+  get hasUnread(): boolean {
+    return this.#arrivedBytes > 0;
+  }
+
+  get isReadable(): boolean {
+    return this.#arrivedBytes > 0 || this.finArrived || this.resetArrived;
+  }
+
+  /** Bytes that are on their way or wait in one of the kernels. */
+  get heldBytes(): number {
+    return this.#arrivedBytes + this.#flightBytes + this.#unsentBytes;
+  }
+
+  /** Copies as many bytes as the sender's kernel has room for, and says how many those were. */
+  take(bytes: Uint8Array, from: number): number {
+    let at = from;
+    for (let part = Math.min(bytes.length - at, this.room); part > 0; part = Math.min(bytes.length - at, this.room)) {
+      this.#unsent.push(Buffer.from(bytes.subarray(at, at + part)));
+      this.#unsentBytes += part;
+      at += part;
+      this.#transmit();
+    }
+    return at - from;
+  }
+
+  fin(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#finWanted = true;
+    this.#transmit();
+  }
+
+  /** What was not sent yet is lost. */
+  reset(): void {
+    this.#unsent = [];
+    this.#unsentBytes = 0;
+    this.#finWanted = false;
+    this.#isOver = true;
+    this.#send("reset");
+  }
+
+  /** The next bytes, at most so many. */
+  read(most: number): Buffer | undefined {
+    const first = this.#arrived[0];
+    if (first === undefined) return undefined;
+    let chunk: Buffer;
+    if (first.length > most) {
+      chunk = first.subarray(0, most);
+      this.#arrived[0] = first.subarray(most);
+    } else {
+      this.#arrived.shift();
+      chunk = first;
+      let length = first.length;
+      if (this.#arrived.length > 0 && length < most) {
+        const parts = [first];
+        for (let each = this.#arrived[0]; each !== undefined && length < most; each = this.#arrived[0]) {
+          const part = each.subarray(0, most - length);
+          parts.push(part);
+          length += part.length;
+          if (part.length === each.length) this.#arrived.shift();
+          else this.#arrived[0] = each.subarray(part.length);
+        }
+        chunk = Buffer.concat(parts, length);
+      }
+    }
+    this.#arrivedBytes -= chunk.length;
+    // The news of the room takes as long as anything else on this way.
+    if (this.#unsentBytes > 0) this.#world.after(this.#options.latencyMs, "room", this.#onWindow);
+    return chunk;
+  }
+
+  readonly #onWindow = (): void => {
+    if (this.silent) return;
+    const before = this.room;
+    this.#transmit();
+    if (this.room > before) this.onRoom();
+  };
+
+  #transmit(): void {
+    const { bufferBytes, segmentBytes } = this.#options;
+    for (;;) {
+      const first = this.#unsent[0];
+      const room = bufferBytes - this.#arrivedBytes - this.#flightBytes;
+      if (first === undefined || room <= 0) break;
+      const length = Math.min(first.length, room, segmentBytes);
+      const segment = first.subarray(0, length);
+      if (length === first.length) this.#unsent.shift();
+      else this.#unsent[0] = first.subarray(length);
+      this.#unsentBytes -= length;
+      this.#flightBytes += length;
+      this.#send(segment);
+    }
+    if (this.#finWanted && this.#unsentBytes === 0) {
+      this.#finWanted = false;
+      this.#send("fin");
+    }
+  }
+
+  #send(segment: Segment): void {
+    const { now } = this.#world;
+    const { latencyMs } = this.#options;
+    const arrivesAt = Math.max(
+      now + latencyMs * (0.9 + 0.2 * this.#random.float()),
+      this.#lastArrivalAt,
+      this.#stalledUntil,
+    );
+    // Segments of one way never overtake each other.
+    this.#lastArrivalAt = arrivesAt + 1e-6;
+    this.#world.after(arrivesAt - now, "segment", () => this.#arrive(segment));
+  }
+
+  #arrive(segment: Segment): void {
+    if (this.silent) return;
+    if (segment === "reset") {
+      this.resetArrived = true;
+      this.onArrival();
+      return;
+    }
+    if (segment !== "fin") this.#flightBytes -= segment.length;
+    if (this.receiverClosed) {
+      if (segment !== "fin") this.onRefused();
+      return;
+    }
+    if (this.resetArrived) return;
+    if (segment === "fin") this.finArrived = true;
+    else {
+      this.#arrived.push(segment);
+      this.#arrivedBytes += segment.length;
+    }
+    this.onArrival();
+  }
+
+  // ---- faults ------------------------------------------------------------------------------------------------------
+
+  /** Nothing arrives before then; what was under way arrives all the same. */
+  stall(untilMs: number): void {
+    this.#stalledUntil = Math.max(this.#stalledUntil, untilMs);
+  }
+}
