@@ -30,7 +30,8 @@ interface Pod extends KubeObject {
 
 const LOOK_EVERY_MS = 200;
 const STATUS_EVERY_MS = 200;
-const MOST_REQUESTS = 100;
+/** More than begin within the time that each of them has: a slow answer is no lost one. */
+const MOST_REQUESTS = 1_000;
 const MOST_SESSIONS = 10;
 
 const settings = JSON.parse(readFileSync(process.argv[2] ?? "", "utf8")) as Settings;
