@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
+import { outputOf } from "../test/support/command/flags.js";
 
 export interface AttackOptions {
   /** Names or beginnings of names; empty means all. */
@@ -43,13 +44,12 @@ export function parseOptions(argv: readonly string[]): AttackOptions | "help" | 
   });
   if (values.help) return "help";
   if (values.list) return "list";
-  if (values.output !== "text" && values.output !== "json") throw new Error("--output must be text or json.");
   return {
     only: (values.only ?? []).flatMap((names) => names.split(",")).filter((name) => name !== ""),
     short: values.short,
     upstream: values.upstream,
     seed: values.seed ?? String(randomInt(1_000_000_000)),
-    output: values.output,
+    output: outputOf(values.output),
     write: values.write,
   };
 }

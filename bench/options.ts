@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { outputOf, positive } from "../test/support/command/flags.js";
 
 export interface BenchOptions {
   /** Names or beginnings of names; empty means all. */
@@ -47,20 +48,13 @@ export function parseOptions(argv: readonly string[]): BenchOptions | "help" | "
   });
   if (values.help) return "help";
   if (values.list) return "list";
-  if (values.output !== "text" && values.output !== "json") throw new Error("--output must be text or json.");
   return {
     rows: (values.rows ?? []).flatMap((names) => names.split(",")).filter((name) => name !== ""),
     rounds: positive("rounds", values.rounds, true),
-    seconds: positive("seconds", values.seconds, false),
+    seconds: positive("seconds", values.seconds),
     smoke: values.smoke,
     nodes: values.nodes.split(",").flatMap((text) => (text === "" ? [] : positive("nodes", text, true))),
-    output: values.output,
+    output: outputOf(values.output),
     write: values.write,
   };
-}
-
-function positive(flag: string, text: string, whole: boolean): number {
-  const number = Number(text);
-  if (Number.isFinite(number) && number > 0 && (!whole || Number.isInteger(number))) return number;
-  throw new Error(`--${flag} must be a ${whole ? "whole " : ""}number above 0, not ${JSON.stringify(text)}.`);
 }

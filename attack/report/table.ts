@@ -1,6 +1,7 @@
 /** The table of docs/security.md, made of the last results of each attack. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { writeSection } from "../../test/support/command/docs-section.js";
 import { attacks } from "../attacks/index.js";
 import type { Verdict } from "../harness/verdict.js";
 
@@ -15,8 +16,7 @@ interface Result {
 
 type Results = Readonly<Record<string, { readonly ours?: Result; readonly upstream?: Result }>>;
 
-const BEGIN = "<!-- attacks: begin, written by npm run attack -- --write -->";
-const END = "<!-- attacks: end -->";
+const SECTION = { page: "security.md", name: "attacks", command: "npm run attack -- --write" };
 const docs = (name: string): string => fileURLToPath(new URL(`../../docs/${name}`, import.meta.url));
 
 export function writeDocs(verdicts: readonly Verdict[], whose: "ours" | "upstream"): void {
@@ -31,11 +31,7 @@ export function writeDocs(verdicts: readonly Verdict[], whose: "ours" | "upstrea
     }),
   );
   writeFileSync(file, `${JSON.stringify(results, undefined, 2)}\n`);
-  const page = docs("security.md");
-  const text = readFileSync(page, "utf8");
-  const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
-  if (begin < 0 || end < begin) throw new Error(`docs/security.md lacks the lines ${BEGIN} and ${END}.`);
-  writeFileSync(page, `${text.slice(0, begin)}${BEGIN}\n\n${table(results)}\n${text.slice(end)}`);
+  writeSection(SECTION, table(results));
 }
 
 function resultOf({ failures, p99Ms, sinkP99Ms, peakMiB }: Verdict): Result {
