@@ -33,11 +33,11 @@ export async function measureLooks(tunnels: number, looks: number, warmUp = WARM
     const { board } = fixture.server;
     const [link] = board.registry.links();
     if (link === undefined) throw new Error("the fixture has no agent");
-    const now = board.clock.now();
+    const now = board.runtime.now();
     const times = { askedAt: now, dialledAt: now, openedAt: now };
     const held = Array.from({ length: tunnels }, (_, index) => {
       const info = { id: index + 1, address: `10.0.${index >> 8}.${index & 255}:443`, frontend: "grpc" as const };
-      return link.tunnels.add(index + 1, new SocketPort(new Socket(), board.clock), { ...info, ...times });
+      return link.tunnels.add(index + 1, new SocketPort(new Socket(), board.runtime), { ...info, ...times });
     });
     const subject = new ObservedServer(fixture.server);
     const model = new AdminModel({ source: fixture.server, version: "0.0.0", subject });

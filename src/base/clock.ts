@@ -24,6 +24,13 @@ export const systemClock: Clock = {
   },
 };
 
+/** As AbortSignal.timeout, by the clock, and with a timer that is to be cancelled. */
+export function deadlineIn(clock: Clock, ms: number): { readonly signal: AbortSignal; cancel(): void } {
+  const late = new AbortController();
+  const cancel = clock.after(ms, () => late.abort(new DOMException("the time is over", "TimeoutError")));
+  return { signal: late.signal, cancel };
+}
+
 /** Waits, at most until the signal fires, and keeps the process alive meanwhile. It never rejects: loops check the signal. */
 export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted === true) return Promise.resolve();

@@ -1,9 +1,10 @@
 /** Who is let in, and for how long: tokens and claim rules at a real server. */
+
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { systemClock } from "../../src/base/clock.js";
+import { systemRuntime } from "../../src/base/runtime.js";
 import {
   claimRulesRefused,
   claimRulesReloaded,
@@ -30,7 +31,7 @@ test("a token whose stream is reset is reviewed no longer, and a stranger is tol
       if (token === "slow") return new Promise(() => {});
       return Promise.reject(new Error("https://10.1.2.3:6443 did not answer"));
     },
-    { clock: systemClock, qps: 0, burst: 0 },
+    { runtime: systemRuntime, qps: 0, burst: 0 },
   );
   fixture = await openFixture({ agents: 0, parts: { tokens } });
   const rejected: string[] = [];

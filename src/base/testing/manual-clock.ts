@@ -4,7 +4,7 @@ import { type Runtime, systemRuntime } from "../runtime.js";
 export class ManualClock implements Runtime {
   readonly soon = systemRuntime.soon;
   readonly next = systemRuntime.next;
-  readonly random = systemRuntime.random;
+  random = systemRuntime.random;
   readonly randomBytes = systemRuntime.randomBytes;
   readonly connect = systemRuntime.connect;
   #now = 1_000_000;

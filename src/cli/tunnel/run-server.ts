@@ -4,6 +4,7 @@ import { systemClock } from "../../base/clock.js";
 import { causeFields } from "../../base/errors/error.js";
 import { firstAgentRoute, startServerHealth } from "../../base/health.js";
 import { Logger, type LoggerOptions } from "../../base/log/log.js";
+import { systemRuntime } from "../../base/runtime.js";
 import type { KubeAccess } from "../../cluster/kube/open.js";
 import { logEvents } from "../../insight/observe/log-events.js";
 import { serverMetrics } from "../../insight/observe/metrics/server-metrics.js";
@@ -91,7 +92,7 @@ async function loadParts(config: ServerProcessConfig): Promise<ServerParts> {
     const { qps, burst } = config.kube;
     // Reviews have a queue and a rate of their own: unknown agents must not delay the server's own requests.
     const reviewer = kubeTokenReviewer(await openApi({ ...config, kube: { ...config.kube, qps: -1 } }));
-    parts.tokens = createTokenAuthenticator(tokenAuth, reviewer, { clock: systemClock, qps, burst });
+    parts.tokens = createTokenAuthenticator(tokenAuth, reviewer, { runtime: systemRuntime, qps, burst });
   }
   if (claimsFile !== "") {
     const { ClaimRulesFile } = await import("../../tunnel/server/agents/claims.js");

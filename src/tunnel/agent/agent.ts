@@ -1,7 +1,8 @@
 /** A proxy-agent: connections to its servers, and what they ask it to open. */
 
-import { type Clock, pause, systemClock } from "../../base/clock.js";
+import { pause } from "../../base/clock.js";
 import type { Cause } from "../../base/errors/error.js";
+import { type Runtime, systemRuntime } from "../../base/runtime.js";
 import { Budget } from "../connection/budget.js";
 import { closingPhaseMs } from "../connection/closing-phase.js";
 import { untilDate } from "../connection/until-date.js";
@@ -13,16 +14,26 @@ import { PacketStream } from "../link/packet-stream.js";
 import { keepAlive } from "../link/tuning.js";
 import { Resolver } from "../resolver/resolver.js";
 import type { AgentConfig } from "./config.js";
-import { certificateEnd, connectOnce, pauseReason, pingInterval, type ServerConnection } from "./connect.js";
+import {
+  type ConnectParts,
+  certificateEnd,
+  connectOnce,
+  connectToServer,
+  pauseReason,
+  pingInterval,
+  type ServerConnection,
+} from "./connect.js";
 import { DestinationPolicy } from "./policy.js";
 import { ServerLink } from "./server-link.js";
 import { ServerSet } from "./server-set.js";
 
 export interface AgentParts {
-  readonly clock?: Clock;
+  readonly runtime?: Runtime;
   /** The program's name and version, which servers see as its user agent. */
   readonly program?: string;
   readonly resolver?: Resolver;
+  /** Opens the connection to a server. Default: TCP and TLS, through the proxy of the environment where one is set. */
+  readonly reach?: ConnectParts["reach"];
   /** Servers as counted by other means than what servers say, e.g. by their leases; undefined until that is known. */
   readonly countServers?: () => number | undefined;
 }
@@ -34,7 +45,7 @@ const IDLE_CHECK_MS = 200;
 
 export class ProxyAgent {
   readonly config: AgentConfig;
-  readonly clock: Clock;
+  readonly runtime: Runtime;
   readonly #budget: Budget;
   readonly policy: DestinationPolicy;
   readonly resolver: Resolver;
@@ -51,22 +62,23 @@ export class ProxyAgent {
   readonly flights: FlightHistory | undefined;
 
   constructor(config: AgentConfig, parts: AgentParts = {}) {
-    const { clock = systemClock, program = "drawbridge", resolver = new Resolver(), countServers } = parts;
+    const { runtime = systemRuntime, program = "drawbridge", resolver = new Resolver(), countServers } = parts;
+    const { reach = (server) => connectToServer(server, config.tls, process.env, this.resolver, runtime) } = parts;
     this.config = config;
     // The system's files are read at once: later there may be no descriptor left to read them with.
     this.resolver = resolver.prepare();
-    this.clock = clock;
-    this.flights = config.flightRecorder === false ? undefined : new FlightHistory(clock);
+    this.runtime = runtime;
+    this.flights = config.flightRecorder === false ? undefined : new FlightHistory(runtime);
     this.#budget = new Budget(config.limits);
     this.policy = new DestinationPolicy(config.allow, config.deny);
     this.#servers = new ServerSet({
       source: this,
       config,
-      clock,
+      runtime,
       ...(countServers === undefined ? {} : { countServers }),
-      connect: (server, connected) => connectOnce(config, server, program, this.resolver, connected),
+      connect: (server, connected) => connectOnce(config, server, connected, { program, runtime, reach }),
       adopt: (connection, address) => this.#adopt(connection, address),
-      ...(config.timeBoxed ? { pauseReason: () => pauseReason(config.tls.certFile) } : {}),
+      ...(config.timeBoxed ? { pauseReason: () => pauseReason(config.tls.certFile, runtime.date()) } : {}),
     });
   }
 
@@ -124,17 +136,17 @@ export class ProxyAgent {
    * Servers are told when the end is near, so that they close kept-alive connections between two requests.
    */
   async drained(limitMs: number): Promise<number> {
-    const endsAt = this.clock.now() + limitMs;
+    const endsAt = this.runtime.now() + limitMs;
     let tellsAt = endsAt - closingPhaseMs(limitMs);
     // Dials that the server sent before it learnt of the drain still arrive.
     do {
-      const now = this.clock.now();
+      const now = this.runtime.now();
       if (now >= tellsAt) {
         tellsAt = Number.POSITIVE_INFINITY;
         for (const link of this.#links) link.drain();
       }
-      await pause(this.clock, Math.min(IDLE_CHECK_MS, tellsAt - now, endsAt - now));
-    } while (!this.idle && this.clock.now() < endsAt);
+      await pause(this.runtime, Math.min(IDLE_CHECK_MS, tellsAt - now, endsAt - now));
+    } while (!this.idle && this.runtime.now() < endsAt);
     return this.readings().openEndpointConnections();
   }
 
@@ -150,7 +162,7 @@ export class ProxyAgent {
     const number = ++this.#connections;
     const link = new ServerLink({
       ...{ source: this, number, serverId, address, echo },
-      ...{ budget: this.#budget, clock: this.clock, policy: this.policy, resolver: this.resolver },
+      ...{ budget: this.#budget, runtime: this.runtime, policy: this.policy, resolver: this.resolver },
       nextConnectId: () => ++this.#connectIds,
       openStream: (owner) =>
         new PacketStream(stream, owner, {
@@ -171,7 +183,7 @@ export class ProxyAgent {
       },
     });
     const end = this.config.timeBoxed ? certificateEnd(this.config.tls.certFile) : undefined;
-    const endTimeBox = end && untilDate(this.clock, end, () => link.cancel("this agent's certificate has ended"));
+    const endTimeBox = end && untilDate(this.runtime, end, () => link.cancel("this agent's certificate has ended"));
     this.#links.add(link);
     stream.resume();
     keepAlive(session, pingInterval(this.config.keepaliveMs, extended), () =>
@@ -189,7 +201,7 @@ export class ProxyAgent {
       link.leaving = true;
       this.#servers.leaveSoon(link);
       // Dials that were on their way, or come of callers that had connected by then, are still to be served.
-      this.clock.after(LEAVE_AFTER_MS, () => {
+      this.runtime.after(LEAVE_AFTER_MS, () => {
         if (link.idle && !link.flushing) link.cancel("the server is shutting down");
       });
     });

@@ -4,8 +4,10 @@ import { STATUS_CODES } from "node:http";
 import { isIP, type LookupFunction, type Socket } from "node:net";
 import { createSecureContext } from "node:tls";
 import { joinHostPort } from "../../base/address.js";
+import { deadlineIn } from "../../base/clock.js";
 import { DrawbridgeError, messageOf, wrapErrors } from "../../base/errors/error.js";
 import { proxyLogin } from "../../base/http-connect.js";
+import { type Runtime, systemRuntime } from "../../base/runtime.js";
 import { exchangeConnect } from "../client/connect-dial.js";
 import {
   connectedHeader,
@@ -46,6 +48,8 @@ import type { Resolver } from "../resolver/resolver.js";
 import { NOT_A_HOST, parseHost } from "../wire/destination.js";
 import type { AgentConfig } from "./config.js";
 
+type ServerAddress = AgentConfig["servers"][number];
+
 export interface ServerConnection {
   readonly session: Session;
   readonly stream: Stream;
@@ -56,29 +60,35 @@ export interface ServerConnection {
   readonly searchers: number | undefined;
 }
 
+export interface ConnectParts {
+  /** What servers see as its user agent. */
+  readonly program: string;
+  readonly runtime: Runtime;
+  /** Opens the connection that the Connect call is made on. */
+  readonly reach: (server: ServerAddress) => Promise<Secured>;
+}
+
 export async function connectOnce(
   config: AgentConfig,
-  server: { readonly host: string; readonly port: number },
-  program: string,
-  resolver: Resolver,
+  server: ServerAddress,
   /** The IDs of servers that are connected: one of them only answers with its headers. */
   connected: readonly string[],
-  env: ProxyEnvironment = process.env,
+  { program, runtime, reach }: ConnectParts,
 ): Promise<ServerConnection> {
   const token = config.tokenFile === "" ? undefined : readToken(config.tokenFile);
-  const { socket, facts } = await connectToServer(server, config.tls, env, resolver);
+  const { socket, facts } = await reach(server);
   let ended: Error | undefined;
   socket.once("error", (error) => {
     ended = error;
   });
-  await firstBytes(socket, FIRST_BYTES_MS);
+  await firstBytes(socket, FIRST_BYTES_MS, runtime);
   // An alert is an error before the socket has ended.
   if (ended !== undefined || socket.destroyed || socket.readableEnded) {
     socket.destroy();
     throw explainEnd(ended, facts());
   }
   const authority = config.tls.certFile === "" ? joinHostPort(server.host, server.port) : server.host;
-  const { session, call } = openSession(socket, bracketed(authority), "https", program);
+  const { session, call } = openSession(socket, bracketed(authority), "https", program, runtime);
   try {
     const stream = call("/AgentService/Connect", {
       agentid: config.agentId,
@@ -178,13 +188,28 @@ const CONNECT_TIMEOUT_MS = 20_000;
  * read again for every connection, so replaced files are used without a restart.
  */
 export async function connectToServer(
-  server: { readonly host: string; readonly port: number },
+  server: ServerAddress,
   files: AgentConfig["tls"],
   env: ProxyEnvironment,
   resolver: Resolver,
+  runtime: Runtime = systemRuntime,
 ): Promise<Secured> {
   const credentials = credentialsOf(files);
-  const reach: Reach = { resolver, deadline: AbortSignal.timeout(CONNECT_TIMEOUT_MS) };
+  const { signal: deadline, cancel } = deadlineIn(runtime, CONNECT_TIMEOUT_MS);
+  try {
+    return await connectInTime(server, files, env, credentials, { resolver, runtime, deadline });
+  } finally {
+    cancel();
+  }
+}
+
+async function connectInTime(
+  server: ServerAddress,
+  files: AgentConfig["tls"],
+  env: ProxyEnvironment,
+  credentials: Credentials,
+  reach: Reach,
+): Promise<Secured> {
   const proxy = environmentProxy(server, env);
   const where = proxy === undefined ? describe(server) : `${describe(server)} ${through(proxy)}`;
   const socket = proxy === undefined ? await dial(server, reach) : await dialThrough(proxy, server, reach);
@@ -219,13 +244,14 @@ const through = ({ url, variable }: EnvironmentProxy): string =>
 
 interface Reach {
   readonly resolver: Resolver;
+  readonly runtime: Runtime;
   readonly deadline: AbortSignal;
 }
 
 /** `name` is what errors call it. */
 async function dial(
   where: { host: string; port: number },
-  { resolver, deadline }: Reach,
+  { resolver, runtime, deadline }: Reach,
   name = describe(where),
 ): Promise<Socket> {
   const host = parseHost(where.host);
@@ -239,7 +265,7 @@ async function dial(
   // Node tries them one after the other.
   const found = addresses.map((address) => ({ address, family: isIP(address) }));
   const lookup: LookupFunction = (_host, _options, done) => done(null, found);
-  return await tcpInTime({ ...where, autoSelectFamily: true, lookup }, name, deadline, CONNECT_TIMEOUT_MS);
+  return await tcpInTime({ ...where, autoSelectFamily: true, lookup }, name, deadline, CONNECT_TIMEOUT_MS, runtime);
 }
 
 /** Asks an HTTP proxy for a connection to the server. */
@@ -316,7 +342,7 @@ export function certificateEnd(certFile: string): Date | undefined {
  * Why no server is asked now; undefined while there is a reason to try. An agent whose certificate has ended is not admitted
  * any more, so a time-boxed one waits for a new certificate; it does not exit, since whatever runs it would start it again.
  */
-export function pauseReason(certFile: string, now: number = Date.now()): string | undefined {
+export function pauseReason(certFile: string, now: number): string | undefined {
   const end = certificateEnd(certFile);
   if (end === undefined || end.getTime() > now) return undefined;
   return `this agent's certificate ended at ${end.toISOString()}; it waits until ${certFile} holds a new one`;

@@ -46,7 +46,7 @@ function dial(address: string, { protocol = "tcp", policy = EVERYWHERE } = {}) {
   const attempt = new EndpointDial(
     protocol,
     address,
-    { policy, resolver, clock },
+    { policy, resolver, runtime: clock },
     {
       onConnected(socket) {
         socket.on("error", () => {});

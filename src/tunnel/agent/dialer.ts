@@ -1,9 +1,8 @@
 /** Opens the connection to an endpoint: resolve, ask the policy, connect; errors in Go's words, since peers match on them. */
 
-import type { OnReadOpts } from "node:net";
-import net, { type Socket } from "node:net";
+import type { OnReadOpts, Socket } from "node:net";
 import { joinHostPort } from "../../base/address.js";
-import type { Clock } from "../../base/clock.js";
+import type { Runtime } from "../../base/runtime.js";
 import { LookupError, type Resolver } from "../resolver/resolver.js";
 import { type Destination, parseDestination } from "../wire/destination.js";
 import { goPhrase } from "../wire/dial-error.js";
@@ -27,7 +26,7 @@ export interface DialResult {
 export interface DialRules {
   readonly policy: DestinationPolicy;
   readonly resolver: Resolver;
-  readonly clock: Clock;
+  readonly runtime: Runtime;
 }
 
 export interface DialFailure {
@@ -36,7 +35,7 @@ export interface DialFailure {
 }
 
 export class EndpointDial {
-  readonly #clock: Clock;
+  readonly #runtime: Runtime;
   readonly #policy: DestinationPolicy;
   readonly #resolver: Resolver;
   readonly #result: DialResult;
@@ -52,13 +51,13 @@ export class EndpointDial {
   /** Answered or given up: there is nothing left to cancel. */
   over = false;
 
-  constructor(protocol: string, address: string, { policy, resolver, clock }: DialRules, result: DialResult) {
+  constructor(protocol: string, address: string, { policy, resolver, runtime }: DialRules, result: DialResult) {
     this.#address = address;
     this.#policy = policy;
     this.#resolver = resolver;
-    this.#clock = clock;
+    this.#runtime = runtime;
     this.#result = result;
-    this.#deadline = clock.now() + DIAL_TIMEOUT_MS;
+    this.#deadline = runtime.now() + DIAL_TIMEOUT_MS;
     if (protocol === "tcp") this.#start();
     else
       this.#fail({
@@ -82,7 +81,7 @@ export class EndpointDial {
       return;
     }
     this.#to = to;
-    this.#cancelTimer = this.#clock.after(DIAL_TIMEOUT_MS, () => this.#timeOut());
+    this.#cancelTimer = this.#runtime.after(DIAL_TIMEOUT_MS, () => this.#timeOut());
     if (to.host.kind === "address") {
       this.#candidates = [to.host.text];
       this.#tryNext();
@@ -117,7 +116,7 @@ export class EndpointDial {
 
   #connect(address: string): void {
     const { port } = this.#to!;
-    const socket = net.connect({
+    const socket = this.#runtime.connect({
       host: address,
       port,
       allowHalfOpen: true,
@@ -128,11 +127,11 @@ export class EndpointDial {
     });
     this.#socket = socket;
     // With further addresses to try, this one may only use its share of the time.
-    const share = (this.#deadline - this.#clock.now()) / (this.#candidates.length + 1);
+    const share = (this.#deadline - this.#runtime.now()) / (this.#candidates.length + 1);
     const cancelShare =
       this.#candidates.length === 0
         ? () => {}
-        : this.#clock.after(share, () => giveUp(timeoutFor(joinHostPort(address, port))));
+        : this.#runtime.after(share, () => giveUp(timeoutFor(joinHostPort(address, port))));
     const giveUp = (failure: DialFailure): void => {
       cancelShare();
       socket.destroy();

@@ -5,7 +5,7 @@
 import { type AddressInfo, BlockList, createServer, isIPv4, type Server } from "node:net";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { systemClock } from "../../base/clock.js";
+import { systemRuntime } from "../../base/runtime.js";
 import { Resolver } from "../resolver/resolver.js";
 import {
   type DnsServer,
@@ -205,7 +205,7 @@ function dial(address: string, policy: DestinationPolicy, resolver: Resolver): P
     new EndpointDial(
       "tcp",
       address,
-      { policy, resolver, clock: systemClock },
+      { policy, resolver, runtime: systemRuntime },
       {
         onConnected(socket) {
           const peer = socket.remoteAddress;

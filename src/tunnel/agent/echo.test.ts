@@ -40,7 +40,7 @@ function linkTo(echo: boolean) {
   tunnelCut.subscribe(() => events.push("cut"), stream);
   const link = new ServerLink({
     ...{ source: stream, number: 1, serverId: "s", address: "a:1", echo, nextConnectId: () => ++ids },
-    ...{ budget: new Budget(), clock: new ManualClock(), policy: new DestinationPolicy([], []) },
+    ...{ budget: new Budget(), runtime: new ManualClock(), policy: new DestinationPolicy([], []) },
     resolver: new Resolver(),
     onClosed() {},
     openStream: () => stream as unknown as PacketStream,

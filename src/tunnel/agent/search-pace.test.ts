@@ -29,8 +29,7 @@ class Fleet {
         ...{ servers: [{ host: "balancer", port: 1 }], syncIntervalMs: 1000, syncIntervalCapMs: capMs },
         ...{ syncForever: true, serverCountSource: "default" },
       },
-      clock: this.clock,
-      random: this.#random,
+      runtime: Object.assign(this.clock, { random: this.#random }),
       connect: async () => {
         this.attempts++;
         const serverId = this.behind[Math.floor(this.#random() * this.behind.length)]!;

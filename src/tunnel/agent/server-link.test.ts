@@ -14,7 +14,7 @@ test("a link without tunnels is idle, but not done while its last bytes wait for
   const link = new ServerLink({
     ...{ source: stream, number: 1, serverId: "s", address: "a:1" },
     budget: new Budget(DEFAULT_LIMITS),
-    clock: new ManualClock(),
+    runtime: new ManualClock(),
     policy: new DestinationPolicy([], []),
     resolver: new Resolver(),
     nextConnectId: () => 1,
@@ -35,7 +35,7 @@ test("a server that asks for dials without end gets so many at once, and is told
   const link = new ServerLink({
     ...{ source, number: 1, serverId: "s", address: "a:1" },
     budget: new Budget(DEFAULT_LIMITS),
-    clock: new ManualClock(),
+    runtime: new ManualClock(),
     policy: new DestinationPolicy([], []),
     // Lookups that nobody answers.
     resolver: { lookup: () => () => {} } as unknown as Resolver,

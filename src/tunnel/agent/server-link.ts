@@ -58,14 +58,14 @@ export class ServerLink implements StreamOwner {
   constructor(options: ServerLinkOptions) {
     this.#options = options;
     this.number = options.number;
-    this.connectedAt = options.clock.now();
+    this.connectedAt = options.runtime.now();
     this.serverId = options.serverId;
     this.address = options.address;
     this.stream = options.openStream(this);
     this.extended = this.stream.extended;
-    const { source, serverId, budget, clock } = options;
+    const { source, serverId, budget, runtime } = options;
     this.tunnels = new TunnelTable({
-      ...{ carrier: this.stream, budget, clock },
+      ...{ carrier: this.stream, budget, clock: runtime },
       closeWith: "CLOSE_RSP",
       pendingDials: () => this.#dials.size,
       onFinished: (tunnel, reason) => this.#tunnelClosed(tunnel, reason),
@@ -79,10 +79,10 @@ export class ServerLink implements StreamOwner {
   #tunnelClosed(tunnel: Tunnel, reason: string): void {
     const { info, connectId } = tunnel;
     if (info.isProbe === true) return;
-    const { source, clock } = this.#options;
+    const { source, runtime } = this.#options;
     agentTunnelClosed.publish({
       ...{ source, link: this, tunnel, address: info.address, connectId },
-      durationMs: clock.now() - info.openedAt,
+      durationMs: runtime.now() - info.openedAt,
       bytesToServer: tunnel.bytesToFar,
       bytesToEndpoint: tunnel.bytesToNear,
       reason,
@@ -154,9 +154,9 @@ export class ServerLink implements StreamOwner {
   }
 
   #dial(protocol: string, address: string, random: DialId): void {
-    const { clock, nextConnectId } = this.#options;
+    const { runtime, nextConnectId } = this.#options;
     const connectId = nextConnectId();
-    const startedAt = clock.now();
+    const startedAt = runtime.now();
     const asked = { id: connectId, address, askedAt: startedAt, dialledAt: startedAt };
     const refusal = this.#refusal(address, random);
     if (refusal !== undefined) {
@@ -171,9 +171,9 @@ export class ServerLink implements StreamOwner {
     };
     const dial = new EndpointDial(protocol, address, this.#options, {
       onConnected: (socket: Socket) => {
-        port = new SocketPort(socket, clock);
+        port = new SocketPort(socket, runtime);
         ended("established", "");
-        const tunnel = this.tunnels.add(connectId, port, { ...asked, openedAt: clock.now() });
+        const tunnel = this.tunnels.add(connectId, port, { ...asked, openedAt: runtime.now() });
         this.stream.control({ type: "DIAL_RSP", error: "", connectId, random });
         tunnel.start();
       },
@@ -188,9 +188,9 @@ export class ServerLink implements StreamOwner {
   }
 
   #dialEnded(random: DialId, asked: DialFacts, outcome: AgentDialOutcome, error: string): void {
-    const { source, clock } = this.#options;
+    const { source, runtime } = this.#options;
     const { id: connectId, address, askedAt } = asked;
-    const durationMs = clock.now() - askedAt;
+    const durationMs = runtime.now() - askedAt;
     if (foundAgent(random, address, error)) agentProbed.publish({ source, address, durationMs });
     else agentDialEnded.publish({ source, link: this, asked, address, connectId, outcome, error, durationMs });
   }
@@ -212,11 +212,11 @@ export class ServerLink implements StreamOwner {
       this.stream.sent.uncount("DIAL_RSP");
       return;
     }
-    const { nextConnectId, clock } = this.#options;
+    const { nextConnectId, runtime } = this.#options;
     const connectId = nextConnectId();
     this.stream.leaveUncounted(connectId);
     this.stream.control({ type: "DIAL_RSP", error: "", connectId, random });
-    const now = clock.now();
+    const now = runtime.now();
     const asked = { id: connectId, address: ECHO_ADDRESS, askedAt: now, dialledAt: now };
     this.tunnels.add(connectId, new EchoPort(), { ...asked, openedAt: now, isProbe: true }).start();
   }

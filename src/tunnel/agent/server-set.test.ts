@@ -51,9 +51,8 @@ class Bench {
         syncForever,
         serverCountSource,
       },
-      clock: this.clock,
+      runtime: Object.assign(this.clock, { random: random ?? (() => 0.5) }),
       countServers: () => this.counted,
-      random: random ?? (() => 0.5),
       connect: async (server, connected) => {
         this.attempts.push(server.host);
         this.told.push(connected);

@@ -3,9 +3,9 @@
  * server's ID tells whether it is a new one, and the wanted number says when to stop looking.
  */
 import { joinHostPort } from "../../base/address.js";
-import type { Clock } from "../../base/clock.js";
 import { remedies } from "../../base/errors/catalogue.js";
 import { type Cause, causeFields, causeOf, causeText, messageOf } from "../../base/errors/error.js";
+import type { Runtime } from "../../base/runtime.js";
 import {
   agentDuplicateServer,
   agentServerConnected,
@@ -30,7 +30,7 @@ export interface ServerSetOptions {
     AgentConfig,
     "servers" | "syncIntervalMs" | "syncIntervalCapMs" | "syncForever" | "serverCountSource"
   >;
-  readonly clock: Clock;
+  readonly runtime: Runtime;
   /** Servers as counted by other means than what servers say; undefined until that is known. */
   readonly countServers?: () => number | undefined;
   /** One attempt; a server whose ID is in `connected` gives no link of its own. */
@@ -39,7 +39,6 @@ export interface ServerSetOptions {
   readonly adopt: (connection: ServerConnection, address: string) => ConnectedServer;
   /** Why no server should be asked now; looked at before every attempt. */
   readonly pauseReason?: () => string | undefined;
-  readonly random?: () => number;
 }
 
 /** All agents that share a search make one attempt in this time, four a second. */
@@ -85,8 +84,9 @@ export class ServerSet {
   constructor(options: ServerSetOptions) {
     this.#options = options;
     const { syncIntervalMs, syncIntervalCapMs } = options.config;
-    this.#backoff = new Backoff(syncIntervalMs, syncIntervalCapMs, options.random);
-    this.#failing = new Backoff(Math.min(syncIntervalMs, ATTEMPT_EVERY_MS), syncIntervalCapMs, options.random);
+    const random = () => options.runtime.random();
+    this.#backoff = new Backoff(syncIntervalMs, syncIntervalCapMs, random);
+    this.#failing = new Backoff(Math.min(syncIntervalMs, ATTEMPT_EVERY_MS), syncIntervalCapMs, random);
   }
 
   get size(): number {
@@ -240,12 +240,12 @@ export class ServerSet {
   }
 
   async #sleep(ms: number): Promise<void> {
-    const { clock } = this.#options;
+    const { runtime } = this.#options;
     let cancel: () => void = () => {};
     const waited = new Promise<void>((resolve) => {
       this.#waitFor = (next) => {
         cancel();
-        cancel = clock.after(next, resolve);
+        cancel = runtime.after(next, resolve);
       };
       this.#waitFor(ms);
     });
@@ -265,7 +265,7 @@ export class Backoff {
   readonly #random: () => number;
   #current: number;
 
-  constructor(firstMs: number, capMs: number, random: () => number = Math.random) {
+  constructor(firstMs: number, capMs: number, random: () => number) {
     this.#first = firstMs;
     this.#cap = capMs;
     this.#random = random;

@@ -4,11 +4,12 @@ import type { AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { systemRuntime } from "../../base/runtime.js";
 import { createAuthority, issueCertificate } from "../pki/issue.js";
 import { writePem } from "../pki/write-pki.js";
 import { Resolver } from "../resolver/resolver.js";
 import type { AgentConfig } from "./config.js";
-import { connectOnce } from "./connect.js";
+import { type ConnectParts, connectOnce, connectToServer } from "./connect.js";
 
 /** What an agent with a token says of a server that does this to its call. */
 async function failureAt(answer: (stream: ServerHttp2Stream, socket: Socket) => void) {
@@ -33,7 +34,12 @@ async function failureAt(answer: (stream: ServerHttp2Stream, socket: Socket) => 
   const { port } = server.address() as AddressInfo;
   const tls = { caFile, certFile: "", keyFile: "", alpn: [] };
   const config = { agentId: "a", identifiers: "", headerTimeoutMs: 10_000, tokenFile, tls } as unknown as AgentConfig;
-  return await connectOnce(config, { host: "127.0.0.1", port }, "test", new Resolver(), [], {}).then(
+  const reach: ConnectParts["reach"] = (to) => connectToServer(to, tls, {}, new Resolver());
+  return await connectOnce(config, { host: "127.0.0.1", port }, [], {
+    program: "test",
+    runtime: systemRuntime,
+    reach,
+  }).then(
     () => "connected",
     (reason: unknown) => reason,
   );

@@ -33,7 +33,7 @@ function open(extended: boolean): void {
 
 function begin(): void {
   const endsAt = clock.now() + PHASE_MS;
-  phase = new ClosingPhase({ tunnels: () => table.values(), clock, endsAt, reason: "between two requests" });
+  phase = new ClosingPhase({ tunnels: () => table.values(), runtime: clock, endsAt, reason: "between two requests" });
 }
 
 const ask = () => port.near!.onNearData(Buffer.from("GET / HTTP/1.1\r\n\r\n"));

@@ -3,7 +3,7 @@
  * as no failure when it is closed between two requests. So a tunnel is closed once its caller has been answered and both
  * ends have been silent for a moment, instead of being cut at the deadline, whatever it carries then.
  */
-import type { Clock } from "../../base/clock.js";
+import type { Runtime } from "../../base/runtime.js";
 import type { Tunnel } from "./tunnel.js";
 
 const LONGEST_MS = 5_000;
@@ -41,7 +41,7 @@ const NEW_MS = 1_000;
 export interface ClosingPhaseOptions {
   /** Those that are open now. */
   readonly tunnels: () => Iterable<Tunnel>;
-  readonly clock: Clock;
+  readonly runtime: Runtime;
   readonly endsAt: number;
   /** For the events of the tunnels that it closes. */
   readonly reason: string;
@@ -59,7 +59,7 @@ export class ClosingPhase {
 
   constructor(options: ClosingPhaseOptions) {
     this.#options = options;
-    this.#beganAt = options.clock.now();
+    this.#beganAt = options.runtime.now();
     this.#lookedAt = this.#beganAt;
     this.#look();
   }
@@ -74,7 +74,7 @@ export class ClosingPhase {
   }
 
   get #step(): Step {
-    const left = (this.#options.endsAt - this.#options.clock.now()) / this.#phaseMs;
+    const left = (this.#options.endsAt - this.#options.runtime.now()) / this.#phaseMs;
     return STEPS.find((each) => left > each.left) ?? STEPS.at(-1)!;
   }
 
@@ -91,8 +91,8 @@ export class ClosingPhase {
   }
 
   readonly #look = (): void => {
-    const { clock, tunnels, endsAt, reason } = this.#options;
-    const now = clock.now();
+    const { runtime, tunnels, endsAt, reason } = this.#options;
+    const now = runtime.now();
     if (this.#isOver || now >= endsAt) return;
     // While this process did not run, it heard nobody: that time is no silence.
     const heardMs = Math.min(now - this.#lookedAt, 2 * this.#lookMs);
@@ -102,7 +102,7 @@ export class ClosingPhase {
     for (const tunnel of quiet) tunnel.close(reason, tunnel.port.canHalfClose ? "destroy" : "close");
     this.closed += quiet.length;
     // Requests that wait in the kernel are read between the timer and the immediate.
-    this.#cancelTimer = clock.after(this.#lookMs, () => setImmediate(this.#look));
+    this.#cancelTimer = runtime.after(this.#lookMs, () => runtime.soon(this.#look));
   };
 
   #isQuiet(tunnel: Tunnel, heardMs: number): boolean {

@@ -1,6 +1,7 @@
 /** Waiting for one event of many, with everything undone that was set up for it. */
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import type { Clock } from "../../base/clock.js";
 
 /**
  * One step of a dial. `start` sets it in motion and returns what undoes its listeners, called exactly once, whichever
@@ -62,14 +63,14 @@ export async function connected<T extends Socket>(
  * Waits until the other side has sent something, or has ended, or `patienceMs` are over, and leaves the bytes where they
  * are. A server that refuses a peer says so first; whoever writes before that may lose its words to a reset.
  */
-export function firstBytes(stream: Duplex, patienceMs: number): Promise<void> {
+export function firstBytes(stream: Duplex, patienceMs: number, clock: Clock): Promise<void> {
   return new Promise((resolve) => {
     const over = (): void => {
-      clearTimeout(timer);
+      cancel();
       stream.off("readable", over).off("end", over).off("error", over).off("close", over);
       resolve();
     };
-    const timer = setTimeout(over, patienceMs);
+    const cancel = clock.after(patienceMs, over, true);
     stream.once("readable", over).once("end", over).once("error", over).once("close", over);
     if (stream.destroyed || stream.readableLength > 0) over();
   });

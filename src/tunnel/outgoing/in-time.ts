@@ -1,5 +1,6 @@
 /** Connections that have to come about in a time that is given, which is named when it is over. */
-import net, { type Socket, type TcpNetConnectOpts } from "node:net";
+import type { Socket, TcpNetConnectOpts } from "node:net";
+import { type Runtime, systemRuntime } from "../../base/runtime.js";
 import { connected } from "./connected.js";
 import { connectTimeout, explainConnect, handshakeTimeout } from "./explain.js";
 import { type SecureDial, type Secured, secure } from "./secure.js";
@@ -8,9 +9,15 @@ import { type SecureDial, type Secured, secure } from "./secure.js";
 const isLate = ({ aborted, reason }: AbortSignal): boolean => aborted && (reason as Error).name === "TimeoutError";
 
 /** `where` is what errors call it; the time of `stop` is `ms`. */
-export async function tcpInTime(to: TcpNetConnectOpts, where: string, stop: AbortSignal, ms: number): Promise<Socket> {
+export async function tcpInTime(
+  to: TcpNetConnectOpts,
+  where: string,
+  stop: AbortSignal,
+  ms: number,
+  runtime: Runtime = systemRuntime,
+): Promise<Socket> {
   try {
-    return await connected(net.connect(to), "connect", stop, (why) => explainConnect(where, why));
+    return await connected(runtime.connect(to), "connect", stop, (why) => explainConnect(where, why));
   } catch (reason) {
     throw isLate(stop) ? connectTimeout(where, ms) : reason;
   }

@@ -65,7 +65,7 @@ export class Dial {
     this.caller = caller;
     this.address = plainText(caller.address.slice(0, SHOWN_ADDRESS_CHARS));
     this.#dialId = caller.dialId;
-    this.startedAt = board.clock.now();
+    this.startedAt = board.runtime.now();
   }
 
   start(): void {
@@ -83,12 +83,12 @@ export class Dial {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
     if (!this.#board.waiting.add(this)) return false;
-    this.#waitsSince = this.#board.clock.now();
+    this.#waitsSince = this.#board.runtime.now();
     return true;
   }
 
   #countWait(): void {
-    if (this.#waitsSince !== undefined) this.waitedMs += this.#board.clock.now() - this.#waitsSince;
+    if (this.#waitsSince !== undefined) this.waitedMs += this.#board.runtime.now() - this.#waitsSince;
     this.#waitsSince = undefined;
   }
 
@@ -144,9 +144,9 @@ export class Dial {
     this.#tried.push(link);
     this.link = link;
     const { protocol } = this.caller;
-    this.dialledAt = this.#board.clock.now();
+    this.dialledAt = this.#board.runtime.now();
     if (this.#tried.length === 1) this.#firstDialledAt = this.dialledAt;
-    while (!link.dial(this.#dialId, protocol, this.address, this)) this.#dialId = newDialId();
+    while (!link.dial(this.#dialId, protocol, this.address, this)) this.#dialId = newDialId(this.#board.runtime);
     this.#armTimer();
     return true;
   }
@@ -156,9 +156,9 @@ export class Dial {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
     if (this.#board.dialTimeoutMs === 0) return;
-    const left = Math.max(0, this.#deadline - this.#board.clock.now());
+    const left = Math.max(0, this.#deadline - this.#board.runtime.now());
     const last = wholeRest || this.#tried.length >= MAX_ATTEMPTS || left < 2 * SILENT_AGENT_MS;
-    this.#cancelTimer = this.#board.clock.after(last ? left : SILENT_AGENT_MS, this.#onTimeout);
+    this.#cancelTimer = this.#board.runtime.after(last ? left : SILENT_AGENT_MS, this.#onTimeout);
   }
 
   get #deadline(): number {
@@ -168,7 +168,7 @@ export class Dial {
   readonly #onTimeout = (): void => {
     const silent = this.link!;
     const silentId = this.#dialId;
-    const now = this.#board.clock.now();
+    const now = this.#board.runtime.now();
     if (now - this.dialledAt >= SILENT_AGENT_MS) this.#board.registry.demote(silent);
     else silent.confirmAlive();
     if (now >= this.#deadline) {
@@ -189,7 +189,7 @@ export class Dial {
       this.#finish({ outcome: "send_rsp", error: "the caller was gone when the dial succeeded", connectId });
       return;
     }
-    const tunnel = link.tunnels.add(connectId, port, { ...this.asked, openedAt: this.#board.clock.now() });
+    const tunnel = link.tunnels.add(connectId, port, { ...this.asked, openedAt: this.#board.runtime.now() });
     this.#finish({ outcome: "established", error: "", connectId });
     tunnel.start();
   }

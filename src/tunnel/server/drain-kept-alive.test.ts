@@ -98,10 +98,10 @@ let theAgent: ProxyAgent;
 /** Server and agent with the same clock. */
 async function openWithClock(): Promise<ManualClock> {
   const clock = new ManualClock();
-  await open({ parts: { clock } });
+  await open({ parts: { runtime: clock } });
   await fixture.agent.stop();
   await waitUntil("the first agent to be gone", () => fixture.server.board.registry.size === 0);
-  theAgent = new ProxyAgent(fixture.agent.config, { clock });
+  theAgent = new ProxyAgent(fixture.agent.config, { runtime: clock });
   endings.push(() => theAgent.stop());
   theAgent.start();
   await waitUntil("the agent to be connected", () => fixture.server.board.registry.size === 1);
@@ -161,7 +161,7 @@ describe.each(Object.entries(ENDS))("%s", (name, end) => {
 
 test("a server that ends closes tunnels through upstream's agents between requests, too", async () => {
   const clock = new ManualClock();
-  await open({ agents: 0, parts: { clock } });
+  await open({ agents: 0, parts: { runtime: clock } });
   const agent = rawAgent(fixture, { agentid: "upstream" });
   endings.push(() => agent.close());
   await waitUntil("it to be connected", () => fixture.server.board.registry.size === 1);

@@ -130,7 +130,7 @@ async function expectGrpcServed(caller: ReturnType<typeof rawCaller>): Promise<v
 
 test("nothing is granted once the drain is over, and the refusal asks to dial again", async () => {
   const clock = new ManualClock();
-  await open({ parts: { clock, connections: new Connections({ clock }) } });
+  await open({ parts: { runtime: clock, connections: new Connections({ clock }) } });
   const { held } = fixture.server.connections;
   const socket = await connectCaller(fixture);
   await accepted(held + 1);
@@ -146,7 +146,7 @@ test("nothing is granted once the drain is over, and the refusal asks to dial ag
 
 test("a gRPC call that comes too late is one that nobody has seen: its client makes it again elsewhere", async () => {
   const clock = new ManualClock();
-  await open({ parts: { clock, connections: new Connections({ clock }) } });
+  await open({ parts: { runtime: clock, connections: new Connections({ clock }) } });
   const { held } = fixture.server.connections;
   const socket = connect(fixture.grpcPath);
   await accepted(held + 1);
@@ -160,7 +160,7 @@ test("a gRPC call that comes too late is one that nobody has seen: its client ma
 
 test("a caller that connects and says nothing holds the drain for a second and no longer", async () => {
   const clock = new ManualClock();
-  await open({ parts: { clock, connections: new Connections({ clock }) } });
+  await open({ parts: { runtime: clock, connections: new Connections({ clock }) } });
   const { held } = fixture.server.connections;
   const [quiet, handshaking] = [await connectCaller(fixture), connect(fixture.connectPort, "127.0.0.1")];
   endings.push(() => void [quiet, handshaking].map((socket) => socket.destroy()));

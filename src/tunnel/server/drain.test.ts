@@ -102,7 +102,7 @@ test("a server waits for the last bytes that a slow caller has not taken yet", a
 
 test("an agent of upstream's that carries nothing is released while others finish, and one that carries something stays", async () => {
   const clock = new ManualClock();
-  await open({ agents: 0, parts: { clock } });
+  await open({ agents: 0, parts: { runtime: clock } });
   const [idle, busy] = [rawAgent(fixture, { agentid: "idle" }), rawAgent(fixture, { agentid: "busy" })];
   endings.push(
     () => idle.close(),

@@ -1,10 +1,10 @@
 /** A proxy-server: frontends for callers, one listener for agents, the switchboard between them. */
 
 import { joinHostPort } from "../../base/address.js";
-import { type Clock, systemClock } from "../../base/clock.js";
 import { type Connections, processConnections } from "../../base/connections.js";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { listenOn } from "../../base/listen.js";
+import { type Runtime, systemRuntime } from "../../base/runtime.js";
 import { Budget } from "../connection/budget.js";
 import { ClosingPhase, closingPhaseMs } from "../connection/closing-phase.js";
 import { claimRulesRefused, claimRulesReloaded, listening, noteChannel, peerRefused } from "../events/channels.js";
@@ -34,7 +34,7 @@ export interface ServerParts {
   readonly claims?:
     | ((events: FollowOptions<ClaimRules>) => Pick<ClaimRulesFile, "current" | "problem" | "check" | "close">)
     | undefined;
-  readonly clock?: Clock;
+  readonly runtime?: Runtime;
   /** The connections that its listeners count with. Default: those of the process. */
   readonly connections?: Connections;
 }
@@ -43,9 +43,9 @@ export interface ServerParts {
 const NEWCOMER_MS = 1_000;
 
 /** Connections that the kernel has taken for a listener are lost when that is closed: this turn of the loop takes them in. */
-async function acceptWhatWaits(): Promise<void> {
+async function acceptWhatWaits(runtime: Runtime): Promise<void> {
   // The first ends the present turn, the second a whole one.
-  for (let turns = 0; turns < 2; turns++) await new Promise((resolve) => setImmediate(resolve));
+  for (let turns = 0; turns < 2; turns++) await new Promise<void>((resolve) => runtime.soon(resolve));
 }
 
 export class ProxyServer {
@@ -54,7 +54,7 @@ export class ProxyServer {
   /** Undefined when agents are not probed. */
   readonly watchdog: Watchdog | undefined;
   readonly connections: Connections;
-  readonly #clock: Clock;
+  readonly #runtime: Runtime;
   readonly #counters = {
     from_client: new SegmentCounters(),
     to_client: new SegmentCounters(),
@@ -83,25 +83,20 @@ export class ProxyServer {
         claimRulesRefused.publish({ source: this, file: config.agents.claimsFile, error }),
     });
     this.#claims = claims;
-    this.#clock = parts.clock ?? systemClock;
+    this.#runtime = parts.runtime ?? systemRuntime;
     this.connections = parts.connections ?? processConnections;
     this.board = new Switchboard({
       source: this,
-      registry: new AgentRegistry(
-        config.strategies,
-        this.#clock,
-        Math.random,
-        (host) => claims?.current.reserves(host) ?? false,
-      ),
-      clock: this.#clock,
+      registry: new AgentRegistry(config.strategies, this.#runtime, (host) => claims?.current.reserves(host) ?? false),
+      runtime: this.#runtime,
       budget: new Budget(config.limits),
       dialTimeoutMs: config.dialTimeoutMs,
       waitForAgentMs: config.waitForAgentMs,
-      flights: config.flightRecorder === false ? undefined : new FlightHistory(this.#clock),
+      flights: config.flightRecorder === false ? undefined : new FlightHistory(this.#runtime),
     });
     const { registry } = this.board;
     this.watchdog =
-      config.watchdog && new Watchdog({ source: this, registry, clock: this.#clock, config: config.watchdog });
+      config.watchdog && new Watchdog({ source: this, registry, runtime: this.#runtime, config: config.watchdog });
     this.#agents = new AgentListener({
       board: this.board,
       serverId: config.serverId,
@@ -176,6 +171,7 @@ export class ProxyServer {
       misdirectedMethods: {
         "/ProxyService/Proxy": "is a gRPC caller, and callers connect to a frontend, not to the agents' port",
       },
+      runtime: this.#runtime,
       tls: certificates.context,
       keepaliveMs,
       streamWindowBytes: LINK_WINDOW_BYTES,
@@ -250,21 +246,21 @@ export class ProxyServer {
    * Kept-alive connections are closed between two requests towards the end.
    */
   async drain(limitMs: number): Promise<boolean> {
-    const began = this.#clock.now();
+    const began = this.#runtime.now();
     this.draining = true;
     this.board.leave(began + Math.min(NEWCOMER_MS, limitMs));
     this.watchdog?.stop();
     for (const removeSocket of this.#socketRemovals) removeSocket();
     this.#agentListener?.server.close();
     this.#agents.askToLeave();
-    await acceptWhatWaits();
+    await acceptWhatWaits(this.#runtime);
     for (const frontend of this.#frontends) frontend.drain();
     const endsAt = began + limitMs;
     let closingPhase: ClosingPhase | undefined;
-    while (this.#busy && this.#clock.now() < endsAt) {
+    while (this.#busy && this.#runtime.now() < endsAt) {
       if (this.board.refuses) this.#agents.releaseIdle();
-      if (this.#clock.now() >= endsAt - closingPhaseMs(limitMs)) closingPhase ??= this.#beginClosing(endsAt);
-      await new Promise<void>((resolve) => this.#clock.after(50, resolve));
+      if (this.#runtime.now() >= endsAt - closingPhaseMs(limitMs)) closingPhase ??= this.#beginClosing(endsAt);
+      await new Promise<void>((resolve) => this.#runtime.after(50, resolve));
     }
     this.board.leave(Number.NEGATIVE_INFINITY);
     closingPhase?.end();
@@ -276,7 +272,7 @@ export class ProxyServer {
     const { registry } = this.board;
     return new ClosingPhase({
       tunnels: () => [...registry.links()].flatMap((link) => [...link.tunnels.values()]),
-      clock: this.#clock,
+      runtime: this.#runtime,
       endsAt,
       reason: "closed between two requests: this server is about to end",
     });

@@ -1,7 +1,6 @@
 /** Connects callers with agents: both kinds of frontend start dials here, and every agent stream reports here. */
-import { randomBytes } from "node:crypto";
-import type { Clock } from "../../base/clock.js";
 import { DurationCounts } from "../../base/metrics/registry.js";
+import type { Runtime } from "../../base/runtime.js";
 import type { Budget } from "../connection/budget.js";
 import type { Tunnel } from "../connection/tunnel.js";
 import {
@@ -32,7 +31,7 @@ const EXPLAINED_AGENTS = 20;
 export const LATENCY_BUCKETS: readonly number[] = [1e-6, 1e-5, 1e-4, 0.005, 0.025, 0.1, 0.5, 2.5, 12.5];
 
 export interface SwitchboardOptions
-  extends Pick<Switchboard, "source" | "registry" | "clock" | "budget" | "dialTimeoutMs" | "flights"> {
+  extends Pick<Switchboard, "source" | "registry" | "runtime" | "budget" | "dialTimeoutMs" | "flights"> {
   /** How long a dial waits for an agent. Default 0: not at all. */
   readonly waitForAgentMs?: number | undefined;
 }
@@ -41,7 +40,7 @@ export class Switchboard {
   /** Identity of the server in events. */
   readonly source: object;
   readonly registry: AgentRegistry;
-  readonly clock: Clock;
+  readonly runtime: Runtime;
   readonly budget: Budget;
   /** 0: no deadline. */
   readonly dialTimeoutMs: number;
@@ -61,13 +60,13 @@ export class Switchboard {
   constructor(options: SwitchboardOptions) {
     this.source = options.source;
     this.registry = options.registry;
-    this.clock = options.clock;
+    this.runtime = options.runtime;
     this.budget = options.budget;
     this.dialTimeoutMs = options.dialTimeoutMs;
     this.flights = options.flights;
     const { dialTimeoutMs, waitForAgentMs = 0 } = options;
     this.waiting = new WaitingDials(
-      options.clock,
+      options.runtime,
       dialTimeoutMs === 0 ? waitForAgentMs : Math.min(waitForAgentMs, dialTimeoutMs),
       (level, message) => noteChannel.publish({ source: this.source, level, message }),
     );
@@ -83,7 +82,7 @@ export class Switchboard {
   }
 
   get refuses(): boolean {
-    return this.clock.now() >= this.#refusesFrom;
+    return this.runtime.now() >= this.#refusesFrom;
   }
 
   /** This server is about to end: no agent will come, and from that time on no dial is granted. */
@@ -101,7 +100,7 @@ export class Switchboard {
     if (end.outcome === "established") this.establishedTunnels++;
     const { address, link, startedAt, waitedMs } = dial;
     const { frontend, dialId } = dial.caller;
-    const durationMs = this.clock.now() - startedAt - waitedMs;
+    const durationMs = this.runtime.now() - startedAt - waitedMs;
     const waited = waitedMs === 0 ? {} : { waitedMs };
     const agent = link === undefined ? {} : { agentId: link.identity.agentId };
     const { source } = this;
@@ -117,7 +116,7 @@ export class Switchboard {
     tried: readonly AgentLink[],
     waitedMs = 0,
   ): { readonly referenceId: string; readonly text: string } {
-    const referenceId = randomBytes(4).toString("hex");
+    const referenceId = this.runtime.randomBytes(4).toString("hex");
     const wait =
       waitedMs > 0 ? `waited ${(waitedMs / 1000).toFixed(1)} s for one` : (this.waiting.givenUp ?? this.waiting.full);
     const explanation = { ...this.explainChoice(address, tried), ...(wait === undefined ? {} : { wait }) };
@@ -136,7 +135,7 @@ export class Switchboard {
   explainChoice(address: string, tried?: readonly AgentLink[]): ChoiceExplanation {
     const { host, isReserved, strategies } = this.registry.matchesFor(address);
     const links = [...this.registry.links()];
-    const now = this.clock.now();
+    const now = this.runtime.now();
     const isMatch = (link: AgentLink) =>
       strategies.some(({ candidates }) => candidates.some((candidate) => candidate.links.includes(link)));
     const passedOver = (link: AgentLink): string => {
@@ -205,7 +204,7 @@ export class Switchboard {
     serverTunnelClosed.publish({
       ...{ source: this.source, link, tunnel, frontend: info.frontend!, address: info.address, connectId },
       agentId: link.identity.agentId,
-      durationMs: this.clock.now() - info.openedAt,
+      durationMs: this.runtime.now() - info.openedAt,
       bytesToAgent: tunnel.bytesToFar,
       bytesToClient: tunnel.bytesToNear,
       reason,

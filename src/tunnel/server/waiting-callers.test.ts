@@ -16,7 +16,7 @@ afterEach(() => fixture.close());
 
 async function open(): Promise<void> {
   clock = new ManualClock();
-  fixture = await openFixture({ agents: 0, server: { waitForAgentMs: WAIT_MS }, parts: { clock } });
+  fixture = await openFixture({ agents: 0, server: { waitForAgentMs: WAIT_MS }, parts: { runtime: clock } });
 }
 
 const isWaiting = () => waitUntil("the dial to wait", () => fixture.server.board.waiting.size === 1);

@@ -1,19 +1,10 @@
 /** The number that a dial carries from its caller to the agent, in which probes are marked. */
-import { randomFillSync } from "node:crypto";
+import { type Runtime, systemRuntime } from "../../base/runtime.js";
 import type { DialId } from "./packet.js";
 
-/** Randomness is drawn for many dials at once: a call for eight bytes costs as much as one for thousands. */
-const drawn = Buffer.alloc(4096);
-let used = drawn.length;
-
 /** 63 random bits, as upstream's client makes them. */
-export function newDialId(): DialId {
-  if (used === drawn.length) {
-    randomFillSync(drawn);
-    used = 0;
-  }
-  used += 8;
-  return drawn.readBigUInt64BE(used - 8) >> 1n;
+export function newDialId(runtime: Pick<Runtime, "randomBytes"> = systemRuntime): DialId {
+  return runtime.randomBytes(8).readBigUInt64BE() >> 1n;
 }
 
 /** The upper 31 of the 63 bits. By chance no dial has them in years; upstream's servers pass them on from gRPC callers. */

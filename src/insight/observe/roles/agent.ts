@@ -41,9 +41,9 @@ export class ObservedAgent implements ObservedRole {
   constructor(agent: ProxyAgent) {
     this.#agent = agent;
     this.#files = new RereadCertificates("servers", agent.config.tls);
-    this.#epoch = Date.now() - agent.clock.now();
+    this.#epoch = Date.now() - agent.runtime.now();
     this.#rows = new TunnelRows("agent", this.#epoch);
-    this.history = new ProcessHistory(agent.clock);
+    this.history = new ProcessHistory(agent.runtime);
   }
 
   /** Keeps ended tunnels, failed dials and refusals from here on. */
@@ -57,10 +57,10 @@ export class ObservedAgent implements ObservedRole {
       this.history.dialEnded({ target: asked.address, peer, ms: durationMs, error: failure, isUndecided });
       if (outcome === "policy") this.refusals.add({ target: asked.address, why: error });
       if (outcome === "established") return;
-      this.ended.keep(this.#rows.ended(asked, this.#peerOf(link), { at: agent.clock.now(), reason: error, error }));
+      this.ended.keep(this.#rows.ended(asked, this.#peerOf(link), { at: agent.runtime.now(), reason: error, error }));
     }, agent);
     agentTunnelClosed.subscribe(({ link, tunnel, reason }) => {
-      this.ended.keep(this.#rows.ended(tunnel.info, this.#peerOf(link), { at: agent.clock.now(), reason }, tunnel));
+      this.ended.keep(this.#rows.ended(tunnel.info, this.#peerOf(link), { at: agent.runtime.now(), reason }, tunnel));
     }, agent);
     agentDraining.subscribe(() => {
       this.#drainingSince ??= Date.now();

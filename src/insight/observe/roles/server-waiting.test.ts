@@ -13,7 +13,7 @@ afterEach(() => fixture.close());
 
 test("totals count them, tunnels list them, and explain says what a dial would do", async () => {
   const clock = new ManualClock();
-  fixture = await openFixture({ agents: 0, server: { waitForAgentMs: 5_000 }, parts: { clock } });
+  fixture = await openFixture({ agents: 0, server: { waitForAgentMs: 5_000 }, parts: { runtime: clock } });
   const subject = new ObservedServer(fixture.server);
   subject.remember();
   const why = () => subject.explain("10.0.0.1:443").why;
@@ -42,7 +42,7 @@ test("totals count them, tunnels list them, and explain says what a dial would d
 });
 
 test("explain says that a dial would not wait when as many wait as may", async () => {
-  fixture = await openFixture({ agents: 0, server: { waitForAgentMs: 5_000 }, parts: { clock: new ManualClock() } });
+  fixture = await openFixture({ agents: 0, server: { waitForAgentMs: 5_000 }, parts: { runtime: new ManualClock() } });
   for (let dials = 0; dials < MAX_WAITING; dials++) fixture.server.board.dial(new FakeCaller());
   expect(new ObservedServer(fixture.server).explain("10.0.0.1:443").why).toBe(
     "No agent is connected. 1024 dials wait for one already, so a further one is refused at once (--wait-for-agent).",

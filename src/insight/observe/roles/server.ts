@@ -51,14 +51,14 @@ export class ObservedServer implements ObservedRole {
 
   constructor(server: ProxyServer) {
     this.#server = server;
-    this.#epoch = Date.now() - server.board.clock.now();
+    this.#epoch = Date.now() - server.board.runtime.now();
     this.#rows = new TunnelRows("server", this.#epoch);
-    this.history = new ProcessHistory(server.board.clock);
+    this.history = new ProcessHistory(server.board.runtime);
   }
 
   /** Keeps ended tunnels, failed dials and refusals from here on. */
   remember(): void {
-    const { clock } = this.#server.board;
+    const { runtime: clock } = this.#server.board;
     keepServerRefusals(this.refusals, this.#server);
     serverDialEnded.subscribe((event) => {
       const { dial, address, agentId, outcome, durationMs, waitedMs = 0, error, referenceId: refusalId } = event;
@@ -151,7 +151,7 @@ export class ObservedServer implements ObservedRole {
   }
 
   *agents(): Iterable<AgentPeer> {
-    const now = this.#server.board.clock.now();
+    const now = this.#server.board.runtime.now();
     for (const link of this.#server.board.registry.links()) {
       const { toFar, toNear } = link.tunnels.traffic;
       const { roundTripMs, queuedBytes } = link.stream;
@@ -188,7 +188,7 @@ export class ObservedServer implements ObservedRole {
     const to = parseDestination(target);
     if ("error" in to) return { target, possible: false, why: `It cannot be dialled: ${to.error}.` };
     const { board } = this.#server;
-    const { registry, clock } = board;
+    const { registry, runtime: clock } = board;
     const explanation = board.explainChoice(to.address);
     const decision = registry.matchesFor(to.address).strategies.find(({ candidates }) => candidates.length > 0);
     if (decision === undefined) {
@@ -225,7 +225,7 @@ export class ObservedServer implements ObservedRole {
   async pingAgent(key: number): Promise<boolean> {
     const link = this.#linkOf(key);
     if (link === undefined) return false;
-    const { clock } = this.#server.board;
+    const { runtime: clock } = this.#server.board;
     await new Promise<void>((resolve, reject) => {
       const silent = `the agent did not answer a ping within ${PING_MS / 1000} s`;
       const cancel = clock.after(PING_MS, () => reject(new ApiFailure(504, "no-answer", silent)));

@@ -80,11 +80,11 @@ export class AgentLink implements StreamOwner {
     this.identity = identity;
     this.connection = connection;
     this.#board = board;
-    const { budget, clock } = board;
-    this.connectedAt = clock.now();
+    const { budget, runtime } = board;
+    this.connectedAt = runtime.now();
     this.stream = openStream(this, number);
     this.tunnels = new TunnelTable({
-      ...{ carrier: this.stream, budget, clock },
+      ...{ carrier: this.stream, budget, clock: runtime },
       closeWith: "CLOSE_REQ",
       pendingDials: () => this.#pending.size,
       onFinished: (tunnel, reason) => {
@@ -97,7 +97,7 @@ export class AgentLink implements StreamOwner {
         tunnelCut.publish({ source: board.source, code: "DB_SLOW_READER", address, connectId, queuedBytes, reason });
       },
     });
-    this.probe = identity.echo ? new PathProbe(this.stream, this.tunnels) : undefined;
+    this.probe = identity.echo ? new PathProbe(this.stream, this.tunnels, runtime) : undefined;
   }
 
   /** Open and pending tunnels: what the choice among agents compares. */
@@ -115,7 +115,7 @@ export class AgentLink implements StreamOwner {
 
   /** Pings the peer. Until it answers, others are preferred. */
   confirmAlive(): void {
-    const now = this.#board.clock.now();
+    const now = this.#board.runtime.now();
     if (this.unconfirmed || now - this.#askedAt < SIGN_OF_LIFE_MS) return;
     this.unconfirmed = true;
     this.#askedAt = now;
@@ -138,13 +138,13 @@ export class AgentLink implements StreamOwner {
    */
   #onDrain(): void {
     this.drain();
-    const { clock } = this.#board;
-    const now = clock.now();
+    const { runtime } = this.#board;
+    const now = runtime.now();
     if (this.#drainsSince === undefined) this.#drainsSince = now;
     else
       this.#closingPhase ??= new ClosingPhase({
         tunnels: () => this.tunnels.values(),
-        clock,
+        runtime,
         endsAt: now + closingPhaseMs(2 * (now - this.#drainsSince)),
         reason: "closed between two requests: its agent is about to end",
       });
@@ -246,8 +246,9 @@ export class AgentLink implements StreamOwner {
   }
 
   onSettle(): void {
-    const before = performance.now();
-    if (this.tunnels.settle()) this.#board.frontendWrites.observe((performance.now() - before) / 1000);
+    const { runtime } = this.#board;
+    const before = runtime.now();
+    if (this.tunnels.settle()) this.#board.frontendWrites.observe((runtime.now() - before) / 1000);
   }
 
   onDrain(): void {

@@ -133,7 +133,7 @@ export class AgentListener {
   #timeBox(call: IncomingCall, link: AgentLink): void {
     const end = call.tlsSocket?.getPeerX509Certificate()?.validTo;
     if (end === undefined) return;
-    const cancel = untilDate(this.#options.board.clock, new Date(end), () =>
+    const cancel = untilDate(this.#options.board.runtime, new Date(end), () =>
       link.dismiss(GrpcStatus.UNAUTHENTICATED, "the agent's certificate has ended"),
     );
     call.stream.once("close", cancel);

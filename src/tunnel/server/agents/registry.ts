@@ -1,7 +1,7 @@
 /** All agent streams that are connected, and the choice among them. */
 
 import { hostOfAddress } from "../../../base/address.js";
-import type { Clock } from "../../../base/clock.js";
+import type { Runtime } from "../../../base/runtime.js";
 import type { StrategyCount } from "../../events/facts.js";
 import { judgedHost } from "../../wire/destination.js";
 import type { StrategyName } from "../config.js";
@@ -20,7 +20,7 @@ export class AgentRegistry {
   readonly #groups = new Map<string, AgentGroup>();
   readonly #groupOfConnection = new WeakMap<object, AgentGroup>();
   readonly #strategies: readonly Strategy[];
-  readonly #clock: Clock;
+  readonly #runtime: Pick<Runtime, "now" | "random">;
   readonly #random: () => number;
   readonly #isReserved: (host: string) => boolean;
   /** The value of upstream's deprecated gauge: the keys of the strategy that changed last. */
@@ -28,14 +28,13 @@ export class AgentRegistry {
 
   constructor(
     strategies: readonly StrategyName[],
-    clock: Clock,
-    random: () => number = Math.random,
+    runtime: Pick<Runtime, "now" | "random">,
     /** Whether only agents that claim this host may have its dials. */
     isReserved: (host: string) => boolean = () => false,
   ) {
     this.#strategies = strategies.map((name) => new Strategy(name));
-    this.#clock = clock;
-    this.#random = random;
+    this.#runtime = runtime;
+    this.#random = () => runtime.random();
     this.#isReserved = isReserved;
   }
 
@@ -79,7 +78,7 @@ export class AgentRegistry {
     }
     group.links.push(link);
     // An agent that lost its connection comes back before the server has noticed: whoever is alive says so.
-    const before = preferredOf(group.links, this.#clock.now());
+    const before = preferredOf(group.links, this.#runtime.now());
     if (before !== undefined && before.connection !== link.connection) before.confirmAlive();
     link.group = group;
     for (const strategy of this.#strategies) strategy.add(link);
@@ -106,7 +105,7 @@ export class AgentRegistry {
    */
   choose(address: string, tried: readonly AgentLink[]): AgentLink | undefined {
     const host = judgedHost(hostOfAddress(address));
-    const now = this.#clock.now();
+    const now = this.#runtime.now();
     for (const strategy of this.#strategies) {
       const matches = this.#matches(strategy, host);
       if (matches.length > 0) return chooseAmong(matches, tried, now, this.#random);
@@ -120,7 +119,7 @@ export class AgentRegistry {
 
   /** The agent failed for a reason of its own: others first, for a while. Another of its streams does not help it. */
   demote(link: AgentLink): void {
-    const now = this.#clock.now();
+    const now = this.#runtime.now();
     const isPreferred = preferredOf(link.group.links, now) === link;
     demoteFrom(now, link);
     if (isPreferred) demoteFrom(now, link.group);

@@ -14,7 +14,7 @@ function world(options: { qps?: number; burst?: number } = {}) {
   let underWay = 0;
   let most = 0;
   const queue = new ReviewQueue<string>({
-    ...{ clock, random: seeded(12), qps: 0, burst: 0, ...options },
+    ...{ runtime: Object.assign(clock, { random: seeded(12) }), qps: 0, burst: 0, ...options },
     review: (token, signal) => {
       asked.push({ token, at: clock.now() });
       most = Math.max(most, ++underWay);
@@ -226,7 +226,7 @@ describe("the bounds of the review queue", () => {
       signals.push(signal);
       return new Promise<never>(() => {});
     };
-    const queue = new ReviewQueue<string>({ clock, qps: 1, burst: 1, review });
+    const queue = new ReviewQueue<string>({ runtime: clock, qps: 1, burst: 1, review });
     const sender = () => ({ connection: {}, remote: "10.0.0.1:1", signal: new AbortController().signal });
     const both = ["a", "b"].map((token) => queue.ask(token, token, false, sender()));
     const outcomes = Promise.allSettled(both);

@@ -10,9 +10,9 @@
  *   new connection, with its TLS handshake, for each token, and whoever comes again has a new chance each time.
  */
 import { splitHostPort } from "../../../base/address.js";
-import type { Clock } from "../../../base/clock.js";
 import { DrawbridgeError } from "../../../base/errors/error.js";
 import { RateLimit } from "../../../base/rate-limit.js";
+import type { Runtime } from "../../../base/runtime.js";
 import { parseAddress } from "../../wire/prefix.js";
 
 /** The sender of a token that is to be reviewed. */
@@ -27,11 +27,10 @@ export interface TokenSender {
 
 export interface ReviewQueueOptions<Verdict> {
   readonly review: (token: string, signal: AbortSignal) => Promise<Verdict>;
-  readonly clock: Clock;
+  readonly runtime: Runtime;
   /** Reviews a second and at once; 0: the Kubernetes client's defaults, 20 and 40; negative: no limit. */
   readonly qps: number;
   readonly burst: number;
-  readonly random?: () => number;
 }
 
 /** Reviews that are with the API server at the same time. */
@@ -83,7 +82,7 @@ export class ReviewQueue<Verdict> {
 
   constructor(options: ReviewQueueOptions<Verdict>) {
     this.#options = options;
-    this.#limit = new RateLimit(options.clock, options.qps, options.burst);
+    this.#limit = new RateLimit(options.runtime, options.qps, options.burst);
   }
 
   /**
@@ -97,7 +96,7 @@ export class ReviewQueue<Verdict> {
     }
     return new Promise((resolve, reject) => {
       const onAbort = (): void => this.#leave(waiter, cancelled());
-      const cancelDeadline = this.#options.clock.after(DEADLINE_MS, () =>
+      const cancelDeadline = this.#options.runtime.after(DEADLINE_MS, () =>
         this.#leave(waiter, noReview(`there was no review within ${DEADLINE_MS / 1000} s`)),
       );
       const waiter: Waiter<Verdict> = {
@@ -130,7 +129,7 @@ export class ReviewQueue<Verdict> {
   #startReviews(): void {
     while (this.#waiting.length > 0 && this.#underWay.size < MAX_UNDER_WAY) {
       if (!this.#limit.take()) {
-        this.#cancelRetry ??= this.#options.clock.after(RETRY_MS, () => {
+        this.#cancelRetry ??= this.#options.runtime.after(RETRY_MS, () => {
           this.#cancelRetry = undefined;
           this.#startReviews();
         });
@@ -192,11 +191,10 @@ export class ReviewQueue<Verdict> {
    * Strangers can make us ask this as often as they like, so it must not take longer the more wait.
    */
   #leastEntitled(): Waiter<Verdict> {
-    const { random = Math.random } = this.#options;
     this.#isByAddress = !this.#isByAddress;
     let worst: Waiter<Verdict> | undefined;
     for (let draw = 0; draw < DRAWS; draw++) {
-      const each = this.#waiting[Math.floor(random() * this.#waiting.length)]!;
+      const each = this.#waiting[Math.floor(this.#options.runtime.random() * this.#waiting.length)]!;
       if (worst === undefined || this.#goesBefore(each, worst)) worst = each;
     }
     return worst!;

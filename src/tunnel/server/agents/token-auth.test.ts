@@ -35,7 +35,7 @@ beforeEach(() => {
 
 /** Every caller has a connection of its own. */
 function authenticator(reviewer: TokenReviewer) {
-  const made = createTokenAuthenticator(config, reviewer, { clock, qps: -1, burst: 0 });
+  const made = createTokenAuthenticator(config, reviewer, { runtime: clock, qps: -1, burst: 0 });
   const sender = () => ({ connection: {}, remote: "10.0.0.1:1", signal: new AbortController().signal });
   return { authenticate: (values: readonly string[]) => made.authenticate(values, sender()) };
 }

@@ -1,7 +1,7 @@
 /** Agents that prove who they are with a service account token, which the Kubernetes API reviews for us. */
 import { createHash } from "node:crypto";
-import type { Clock } from "../../../base/clock.js";
 import { claimsOf } from "../../../base/json-web-token.js";
+import type { Runtime } from "../../../base/runtime.js";
 import type { TokenAuthConfig } from "../config.js";
 import { malformedToken, ReviewQueue, type TokenSender, tokenRefused, tokenUnreviewed } from "./review-queue.js";
 
@@ -40,13 +40,13 @@ const LONGEST_TOKEN = 16 * 1024;
 export function createTokenAuthenticator(
   config: TokenAuthConfig,
   reviewer: TokenReviewer,
-  { clock, qps, burst }: { readonly clock: Clock; readonly qps: number; readonly burst: number },
+  { runtime, qps, burst }: { readonly runtime: Runtime; readonly qps: number; readonly burst: number },
 ): TokenAuthenticator {
   /** Results in order of last use, by the token's hash: the tokens themselves are not kept. */
   const accepted = new Map<string, Remembered>();
   const rejected = new Map<string, Remembered>();
   const queue = new ReviewQueue<Verdict>({
-    ...{ clock, qps, burst },
+    ...{ runtime, qps, burst },
     async review(token, signal) {
       try {
         return judge(config, await reviewer(token, [config.audience], signal));
@@ -61,10 +61,10 @@ export function createTokenAuthenticator(
     const known = take(accepted, key) ?? take(rejected, key);
     if (known !== undefined) {
       remember(key, known);
-      if (clock.date() < known.until) return known.verdict;
+      if (runtime.date() < known.until) return known.verdict;
     }
     const verdict = await queue.ask(key, token, accepted.has(key), sender);
-    const now = clock.date();
+    const now = runtime.date();
     const until = verdict.account === undefined ? now + REJECTED_MS : Math.min(now + ACCEPTED_MS, expiryOf(token));
     remember(key, { verdict, until });
     return verdict;

@@ -55,7 +55,7 @@ export class ConnectCaller implements Caller, NearEvents {
     this.#board = board;
     this.#trust = trust;
     this.#onRefused = onRefused;
-    this.#port = new SocketPort(socket, board.clock);
+    this.#port = new SocketPort(socket, board.runtime);
     this.#port.attach(this);
   }
 
@@ -84,7 +84,7 @@ export class ConnectCaller implements Caller, NearEvents {
     if (request.kind === "other-method") {
       // A caller that does not wait for its answer gets no further ones to pile up.
       const keepAlive = request.keepAlive && this.#early.length === 0 && this.#socket.writableLength === 0;
-      const answer = methodNotAllowed(new Date(), keepAlive);
+      const answer = methodNotAllowed(new Date(this.#board.runtime.date()), keepAlive);
       const reason = "it sent an HTTP request other than CONNECT";
       this.#onRefused({ remote: remoteOf(this.#socket), code: "DB_PEER_PROTOCOL", reason });
       if (keepAlive) this.#socket.write(answer);
@@ -96,7 +96,7 @@ export class ConnectCaller implements Caller, NearEvents {
     const tlsSocket = this.#trust === undefined ? undefined : (this.#socket as TLSSocket);
     callerAccepted.publish({ source, listener: "http-connect frontend", remote: remoteOf(this.#socket), tlsSocket });
     this.address = request.target;
-    this.dialId = request.dialId ?? newDialId();
+    this.dialId = request.dialId ?? newDialId(this.#board.runtime);
     this.#dial = this.#board.dial(this);
   }
 

@@ -77,6 +77,7 @@ function grpcFrontend({
     const leave = callers.add(caller);
   };
   const listener: GrpcListener = createGrpcListener({
+    runtime: board.runtime,
     method: "/ProxyService/Proxy",
     keepaliveMs,
     streamWindowBytes: CALLER_WINDOW_BYTES,
@@ -100,7 +101,7 @@ function grpcFrontend({
       return false;
     },
     hasNewcomers(withinMs) {
-      const since = board.clock.now() - withinMs;
+      const since = board.runtime.now() - withinMs;
       for (const caller of callers) if (!caller.hasAsked && caller.calledAt > since) return true;
       return false;
     },

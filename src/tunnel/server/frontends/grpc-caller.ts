@@ -33,7 +33,7 @@ export class GrpcCaller implements Caller, StreamOwner {
   ) {
     this.#board = board;
     this.#onStreamClosed = onStreamClosed;
-    this.calledAt = board.clock.now();
+    this.calledAt = board.runtime.now();
     this.stream = openStream(this);
   }
 

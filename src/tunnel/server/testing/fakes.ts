@@ -117,9 +117,17 @@ export interface BoardPlan {
 
 export function makeBoard({ strategies = ["default"], dialTimeoutMs = 30_000, ...plan }: BoardPlan = {}): FakeBoard {
   const clock = new ManualClock();
-  const registry = new AgentRegistry(strategies, clock, plan.random, plan.isReserved);
+  if (plan.random !== undefined) clock.random = plan.random;
+  const registry = new AgentRegistry(strategies, clock, plan.isReserved);
   const { waitForAgentMs } = plan;
-  const board = new Switchboard({ source: {}, registry, clock, budget: new Budget(), dialTimeoutMs, waitForAgentMs });
+  const board = new Switchboard({
+    source: {},
+    registry,
+    runtime: clock,
+    budget: new Budget(),
+    dialTimeoutMs,
+    waitForAgentMs,
+  });
   return {
     board,
     clock,

@@ -2,9 +2,9 @@
  * The watchdog's connection through one agent link: dials the agent's echo over the same packets, windows and queues as
  * callers' connections, marked so that nobody counts, shows or waits for it. One probe at a time.
  */
-import { randomBytes } from "node:crypto";
 import type { Clock } from "../../../base/clock.js";
 import { shown } from "../../../base/redact/redact.js";
+import type { Runtime } from "../../../base/runtime.js";
 import type { TunnelTable } from "../../connection/table.js";
 import type { NearEvents, Port } from "../../connection/tunnel.js";
 import type { PathHealth } from "../../events/facts.js";
@@ -41,10 +41,12 @@ export class PathProbe {
   #trafficBefore = 0;
   readonly #tunnels: TunnelTable;
   readonly #stream: PacketStream;
+  readonly #runtime: Runtime;
   readonly #givenUp = new Set<DialId>();
   #probe: Probe | undefined;
 
-  constructor(stream: PacketStream, tunnels: TunnelTable) {
+  constructor(stream: PacketStream, tunnels: TunnelTable, runtime: Runtime) {
+    this.#runtime = runtime;
     this.#stream = stream;
     this.#tunnels = tunnels;
   }
@@ -57,7 +59,7 @@ export class PathProbe {
   start(now: number, onOver: (failure?: string) => void): void {
     this.#askedAt = now;
     this.#trafficBefore = this.#traffic();
-    const dialId = newDialId();
+    const dialId = newDialId(this.#runtime);
     this.#probe = { dialId, onOver };
     this.#stream.control({ type: "DIAL_REQ", protocol: "tcp", address: ECHO_ADDRESS, random: dialId });
     this.#stream.sent.uncount("DIAL_REQ");
@@ -122,9 +124,9 @@ export class PathProbe {
 
   #open(probe: Probe, connectId: ConnectId): void {
     this.#stream.leaveUncounted(connectId);
-    const port = new ProbePort(randomBytes(NONCE_BYTES), (failure) => this.#finish(probe, failure));
+    const port = new ProbePort(this.#runtime.randomBytes(NONCE_BYTES), (failure) => this.#finish(probe, failure));
     probe.tunnel = { connectId, port };
-    const now = this.#tunnels.clock.now();
+    const now = this.#runtime.now();
     const info = { id: 0, address: ECHO_ADDRESS, askedAt: now, dialledAt: now, openedAt: now, isProbe: true };
     this.#tunnels.add(connectId, port, info).start();
   }

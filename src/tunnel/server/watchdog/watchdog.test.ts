@@ -22,7 +22,8 @@ interface Watched extends FakeBoard {
 function watched(): Watched {
   const fake = makeBoard();
   const { board, clock } = fake;
-  const dog = new Watchdog({ source: board.source, registry: board.registry, clock, config, random: () => 0.5 });
+  clock.random = () => 0.5;
+  const dog = new Watchdog({ source: board.source, registry: board.registry, runtime: clock, config });
   const checks: Watched["checks"] = [];
   const recycled: Watched["recycled"] = [];
   endings.push(

@@ -2,7 +2,7 @@
  * Asks every agent that has an echo, at intervals, to send a few bytes back over the path real connections take. What
  * comes of it is shown; a link on which nothing moves any more is ended, so that its agent connects again.
  */
-import type { Clock } from "../../../base/clock.js";
+import type { Runtime } from "../../../base/runtime.js";
 import { serverLinkRecycled, serverPathChecked } from "../../events/channels.js";
 import type { PathHealth } from "../../events/facts.js";
 import { GrpcStatus } from "../../link/grpc-status.js";
@@ -26,27 +26,24 @@ export interface WatchdogParts {
   /** Identity of the server in events. */
   readonly source: object;
   readonly registry: AgentRegistry;
-  readonly clock: Clock;
+  readonly runtime: Runtime;
   readonly config: WatchdogConfig;
-  readonly random?: () => number;
 }
 
 export class Watchdog {
   readonly #parts: WatchdogParts;
-  readonly #random: () => number;
   readonly #tickMs: number;
   #lastTick = 0;
   #cancelTick: (() => void) | undefined;
 
   constructor(parts: WatchdogParts) {
     this.#parts = parts;
-    this.#random = parts.random ?? Math.random;
     const { intervalMs, timeoutMs } = parts.config;
     this.#tickMs = Math.min(SLOWEST_TICK_MS, Math.max(10, Math.min(intervalMs, timeoutMs) / 4));
   }
 
   start(): void {
-    this.#lastTick = this.#parts.clock.now();
+    this.#lastTick = this.#parts.runtime.now();
     this.#armTick();
   }
 
@@ -68,12 +65,12 @@ export class Watchdog {
   // ---- the timer ---------------------------------------------------------------------------------------------------
 
   #armTick(): void {
-    this.#cancelTick = this.#parts.clock.after(this.#tickMs, this.#tick);
+    this.#cancelTick = this.#parts.runtime.after(this.#tickMs, this.#tick);
   }
 
   readonly #tick = (): void => {
-    const { registry, clock, config } = this.#parts;
-    const now = clock.now();
+    const { registry, runtime, config } = this.#parts;
+    const now = runtime.now();
     // If this very process was suspended, the agents are not to blame for answers that wait to be read.
     const suspendedMs = Math.max(0, now - this.#lastTick - 2 * this.#tickMs);
     this.#lastTick = now;
@@ -81,7 +78,7 @@ export class Watchdog {
     for (const link of [...registry.links()]) {
       const { probe } = link;
       if (probe === undefined) continue;
-      if (probe.nextAt === 0) probe.nextAt = now + this.#random() * Math.min(FIRST_WITHIN_MS, config.intervalMs);
+      if (probe.nextAt === 0) probe.nextAt = now + runtime.random() * Math.min(FIRST_WITHIN_MS, config.intervalMs);
       if (probe.busy) {
         probe.deadline += suspendedMs;
         if (now >= probe.deadline) this.#failed(link, probe, `${probe.giveUp()} within ${config.timeoutMs} ms`);
@@ -96,33 +93,33 @@ export class Watchdog {
   // ---- one question ------------------------------------------------------------------------------------------------
 
   #ask(link: AgentLink, probe: PathProbe, now: number): void {
-    const { clock, config } = this.#parts;
+    const { runtime, config } = this.#parts;
     probe.deadline = now + config.timeoutMs;
-    probe.nextAt = now + config.intervalMs * (1 - SPREAD + 2 * SPREAD * this.#random());
+    probe.nextAt = now + config.intervalMs * (1 - SPREAD + 2 * SPREAD * runtime.random());
     probe.start(now, (failure) => {
       if (failure !== undefined) {
         this.#failed(link, probe, failure);
         return;
       }
       const failuresBefore = probe.failures;
-      const roundTripMs = probe.worked(clock);
+      const roundTripMs = probe.worked(runtime);
       serverPathChecked.publish({ ...this.#about(link), failures: 0, failuresBefore, roundTripMs });
     });
   }
 
   #failed(link: AgentLink, probe: PathProbe, error: string): void {
-    const { clock, config, registry } = this.#parts;
+    const { runtime, config, registry } = this.#parts;
     const failuresBefore = probe.failures;
-    probe.failed(clock, error);
+    probe.failed(runtime, error);
     // Asked again at once: callers wait for this link.
-    probe.nextAt = clock.now();
+    probe.nextAt = runtime.now();
     registry.demote(link);
     const { failures } = probe;
     serverPathChecked.publish({ ...this.#about(link), failures, failuresBefore, error });
     if (probe.silentFailures < config.failures) return;
     serverLinkRecycled.publish({ ...this.#about(link), failures, error });
     link.dismiss(GrpcStatus.UNAVAILABLE, `nothing comes through this link any more: ${error}`);
-    clock.after(DISMISSAL_MS, () => link.disconnect());
+    runtime.after(DISMISSAL_MS, () => link.disconnect());
   }
 
   #about(link: AgentLink) {
