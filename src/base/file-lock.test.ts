@@ -39,6 +39,24 @@ test.each([4194305, process.pid])(
   },
 );
 
+test("a lock of another container that nobody renews is taken over after the clock was set back", async () => {
+  writeFileSync(path, "4194305 elsewhere/pid:[1]\n");
+  utimesSync(path, secondsAgo(-21_600), secondsAgo(-21_600));
+  expect(await withLock(path, yes)).toBe(true);
+});
+
+test.each([6, -6])("a lock of another container is respected when a clock was set by %i hours", async (hours) => {
+  writeFileSync(path, "4194305 elsewhere/pid:[1]\n");
+  const renew = () => utimesSync(path, secondsAgo(hours * 3600), secondsAgo(hours * 3600 - 1));
+  utimesSync(path, secondsAgo(hours * 3600), secondsAgo(hours * 3600));
+  const renewal = setTimeout(renew, 1_000);
+  try {
+    await expect(withLock(path, yes)).rejects.toBeInstanceOf(LockError);
+  } finally {
+    clearTimeout(renewal);
+  }
+});
+
 test("a process renews its lock as long as it holds it", async () => {
   await withLock(path, async () => {
     utimesSync(path, secondsAgo(3600), secondsAgo(3600));

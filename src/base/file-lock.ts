@@ -12,7 +12,7 @@ import { createFile, temporaryPathFor } from "./files.js";
 
 const RETRY_MS = 5;
 const RENEW_MS = 2_000;
-/** A holder elsewhere that has not renewed its lock for so long is gone. */
+/** A lock elsewhere with a time that is so far from this host's is watched for two renewals: a clock may have been set. */
 const STALE_MS = 15_000;
 
 export class LockError extends Error {
@@ -89,7 +89,8 @@ async function isTaken(mine: string, path: string): Promise<boolean> {
 
 /** Removes a lock whose holder is gone; two that find the same one must not take the winner's for it. */
 async function discardOfNobody(path: string, away: string): Promise<void> {
-  if (isRunning(await holderOf(path))) return;
+  const holder = await holderOf(path);
+  if (isRunning(holder) || (await isRenewed(path, holder))) return;
   await rename(path, away).catch(() => undefined);
   if (isRunning(await holderOf(away))) await link(away, path).catch(() => undefined);
   await rm(away, { force: true });
@@ -115,9 +116,17 @@ async function holderOf(path: string): Promise<LockHolder | undefined> {
 function isRunning(holder: LockHolder | undefined): boolean {
   if (holder === undefined || !Number.isInteger(holder.pid)) return false;
   const { pid, space = numberSpace(), renewedAt } = holder;
-  if (space !== numberSpace()) return systemClock.date() - renewedAt < STALE_MS;
+  if (space !== numberSpace()) return Math.abs(systemClock.date() - renewedAt) < STALE_MS;
   // This process takes turns with itself already, so the lock is from one that had its number before.
   return pid !== process.pid && isProcessRunning(pid);
+}
+
+/** Whether a holder elsewhere renews it after all. */
+async function isRenewed(path: string, holder: LockHolder | undefined): Promise<boolean> {
+  if (holder?.space === undefined || holder.space === numberSpace()) return false;
+  await pause(systemClock, 2 * RENEW_MS);
+  const renewedAt = (await holderOf(path))?.renewedAt;
+  return renewedAt !== undefined && renewedAt !== holder.renewedAt;
 }
 
 export function isProcessRunning(pid: number): boolean {

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { copyFileSync, rmSync, utimesSync } from "node:fs";
 import net, { type AddressInfo } from "node:net";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { makePki } from "../../../test/support/processes/certs.js";
 import { Scope } from "../../../test/support/processes/scope.js";
 import { reachFrontend, secureContextOf } from "./transport.js";
@@ -53,6 +53,19 @@ describe("the certificates for a frontend", () => {
     expect(() => secureContextOf(tls, () => now)).toThrow(/does not belong/);
     put("agent", "key");
     expect(secureContextOf(tls, () => now)).not.toBe(first);
+  });
+
+  test("stay in service while only one of two files is replaced and the host's clock is set", () => {
+    const { tls, put } = files();
+    const first = secureContextOf(tls);
+    put("agent", "cert");
+    expect(secureContextOf(tls)).toBe(first);
+    const set = vi.spyOn(Date, "now").mockReturnValue(Date.now() + 21_600_000);
+    try {
+      expect(secureContextOf(tls)).toBe(first);
+    } finally {
+      set.mockRestore();
+    }
   });
 
   test("are refused at once when they never fitted", () => {

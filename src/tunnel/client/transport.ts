@@ -83,7 +83,7 @@ interface Ready {
   /** What is in it. */
   readonly set: Credentials["set"];
   readonly stamp: string;
-  /** Time since which the files cannot be used. */
+  /** Time, by performance.now(), since which the files cannot be used. */
   brokenSince: number | undefined;
 }
 
@@ -91,7 +91,7 @@ interface Ready {
 const made = new WeakMap<FrontendTls, Ready>();
 
 /** Throws a DrawbridgeError that names the file at fault. */
-export function secureContextOf(tls: FrontendTls, now: () => number = Date.now): Ready {
+export function secureContextOf(tls: FrontendTls, now: () => number = () => performance.now()): Ready {
   const known = made.get(tls);
   // Before the files are read: what is replaced meanwhile is noticed the next time.
   const stamp = stampOf(tls);

@@ -1,4 +1,5 @@
 /** The part of an archive that comes from a cluster: pods, logs and metrics of agents, events, nodes, webhooks. Secrets are not asked for. */
+import { systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import { collectionPath, type Kind, namedPath } from "../../kube/paths.js";
 import type { Pod } from "../../kube/pods.js";
@@ -27,7 +28,7 @@ export async function* clusterFiles(
 ): AsyncGenerator<{ readonly path: string; readonly content: Buffer }, void, void> {
   const { openKubeApi } = await import("../../kube/open.js");
   const api = await openKubeApi({ kubeconfig, context, qps: -1, burst: 0 });
-  const end = Date.now() + timeoutMs;
+  const end = systemClock.now() + timeoutMs;
   const ours = new Set([...Object.values(namespaces), ...further]);
 
   const listed = async <T extends KubeObject>(kind: Kind, namespace?: string, labelSelector = ""): Promise<T[]> => {
@@ -71,7 +72,7 @@ export async function* clusterFiles(
     }
     const agents = pods.filter(({ spec }) => spec?.containers?.some((one) => roleOf(one) === "agent"));
     for (const [index, pod] of agents.entries()) {
-      if (index >= MOST_LOGS || Date.now() > end) {
+      if (index >= MOST_LOGS || systemClock.now() > end) {
         const left = agents.length - index;
         onFailure(`The logs of ${left} agents were not asked for: there are too many, or time was up.`);
         return;

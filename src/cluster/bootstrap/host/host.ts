@@ -20,8 +20,9 @@ export interface HostProcess {
 export interface Host {
   readonly files: HostFiles;
   readonly network: HostNetwork;
-  /** Milliseconds since 1970. */
+  /** As of a Clock: milliseconds that only ever grow, and milliseconds since 1970. */
   now(): number;
+  date(): number;
   pause(ms: number): Promise<void>;
   run: typeof runCommand;
   /** A process that outlives this one; what it prints is appended to the file. Resolves to its id. */
@@ -65,7 +66,8 @@ export function thisHost(): Host {
   return {
     files: new HostFiles(),
     network: hostNetwork(),
-    now: () => Date.now(),
+    now: () => systemClock.now(),
+    date: () => systemClock.date(),
     pause: (ms) => pause(systemClock, ms),
     run: runCommand,
     launch,

@@ -72,7 +72,7 @@ export class RecordKeeper {
     directory: string,
     start: Pick<BridgeRecord, "options" | "kubeconfig" | "context" | "setting">,
   ): Promise<RecordKeeper> {
-    const madeAt = new Date(host.now()).toISOString();
+    const madeAt = new Date(host.date()).toISOString();
     const keeper = new RecordKeeper(host, directory, { version: 1, ...start, madeAt, opened: [] });
     await asRecordError(async () => {
       // One that is there already may be somebody else's; then its mode must not be changed either.
@@ -89,7 +89,7 @@ export class RecordKeeper {
     const known = new Set(this.#record.opened.map(({ thing }) => thingName(thing)));
     const added = things.filter((thing) => !known.has(thingName(thing)) && known.add(thingName(thing)));
     if (added.length === 0) return;
-    const at = new Date(this.#host.now()).toISOString();
+    const at = new Date(this.#host.date()).toISOString();
     await this.change({ opened: [...this.#record.opened, ...added.map((thing) => ({ thing, at }))] });
   }
 

@@ -66,7 +66,7 @@ export async function runSteps(
     }
     const outcome = isDone ? "already so" : byHand === undefined ? "done" : "left to you";
     const left = outcome === "left to you" && byHand !== undefined ? { byHand } : {};
-    const result: StepResult = { name, title, outcome, detail, tookMs: host.now() - start, ...left };
+    const result: StepResult = { name, title, outcome, detail, tookMs: Math.round(host.now() - start), ...left };
     results.push(result);
     progress.ends(result);
   }

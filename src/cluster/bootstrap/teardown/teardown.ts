@@ -37,7 +37,7 @@ export async function takeDown(
   openApi: OpenApi,
   report: (sentence: string) => void,
 ): Promise<Receipt> {
-  const startedAt = new Date(host.now()).toISOString();
+  const startedAt = new Date(host.date()).toISOString();
   const limit = new TeardownLimit(host, options.timeoutMs);
   const { elsewhere } = options;
   const keeper = elsewhere === undefined ? await RecordKeeper.find(host, options.stateDirectory) : undefined;
@@ -88,7 +88,7 @@ export async function takeDown(
         madeAt: keeper?.record.madeAt,
       },
       startedAt,
-      finishedAt: new Date(host.now()).toISOString(),
+      finishedAt: new Date(host.date()).toISOString(),
       nothingToDo: keeper === undefined && log.isIdle && !isUnknown && !isStopped,
       clean: exitCode === 0,
       exitCode,

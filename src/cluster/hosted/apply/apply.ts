@@ -94,10 +94,10 @@ const ANY_HOST = "unknown.invalid";
 /** Publishes the servers and waits for the address that the cluster assigns. */
 async function assignedHost(clusters: HostedClusters, model: HostedModel, options: HostedApplyOptions) {
   await applyAll(clusters, publishedObjects(model), options);
-  const deadline = Date.now() + options.waitMs;
+  const deadline = systemClock.now() + options.waitMs;
   for (;;) {
     const { host } = await publishedAddress(clusters.management, model.namespace, model.publishing);
-    if (host !== undefined || Date.now() >= deadline) return host;
+    if (host !== undefined || systemClock.now() >= deadline) return host;
     await pause(systemClock, 1000);
   }
 }

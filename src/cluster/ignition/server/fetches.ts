@@ -38,8 +38,9 @@ const MAX_ADDRESSES = 10_000;
 /** Decides which refusals are worth a record. The answer to the machine is the same in both cases. */
 export class RefusalLimit {
   readonly #seen = new Map<string, { count: number; since: number }>();
-  #all = { count: 0, since: 0 };
+  #all = { count: 0, since: Number.NEGATIVE_INFINITY };
 
+  /** `now`: by a clock that nobody sets. */
   allows(remote: string, now: number): boolean {
     let seen = this.#seen.get(remote);
     if (seen === undefined || now - seen.since >= MINUTE_MS) {

@@ -8,6 +8,7 @@ import { connect, type TLSSocket } from "node:tls";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { eventually } from "../../../base/testing/eventually.js";
+import { ManualClock } from "../../../base/testing/manual-clock.js";
 import { type Authority, createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
 import type { RefusedFetch, ServedFetch } from "./fetches.js";
 import { certificateInFiles, type RunningIgnitionServer, startIgnitionServer } from "./serve.js";
@@ -25,7 +26,7 @@ describe("the Ignition server", () => {
   let served: ServedFetch[];
   let turned: RefusedFetch[];
   /** Every test has a minute of its own, as refusals are counted by the minute. */
-  let at = 0;
+  const clock = new ManualClock(0);
   const tokens = new TokenStore();
   const fetches = new EventEmitter();
 
@@ -69,14 +70,14 @@ describe("the Ignition server", () => {
       {
         tokens,
         recorder: { served: (fetch) => served.push(fetch), refused: (fetch) => turned.push(fetch) },
-        now: () => at,
+        clock,
       },
     );
   });
   beforeEach(() => {
     served = [];
     turned = [];
-    at += 60_000;
+    clock.advance(60_000);
   });
   afterAll(async () => {
     await server.close();
@@ -155,7 +156,12 @@ describe("the Ignition server", () => {
   test("records who got what; headers say only what the machine thinks of itself", async () => {
     await ask("/ignition", { ...bearer(TOKEN), nodepool: "other/pool", targetconfigversionhash: "00000000" });
     await ask("/ignition", bearer("of-one"));
-    const common = { at, remote: "127.0.0.1", pool: "clusters/workers", secret: "token-workers-83935368" };
+    const common = {
+      at: clock.date(),
+      remote: "127.0.0.1",
+      pool: "clusters/workers",
+      secret: "token-workers-83935368",
+    };
     // A machine may have its answer before the server knows that it was sent.
     await eventually(() =>
       expect(served).toEqual([

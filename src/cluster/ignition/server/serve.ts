@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { joinHostPort } from "../../../base/address.js";
+import { type Clock, systemClock } from "../../../base/clock.js";
 import { connectionOf } from "../../../base/connections.js";
 import { closeHttp, type Endpoint } from "../../../base/http.js";
 import { listenOn } from "../../../base/listen.js";
@@ -35,9 +36,9 @@ const CLOSE_GRACE_MS = 10_000;
 
 export async function startIgnitionServer(
   { certificates, ...endpoint }: Endpoint & { readonly certificates: CertificateSource },
-  parts: { readonly tokens: TokenStore; readonly recorder: FetchRecorder; readonly now?: () => number },
+  parts: { readonly tokens: TokenStore; readonly recorder: FetchRecorder; readonly clock?: Clock },
 ) {
-  const { tokens, recorder, now = Date.now } = parts;
+  const { tokens, recorder, clock = systemClock } = parts;
   const tls = { minVersion: "TLSv1.2" as const, ciphers: AEAD_SUITES, honorCipherOrder: true };
   // Connections that are open keep the certificate they began with.
   const certificate = certificates((set) => server.setSecureContext({ ...tls, ...set }));
@@ -55,14 +56,18 @@ export async function startIgnitionServer(
     (request, response) => {
       request.resume();
       const verdict = judge(request, tokens);
-      const about = { at: now(), remote: connectionOf(request.socket)?.remoteHost ?? "", claimed: claimedBy(request) };
+      const about = {
+        at: clock.date(),
+        remote: connectionOf(request.socket)?.remoteHost ?? "",
+        claimed: claimedBy(request),
+      };
       if ("payload" in verdict) {
         const { pool, secret, worker } = verdict.grant;
         const onSent = () => recorder.served({ ...about, pool, secret, worker });
         return sendPayload(verdict.payload, request, response, onSent);
       }
       const { why } = verdict;
-      if (why !== undefined && limit.allows(about.remote, about.at)) recorder.refused({ ...about, why });
+      if (why !== undefined && limit.allows(about.remote, clock.now())) recorder.refused({ ...about, why });
       sendPage(response, verdict);
     },
   );

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { type Grant, makePayload, TOKEN_LIFE_MS, TokenStore } from "./tokens.js";
 
 const ready = makePayload('{"ignition":{"version":"3.2.0"}}');
@@ -17,6 +17,21 @@ test("a token is valid for its lifetime and not longer", () => {
   now += 1;
   expect(tokens.find("a")).toBeUndefined();
   expect(tokens.size).toBe(0);
+});
+
+test("a token lives as long as before when the host's clock is set", () => {
+  vi.useFakeTimers({ now: 0 });
+  try {
+    const tokens = new TokenStore();
+    tokens.admit("a", grant("token-a"));
+    vi.setSystemTime(2 * TOKEN_LIFE_MS);
+    expect(tokens.find("a")?.secret).toBe("token-a");
+    vi.setSystemTime(-2 * TOKEN_LIFE_MS);
+    vi.advanceTimersByTime(TOKEN_LIFE_MS);
+    expect(tokens.find("a")).toBeUndefined();
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test("an empty token is never admitted", () => {

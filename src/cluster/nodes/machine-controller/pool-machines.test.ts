@@ -31,6 +31,8 @@ let failing: string;
 let told: string[];
 let leads: boolean;
 let ahead: number;
+/** By how much somebody set the host's clock. */
+let setBy: number;
 let machines: PoolMachines;
 const dead = new Set<string>();
 
@@ -52,7 +54,7 @@ function boot(): void {
 }
 
 const base = hastyClock();
-const clock = { ...base, now: () => base.now() + ahead, date: () => base.date() + ahead };
+const clock = { ...base, now: () => base.now() + ahead, date: () => base.date() + ahead + setBy };
 
 function controller(change: Partial<PoolMachinesOptions> = {}): PoolMachines {
   const store = () => new WorkerStore({ api: workersApi, namespace, directory: join(fixture.directory, ".state") });
@@ -126,7 +128,7 @@ async function reached(): Promise<void> {
 }
 
 beforeEach(async () => {
-  [told, leads, ahead, cluster, progress] = [[], true, 0, new MemoryCluster(), new RecordedProgress()];
+  [told, leads, ahead, setBy, cluster, progress] = [[], true, 0, 0, new MemoryCluster(), new RecordedProgress()];
   dead.clear();
   workersApi = createMemoryApi();
   fixture = new PoolFixture(createMemoryApi());
@@ -283,6 +285,18 @@ describe("what it does not understand", () => {
     ahead += MINUTE;
     await pass(2);
     expect(log().slice(2)).toEqual(["make workers-2", "remove workers-1"]);
+  });
+
+  test("a machine that cannot be made is tried again no later because the host's clock was set back", async () => {
+    await pass(2);
+    writeFileSync(`${failing}-make`, "");
+    await spec({ replicas: 4 });
+    await pass(2);
+    rmSync(`${failing}-make`);
+    setBy = -6 * 60 * MINUTE;
+    ahead += MINUTE;
+    await pass(2);
+    expect(log().slice(3)).toEqual(["make workers-3"]);
   });
 
   test("a worker that could not be made is given up when fewer are wanted", async () => {

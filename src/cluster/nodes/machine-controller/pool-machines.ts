@@ -212,7 +212,7 @@ export class PoolMachines {
 
   #isIdle({ plan, stop }: Look): boolean {
     if (stop?.reason === "ListTooSmall") return true;
-    const isDue = this.#creation === undefined || this.#options.clock.date() >= this.#creation.retryAt;
+    const isDue = this.#creation === undefined || this.#options.clock.now() >= this.#creation.retryAt;
     const isMaking = plan.make + plan.unmade.length > 0 && isDue;
     return !isMaking && !(plan.remove.length > 0 && stop === undefined);
   }
@@ -256,7 +256,7 @@ export class PoolMachines {
 
   async #make({ plan, pool, workers }: Look, context: WorkersContext): Promise<void> {
     const { approval, clock, clusters, machines, onChanged } = this.#options;
-    if (this.#creation !== undefined && clock.date() < this.#creation.retryAt) return;
+    if (this.#creation !== undefined && clock.now() < this.#creation.retryAt) return;
     try {
       if (approval.by !== "anybody") await requireApprover(clusters.nodes, approval.namespace, clock.date());
       const { group, template } = machines(this.#name);
@@ -271,7 +271,7 @@ export class PoolMachines {
       const failures = (this.#creation?.failures ?? 0) + 1;
       const delay = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - 1));
       const message = `a machine could not be made: ${messageOf(reason)}`;
-      this.#creation = { failures, retryAt: clock.date() + delay, message };
+      this.#creation = { failures, retryAt: clock.now() + delay, message };
       this.#tell(pool, message, { type: "Warning", reason: "CreationFailed" });
     }
   }

@@ -178,6 +178,20 @@ describe("the token controller", () => {
     expect([one.rotations, one.knows("token-0")]).toEqual([1, [true]]);
   });
 
+  test.each([6, -6])(
+    "makes the payload again after a minute though the host's clock is set by %i hours",
+    async (hours) => {
+      const one = replica("a");
+      await see(one);
+      await eventually(() => expect(one.knows("token-0")).toEqual([true]));
+      const before = one.tokens.find("token-0")?.payload().etag;
+      one.text = '{"ignition":{"version":"3.4.0"}}';
+      clock.step(hours * 60 * 60_000);
+      await pass(60_000, one);
+      expect(one.tokens.find("token-0")?.payload().etag).not.toBe(before);
+    },
+  );
+
   test("after a restart both tokens work again", async () => {
     const secret = await stored();
     await api.update(path, { ...secret, data: { ...secret.data, old_token: encoded("before") } });

@@ -148,7 +148,7 @@ export class TokenController {
       return Number.POSITIVE_INFINITY;
     }
     // Tokens that ran out while no payload could be made are good again when one is made.
-    const isFresh = clock.date() - current.at < FRESH_FOR_MS;
+    const isFresh = clock.now() - current.at < FRESH_FOR_MS;
     const grant = this.#admit(name, isFresh || isKnown ? present : {}, current);
     if (current.payload !== before?.payload || needsOutcome(secret)) {
       await this.#write(withPayload(secret, current.made.text));
@@ -180,12 +180,12 @@ export class TokenController {
   async #payload(name: string, secret: Secret): Promise<MadePayload> {
     const { onError, onGenerated, onMade, onMiss, source } = this.#options;
     const before = this.#made.get(name);
-    const began = this.#clock.date();
+    const began = this.#clock.now();
     if (before !== undefined && began - before.at < FRESH_FOR_MS) return before;
     if (before === undefined) onMiss?.();
     try {
       const made = await source(readTokenSecret(secret));
-      const at = this.#clock.date();
+      const at = this.#clock.now();
       const payload = before?.made.text === made.text ? before.payload : makePayload(made.text);
       const current = { made, payload, at };
       this.#made.set(name, current);

@@ -1,6 +1,7 @@
 /** The Ignition server on loopback with everything a fetch leaves behind, and a machine that asks it. */
 import { once } from "node:events";
 import { request } from "node:https";
+import { systemClock } from "../../../base/clock.js";
 import { createAuthority, issueCertificate } from "../../../tunnel/pki/issue.js";
 import { startIgnitionServer } from "../../ignition/server/serve.js";
 import type { TokenStore } from "../../ignition/server/tokens.js";
@@ -45,10 +46,15 @@ export async function startIgnition({ api, tokens, namespace, secret }: Ignition
     ...{ api: withEvents, namespace, secret, audit: () => {}, claims: [], makesEvents: true },
     onError: (sentence) => events.push(sentence),
   });
-  let hours = 0;
+  let times = 0;
+  const passed = () => ++times * betweenMs;
   const server = await startIgnitionServer(
     { host: "127.0.0.1", port: 0, certificates: () => ({ current, close: () => {} }) },
-    { tokens, recorder, now: () => Date.parse("2031-01-01T00:00:00Z") + ++hours * betweenMs },
+    {
+      tokens,
+      recorder,
+      clock: { ...systemClock, now: passed, date: () => Date.parse("2031-01-01T00:00:00Z") + passed() },
+    },
   );
 
   return {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { DrawbridgeError } from "../../../base/errors/error.js";
+import { ManualClock } from "../../../base/testing/manual-clock.js";
 import type { ChangeEvent, Overview, SnapshotEvent } from "../../observe/admin/contract.js";
 import { type FactProvider, PolledSource, type ProvidedFacts, startOverview } from "./overview.js";
 
@@ -25,31 +26,34 @@ const poolNamed = (name: string): ProvidedFacts => ({
 
 describe("a source", () => {
   test("is asked again when somebody wants to know and the answer is old, and not otherwise", async () => {
-    let now = 1_000;
+    const clock = new ManualClock(1_000);
     const played = new Played();
-    const source = new PolledSource(played, 3_000, () => now);
+    const source = new PolledSource(played, 3_000, clock);
     expect(source.info).toEqual({ what: "pools", where: "/some/kubeconfig", state: "asking" });
     await source.ask();
-    now += 2_999;
+    clock.advance(2_999);
     expect(source.facts).toEqual({ pools: [] });
     expect(played.asked).toBe(1);
-    now += 1;
+    clock.advance(1);
     expect(source.facts).toEqual({ pools: [] });
     expect(source.facts).toEqual({ pools: [] });
     expect(played.asked).toBe(2);
     await source.ask();
     expect(played.asked).toBe(2);
     expect(source.info).toMatchObject({ state: "ok", answeredAt: 4_000 });
+    clock.step(-21_600_000);
+    clock.advance(3_000);
+    expect([source.facts, played.asked]).toEqual([{ pools: [] }, 3]);
   });
 
   test("that fails keeps its last facts, reports error and remedy, and may recover", async () => {
-    let now = 1_000;
+    const clock = new ManualClock(1_000);
     const played = new Played();
-    const source = new PolledSource(played, 3_000, () => now);
+    const source = new PolledSource(played, 3_000, clock);
     played.next = async () => ({ ...poolNamed("a/b"), leftOut: 7 });
     await source.ask();
     expect(source.info).toMatchObject({ state: "ok", leftOut: 7 });
-    now = 9_000;
+    clock.advance(8_000);
     played.next = () => Promise.reject(new DrawbridgeError("DB_KUBECONFIG", "it is gone"));
     await source.ask();
     expect(source.info).toMatchObject({ state: "failing", error: "it is gone", answeredAt: 1_000 });

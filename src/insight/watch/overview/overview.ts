@@ -1,7 +1,7 @@
 /** The live page and the admin API for facts that are gathered from elsewhere; on loopback only. */
 
 import { hostname } from "node:os";
-import { pause, systemClock } from "../../../base/clock.js";
+import { type Clock, pause, systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, messageOf } from "../../../base/errors/error.js";
 import type { RunningHttp } from "../../../base/http.js";
 import { MetricsRegistry } from "../../../base/metrics/registry.js";
@@ -81,22 +81,22 @@ const MAX_ERROR_CHARS = 500;
 export class PolledSource {
   readonly #provider: FactProvider;
   readonly #everyMs: number;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   #answer: (ProvidedFacts & { readonly at: number }) | undefined;
   #failure: Pick<SourceInfo, "error" | "remedy"> | undefined;
   #asking: Promise<void> | undefined;
   /** When the last question ended, however it did. */
   #endedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(provider: FactProvider, everyMs: number, now: () => number = Date.now) {
+  constructor(provider: FactProvider, everyMs: number, clock: Clock = systemClock) {
     this.#provider = provider;
     this.#everyMs = everyMs;
-    this.#now = now;
+    this.#clock = clock;
   }
 
   /** What is known; if that is old, the provider is asked again. */
   get facts(): ProvidedFacts["facts"] {
-    if (this.#now() - this.#endedAt >= this.#everyMs) void this.ask();
+    if (this.#clock.now() - this.#endedAt >= this.#everyMs) void this.ask();
     return this.#answer?.facts ?? {};
   }
 
@@ -118,7 +118,7 @@ export class PolledSource {
       .ask()
       .then(
         (answer) => {
-          this.#answer = { ...answer, at: this.#now() };
+          this.#answer = { ...answer, at: this.#clock.date() };
           this.#failure = undefined;
         },
         (reason: unknown) => {
@@ -130,7 +130,7 @@ export class PolledSource {
       )
       .finally(() => {
         this.#asking = undefined;
-        this.#endedAt = this.#now();
+        this.#endedAt = this.#clock.now();
       });
     return this.#asking;
   }

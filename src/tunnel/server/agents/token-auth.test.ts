@@ -3,6 +3,7 @@ import { DrawbridgeError } from "../../../base/errors/error.js";
 import { ManualClock } from "../../../base/testing/manual-clock.js";
 import { createTokenAuthenticator, type TokenReviewer, type TokenReviewStatus } from "./token-auth.js";
 
+const HOUR_MS = 3_600_000;
 const config = {
   namespace: "kube-system",
   serviceAccount: "konnectivity-agent",
@@ -145,6 +146,26 @@ describe("remembered reviews of tokens", () => {
     await tokens.authenticate([token]);
     expect(reviews()).toBe(1);
     clock.advance(1);
+    await tokens.authenticate([token]);
+    expect(reviews()).toBe(2);
+  });
+
+  test.each([6, -6])("is as old as before when the host's clock is set by %i hours", async (hours) => {
+    const token = `Bearer ${jwt(24 * HOUR_MS)}`;
+    await tokens.authenticate([token]);
+    clock.step(hours * HOUR_MS);
+    clock.advance(59_999);
+    await tokens.authenticate([token]);
+    expect(reviews()).toBe(1);
+    clock.advance(1);
+    await tokens.authenticate([token]);
+    expect(reviews()).toBe(2);
+  });
+
+  test("ends with the token when the host's clock is set to a time after it", async () => {
+    const token = `Bearer ${jwt(HOUR_MS)}`;
+    await tokens.authenticate([token]);
+    clock.step(HOUR_MS);
     await tokens.authenticate([token]);
     expect(reviews()).toBe(2);
   });

@@ -61,12 +61,12 @@ export function createTokenAuthenticator(
     const known = take(accepted, key) ?? take(rejected, key);
     if (known !== undefined) {
       remember(key, known);
-      if (runtime.date() < known.until) return known.verdict;
+      if (runtime.now() < known.until && runtime.date() < known.expiry) return known.verdict;
     }
     const verdict = await queue.ask(key, token, accepted.has(key), sender);
-    const now = runtime.date();
-    const until = verdict.account === undefined ? now + REJECTED_MS : Math.min(now + ACCEPTED_MS, expiryOf(token));
-    remember(key, { verdict, until });
+    const isGood = verdict.account !== undefined;
+    const until = runtime.now() + (isGood ? ACCEPTED_MS : REJECTED_MS);
+    remember(key, { verdict, until, expiry: isGood ? expiryOf(token) : Number.POSITIVE_INFINITY });
     return verdict;
   }
 
@@ -91,8 +91,10 @@ export function createTokenAuthenticator(
 
 interface Remembered {
   readonly verdict: Verdict;
-  /** Until then the result is used without a new review. */
+  /** Until then the result is used without a new review, by the clock that nobody sets. */
   readonly until: number;
+  /** The end of an accepted token, in milliseconds since 1970. */
+  readonly expiry: number;
 }
 
 function take<Value>(from: Map<string, Value>, key: string): Value | undefined {

@@ -148,7 +148,7 @@ export function certificatesStep({ host, model, keeper }: Site): BridgeStep {
       const asMade = new Date(manifest.madeAt);
       const differences = await pkiDifferences(real, manifest, "bootstrap", options(), asMade);
       if (differences.length > 0) return { state: "wrong", detail: differences.join("; ") };
-      const leftMs = endOf(manifest).getTime() - host.now();
+      const leftMs = endOf(manifest).getTime() - host.date();
       const end = endOf(manifest).toISOString();
       if (leftMs <= 0) return { state: "wrong", detail: `they ended ${end}` };
       return { state: "done", detail: `valid until ${end}, ${roughDuration(leftMs)} left` };
@@ -160,7 +160,7 @@ export function certificatesStep({ host, model, keeper }: Site): BridgeStep {
         throw new DrawbridgeError(code, `The certificates in ${directory} cannot be used: ${detail}.`);
       }
       const { certificatesFor, writePki } = await import("../../../../tunnel/pki/write-pki.js");
-      await writePki(real, await certificatesFor("bootstrap", options(), new Date(host.now())));
+      await writePki(real, await certificatesFor("bootstrap", options(), new Date(host.date())));
     },
   };
 }

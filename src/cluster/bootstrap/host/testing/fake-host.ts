@@ -44,6 +44,10 @@ export class FakeHost implements Host {
     return this.#now;
   }
 
+  date(): number {
+    return this.#now;
+  }
+
   async pause(ms: number): Promise<void> {
     this.#now += ms;
     // The API on the other side of a real socket needs a turn.

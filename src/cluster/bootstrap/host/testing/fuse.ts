@@ -52,6 +52,7 @@ function methodsOf(host: Host): Host {
     files: host.files,
     network: host.network,
     now: () => host.now(),
+    date: () => host.date(),
     pause: (ms) => host.pause(ms),
     run: (argv, options) => host.run(argv, options),
     launch: (argv, log) => host.launch(argv, log),
