@@ -7,6 +7,7 @@ import { Budget } from "../connection/budget.js";
 import { closingPhaseMs } from "../connection/closing-phase.js";
 import { untilDate } from "../connection/until-date.js";
 import { agentDraining, agentServerDisconnected, noteChannel, streamError } from "../events/channels.js";
+import { type Features, OUR_FEATURES } from "../link/features.js";
 import { FlightHistory } from "../link/flight-recorder.js";
 import { goCodeName } from "../link/grpc-status.js";
 import { SegmentCounters } from "../link/packet-meter.js";
@@ -34,6 +35,8 @@ export interface AgentParts {
   readonly resolver?: Resolver;
   /** Opens the connection to a server. Default: TCP and TLS, through the proxy of the environment where one is set. */
   readonly reach?: ConnectParts["reach"];
+  /** What it tells servers that it can do. Default: all that this program can. */
+  readonly features?: Features;
   /** Servers as counted by other means than what servers say, e.g. by their leases; undefined until that is known. */
   readonly countServers?: () => number | undefined;
 }
@@ -63,6 +66,7 @@ export class ProxyAgent {
 
   constructor(config: AgentConfig, parts: AgentParts = {}) {
     const { runtime = systemRuntime, program = "drawbridge", resolver = new Resolver(), countServers } = parts;
+    const { features = OUR_FEATURES } = parts;
     const { reach = (server) => connectToServer(server, config.tls, process.env, this.resolver, runtime) } = parts;
     this.config = config;
     // The system's files are read at once: later there may be no descriptor left to read them with.
@@ -76,7 +80,7 @@ export class ProxyAgent {
       config,
       runtime,
       ...(countServers === undefined ? {} : { countServers }),
-      connect: (server, connected) => connectOnce(config, server, connected, { program, runtime, reach }),
+      connect: (server, connected) => connectOnce(config, server, connected, { program, runtime, reach, features }),
       adopt: (connection, address) => this.#adopt(connection, address),
       ...(config.timeBoxed ? { pauseReason: () => pauseReason(config.tls.certFile, runtime.date()) } : {}),
     });

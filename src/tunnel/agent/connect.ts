@@ -15,7 +15,6 @@ import {
   type Features,
   featureHeader,
   featuresIn,
-  OUR_FEATURES,
   SEARCHERS_KEY,
   searchersIn,
 } from "../link/features.js";
@@ -66,6 +65,7 @@ export interface ConnectParts {
   readonly runtime: Runtime;
   /** Opens the connection that the Connect call is made on. */
   readonly reach: (server: ServerAddress) => Promise<Secured>;
+  readonly features: Features;
 }
 
 export async function connectOnce(
@@ -73,7 +73,7 @@ export async function connectOnce(
   server: ServerAddress,
   /** The IDs of servers that are connected: one of them only answers with its headers. */
   connected: readonly string[],
-  { program, runtime, reach }: ConnectParts,
+  { program, runtime, reach, features }: ConnectParts,
 ): Promise<ServerConnection> {
   const token = config.tokenFile === "" ? undefined : readToken(config.tokenFile);
   const { socket, facts } = await reach(server);
@@ -93,7 +93,7 @@ export async function connectOnce(
     const stream = call("/AgentService/Connect", {
       agentid: config.agentId,
       agentidentifiers: config.identifiers,
-      ...featureHeader(OUR_FEATURES),
+      ...featureHeader(features),
       ...connectedHeader(connected),
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     });

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { systemRuntime } from "../../base/runtime.js";
+import { OUR_FEATURES } from "../link/features.js";
 import { createAuthority, issueCertificate } from "../pki/issue.js";
 import { writePem } from "../pki/write-pki.js";
 import { Resolver } from "../resolver/resolver.js";
@@ -39,6 +40,7 @@ async function failureAt(answer: (stream: ServerHttp2Stream, socket: Socket) => 
     program: "test",
     runtime: systemRuntime,
     reach,
+    features: OUR_FEATURES,
   }).then(
     () => "connected",
     (reason: unknown) => reason,

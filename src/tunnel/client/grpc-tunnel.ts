@@ -1,5 +1,6 @@
 /** One Proxy stream at a gRPC frontend as a socket: one dial, one connection, then nothing more. */
 import { Duplex } from "node:stream";
+import type { Runtime } from "../../base/runtime.js";
 import { decodeGrpcMessage, GrpcStatus, goCodeName } from "../link/grpc-status.js";
 import { type Headers, NOT_HTTP2, type OpenSession } from "../link/open.js";
 import { SegmentCounters } from "../link/packet-meter.js";
@@ -67,6 +68,7 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
   timeout = 0;
 
   readonly #options: GrpcTunnelOptions;
+  readonly #runtime: Runtime;
   /** Where the frontend is, for people. */
   readonly #where: string;
   readonly #stream: PacketStream;
@@ -75,7 +77,7 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
   #state: State = "dialing";
   #connectId: ConnectId = 0;
   #answered: { resolve(): void; reject(reason: unknown): void } | undefined;
-  #lateClose: NodeJS.Timeout | undefined;
+  #cancelLateClose: (() => void) | undefined;
   /** The server's status when it refused the call at once. */
   #status = "";
   /** It speaks gRPC, but has no such call. */
@@ -91,7 +93,8 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
     this.remoteAddress = host;
     this.remotePort = port;
     this.#options = options;
-    this.#dialId = options.dialId ?? newDialId();
+    this.#runtime = options.open.session.runtime;
+    this.#dialId = options.dialId ?? newDialId(this.#runtime);
     this.#where = describeFrontend(options.frontend);
     const stream = options.open.call("/ProxyService/Proxy", {});
     this.#stream = new PacketStream(stream, this, { received: this.#counters, sent: this.#counters });
@@ -188,7 +191,7 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
   }
 
   onClosed(end: StreamEnd): void {
-    clearTimeout(this.#lateClose);
+    this.#cancelLateClose?.();
     const state = this.#state;
     this.#state = "over";
     if (state === "dialing") this.#answered?.reject(this.#isLeft ? this.#left() : this.#lost(end.reason));
@@ -244,9 +247,9 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
 
   #leave(state: "closing" | "over"): void {
     this.#state = state;
-    this.#lateClose ??= setTimeout(() => {
-      this.#stream.cancel(`it did not confirm the end of the tunnel within ${CLOSE_WAIT_MS} ms`);
-    }, CLOSE_WAIT_MS).unref();
+    this.#cancelLateClose ??= this.#runtime.after(CLOSE_WAIT_MS, () =>
+      this.#stream.cancel(`it did not confirm the end of the tunnel within ${CLOSE_WAIT_MS} ms`),
+    );
   }
 
   /** Ends the stream once everything is sent; whatever else comes is read and thrown away, so that its end is noticed. */

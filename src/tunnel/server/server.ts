@@ -1,7 +1,8 @@
 /** A proxy-server: frontends for callers, one listener for agents, the switchboard between them. */
 
+import type { Server } from "node:net";
 import { joinHostPort } from "../../base/address.js";
-import { type Connections, processConnections } from "../../base/connections.js";
+import { type Connections, type ListenerLimits, processConnections } from "../../base/connections.js";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { listenOn } from "../../base/listen.js";
 import { type Runtime, systemRuntime } from "../../base/runtime.js";
@@ -37,6 +38,8 @@ export interface ServerParts {
   readonly runtime?: Runtime;
   /** The connections that its listeners count with. Default: those of the process. */
   readonly connections?: Connections;
+  /** Takes the place of the network: listeners are in the clear then, whatever the configuration says. */
+  readonly listen?: (server: Server, what: string, limits: ListenerLimits) => void;
 }
 
 /** How long after it was accepted a caller is waited for that has not asked yet. */
@@ -66,6 +69,7 @@ export class ProxyServer {
   /** The certificates in force. */
   readonly certificates: WatchedCertificates[] = [];
   readonly #agents: AgentListener;
+  readonly #listen: ServerParts["listen"];
   readonly #claims: ReturnType<NonNullable<ServerParts["claims"]>> | undefined;
   #agentListener: GrpcListener | undefined;
   draining = false;
@@ -85,6 +89,7 @@ export class ProxyServer {
     this.#claims = claims;
     this.#runtime = parts.runtime ?? systemRuntime;
     this.connections = parts.connections ?? processConnections;
+    this.#listen = parts.listen;
     this.board = new Switchboard({
       source: this,
       registry: new AgentRegistry(config.strategies, this.#runtime, (host) => claims?.current.reserves(host) ?? false),
@@ -165,14 +170,14 @@ export class ProxyServer {
 
   async #openAgentListener(): Promise<void> {
     const { agents, keepaliveMs } = this.config;
-    const certificates = this.#watch("agents", agents.tls);
+    const certificates = this.#listen === undefined ? this.#watch("agents", agents.tls) : undefined;
     const listener = createGrpcListener({
       method: "/AgentService/Connect",
       misdirectedMethods: {
         "/ProxyService/Proxy": "is a gRPC caller, and callers connect to a frontend, not to the agents' port",
       },
       runtime: this.#runtime,
-      tls: certificates.context,
+      ...(certificates === undefined ? {} : { tls: certificates.context }),
       keepaliveMs,
       streamWindowBytes: LINK_WINDOW_BYTES,
       maxStreams: MAX_AGENT_STREAMS,
@@ -180,14 +185,17 @@ export class ProxyServer {
       onRefused: this.#reporter("agents"),
     });
     this.#agentListener = listener;
-    certificates.apply = (context) => listener.setSecureContext(context);
+    if (certificates !== undefined) certificates.apply = (context) => listener.setSecureContext(context);
     const where = { host: agents.host, port: agents.port };
-    await listenOn(listener.server, "agent", where, this.config.pending ?? {}, this.connections);
+    const limits = this.config.pending ?? {};
+    if (this.#listen === undefined) await listenOn(listener.server, "agent", where, limits, this.connections);
+    else this.#listen(listener.server, "agent", limits);
     listening.publish({ source: this, what: "agents", address: joinHostPort(agents.host, agents.port) });
   }
 
   async #openFrontend(config: ServerConfig["listeners"][number]): Promise<void> {
-    const certificates = config.transport === "tcp" ? this.#watch(`${config.mode} frontend`, config.tls) : undefined;
+    const isSecure = config.transport === "tcp" && this.#listen === undefined;
+    const certificates = isSecure ? this.#watch(`${config.mode} frontend`, config.tls) : undefined;
     const frontend = createFrontend({
       board: this.board,
       config,
@@ -200,6 +208,10 @@ export class ProxyServer {
     });
     this.#frontends.push(frontend);
     if (certificates !== undefined) certificates.apply = (context) => frontend.setSecureContext(context);
+    if (this.#listen !== undefined) {
+      this.#listen(frontend.server, `${config.mode} frontend`, this.config.pending ?? {});
+      return;
+    }
     const { address, socket } = await openFrontend(frontend, this.config.pending ?? {}, this.connections);
     if (socket !== undefined) this.#socketRemovals.push(socket.remove);
     listening.publish({ source: this, what: `${config.mode} frontend`, address });

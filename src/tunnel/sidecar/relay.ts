@@ -2,6 +2,8 @@
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
+import { IdleTimer } from "../../base/idle-timer.js";
+import { type Runtime, systemRuntime } from "../../base/runtime.js";
 import { canBeLean, leanSocket } from "./lean-socket.js";
 
 /** Bytes carried so far; one object may be shared by many relays. */
@@ -11,6 +13,7 @@ export interface Traffic {
 }
 
 export interface RelayOptions {
+  readonly runtime?: Runtime;
   readonly traffic: Traffic;
   /** Ends a relay on which nothing moved for so long; 0: never. */
   readonly idleTimeoutMs: number;
@@ -35,19 +38,21 @@ const NOTHING = Buffer.alloc(0);
 const LINGER_MS = 5_000;
 
 export class Relay {
+  readonly runtime: Runtime;
   readonly #options: RelayOptions;
   readonly #near: Side;
   readonly #far: Side;
-  readonly #idle: NodeJS.Timeout | undefined;
+  readonly #idle: IdleTimer | undefined;
   #error = "";
   #open = 2;
 
   /** Takes both streams over; neither may be flowing yet, and what must reach `near` first is written already. */
   constructor(near: Duplex, far: Duplex, options: RelayOptions) {
     this.#options = options;
+    this.runtime = options.runtime ?? systemRuntime;
     if (options.idleTimeoutMs > 0) {
       const why = `nothing moved for ${options.idleTimeoutMs} ms`;
-      this.#idle = setTimeout(() => this.cut(why), options.idleTimeoutMs).unref();
+      this.#idle = new IdleTimer(this.runtime, options.idleTimeoutMs, () => this.cut(why));
     }
     const lean = canBeLean(near) && canBeLean(far);
     this.#near = new Side(near, this, lean);
@@ -56,7 +61,7 @@ export class Relay {
     this.#far.start(this.#near);
   }
 
-  /** Counters and times for the admin API; times by performance.now(), 0 for what has not happened. */
+  /** Counters and times for the admin API; times by its clock, 0 for what has not happened. */
   get status() {
     const [near, far] = [this.#near, this.#far];
     return {
@@ -82,10 +87,10 @@ export class Relay {
 
   moved(from: Side, bytes: number): void {
     const { traffic } = this.#options;
-    if (from.bytes === bytes) from.firstAt = performance.now();
+    if (from.bytes === bytes) from.firstAt = this.runtime.now();
     if (from === this.#near) traffic.toTarget += bytes;
     else traffic.fromTarget += bytes;
-    this.#idle?.refresh();
+    if (this.#idle !== undefined) this.#idle.moved = true;
   }
 
   fail(why: string): void {
@@ -97,7 +102,7 @@ export class Relay {
     const other = side === this.#near ? this.#far : this.#near;
     if (this.#open > 0) other.peerClosed(side.inOrder);
     else {
-      clearTimeout(this.#idle);
+      this.#idle?.cancel();
       this.#options.onEnd({ toTarget: this.#near.bytes, fromTarget: this.#far.bytes, error: this.#error });
     }
   }
@@ -114,7 +119,7 @@ class Side {
   readonly #relay: Relay;
   #to!: Duplex;
   #paused = false;
-  #linger: NodeJS.Timeout | undefined;
+  #cancelLinger: (() => void) | undefined;
 
   constructor(stream: Duplex, relay: Relay, lean: boolean) {
     this.#relay = relay;
@@ -131,8 +136,9 @@ class Side {
     stream.on("error", this.#onError).once("end", this.#onEnd).once("close", this.#onClose);
     this.#to.on("drain", this.#onDrain);
     // Events from before this point are not emitted again.
-    if (stream.readableEnded) process.nextTick(this.#onEnd);
-    if (stream.closed) process.nextTick(this.#onClose);
+    const { runtime } = this.#relay;
+    if (stream.readableEnded) runtime.next(this.#onEnd);
+    if (stream.closed) runtime.next(this.#onClose);
     else if (this.#early === null || this.#onBytes(this.#early)) stream.resume();
   }
 
@@ -177,14 +183,14 @@ class Side {
 
   /** Only this direction has ended. */
   readonly #onEnd = (): void => {
-    this.endedAt = performance.now();
+    this.endedAt = this.#relay.runtime.now();
     if (this.#to.writable) this.#to.end();
   };
 
   readonly #onError = (error: Error): void => this.#relay.fail(error.message);
 
   readonly #onClose = (): void => {
-    clearTimeout(this.#linger);
+    this.#cancelLinger?.();
     this.#to.off("drain", this.#onDrain);
     if (!this.inOrder) this.#relay.fail("the connection was lost");
     this.#relay.closed(this);
@@ -199,7 +205,7 @@ class Side {
     this.#paused = false;
     this.#stream.resume();
     if (this.#stream.writable) this.#stream.end();
-    this.#linger = setTimeout(() => this.#stream.destroy(), LINGER_MS).unref();
+    this.#cancelLinger = this.#relay.runtime.after(LINGER_MS, () => this.#stream.destroy());
   }
 
   /** A plain close would look like an orderly end to the peer, and like a complete answer. */
