@@ -15,7 +15,6 @@ export interface ConnectOptions {
 export interface SimListener {
   readonly host: Host;
   readonly allowHalfOpen: boolean;
-  readonly encrypted: boolean;
   readonly accept: (socket: SimSocket, connection: SimConnection) => void;
 }
 
@@ -68,6 +67,7 @@ export class Network {
   readonly #plan: NetworkPlan;
   readonly #listeners = new Map<string, Answer>();
   readonly #stalls = new Map<string, number>();
+  readonly #refusals = new Map<string, number>();
   #count = 0;
 
   constructor(world: World, plan: NetworkPlan) {
@@ -98,12 +98,13 @@ export class Network {
       if (near.destroyed || !host.alive) return;
       const listener = this.#listeners.get(address);
       if (listener === "silent") return;
-      if (listener === undefined || !listener.host.alive) {
+      if (listener === undefined || !listener.host.alive || this.#isRefused(address)) {
         host.after(0, "refused", () => near.refused("ECONNREFUSED", address));
         return;
       }
-      const { allowHalfOpen, encrypted, accept } = listener;
-      const far = new SimSocket(listener.host, { allowHalfOpen, encrypted });
+      const { allowHalfOpen, accept } = listener;
+      // Whether a connection is TLS, both ends know.
+      const far = new SimSocket(listener.host, { allowHalfOpen, encrypted: options.encrypted });
       const there = new Wire(world, random, wireOptions);
       const back = new Wire(world, random, wireOptions);
       const connection = new SimConnection(host.name, listener.host.name, near, far, there, back);
@@ -130,6 +131,17 @@ export class Network {
   stall(one: string, two: string, untilMs: number): void {
     this.#stalls.set(pairOf(one, two), untilMs);
     for (const connection of this.between(one, two)) connection.stall(untilMs);
+  }
+
+  /** Connections to addresses that begin so are refused until then. */
+  refuse(prefix: string, untilMs: number): void {
+    this.#refusals.set(prefix, untilMs);
+  }
+
+  #isRefused(address: string): boolean {
+    for (const [prefix, untilMs] of this.#refusals)
+      if (address.startsWith(prefix) && this.#world.now < untilMs) return true;
+    return false;
   }
 
   /** The kernel closes everything that a process had open. */

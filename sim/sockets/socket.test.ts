@@ -304,7 +304,6 @@ async function simulatedPair(kind: Kind, allowHalfOpen: boolean, seed: number): 
   network.listen("server:1", {
     host: new Host(world, "server"),
     allowHalfOpen,
-    encrypted,
     accept: (socket) => {
       server = socket as unknown as Socket;
     },

@@ -1,0 +1,71 @@
+/** What goes wrong, and when. */
+import type { System } from "../systems/system.js";
+import type { Fault } from "../types.js";
+
+/** A server that is silent is noticed by an agent's pings within this, and the other way round. */
+const NOTICED_MS = 60_000;
+
+/** When the fault is over, and everybody can have noticed it. */
+export function endOf(fault: Fault): number {
+  switch (fault.kind) {
+    case "cut":
+      return fault.atMs + (fault.how === "silence" ? NOTICED_MS : 0);
+    case "stall":
+    case "freeze":
+    case "refuse":
+      return fault.atMs + fault.forMs;
+    case "restart":
+      return fault.atMs + fault.afterMs;
+    case "drain":
+      return fault.atMs + fault.limitMs + fault.afterMs;
+    case "date":
+      return fault.atMs;
+  }
+}
+
+export function plan(system: System, fault: Fault): void {
+  system.world.after(fault.atMs, `fault: ${fault.kind}`, () => happen(system, fault));
+}
+
+function happen(system: System, fault: Fault): void {
+  const { world, network, servers, agents } = system;
+  const who = "who" in fault ? (servers.get(fault.who) ?? agents.get(fault.who)) : undefined;
+  switch (fault.kind) {
+    case "cut":
+      for (const connection of network.between(fault.between, fault.and)) connection.cut(fault.how);
+      break;
+    case "stall":
+      network.stall(fault.between, fault.and, world.now + fault.forMs);
+      break;
+    case "freeze": {
+      const host = who?.host;
+      host?.freeze();
+      world.after(fault.forMs, "thaw", () => host?.thaw());
+      break;
+    }
+    case "restart":
+      who?.kill();
+      world.after(fault.afterMs, "starts again", () => startAgain(system, who));
+      break;
+    case "drain": {
+      if (who?.isUp !== true) break;
+      const host = who.host;
+      host.tick(() => {
+        void who.drain(fault.limitMs).then(() => {
+          world.after(fault.afterMs, "starts again", () => startAgain(system, who));
+        });
+      });
+      break;
+    }
+    case "date":
+      if (who !== undefined) who.host.dateOffsetMs += fault.byMs;
+      break;
+    case "refuse":
+      network.refuse(`${fault.who}:`, world.now + fault.forMs);
+      break;
+  }
+}
+
+function startAgain(system: System, who: { restart(): void } | undefined): void {
+  if (!system.isEnding) who?.restart();
+}

@@ -1,0 +1,69 @@
+/** Which faults, slow readers and ways to end excuse what in a conversation. */
+import { endOf } from "../faults/faults.js";
+import type { Conversation, System } from "../systems/system.js";
+import type { Fault } from "../types.js";
+
+/** Shorter ones have to be survived. */
+const SURVIVED_MS = 2_500;
+
+/** The faults that can have ended a conversation, or kept it from beginning. */
+function faultsOf(system: System, conversation: Conversation): Fault[] {
+  const { plan, asked, endpoints } = conversation;
+  const until = Math.max(asked?.talker.closedAtMs ?? 0, ...endpoints.map(({ talker }) => talker.closedAtMs));
+  const agents = new Set(endpoints.map(({ agent }) => agent));
+  const hits = (name: string, fault: Fault): boolean => {
+    if (name === plan.server || name === plan.name) return true;
+    if (name === `${plan.name}'s endpoint`) return true;
+    // An agent that it did not use in the end may have been asked before.
+    return system.agents.has(name) && (agents.has(name) || (asked?.answeredAtMs ?? until) >= fault.atMs);
+  };
+  return system.scenario.faults.filter((fault) => {
+    if (fault.atMs > until || endOf(fault) + LATER_MS < plan.atMs) return false;
+    if ("who" in fault) return hits(fault.who, fault);
+    return hits(fault.between, fault) && hits(fault.and, fault);
+  });
+}
+
+/** What a fault leaves behind may last a while: a link that is made anew, an agent that nobody trusts. */
+const LATER_MS = 40_000;
+
+function isHarmless(fault: Fault): boolean {
+  if (fault.kind === "date") return true;
+  return (fault.kind === "stall" || fault.kind === "freeze") && fault.forMs <= SURVIVED_MS;
+}
+
+/** A caller that could not expect to be connected. */
+export function mayBeRefused(system: System, conversation: Conversation): boolean {
+  const { plan, hadAgent } = conversation;
+  if (plan.endpoint.connects !== "accepts" || !hadAgent) return true;
+  const server = system.servers.get(plan.server);
+  if (server === undefined) return true;
+  const faults = faultsOf(system, conversation);
+  if (faults.some((fault) => !isHarmless(fault))) return true;
+  // The time that stalls take is part of the dial's.
+  const lostMs = faults.reduce((sum, fault) => sum + ("forMs" in fault ? fault.forMs : 0), 0);
+  return lostMs > Math.min(server.plan.dialTimeoutMs, 5_000) - 1_000;
+}
+
+/** A conversation that need not be complete. */
+export function isDisturbed(system: System, conversation: Conversation): boolean {
+  const { plan, endpoints } = conversation;
+  if (endpoints.length !== 1) return true;
+  if (faultsOf(system, conversation).some((fault) => !isHarmless(fault))) return true;
+  const [near, far] = [plan.ends.how, plan.endpoint.ends.how];
+  const isWhole = near !== "close" && near !== "reset" && far !== "close" && far !== "reset";
+  if (!isWhole) return true;
+  const agent = system.agents.get(endpoints[0]!.agent);
+  if (agent === undefined) return true;
+  const isRequest = near === "last" && plan.endpoint.sends.afterBytes >= plan.sends.bytes;
+  // Only drawbridge's own ends can end one direction alone, and gRPC callers cannot at all.
+  if (!isRequest && (plan.mode === "grpc" || !agent.plan.extended)) return true;
+  if (agent.plan.extended) return false;
+  // Without windows, whoever reads slowly is cut when its queue is too long; the network may be what is slow.
+  const server = system.servers.get(plan.server)!;
+  const bytes = Math.max(plan.sends.bytes, plan.endpoint.sends.bytes);
+  const all = system.scenario.callers.reduce((sum, { sends, endpoint }) => sum + sends.bytes + endpoint.sends.bytes, 0);
+  for (const { limits } of [server.plan, agent.plan])
+    if (bytes > limits.tunnelQueueBytes / 2 || all > limits.processQueueBytes / 2) return true;
+  return false;
+}

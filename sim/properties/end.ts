@@ -1,0 +1,124 @@
+/** What holds once everything is over. */
+import type { Talker } from "../peers/talker.js";
+import type { Conversation, System } from "../systems/system.js";
+import { isDisturbed, mayBeRefused } from "./disturbances.js";
+
+/** Last bytes of closed tunnels have 10 s, and idle links of servers that drain 2 s. */
+const SETTLED_MS = 12_000;
+/** A process that was told to end has nothing left to do after this. */
+const GONE_MS = 90_000;
+
+export async function judgeEnd(system: System): Promise<void> {
+  const { world } = system;
+  for (const conversation of system.conversations) judgeConversation(system, conversation);
+  if (world.failure !== undefined) return;
+  await world.run(world.now + SETTLED_MS);
+  if (world.failure === undefined) judgeTables(system);
+  if (world.failure !== undefined) return;
+  system.isEnding = true;
+  for (const { agent, isUp, host } of system.agents.values()) if (isUp) host.tick(() => void agent.stop());
+  for (const { server, isUp, host } of system.servers.values()) if (isUp) host.tick(() => server.destroy());
+  await world.run(world.now + GONE_MS);
+  if (world.failure === undefined) judgeRest(system);
+}
+
+function judgeConversation(system: System, conversation: Conversation): void {
+  const { world } = system;
+  const { plan, asked, endpoints } = conversation;
+  const story = (): string =>
+    [
+      asked === undefined ? "never asked" : (asked.refusal ?? asked.lost ?? `${asked.answers} answers`),
+      describe(asked?.talker),
+      ...endpoints.map(({ talker }) => describe(talker)),
+    ].join("; ");
+  if (!system.isOver(conversation)) {
+    world.fail("everything ends within 10 s", `${plan.name} has not ended: ${story()}`);
+    return;
+  }
+  if (endpoints.length > 2)
+    world.fail("a dial is tried twice at most", `${plan.name}'s endpoint was reached ${endpoints.length} times`);
+  if (asked === undefined || asked.gaveUp === true) return;
+  const isAnswered = asked.answers === 1 && asked.refusal === undefined;
+  if (!isAnswered) {
+    if (!mayBeRefused(system, conversation))
+      world.fail("dials that can succeed succeed", `${plan.name} was refused: ${story()}`);
+    return;
+  }
+  if (isDisturbed(system, conversation)) return;
+  const far = endpoints.at(-1)?.talker;
+  const near = asked.talker;
+  if (far === undefined) return;
+  for (const [from, to] of [
+    [near, far],
+    [far, near],
+  ] as const) {
+    if (!isComplete(from, to)) world.fail("what nothing disturbs is complete", `${plan.name}: ${story()}`);
+  }
+}
+
+/** Every byte came, and then the end. */
+function isComplete(from: Talker, to: Talker): boolean {
+  return to.received === from.plan.sends.bytes && to.error === undefined;
+}
+
+function judgeTables(system: System): void {
+  const { world, network } = system;
+  for (const { plan, isUp, server } of system.servers.values()) {
+    if (!isUp) continue;
+    const { board } = server;
+    const left: Record<string, number> = {
+      "pending dials": board.pendingDials,
+      tunnels: board.establishedTunnels,
+      "waiting dials": board.waiting.size,
+      "queued bytes": board.budget.queuedBytes,
+    };
+    for (const link of board.registry.links()) {
+      left[`${link.identity.agentId}'s load`] = link.load;
+      left[`${link.identity.agentId}'s staged bytes`] = link.probe?.busy === true ? 0 : link.stream.queuedBytes;
+    }
+    if ([...board.registry.links()].every(({ probe }) => probe?.busy !== true)) left.credit = board.budget.creditTaken;
+    empty(world, plan.name, left);
+  }
+  for (const { plan, isUp, agent } of system.agents.values()) {
+    if (!isUp) continue;
+    const left: Record<string, number> = { "queued bytes": agent.readings().queuedBytes() };
+    for (const link of agent.links()) {
+      left[`${link.serverId}'s tunnels`] = link.tunnels.size;
+      left[`${link.serverId}'s dials`] = link.pendingDials;
+    }
+    empty(world, plan.name, left);
+  }
+  network.tidy();
+  for (const { from, to, near, far } of network.connections) {
+    if (system.agents.has(from) && system.servers.has(to)) continue;
+    const open = near.destroyed ? far.host : near.host;
+    if (open.alive) world.fail("no socket is left open", `${open.name} has the connection from ${from} to ${to} open`);
+  }
+}
+
+/** Both ends of every link have been told to go. */
+function judgeRest({ world, servers, agents, network }: System): void {
+  for (const { host, plan } of [...servers.values(), ...agents.values()]) {
+    if (host.alive && host.timers > 0)
+      world.fail("no timer is left", `${plan.name} was told to end and has ${host.timers} timers`);
+  }
+  network.tidy();
+  for (const { from, to, near, far, there } of network.connections) {
+    const open = near.destroyed ? far.host : near.host;
+    if (open.alive && !there.silent)
+      world.fail("no socket is left open", `${open.name} was told to end and has a connection from ${from} to ${to}`);
+  }
+}
+
+function empty(world: System["world"], who: string, left: Readonly<Record<string, number>>): void {
+  for (const [what, count] of Object.entries(left))
+    if (count !== 0) world.fail("tables and budgets are empty in the end", `${who} has ${count} as ${what}`);
+}
+
+function describe(talker: Talker | undefined): string {
+  if (talker === undefined) return "nobody";
+  const { plan, sent, received, hasSentAll, hasEnded, sawEnd, isClosed, error } = talker;
+  const states = Object.entries({ hasSentAll, hasEnded, sawEnd, isClosed }).flatMap(([name, is]) => (is ? [name] : []));
+  const failed = error === undefined ? "" : `, ${error}`;
+  return `${plan.name} sent ${sent} of ${plan.sends.bytes}, read ${received}${failed} (${states.join(" ")})`;
+}

@@ -1,0 +1,33 @@
+/** Runs a scenario from its beginning to its end, and says what it found. */
+import { endOf, plan } from "./faults/faults.js";
+import { watch } from "./properties/always.js";
+import { judgeEnd } from "./properties/end.js";
+import { System } from "./systems/system.js";
+import type { Outcome, RunOptions, Scenario } from "./types.js";
+import { World } from "./world/world.js";
+
+/** After the last fault, with everybody reading, what has been opened is closed within this. */
+const WITHIN_MS = 10_000;
+
+export async function runScenario(scenario: Scenario, { trace }: RunOptions = {}): Promise<Outcome> {
+  const { seed, network, callers, faults } = scenario;
+  const world = new World({ seed, trace, timerLatenessMs: network.timerLatenessMs });
+  const system = new System(world, scenario);
+  watch(system);
+  system.start();
+  for (const fault of faults) plan(system, fault);
+  const calmAt = Math.max(0, ...faults.map(endOf), ...callers.map(({ atMs }) => atMs));
+  world.after(calmAt, "calm", () => system.calm());
+  const dialMs = Math.max(0, ...[...system.servers.values()].map(({ plan: { dialTimeoutMs } }) => dialTimeoutMs));
+  const until = calmAt + dialMs + WITHIN_MS;
+  while (
+    world.failure === undefined &&
+    world.now < until &&
+    !system.conversations.every((each) => system.isOver(each))
+  ) {
+    await world.run(Math.min(until, world.now + 250));
+  }
+  if (world.failure === undefined) await judgeEnd(system);
+  const { events, now, hash, failure } = world;
+  return { events, virtualMs: now, hash, ...(failure === undefined ? {} : { failure }) };
+}

@@ -1,0 +1,155 @@
+/** A proxy-server of the simulated world: the real one, whose listeners the network calls. */
+import type { Server } from "node:net";
+import { Connections } from "../../src/base/connections.js";
+import { createTokenAuthenticator } from "../../src/tunnel/server/agents/token-auth.js";
+import type { ServerConfig } from "../../src/tunnel/server/config.js";
+import { ProxyServer } from "../../src/tunnel/server/server.js";
+import type { Network } from "../sockets/network.js";
+import type { ServerPlan } from "../types.js";
+import { Host } from "../world/host.js";
+import type { World } from "../world/world.js";
+import { runtimeOf } from "./runtime.js";
+
+/** Where the parts of a server are reached. */
+export const addressOf = {
+  agents: (server: string): string => `${server}:8091`,
+  connect: (server: string): string => `${server}:8090`,
+  grpc: (server: string): string => `${server}:8092`,
+};
+
+export const GOOD_TOKEN = "good";
+
+const NOWHERE = { host: "", port: 0, tokenFile: "", profiling: false };
+const NO_FILES = { certFile: "", keyFile: "", clientCaFile: "" };
+
+export class SimServer {
+  readonly plan: ServerPlan;
+  readonly #world: World;
+  readonly #network: Network;
+  host: Host;
+  server: ProxyServer;
+  isUp = false;
+  /** How many processes it has been so far. */
+  starts = 0;
+  /** Those who dial are refused: nobody listens. */
+  #unlisten: (() => void)[] = [];
+
+  constructor(world: World, network: Network, plan: ServerPlan) {
+    this.#world = world;
+    this.#network = network;
+    this.plan = plan;
+    this.host = new Host(world, plan.name);
+    this.server = this.#create();
+  }
+
+  #create(): ProxyServer {
+    const { plan, host } = this;
+    const runtime = runtimeOf(host);
+    const connections = new Connections({
+      clock: runtime,
+      descriptors: { limit: Number.POSITIVE_INFINITY, count: () => undefined },
+    });
+    return new ProxyServer(configOf(plan), {
+      runtime,
+      connections,
+      ...(plan.tokens === undefined ? {} : { tokens: this.#tokens(plan.tokens.reviewMs) }),
+      listen: (server, what, limits) => {
+        connections.watch(server, what, true, limits);
+        this.#listen(server, what);
+      },
+    });
+  }
+
+  #tokens(reviewMs: number) {
+    const { host } = this;
+    const account = { namespace: "kube-system", serviceAccount: "agent", audience: "tunnel" };
+    return createTokenAuthenticator(
+      account,
+      async (token) => {
+        await new Promise<void>((resolve) => host.after(reviewMs, "token review", resolve));
+        if (token !== GOOD_TOKEN) return { authenticated: false };
+        const username = `system:serviceaccount:${account.namespace}:${account.serviceAccount}`;
+        return { authenticated: true, audiences: [account.audience], user: { username } };
+      },
+      { runtime: runtimeOf(host), qps: 20, burst: 40 },
+    );
+  }
+
+  #listen(server: Server, what: string): void {
+    const { name } = this.plan;
+    const isConnect = what === "http-connect frontend";
+    const address = what === "agent" ? addressOf.agents : isConnect ? addressOf.connect : addressOf.grpc;
+    const stop = this.#network.listen(address(name), {
+      host: this.host,
+      allowHalfOpen: isConnect,
+      accept: (socket) => server.emit("connection", socket),
+    });
+    server.once("close", stop);
+    this.#unlisten.push(stop);
+  }
+
+  start(): void {
+    this.isUp = true;
+    this.starts++;
+    this.host.tick(() => {
+      this.server.start().catch((error: unknown) => this.#world.fail("servers start", String(error)));
+    });
+  }
+
+  /** As SIGKILL does. */
+  kill(): void {
+    if (!this.isUp) return;
+    this.isUp = false;
+    for (const stop of this.#unlisten.splice(0)) stop();
+    this.host.kill();
+    this.#network.processEnded(this.host);
+  }
+
+  /** A new process takes its place. */
+  restart(): void {
+    if (this.isUp) return;
+    this.host = new Host(this.#world, this.plan.name);
+    this.server = this.#create();
+    this.start();
+  }
+
+  /** As SIGTERM does; resolves when the process has ended. */
+  async drain(limitMs: number): Promise<void> {
+    const { server, host } = this;
+    await server.drain(limitMs);
+    if (!host.alive) return;
+    server.destroy();
+    // What the process does after this takes a turn or two, and then it ends.
+    await new Promise<void>((resolve) => host.after(20, "exit", resolve));
+    if (this.server === server) this.kill();
+  }
+}
+
+function configOf(plan: ServerPlan): ServerConfig {
+  const { name, limits, dialTimeoutMs, waitForAgentMs, keepaliveMs, watchdog, serverCount, tokens } = plan;
+  const uds = { transport: "uds", path: "", deleteExisting: true, fileMode: 0o600 } as const;
+  return {
+    serverId: name,
+    serverCount,
+    listeners: [
+      { mode: "http-connect", ...uds },
+      { mode: "grpc", ...uds },
+    ],
+    agents: {
+      ...{ host: name, port: 8091, tls: NO_FILES, timeBoxed: false, claimsFile: "" },
+      allowUnauthenticated: tokens === undefined,
+    },
+    tlsPolicy: { minVersion: "TLSv1.2", cipherSuites: [] },
+    health: NOWHERE,
+    admin: NOWHERE,
+    strategies: ["default"],
+    keepaliveMs,
+    frontendKeepaliveMs: keepaliveMs,
+    dialTimeoutMs,
+    waitForAgentMs,
+    gracefulShutdownMs: 0,
+    xfrChannelSize: 10,
+    limits,
+    ...(watchdog === undefined ? {} : { watchdog }),
+  };
+}

@@ -1,0 +1,112 @@
+/** Everybody in one world, as a scenario says: servers, agents, callers and their endpoints. */
+import type { Asked } from "../peers/caller.js";
+import { callByConnect } from "../peers/connect-caller.js";
+import { callByGrpc } from "../peers/grpc-caller.js";
+import { SocketLine } from "../peers/line.js";
+import { Talker } from "../peers/talker.js";
+import { Network } from "../sockets/network.js";
+import type { CallerPlan, Scenario } from "../types.js";
+import { Host } from "../world/host.js";
+import type { World } from "../world/world.js";
+import { SimAgent } from "./agent.js";
+import { addressOf, SimServer } from "./server.js";
+
+/** A caller, its endpoint, and what has become of them. */
+export interface Conversation {
+  readonly plan: CallerPlan;
+  readonly address: string;
+  readonly caller: Host;
+  readonly endpoint: Host;
+  asked: Asked | undefined;
+  /** Its server had an agent when it called. */
+  hadAgent: boolean;
+  /** Of the endpoint, one for each connection that it accepted. */
+  readonly endpoints: { readonly talker: Talker; readonly agent: string }[];
+}
+
+export class System {
+  readonly world: World;
+  readonly network: Network;
+  readonly scenario: Scenario;
+  readonly servers = new Map<string, SimServer>();
+  readonly agents = new Map<string, SimAgent>();
+  readonly conversations: Conversation[] = [];
+  /** The last fault is over. */
+  isCalm = false;
+  /** Everybody is told to end. */
+  isEnding = false;
+
+  constructor(world: World, scenario: Scenario) {
+    this.world = world;
+    this.scenario = scenario;
+    this.network = new Network(world, scenario.network);
+    for (const party of scenario.parties) {
+      if (party.kind === "server") this.servers.set(party.name, new SimServer(world, this.network, party));
+      else this.agents.set(party.name, new SimAgent(world, this.network, party));
+    }
+    scenario.callers.forEach((plan, index) => {
+      this.conversations.push({
+        plan,
+        address: `10.1.${index >> 8}.${index & 255}:80`,
+        caller: new Host(world, plan.name),
+        endpoint: new Host(world, `${plan.name}'s endpoint`),
+        asked: undefined,
+        hadAgent: false,
+        endpoints: [],
+      });
+    });
+  }
+
+  start(): void {
+    for (const server of this.servers.values()) server.start();
+    for (const agent of this.agents.values()) agent.start();
+    for (const conversation of this.conversations) {
+      this.#openEndpoint(conversation);
+      conversation.caller.after(conversation.plan.atMs, "call", () => this.#call(conversation));
+    }
+  }
+
+  #openEndpoint(conversation: Conversation): void {
+    const { plan, address, endpoint: host, endpoints } = conversation;
+    const { connects, ...talks } = plan.endpoint;
+    if (connects === "silent") this.network.listen(address, "silent");
+    if (connects !== "accepts") return;
+    this.network.listen(address, {
+      host,
+      allowHalfOpen: true,
+      accept: (socket, { from }) => {
+        const talker = new Talker(host, { ...talks, name: `${plan.name}'s endpoint`, other: plan.name });
+        endpoints.push({ talker, agent: from });
+        talker.start(new SocketLine(socket, talker));
+        if (this.isCalm) talker.hurry();
+      },
+    });
+  }
+
+  #call(conversation: Conversation): void {
+    const { plan, caller: host, address } = conversation;
+    const server = this.servers.get(plan.server);
+    conversation.hadAgent = server?.isUp === true && server.server.board.registry.size > 0;
+    const isConnect = plan.mode === "connect";
+    const where = isConnect ? addressOf.connect(plan.server) : addressOf.grpc(plan.server);
+    const socket = this.network.connect(host, where, { allowHalfOpen: isConnect, encrypted: plan.tls });
+    const asked = (isConnect ? callByConnect : callByGrpc)(host, plan, socket, address);
+    conversation.asked = asked;
+    if (this.isCalm) asked.talker.hurry();
+    if (plan.patienceMs !== undefined) host.after(plan.patienceMs, "give up", () => asked.giveUp());
+  }
+
+  /** From now on everybody reads, and nobody pauses. */
+  calm(): void {
+    this.isCalm = true;
+    for (const { asked, endpoints } of this.conversations) {
+      asked?.talker.hurry();
+      for (const { talker } of endpoints) talker.hurry();
+    }
+  }
+
+  /** The caller has its answer and its connection is closed, at both ends. */
+  isOver({ asked, endpoints }: Conversation): boolean {
+    return asked?.talker.isClosed === true && endpoints.every(({ talker }) => talker.isClosed);
+  }
+}
