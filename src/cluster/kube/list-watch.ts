@@ -38,6 +38,7 @@ export interface ListWatchOptions<T> {
   /** See WatchOptions. */
   readonly silenceMs?: number;
   readonly clock?: Clock;
+  readonly random?: () => number;
   /** After the first list, and whenever the cache changed. */
   readonly onChange?: (items: ReadonlyMap<string, T>) => void;
   /** Called for every failure; the loop continues by itself. */
@@ -171,8 +172,9 @@ export class ListWatch<T extends KubeObject> {
 
   async #backOff(): Promise<void> {
     const delay = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** this.#failures++);
+    const { random = Math.random } = this.#options;
     // Spread by up to a half, or a thousand agents return in step after an outage.
-    await pause(this.#clock, delay * (1 + Math.random() / 2), this.#stopped.signal);
+    await pause(this.#clock, delay * (1 + random() / 2), this.#stopped.signal);
   }
 }
 

@@ -30,7 +30,7 @@ beforeEach(async () => {
   log = [];
   controller = new LeaseController({
     api,
-    clock,
+    runtime: clock,
     serverId: "s1",
     namespace: "kube-system",
     labels,

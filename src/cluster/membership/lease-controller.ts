@@ -1,6 +1,7 @@
 /** A server's leases: its own, by which agents count it, and those of servers that are gone, which it removes. */
-import { type Clock, pause, systemClock } from "../../base/clock.js";
+import { pause } from "../../base/clock.js";
 import { messageOf } from "../../base/errors/error.js";
+import { type Runtime, systemRuntime } from "../../base/runtime.js";
 import { isNotFound } from "../kube/errors.js";
 import { type Lease, leasePath, leasesPath, renewedLease } from "../kube/lease.js";
 import { observed, type RequestObserver } from "../kube/list-watch.js";
@@ -13,7 +14,7 @@ export interface LeaseControllerOptions {
   readonly serverId: string;
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;
-  readonly clock?: Clock;
+  readonly runtime?: Runtime;
   /** Called for lists of leases and deletions of expired ones. */
   readonly onRequest: RequestObserver;
   /** Called with one sentence per failure, and what was caught; the controller continues by itself. */
@@ -37,7 +38,7 @@ const COLLECT_MS = 15_000;
 export class LeaseController {
   readonly leaseName: string;
   readonly #options: LeaseControllerOptions;
-  readonly #clock: Clock;
+  readonly #runtime: Runtime;
   readonly #path: string;
   readonly #seen: SeenLeases;
   readonly #stopped = new AbortController();
@@ -47,8 +48,8 @@ export class LeaseController {
 
   constructor(options: LeaseControllerOptions) {
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
-    this.#seen = new SeenLeases(this.#clock);
+    this.#runtime = options.runtime ?? systemRuntime;
+    this.#seen = new SeenLeases(this.#runtime);
     this.leaseName = `konnectivity-proxy-server-${options.serverId}`;
     this.#path = leasePath(options.namespace, this.leaseName);
   }
@@ -58,7 +59,7 @@ export class LeaseController {
     this.#running ??= Promise.all([
       this.#repeat(
         () => this.#renew(),
-        () => RENEW_MS * (1 + Math.random() * JITTER),
+        () => RENEW_MS * (1 + this.#runtime.random() * JITTER),
       ),
       this.#repeat(
         () => this.#collect(),
@@ -85,7 +86,7 @@ export class LeaseController {
   async #repeat(work: () => Promise<void>, intervalMs: () => number): Promise<void> {
     while (!this.#stopped.signal.aborted) {
       await work();
-      await pause(this.#clock, intervalMs(), this.#stopped.signal);
+      await pause(this.#runtime, intervalMs(), this.#stopped.signal);
     }
   }
 
@@ -100,7 +101,7 @@ export class LeaseController {
       try {
         const lease = known ?? (await find<Lease>(api, this.#path, REQUEST));
         const metadata = { ...lease?.metadata, name: this.leaseName, namespace, labels };
-        const renewed = renewedLease({ ...lease, metadata }, serverId, DURATION_SECONDS, this.#clock.date());
+        const renewed = renewedLease({ ...lease, metadata }, serverId, DURATION_SECONDS, this.#runtime.date());
         this.#latest = await createOrUpdate(api, "Lease", renewed, REQUEST);
         return;
       } catch (reason) {
@@ -109,7 +110,7 @@ export class LeaseController {
         onError(`the lease ${this.leaseName} could not be renewed: ${messageOf(reason)}${step}`, reason);
         // One that somebody else wrote or deleted is read and written at once.
         if (known !== undefined) continue;
-        await pause(this.#clock, backoff, signal);
+        await pause(this.#runtime, backoff, signal);
         backoff = Math.min(2 * backoff, LONGEST_BACKOFF_MS);
       }
     }
@@ -118,7 +119,7 @@ export class LeaseController {
   async #collect(): Promise<void> {
     const { api, labels, namespace, onRequest } = this.#options;
     const { signal } = this.#stopped;
-    const observer = { clock: this.#clock, signal, onRequest };
+    const observer = { clock: this.#runtime, signal, onRequest };
     const labelSelector = Object.entries(labels)
       .map(([key, value]) => `${key}=${value}`)
       .sort()

@@ -34,7 +34,7 @@ function counting(openApi = connect): LeaseCount {
   const count = new LeaseCount({
     namespace: "kube-system",
     labelSelector: "k8s-app=konnectivity-server",
-    clock,
+    runtime: clock,
     openApi,
     onRequest: (verb, status, seconds, reason) => log.push(`${verb} ${status} ${reason}${seconds}`),
     onError: (reason) => errors.push(reason),

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../../base/clock.js";
+import { type Runtime, systemRuntime } from "../../base/runtime.js";
 import { type Lease, leasesPath } from "../kube/lease.js";
 import { ListWatch, type ListWatchOptions } from "../kube/list-watch.js";
 import type { KubeApi } from "../kube/port.js";
@@ -9,7 +9,7 @@ export interface LeaseCountOptions extends Required<Pick<ListWatchOptions<Lease>
   readonly openApi: () => Promise<KubeApi>;
   readonly namespace: string;
   readonly labelSelector: string;
-  readonly clock?: Clock;
+  readonly runtime?: Runtime;
 }
 
 /** Each server renews its lease every 15 s, so three renewals missed by all of them mean that the watch is dead. */
@@ -23,10 +23,11 @@ export class LeaseCount {
   #current = false;
   #last: number | undefined;
 
-  constructor({ labelSelector, namespace, onError, onRequest, openApi, clock = systemClock }: LeaseCountOptions) {
-    this.#seen = new SeenLeases(clock);
+  constructor({ labelSelector, namespace, onError, onRequest, openApi, runtime = systemRuntime }: LeaseCountOptions) {
+    this.#seen = new SeenLeases(runtime);
     this.#leases = new ListWatch<Lease>({
-      ...{ api: openApi, clock, labelSelector, onRequest, silenceMs: SILENCE_MS, path: leasesPath(namespace) },
+      ...{ api: openApi, clock: runtime, labelSelector, onRequest, silenceMs: SILENCE_MS, path: leasesPath(namespace) },
+      random: () => runtime.random(),
       onChange: (leases) => {
         this.#seen.see(leases.values());
         this.#current = true;

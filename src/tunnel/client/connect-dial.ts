@@ -1,27 +1,31 @@
 /** A dial at an HTTP CONNECT frontend: the tunnel is the connection itself. */
 import { isIPv6, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { deadlineIn } from "../../base/clock.js";
+import { type Runtime, systemRuntime } from "../../base/runtime.js";
 import { step } from "../outgoing/connected.js";
 import { explainForbidden } from "../outgoing/explain.js";
 import { type ConnectAnswer, dialIdHeader, parseConnectAnswer } from "../wire/connect.js";
-import { badAnswer, type DialOptions, DialRefusedError, unanswered } from "./errors.js";
+import { badAnswer, DialRefusedError, type InnerDialOptions, unanswered } from "./errors.js";
 import { describeFrontend, type Frontend, parseTarget } from "./frontend.js";
 import { reachFrontend } from "./transport.js";
 
 const MAX_BODY_BYTES = 8 * 1024;
 
 /** `name` undefined: the address's own host. */
-export interface ConnectDial extends Pick<DialOptions, "name" | "allowHalfOpen" | "onFrontend" | "dialId"> {
+export interface ConnectDial
+  extends Pick<InnerDialOptions, "name" | "allowHalfOpen" | "onFrontend" | "dialId" | "runtime"> {
   readonly address: string;
 }
 
 export async function dialConnect(frontend: Frontend, dial: ConnectDial, stop: AbortSignal): Promise<Socket> {
-  const { address, allowHalfOpen = false } = dial;
-  const { socket, tls } = await reachFrontend(frontend, { alpn: [], allowHalfOpen }, stop);
+  const { address, allowHalfOpen = false, runtime } = dial;
+  const { socket, tls } = await reachFrontend(frontend, { alpn: [], allowHalfOpen, runtime }, stop);
   dial.onFrontend?.();
   const where = describeFrontend(frontend);
   try {
     const exchange = {
+      runtime,
       request: connectRequest(address, dial.name ?? parseTarget(address).host, dial.dialId),
       maxBodyBytes: MAX_BODY_BYTES,
       malformed: () => badAnswer(where, "it is not HTTP/1, so this may be a gRPC frontend"),
@@ -47,6 +51,8 @@ function connectRequest(address: string, host: string, dialId: bigint | undefine
 
 /** One CONNECT exchange on a stream that is connected already: with a proxy-server, or with any other HTTP proxy. */
 export interface ConnectExchange {
+  /** Default: the system's. */
+  readonly runtime?: Runtime | undefined;
   /** The request, complete. */
   readonly request: string;
   /** How much of a refusal's text is of interest. */
@@ -74,7 +80,7 @@ export async function exchangeConnect(
   const { answer, rest } = await readHead(stream, exchange, stop);
   if (answer.status !== 200) {
     const limit = Math.min(answer.bodyBytes ?? exchange.maxBodyBytes, exchange.maxBodyBytes);
-    const body = await readBody(stream, rest, limit, stop);
+    const body = await readBody(stream, rest, limit, stop, exchange.runtime ?? systemRuntime);
     return { status: answer.status, body: body.toString("utf8").trim() };
   }
   if (rest.length > 0) stream.unshift(rest);
@@ -93,12 +99,18 @@ function readHead(stream: Duplex, exchange: ConnectExchange, stop: AbortSignal):
   });
 }
 
-async function readBody(stream: Duplex, start: Buffer, limit: number, stop: AbortSignal): Promise<Buffer> {
+async function readBody(
+  stream: Duplex,
+  start: Buffer,
+  limit: number,
+  stop: AbortSignal,
+  runtime: Runtime,
+): Promise<Buffer> {
   if (start.length >= limit) return start.subarray(0, limit);
-  const late = AbortSignal.timeout(BODY_WAIT_MS);
+  const { signal: late, cancel } = deadlineIn(runtime, BODY_WAIT_MS);
   const judge = (bytes: Buffer, end: unknown) =>
     end !== undefined || bytes.length >= limit ? bytes.subarray(0, limit) : undefined;
-  return await collect(stream, stop, judge, start, late);
+  return await collect(stream, stop, judge, start, late).finally(cancel);
 }
 
 /**

@@ -1,7 +1,9 @@
 /** Why a dial failed: the proxy-server's and the agent's own words, under our codes. */
+
 import { statSync } from "node:fs";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError, messageOf } from "../../base/errors/error.js";
+import { type Runtime, systemRuntime } from "../../base/runtime.js";
 import { alertIn, explainConnect, explainEnd, ownProblem } from "../outgoing/explain.js";
 import type { DialFacts } from "../outgoing/facts.js";
 import type { Secured } from "../outgoing/secure.js";
@@ -118,8 +120,8 @@ function frontendError(what: string, cause: unknown): DrawbridgeError {
 /** What is known of a connection with TLS. */
 export interface FrontendTrust {
   readonly facts: Secured["facts"];
-  /** When the handshake was over, by performance.now(). */
-  readonly securedAt: number;
+  /** Milliseconds since the handshake was over. */
+  readonly age: () => number;
 }
 
 /** The connection ended before the dial was answered. */
@@ -137,7 +139,7 @@ export function refusalBehind(why: unknown, tls: FrontendTrust): DrawbridgeError
 /** A server that refuses a client's certificate hangs up within this after the handshake. */
 const HANG_UP_MS = 1_000;
 
-const isEarly = ({ securedAt }: FrontendTrust): boolean => performance.now() - securedAt < HANG_UP_MS;
+const isEarly = ({ age }: FrontendTrust): boolean => age() < HANG_UP_MS;
 
 /** What we had sent was never read. */
 const isReset = (why: unknown): boolean => /^(?:ECONNRESET|EPIPE)$/.test((why as { code?: string })?.code ?? "");
@@ -169,34 +171,40 @@ export interface DialOptions {
   readonly onFrontend?: (() => void) | undefined;
 }
 
+/** The same with what no program chooses. */
+export interface InnerDialOptions extends DialOptions {
+  /** Default: the system's. */
+  readonly runtime?: Runtime | undefined;
+}
+
 const DEFAULT_TIMEOUT_MS = 30_000;
 
 /** Runs a dial, again while nobody has seen it, with a signal that fires, with the error to reject with, when it must stop. */
 export function dialWithinBounds<T>(
   address: string,
-  options: DialOptions,
+  options: InnerDialOptions,
   run: (stop: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const { redialMs = REDIAL_MS, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  const { redialMs = REDIAL_MS, timeoutMs = DEFAULT_TIMEOUT_MS, runtime } = options;
   const forMs = Math.min(redialMs, timeoutMs);
-  return withinBounds(address, options, (stop) => redialled({ forMs }, stop, () => run(stop)));
+  return withinBounds(address, options, (stop) => redialled({ forMs, runtime }, stop, () => run(stop)));
 }
 
 /** Runs something with a signal that fires, with the error to reject with, when it must stop. */
 export async function withinBounds<T>(
   address: string,
-  { signal, timeoutMs = DEFAULT_TIMEOUT_MS }: DialOptions,
+  { signal, timeoutMs = DEFAULT_TIMEOUT_MS, runtime = systemRuntime }: InnerDialOptions,
   run: (stop: AbortSignal) => Promise<T>,
 ): Promise<T> {
   signal?.throwIfAborted();
   const stop = new AbortController();
   const onAbort = (): void => stop.abort(signal?.reason);
   signal?.addEventListener("abort", onAbort);
-  const timer = setTimeout(() => stop.abort(dialTimeout(address, timeoutMs)), timeoutMs);
+  const cancelTimer = runtime.after(timeoutMs, () => stop.abort(dialTimeout(address, timeoutMs)), true);
   try {
     return await run(stop.signal);
   } finally {
-    clearTimeout(timer);
+    cancelTimer();
     signal?.removeEventListener("abort", onAbort);
   }
 }

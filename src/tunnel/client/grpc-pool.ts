@@ -1,10 +1,11 @@
 /** Many tunnels on one connection to a gRPC frontend: no new socket and, over TCP, no new TLS handshake per dial. */
 
 import { joinHostPort } from "../../base/address.js";
+import type { Runtime } from "../../base/runtime.js";
 import { openSession } from "../link/open.js";
 import { step } from "../outgoing/connected.js";
 import type { Dialer } from "./dial.js";
-import { type DialOptions, dialWithinBounds, frontendLost, withinBounds } from "./errors.js";
+import { type DialOptions, dialWithinBounds, frontendLost, type InnerDialOptions, withinBounds } from "./errors.js";
 import { canonicalTarget, describeFrontend, type Frontend } from "./frontend.js";
 import { type FrontendSession, GrpcTunnel, type TunnelSocket } from "./grpc-tunnel.js";
 import { reachFrontend } from "./transport.js";
@@ -100,22 +101,25 @@ export class GrpcTunnelPool implements Dialer {
   }
 }
 
-async function openGrpcSession(frontend: Frontend, stop: AbortSignal): Promise<FrontendSession> {
-  const { socket, tls } = await reachFrontend(frontend, { alpn: ["h2"], allowHalfOpen: false }, stop);
+async function openGrpcSession(frontend: Frontend, stop: AbortSignal, runtime?: Runtime): Promise<FrontendSession> {
+  const { socket, tls } = await reachFrontend(frontend, { alpn: ["h2"], allowHalfOpen: false, runtime }, stop);
   // Servers do not read the authority; a socket's path would not be allowed in it.
   return "uds" in frontend
-    ? openSession(socket, "localhost", "http")
-    : { ...openSession(socket, joinHostPort(frontend.host, frontend.port), "https"), ...(tls && { tls }) };
+    ? openSession(socket, "localhost", "http", undefined, runtime)
+    : {
+        ...openSession(socket, joinHostPort(frontend.host, frontend.port), "https", undefined, runtime),
+        ...(tls && { tls }),
+      };
 }
 
 /** A dial on a session of its own, as kube-apiserver does it. */
 export async function dialGrpc(
   frontend: Frontend,
   address: string,
-  { onFrontend, dialId }: Pick<DialOptions, "onFrontend" | "dialId">,
+  { onFrontend, dialId, runtime }: Pick<InnerDialOptions, "onFrontend" | "dialId" | "runtime">,
   stop: AbortSignal,
 ): Promise<TunnelSocket> {
-  const open = await openGrpcSession(frontend, stop);
+  const open = await openGrpcSession(frontend, stop, runtime);
   onFrontend?.();
   const { session } = open;
   const setRef = (on: boolean): void => (on ? session.ref() : session.unref());

@@ -35,7 +35,7 @@ describe("with a clock of its own", () => {
   const attempts = async (failures: readonly (() => Error)[], forMs = REDIAL_MS) => {
     const clock = hastyClock();
     let made = 0;
-    const dial = redialled({ forMs, clock, random: () => 1 }, NEVER, async () => {
+    const dial = redialled({ forMs, runtime: Object.assign(clock, { random: () => 1 }) }, NEVER, async () => {
       const failure = failures[Math.min(made++, failures.length - 1)];
       if (failure !== undefined) throw failure();
       return "open";
@@ -70,7 +70,7 @@ describe("with a clock of its own", () => {
     const gone = new Error("gone");
     const stop = new AbortController();
     const clock = hastyClock(() => stop.abort(gone));
-    const dial = redialled({ forMs: REDIAL_MS, clock }, stop.signal, () => Promise.reject(noAgent()));
+    const dial = redialled({ forMs: REDIAL_MS, runtime: clock }, stop.signal, () => Promise.reject(noAgent()));
     await expect(dial).rejects.toBe(gone);
   });
 });

@@ -1,7 +1,8 @@
 /** A dial is made again while nobody has seen it: the server has no agent, does not listen, or is not there any more. */
-import { type Clock, pause, systemClock } from "../../base/clock.js";
+import { pause } from "../../base/clock.js";
 import type { ErrorCode } from "../../base/errors/catalogue.js";
 import { DrawbridgeError } from "../../base/errors/error.js";
+import { type Runtime, systemRuntime } from "../../base/runtime.js";
 
 /** As long as servers hold dials for which they have no agent, where they are told to. */
 export const REDIAL_MS = 5_000;
@@ -25,25 +26,25 @@ export function isUnseen(reason: unknown): boolean {
 export interface Redialling {
   /** At most so long after the first attempt. */
   readonly forMs: number;
-  readonly clock?: Clock;
-  readonly random?: () => number;
+  /** Default: the system's. */
+  readonly runtime?: Runtime | undefined;
 }
 
 /** Rejects as the last attempt did, or with the reason of `stop`. */
 export async function redialled<T>(
-  { forMs, clock = systemClock, random = Math.random }: Redialling,
+  { forMs, runtime = systemRuntime }: Redialling,
   stop: AbortSignal,
   attempt: () => Promise<T>,
 ): Promise<T> {
-  const until = clock.now() + forMs;
+  const until = runtime.now() + forMs;
   for (let longest = FIRST_PAUSE_MS; ; longest = Math.min(2 * longest, LONGEST_PAUSE_MS)) {
     try {
       return await attempt();
     } catch (reason) {
       // Callers that were refused at the same moment do not come back at the same moment.
-      const ms = longest * (0.5 + random() / 2);
-      if (stop.aborted || !isUnseen(reason) || clock.now() + ms >= until) throw reason;
-      await pause(clock, ms, stop);
+      const ms = longest * (0.5 + runtime.random() / 2);
+      if (stop.aborted || !isUnseen(reason) || runtime.now() + ms >= until) throw reason;
+      await pause(runtime, ms, stop);
       stop.throwIfAborted();
     }
   }

@@ -1,8 +1,9 @@
 /** The connection to a frontend, before anything is said on it. */
 
 import { statSync } from "node:fs";
-import net, { type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { createSecureContext, type SecureContext } from "node:tls";
+import { type Runtime, systemRuntime } from "../../base/runtime.js";
 import { connected } from "../outgoing/connected.js";
 import { connectTimeout, DialFailure, explainConnect, explainWrongPort } from "../outgoing/explain.js";
 import type { Credentials } from "../outgoing/facts.js";
@@ -25,19 +26,24 @@ export interface Reached {
 
 export async function reachFrontend(
   frontend: Frontend,
-  options: { readonly alpn: readonly string[]; readonly allowHalfOpen: boolean; readonly acceptMs?: number },
+  options: {
+    readonly alpn: readonly string[];
+    readonly allowHalfOpen: boolean;
+    readonly acceptMs?: number;
+    readonly runtime?: Runtime | undefined;
+  },
   stop: AbortSignal,
 ): Promise<Reached> {
-  const { allowHalfOpen, acceptMs = ACCEPT_MS } = options;
+  const { allowHalfOpen, acceptMs = ACCEPT_MS, runtime = systemRuntime } = options;
   const where = describeFrontend(frontend);
   if ("uds" in frontend) {
     const failed = (why: unknown): Error => socketUnreachable(where, why);
-    return { socket: await connected(net.connect({ path: frontend.uds, allowHalfOpen }), "connect", stop, failed) };
+    return { socket: await connected(runtime.connect({ path: frontend.uds, allowHalfOpen }), "connect", stop, failed) };
   }
   const { host, port } = frontend;
   const { context, set } = secureContextOf(frontend.tls);
   // A TLS socket is half-open only when the socket below it is.
-  const socket = await accepted(net.connect({ host, port, allowHalfOpen }), where, acceptMs, stop);
+  const socket = await accepted(runtime.connect({ host, port, allowHalfOpen }), where, acceptMs, stop, runtime);
   socket.setNoDelay(true);
   socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
   const { servername: name = host } = frontend.tls;
@@ -48,17 +54,24 @@ export async function reachFrontend(
     secured.destroy();
     throw explainWrongPort("it did not take h2 (HTTP/2), which was offered to it by ALPN", facts());
   }
-  return { socket: secured, tls: { facts, securedAt: performance.now() } };
+  const securedAt = runtime.now();
+  return { socket: secured, tls: { facts, age: () => runtime.now() - securedAt } };
 }
 
-async function accepted(socket: Socket, where: string, ms: number, stop: AbortSignal): Promise<Socket> {
-  const timer = setTimeout(() => socket.destroy(connectTimeout(where, ms)), ms);
+async function accepted(
+  socket: Socket,
+  where: string,
+  ms: number,
+  stop: AbortSignal,
+  runtime: Runtime,
+): Promise<Socket> {
+  const cancelTimer = runtime.after(ms, () => socket.destroy(connectTimeout(where, ms)), true);
   try {
     return await connected(socket, "connect", stop, (why) =>
       why instanceof DialFailure ? why : explainConnect(where, why),
     );
   } finally {
-    clearTimeout(timer);
+    cancelTimer();
   }
 }
 

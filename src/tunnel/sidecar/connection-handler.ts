@@ -2,6 +2,7 @@
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { joinHostPort } from "../../base/address.js";
+import { type Runtime, systemRuntime } from "../../base/runtime.js";
 import { ShortLivedMap, ShortLivedSet } from "../../base/short-lived.js";
 import {
   type ClientRequestKind,
@@ -35,9 +36,11 @@ export interface ConnectionHandlerOptions {
   readonly limits: ClientLimits;
   readonly limit: ConnectionLimit;
   readonly router: Pick<Router, "open" | "routeHttp">;
+  /** Default: the system's. */
+  readonly runtime?: Runtime | undefined;
 }
 
-/** What a client came for, once its target is known; times by performance.now(). */
+/** What a client came for, once its target is known; times by the runtime's clock. */
 export interface TargetRequest {
   readonly target: Target;
   readonly address: string;
@@ -63,6 +66,7 @@ export class ConnectionHandler {
   readonly limits: ClientLimits;
   readonly limit: ConnectionLimit;
   readonly router: Pick<Router, "open" | "routeHttp">;
+  readonly runtime: Runtime;
   readonly #source: object;
   readonly #listener: string;
   /** Joined pairs whose ends are not both closed. */
@@ -70,18 +74,19 @@ export class ConnectionHandler {
   /** Requests whose targets are being dialled, by their number; never more than there are clients. */
   readonly dials = new ShortLivedMap<number, TargetRequest>();
 
-  constructor({ source, config, limits, limit, router }: ConnectionHandlerOptions) {
+  constructor({ source, config, limits, limit, router, runtime = systemRuntime }: ConnectionHandlerOptions) {
     this.#source = source;
     this.#listener = config.name;
     this.limits = limits;
     this.limit = limit;
     this.router = router;
+    this.runtime = runtime;
   }
 
   requestFor(kind: ClientRequestKind, target: Target): TargetRequest {
     return {
       ...{ target, address: joinHostPort(target.host, target.port), frontend: kind, listener: this.#listener },
-      ...{ askedAt: performance.now(), id: 0, dialledAt: 0, dialMs: undefined },
+      ...{ askedAt: this.runtime.now(), id: 0, dialledAt: 0, dialMs: undefined },
     };
   }
 
@@ -91,7 +96,7 @@ export class ConnectionHandler {
     const onClose = (): void => stop.abort(CLIENT_GONE);
     client.once("close", onClose);
     request.id ||= this.limit.nextId();
-    request.dialledAt = performance.now();
+    request.dialledAt = this.runtime.now();
     this.dials.set(request.id, request);
     try {
       if (client.destroyed) throw CLIENT_GONE;
@@ -100,7 +105,7 @@ export class ConnectionHandler {
         stream.destroy();
         throw CLIENT_GONE;
       }
-      request.dialMs = performance.now() - request.dialledAt;
+      request.dialMs = this.runtime.now() - request.dialledAt;
       return stream;
     } finally {
       client.off("close", onClose);
@@ -129,14 +134,15 @@ export class ConnectionHandler {
       this.relay(request, client, stream);
     } catch (reason) {
       this.failed(request, reason);
-      closeLingering(client, answers.failed(dialFailureOf(reason)));
+      closeLingering(client, answers.failed(dialFailureOf(reason)), this.runtime);
     }
   }
 
   /** A plain HTTP request is answered, not joined. */
   relay(request: TargetRequest, client: Duplex, far: Duplex): void {
-    const since = performance.now();
+    const since = this.runtime.now();
     const relay: Relay = new Relay(client, far, {
+      runtime: this.runtime,
       traffic: this.traffic,
       idleTimeoutMs: this.limits.idleTimeoutMs,
       onEnd: ({ toTarget, fromTarget, error }) => {
@@ -146,7 +152,7 @@ export class ConnectionHandler {
           connection,
           listener: this.#listener,
           target: request.address,
-          durationMs: performance.now() - since,
+          durationMs: this.runtime.now() - since,
           bytesToTarget: toTarget,
           bytesFromTarget: fromTarget,
           error,

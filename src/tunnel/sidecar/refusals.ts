@@ -2,6 +2,7 @@
 
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
+import type { Clock } from "../../base/clock.js";
 import { causeFields, messageOf } from "../../base/errors/error.js";
 import { linger } from "../../base/linger.js";
 import { answerHead } from "../wire/http-proxy.js";
@@ -79,8 +80,8 @@ export function refuse(response: ServerResponse, refusal: ProxyRefusal): void {
 const LINGER_MS = 2_000;
 
 /** Writes the answer and closes once the peer has had time to read it. */
-export function closeLingering(socket: Socket, answer: string | Uint8Array): void {
+export function closeLingering(socket: Socket, answer: string | Uint8Array, clock?: Clock): void {
   if (socket.destroyed) return;
   if (socket.writable) socket.end(answer);
-  linger(socket, LINGER_MS);
+  linger(socket, LINGER_MS, clock);
 }

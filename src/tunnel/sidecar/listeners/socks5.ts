@@ -25,13 +25,13 @@ function serve(socket: Socket, handler: ConnectionHandler): void {
   let isGreeted = false;
 
   const stopReading = (): void => {
-    clearTimeout(late);
+    cancelLate();
     socket.off("readable", onReadable).off("end", onGone).off("close", onGone);
   };
   const refuse = (outcome: RequestOutcome, why: string, answer: Uint8Array = new Uint8Array()): void => {
     stopReading();
     handler.refused("socks5", outcome, why);
-    closeLingering(socket, answer);
+    closeLingering(socket, answer, handler.runtime);
   };
   const onGone = (): void => refuse("abandoned", "the client hung up");
   const onReadable = (): void => {
@@ -78,9 +78,10 @@ function serve(socket: Socket, handler: ConnectionHandler): void {
     }
   };
   const { handshakeTimeoutMs } = handler.limits;
-  const late = setTimeout(() => {
+  const onLate = (): void => {
     refuse("late", `the client sent no usable request within ${handshakeTimeoutMs} ms`);
     socket.destroy();
-  }, handshakeTimeoutMs);
+  };
+  const cancelLate = handler.runtime.after(handshakeTimeoutMs, onLate, true);
   socket.on("readable", onReadable).once("end", onGone).once("close", onGone);
 }

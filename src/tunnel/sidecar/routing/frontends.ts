@@ -1,8 +1,8 @@
 /** Dials through several proxy-servers: the one that worked last, then the others. */
 import type { Duplex } from "node:stream";
-import type { Clock } from "../../../base/clock.js";
 import type { ErrorCode } from "../../../base/errors/catalogue.js";
 import { DrawbridgeError, reasonOf } from "../../../base/errors/error.js";
+import type { Runtime } from "../../../base/runtime.js";
 import { type Dialer, dialerOf } from "../../client/dial.js";
 import { type DialOptions, DialRefusedError } from "../../client/errors.js";
 import type { Frontend } from "../../client/frontend.js";
@@ -35,28 +35,28 @@ interface DialHints extends Pick<DialOptions, "name" | "dialId"> {
 export class FailoverDialer {
   readonly #frontends: readonly FrontendDialer[];
   readonly #timeoutMs: number;
-  readonly #clock: Clock;
+  readonly #runtime: Runtime;
   /** Since when no server could be used; undefined: the last dial could use one. */
   #failingSince: number | undefined;
   /** The index of the frontend that worked last. */
   #first = 0;
 
-  constructor(frontends: readonly FrontendDialer[], timeoutMs: number, clock: Clock) {
+  constructor(frontends: readonly FrontendDialer[], timeoutMs: number, runtime: Runtime) {
     this.#frontends = frontends;
     this.#timeoutMs = timeoutMs;
-    this.#clock = clock;
+    this.#runtime = runtime;
   }
 
   /** Again while no server has an agent or listens, for a moment. Rejects with a RouteError, or with the reason of `stop`. */
   async dial(target: Target, hints: DialHints, stop: AbortSignal): Promise<Duplex> {
-    const began = this.#clock.now();
+    const began = this.#runtime.now();
     const isHopeless = this.#failingSince !== undefined && began - this.#failingSince >= HOPELESS_MS;
     // Who asks whether there is an agent wants to know now.
     const isOnce = isHopeless || hints.isOnce === true || isProbeDialId(hints.dialId ?? 0n);
     const forMs = isOnce ? 0 : Math.min(REDIAL_MS, this.#timeoutMs);
     try {
       const deadline = began + this.#timeoutMs;
-      const redialling = { forMs, clock: this.#clock };
+      const redialling = { forMs, runtime: this.#runtime };
       const stream = await redialled(redialling, stop, () => this.#dialOnce(target, hints, deadline, stop));
       this.#failingSince = undefined;
       return stream;
@@ -75,7 +75,7 @@ export class FailoverDialer {
     for (let turn = 0; turn < frontends.length; turn += 1) {
       const index = (this.#first + turn) % frontends.length;
       // A server that swallows everything may not use up the time of those behind it.
-      const share = Math.max(1, (deadline - this.#clock.now()) / (frontends.length - turn));
+      const share = Math.max(1, (deadline - this.#runtime.now()) / (frontends.length - turn));
       try {
         const bounds = { signal: stop, timeoutMs: share, redialMs: 0, allowHalfOpen: true, name, dialId };
         const stream = await frontends[index]!.dial(addressOf(target), bounds);

@@ -4,8 +4,8 @@
  */
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
-import { systemClock } from "../../../base/clock.js";
 import { DrawbridgeError, reasonOf } from "../../../base/errors/error.js";
+import { systemRuntime } from "../../../base/runtime.js";
 import type { Dialer } from "../../client/dial.js";
 import { withinBounds } from "../../client/errors.js";
 import { parseTarget } from "../../client/frontend.js";
@@ -92,7 +92,7 @@ export class TunnelRouter {
   /** Throws a DrawbridgeError when the configuration cannot work. */
   constructor(config: RoutingConfig, parts: RouterParts = {}) {
     const { resolve: order, preferIpv4, frontends, own } = config;
-    const now = parts.now ?? (() => performance.now());
+    const now = parts.now ?? systemRuntime.now;
     this.#config = config;
     this.#parts = parts;
     this.#httpProxy = parseProxyUrl(config.httpProxy, "--http-proxy");
@@ -108,7 +108,7 @@ export class TunnelRouter {
     if (config.proxyTrustBundle !== "") this.#trust();
 
     const dialers = parts.dialer === undefined ? frontends.map(frontendDialerOf) : [parts.dialer];
-    this.#tunnels = new FailoverDialer(dialers, config.dialTimeoutMs, { ...systemClock, now });
+    this.#tunnels = new FailoverDialer(dialers, config.dialTimeoutMs, { ...systemRuntime, now });
     this.#services = (parts.openServices ?? noServices)({ kubeconfig: config.kubeconfig, qps: 50, burst: 100 });
     this.#dns = clusterDnsAddress(config.clusterDns, this.#services);
     this.#fallback = config.fallbackDirect ? new FallbackState(now, parts.onFallback) : undefined;
