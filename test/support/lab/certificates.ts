@@ -26,14 +26,17 @@ export class Authority implements Pair {
   readonly cert: string;
   readonly key: string;
   readonly #folder: string;
+  readonly #env: Readonly<Record<string, string>>;
 
-  constructor(folder: string, name: string) {
+  /** `env`: of openssl, which may have a clock of its own. */
+  constructor(folder: string, name: string, env: Readonly<Record<string, string>> = {}) {
     this.#folder = folder;
+    this.#env = env;
     this.cert = join(folder, `${name}.crt`);
     this.key = join(folder, `${name}.key`);
     const extensions = ["basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign,cRLSign"];
-    mustSync([
-      ...["openssl", "req", "-x509", "-days", "2", ...NEW_KEY, "-subj", `/CN=${name}`],
+    this.#openssl([
+      ...["req", "-x509", "-days", "2", ...NEW_KEY, "-subj", `/CN=${name}`],
       ...extensions.flatMap((extension) => ["-addext", extension]),
       ...["-keyout", this.key, "-out", this.cert],
     ]);
@@ -44,17 +47,21 @@ export class Authority implements Pair {
     const path = (ending: string) => join(this.#folder, `${subject.file}.${ending}`);
     const pair = { cert: path("crt"), key: path("key") };
     const organization = subject.organization === undefined ? "" : `/O=${subject.organization}`;
-    mustSync([
-      ...["openssl", "req", "-new", ...NEW_KEY, "-subj", `${organization}/CN=${subject.name}`],
+    this.#openssl([
+      ...["req", "-new", ...NEW_KEY, "-subj", `${organization}/CN=${subject.name}`],
       ...["-keyout", pair.key, "-out", path("csr")],
     ]);
     chmodSync(pair.key, 0o600);
     writeFileSync(path("ext"), extensionsOf(subject));
-    mustSync([
-      ...["openssl", "x509", "-req", "-days", "1", "-in", path("csr"), "-extfile", path("ext"), "-out", pair.cert],
+    this.#openssl([
+      ...["x509", "-req", "-days", "1", "-in", path("csr"), "-extfile", path("ext"), "-out", pair.cert],
       ...["-CA", this.cert, "-CAkey", this.key, "-CAcreateserial"],
     ]);
     return pair;
+  }
+
+  #openssl(args: readonly string[]): void {
+    mustSync(["openssl", ...args], this.#env);
   }
 }
 

@@ -7,6 +7,8 @@ import { type ApiAccess, Kubectl, writeKubeconfig } from "./kubectl.js";
 import type { Scope } from "./scope.js";
 
 export interface ControlPlaneOptions {
+  /** The environment of openssl, which issues all certificates. */
+  readonly issuerEnv?: Readonly<Record<string, string>>;
   readonly executables: { readonly etcd: string; readonly kubeApiServer: string; readonly kubectl: string };
   /** Both absent: everything on loopback, for tests and demonstrations that need no network of their own. */
   readonly netns?: string;
@@ -42,8 +44,8 @@ const ADMINISTRATORS = "system:masters";
 export async function makeControlPlane(scope: Scope, options: ControlPlaneOptions): Promise<ControlPlane> {
   const { executables, netns } = options;
   const host = options.host ?? "127.0.0.1";
-  const ca = new Authority(scope.folder, "cluster-ca");
-  const frontProxyCa = new Authority(scope.folder, "front-proxy-ca");
+  const ca = new Authority(scope.folder, "cluster-ca", options.issuerEnv);
+  const frontProxyCa = new Authority(scope.folder, "front-proxy-ca", options.issuerEnv);
   const serviceAccounts = signingKey(scope.folder);
   const clientPairs = issueClientPairs(ca, frontProxyCa);
   const etcd = await startEtcd(scope, executables.etcd, netns, options.shareEtcd ? host : undefined);

@@ -19,9 +19,9 @@ export interface FleetFiles {
 }
 
 /** Certificates and kubeconfigs, made once for all fleets of a test file. */
-export function makeFleetFiles(scope: Scope, plane: ControlPlane, apiTokenFile: string): FleetFiles {
+export function makeFleetFiles(scope: Scope, plane: ControlPlane, apiTokenFile: string, env = {}): FleetFiles {
   return {
-    certificates: makeTunnelCertificates(scope, HOST),
+    certificates: makeTunnelCertificates(scope, HOST, env),
     serverKubeconfig: plane.kubeconfig(SERVER_USER),
     agentKubeconfig: writeKubeconfig(scope.file("agent.kubeconfig"), plane.api, { tokenFile: apiTokenFile }),
   };
@@ -35,6 +35,9 @@ export interface FleetOptions {
   readonly serverCount: number | "leases";
   /** One for all agents, or one for each. */
   readonly tokenFile: string | readonly string[];
+  /** The environment of the server, or the agent, with that number. */
+  readonly serverEnv?: (index: number) => Readonly<Record<string, string>>;
+  readonly agentEnv?: (index: number) => Readonly<Record<string, string>>;
   /** Keeps the leases of fleets apart that run at the same time; without it they have the programs' own label. */
   readonly leaseLabel?: string;
 }
@@ -91,6 +94,7 @@ export class Fleet {
     const server = new ProxyServer(this.#scope, {
       name: `${name}-server-${index}`,
       executable: executable(origin, "proxy-server"),
+      env: this.#options.serverEnv?.(index),
       host: HOST,
       ports,
       certificates,
@@ -117,6 +121,7 @@ export class Fleet {
     const agent = new ProxyAgent(this.#scope, {
       name: `${name}-agent-${index}`,
       executable: executable(origin, "proxy-agent"),
+      env: this.#options.agentEnv?.(index),
       caFile: certificates.ca.cert,
       serverHost: HOST,
       serverPort: this.#balancer.port,

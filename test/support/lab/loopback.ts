@@ -9,7 +9,7 @@ import type { Scope } from "./scope.js";
 export async function startOnLoopback(
   scope: Scope,
   egressConfigFile?: string,
-  options: Pick<ControlPlaneOptions, "admissionPlugins"> = {},
+  options: Pick<ControlPlaneOptions, "admissionPlugins" | "issuerEnv"> = {},
 ): Promise<ControlPlane> {
   const plane = await makeControlPlane(scope, { executables: controlPlaneExecutables(), ...options });
   await plane.apiServer.start(egressConfigFile);

@@ -8,6 +8,7 @@ export interface AgentOptions {
   readonly name: string;
   readonly executable: string;
   readonly netns?: string | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
   readonly caFile: string;
   readonly serverHost: string;
   readonly serverPort: number;
@@ -32,10 +33,11 @@ export class ProxyAgent {
 
   async start(): Promise<void> {
     await this.stop();
-    const { name, executable, netns, caFile, serverHost, serverPort, ports, flags } = this.#options;
+    const { name, executable, netns, env, caFile, serverHost, serverPort, ports, flags } = this.#options;
     this.#process = LabProcess.start(this.#scope, {
       name,
       netns,
+      env,
       command: [
         executable,
         `--ca-cert=${caFile}`,

@@ -29,6 +29,7 @@ export interface ServerOptions {
   readonly name: string;
   readonly executable: string;
   readonly netns?: string | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
   readonly host: string;
   readonly ports: ServerPorts;
   readonly certificates: ServerCertificates;
@@ -60,11 +61,12 @@ export class ProxyServer {
   /** A flag that is said again in `more` has that value this time. */
   async start(frontend: Frontend, more: readonly string[] = []): Promise<void> {
     await this.stop();
-    const { name, executable, netns, ports, certificates, flags } = this.#options;
+    const { name, executable, netns, env, ports, certificates, flags } = this.#options;
     const { cert, key } = certificates.cluster ?? certificates.server;
     this.#process = LabProcess.start(this.#scope, {
       name,
       netns,
+      env,
       command: [
         executable,
         ...this.#frontendFlags(frontend),

@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile, execFileSync, type StdioOptions } from "node:child_process";
 import { inNamespace } from "./process.js";
 
 export interface Outcome {
@@ -50,7 +50,8 @@ export async function must(command: readonly string[], options: RunOptions = {})
 }
 
 /** The same without an event loop, for the many small steps of making certificates. */
-export function mustSync(command: readonly string[]): string {
+export function mustSync(command: readonly string[], env: RunOptions["env"] = {}): string {
   const [program, ...args] = command;
-  return execFileSync(program as string, args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  const stdio: StdioOptions = ["ignore", "pipe", "pipe"];
+  return execFileSync(program as string, args, { encoding: "utf8", stdio, env: { ...process.env, ...env } });
 }

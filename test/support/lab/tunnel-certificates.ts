@@ -9,8 +9,8 @@ export interface TunnelCertificates {
   readonly frontendClient: Pair;
 }
 
-export function makeTunnelCertificates(scope: Scope, host: string): TunnelCertificates {
-  const ca = new Authority(scope.folder, "tunnel-ca");
+export function makeTunnelCertificates(scope: Scope, host: string, env = {}): TunnelCertificates {
+  const ca = new Authority(scope.folder, "tunnel-ca", env);
   return {
     ca,
     server: ca.issue({ file: "tunnel-server", name: "proxy-server", use: "server", ips: [host], dns: ["localhost"] }),

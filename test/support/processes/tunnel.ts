@@ -23,6 +23,9 @@ export interface TunnelOptions {
   readonly agents?: number;
   readonly serverFlags?: readonly string[];
   readonly agentFlags?: readonly string[];
+  /** Commands with arguments that start the server, and the agents, behind them. */
+  readonly serverThrough?: readonly string[];
+  readonly agentThrough?: readonly string[];
   /** Certificates made before, to save the time; otherwise fresh ones. */
   readonly pki?: TestPki;
 }
@@ -70,7 +73,8 @@ async function assemble(options: TunnelOptions, scope: Scope): Promise<Tunnel> {
   let agents: AgentProcess[] = [];
 
   async function launchServer(): Promise<ServerProcess> {
-    const launched = await startServer({ origin: options.server, place, pki, flags: options.serverFlags ?? [] });
+    const { server: origin, serverFlags: flags = [], serverThrough: through = [] } = options;
+    const launched = await startServer({ origin, place, pki, flags, through });
     scope.use(launched.process);
     return launched;
   }
@@ -81,6 +85,7 @@ async function assemble(options: TunnelOptions, scope: Scope): Promise<Tunnel> {
       serverPort: place.agentPort,
       pki,
       flags: [...(options.agentFlags ?? []), ...flags],
+      through: options.agentThrough ?? [],
     });
     scope.use(agent.process);
     agents.push(agent);
