@@ -351,4 +351,92 @@ export const mutants: readonly Mutant[] = [
     replace: "",
     what: "bytes that waited in a tunnel that has ended are counted for good",
   },
+
+  // ---- drains ------------------------------------------------------------------------------------------------------
+  {
+    name: "drain-ends-early",
+    file: "src/tunnel/server/server.ts",
+    find: "    if (establishedTunnels > 0 || pendingDials > 0) return true;",
+    replace: "    if (establishedTunnels < 0 || pendingDials > 0) return true;",
+    what: "a server that drains does not wait for its tunnels",
+  },
+  {
+    name: "drain-ends-before-dials",
+    file: "src/tunnel/server/server.ts",
+    find: "    if (establishedTunnels > 0 || pendingDials > 0) return true;",
+    replace: "    if (establishedTunnels > 0 || pendingDials < 0) return true;",
+    what: "a server that drains does not wait for dials that it has taken",
+  },
+  {
+    name: "drain-forgets-newcomers",
+    file: "src/tunnel/server/server.ts",
+    find: "if (frontend.flushing || this.#hasNewcomers(frontend)) return true;",
+    replace: "if (frontend.flushing) return true;",
+    what: "a server that drains does not wait for callers that it has accepted and that have not asked yet (the request that was lost while servers were scaled)",
+  },
+  {
+    name: "drain-forgets-last-bytes",
+    file: "src/tunnel/server/server.ts",
+    find: "if (frontend.flushing || this.#hasNewcomers(frontend)) return true;",
+    replace: "if (this.#hasNewcomers(frontend)) return true;",
+    what: "a server that drains does not wait until its callers have the last bytes of tunnels that have ended",
+  },
+  {
+    name: "drain-closes-busy-tunnels",
+    file: "src/tunnel/connection/closing-phase.ts",
+    find: "  return farSpokeLast && !paused && port.queuedBytes === 0 && nearEndedAt === 0 && farEndedAt === 0;",
+    replace: "  return farSpokeLast || !paused || port.queuedBytes === 0 || nearEndedAt === 0 || farEndedAt === 0;",
+    what: "a drain closes tunnels that are not between two requests",
+  },
+  {
+    name: "agent-drain-forgets-dials",
+    file: "src/tunnel/agent/server-link.ts",
+    find: "    return this.tunnels.size === 0 && this.#dials.size === 0;",
+    replace: "    return this.tunnels.size === 0;",
+    what: "an agent that drains does not wait for its pending dials",
+  },
+  {
+    name: "agent-drain-forgets-last-bytes",
+    file: "src/tunnel/agent/server-link.ts",
+    find: "    return this.stream.queuedBytes > 0;",
+    replace: "    return this.stream.queuedBytes < 0;",
+    what: "an agent that drains does not wait until the last bytes of its tunnels are sent",
+  },
+  {
+    name: "drained-agent-still-preferred",
+    file: "src/tunnel/server/agents/choice.ts",
+    find: "  if (link.draining) return 2;\n",
+    replace: "",
+    what: "dials go to an agent that drains although there are others",
+  },
+
+  // ---- timers and the set of servers -------------------------------------------------------------------------------
+  {
+    name: "keepalive-outlives-its-connection",
+    file: "src/tunnel/link/tuning.ts",
+    find: "    cancelTurn();\n",
+    replace: "",
+    what: "a connection that has ended is pinged for good",
+  },
+  {
+    name: "answered-ping-times-out",
+    file: "src/tunnel/link/tuning.ts",
+    find: "      cancelTimeout?.();\n      cancelTimeout = undefined;\n",
+    replace: "      cancelTimeout = undefined;\n",
+    what: "a peer that has answered its ping is dropped when the time for it is over",
+  },
+  {
+    name: "lost-server-still-counted",
+    file: "src/tunnel/agent/server-set.ts",
+    find: "    this.#connected.delete(server);\n",
+    replace: "",
+    what: "an agent does not look for a server that it has lost",
+  },
+  {
+    name: "pending-dials-outlive-their-link",
+    file: "src/tunnel/agent/server-link.ts",
+    find: "    for (const { dial } of [...this.#dials.values()]) dial.cancel();\n",
+    replace: "",
+    what: "an agent goes on with the dials of a link that is lost",
+  },
 ];
