@@ -130,9 +130,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: "frame-bound-off-by-one",
     file: "src/tunnel/link/outbox.ts",
-    find: "staging.fill + bytes <= this.#frameEnd) return staging;",
-    replace: "staging.fill + bytes <= this.#frameEnd + 1) return staging;",
-    what: "a packet's header may reach one byte beyond its frame",
+    find: "const to = Math.min(end, from + this.#frameEnd - staging.fill);",
+    replace: "const to = Math.min(end, from + this.#frameEnd - staging.fill + 1);",
+    what: "a payload may reach one byte beyond its frame",
   },
   {
     name: "early-bytes-without-bound",

@@ -1,0 +1,5 @@
+import { runScenario } from "../run.js";
+import { scenarioOf } from "../scenario.js";
+import { serve } from "./serve.js";
+
+serve({ scenarioOf, runScenario });
