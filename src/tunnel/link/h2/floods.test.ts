@@ -250,7 +250,7 @@ describe.each(ROLES)("a %s", (role) => {
     expect(bytesOf()).toBe(20 * 16_384);
   });
 
-  test("hands on what came for a paused stream in few pieces, however small the frames were", () => {
+  test("hands on what came for a paused stream in few pieces, however small the frames were", async () => {
     const { say, streams } = start(role, true);
     const [stream] = streams as [Stream];
     let pieces = 0;
@@ -263,8 +263,30 @@ describe.each(ROLES)("a %s", (role) => {
     say(...many(data(1, 5), 250_000));
     expect(pieces).toBe(0);
     stream.resume();
+    await turn();
     expect(bytes).toBe(1_250_000);
     expect(pieces).toBeLessThan(1_000);
+  });
+
+  test("lets a stream be paused again at the end of a turn, before all that came meanwhile is handed on", async () => {
+    const { say, streams } = start(role, true);
+    const [stream] = streams as [Stream];
+    let bytes = 0;
+    let willPause = false;
+    stream.onData = (chunk) => {
+      bytes += chunk.length;
+      if (!willPause) process.nextTick(() => stream.pause());
+      willPause = true;
+    };
+    stream.pause();
+    say(...many(data(1, 10_000), 100));
+    stream.resume();
+    await turn();
+    expect(bytes).toBeLessThan(200_000);
+    say(data(1, 10_000));
+    stream.resume();
+    await turn();
+    expect(bytes).toBe(1_010_000);
   });
 
   test("takes what was still under way to a stream that has ended, but nothing to one that never was", async () => {

@@ -28,6 +28,9 @@ interface StreamEvents {
   close: [];
 }
 
+/** Of bytes that came while a stream was paused: so many are handed on at once. */
+const PORTION_BYTES = 64 * 1024;
+
 export class Stream extends EventEmitter<StreamEvents> {
   readonly id: number;
   readonly session: Session;
@@ -47,6 +50,7 @@ export class Stream extends EventEmitter<StreamEvents> {
   #paused = false;
   /** Bytes that came while paused; the window bounds them. */
   readonly #held = new ByteQueue();
+  #isHandingOn = false;
   #remoteEnded = false;
   #endReported = false;
   #localEnded = false;
@@ -78,7 +82,7 @@ export class Stream extends EventEmitter<StreamEvents> {
   }
 
   receive(chunk: Buffer): void {
-    if (this.#paused) this.#held.push(chunk);
+    if (this.#paused || this.#held.length > 0) this.#held.push(chunk);
     else {
       this.onData(chunk);
       this.took(chunk.length);
@@ -115,7 +119,7 @@ export class Stream extends EventEmitter<StreamEvents> {
   }
 
   #reportEnd(): void {
-    if (!this.#remoteEnded || this.#endReported || this.#paused || this.closed) return;
+    if (!this.#remoteEnded || this.#endReported || this.#paused || this.#held.length > 0 || this.closed) return;
     this.#endReported = true;
     this.emit("end");
     this.#closeIfEnded();
@@ -127,13 +131,31 @@ export class Stream extends EventEmitter<StreamEvents> {
 
   resume(): void {
     this.#paused = false;
-    while (!this.#paused && !this.closed) {
-      const chunk = this.#held.shift();
-      if (chunk === undefined) break;
+    this.#handOn();
+  }
+
+  /** In portions: whoever takes them sees only at the end of its turn that it has too much. */
+  #handOn(): void {
+    for (let bytes = 0; !this.#paused && !this.closed && this.#held.length > 0; ) {
+      if (bytes >= PORTION_BYTES) {
+        this.#handOnLater();
+        return;
+      }
+      const chunk = this.#held.shift()!;
+      bytes += chunk.length;
       this.onData(chunk);
       this.took(chunk.length);
     }
     this.#reportEnd();
+  }
+
+  #handOnLater(): void {
+    if (this.#isHandingOn) return;
+    this.#isHandingOn = true;
+    this.session.runtime.next(() => {
+      this.#isHandingOn = false;
+      this.#handOn();
+    });
   }
 
   // ---- to the peer -------------------------------------------------------------------------------------------------
