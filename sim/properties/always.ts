@@ -8,6 +8,8 @@ import { FIRST_WINDOW_BYTES, LEAST_ROOM_BYTES, OVERSHOOT_BYTES } from "../../src
 import type { PacketStream } from "../../src/tunnel/link/packet-stream.js";
 import { HIGH_WATER_BYTES } from "../../src/tunnel/link/tuning.js";
 import type { ConnectId } from "../../src/tunnel/wire/packet.js";
+import type { SimAgent } from "../systems/agent.js";
+import type { SimServer } from "../systems/server.js";
 import type { System } from "../systems/system.js";
 import type { Limits } from "../types.js";
 import type { World } from "../world/world.js";
@@ -27,35 +29,44 @@ interface LinkLike {
   };
 }
 
+/** What an event has changed, it has changed at the one whose event it was. */
 export function watch(system: System): void {
-  const { world } = system;
-  world.afterEvent = () => {
-    for (const { isUp, host, server, plan } of system.servers.values()) {
-      if (!isUp || !host.alive) continue;
-      const { board } = server;
-      let credit = 0;
-      for (const link of board.registry.links()) {
-        credit += watchLink(world, `${plan.name} towards ${link.identity.agentId}`, link, plan.limits);
-        if (link.extended) compareWindows(system, plan.name, link.identity.agentId, link);
-      }
-      watchCredit(world, plan.name, credit, plan.limits);
-      if (board.pendingDials < 0 || board.establishedTunnels < 0)
-        world.fail("tables are right", `${plan.name} counts fewer than no dials or tunnels`);
-      if (board.budget.queuedBytes < 0)
-        world.fail("budgets are right", `${plan.name} counts fewer than no bytes that wait`);
-    }
-    for (const { isUp, host, agent, plan } of system.agents.values()) {
-      if (!isUp || !host.alive) continue;
-      let credit = 0;
-      for (const link of agent.links())
-        credit += watchLink(world, `${plan.name} towards ${link.serverId}`, link, plan.limits);
-      watchCredit(world, plan.name, credit, plan.limits);
+  system.world.afterEvent = (host) => {
+    if (host === undefined) return;
+    const server = system.servers.get(host.name);
+    if (server !== undefined) watchServer(system, server);
+    else {
+      const agent = system.agents.get(host.name);
+      if (agent !== undefined) watchAgent(system, agent);
     }
   };
 }
 
+function watchServer(system: System, { isUp, host, server, plan }: SimServer): void {
+  if (!isUp || !host.alive) return;
+  const { world } = system;
+  const { board } = server;
+  let credit = 0;
+  for (const link of board.registry.links()) {
+    credit += watchLink(world, plan.name, link.identity.agentId, link, plan.limits);
+    if (link.extended && link.tunnels.size > 0) compareWindows(system, plan.name, link.identity.agentId, link);
+  }
+  watchCredit(world, plan.name, credit, plan.limits);
+  if (board.pendingDials < 0 || board.establishedTunnels < 0)
+    world.fail("tables are right", `${plan.name} counts fewer than no dials or tunnels`);
+  if (board.budget.queuedBytes < 0)
+    world.fail("budgets are right", `${plan.name} counts fewer than no bytes that wait`);
+}
+
+function watchAgent({ world }: System, { isUp, host, agent, plan }: SimAgent): void {
+  if (!isUp || !host.alive) return;
+  let credit = 0;
+  for (const link of agent.links()) credit += watchLink(world, plan.name, link.serverId, link, plan.limits);
+  watchCredit(world, plan.name, credit, plan.limits);
+}
+
 /** Returns the credit that its tunnels have beyond their first windows. */
-function watchLink(world: World, where: string, link: LinkLike, limits: Limits): number {
+function watchLink(world: World, from: string, to: string, link: LinkLike, limits: Limits): number {
   const { stream, tunnels, extended } = link;
   if (stream.closed) return 0;
   let credit = 0;
@@ -63,28 +74,33 @@ function watchLink(world: World, where: string, link: LinkLike, limits: Limits):
   for (const tunnel of tunnels.values()) {
     count++;
     if (tunnel.closed) continue;
-    const name = `${where}, ${tunnel.info.address}`;
     const { sendWindow, receiveWindow, paused, port } = tunnel;
     const { queuedBytes } = port;
     if (receiveWindow !== undefined) credit += receiveWindow - FIRST_WINDOW_BYTES;
     if (sendWindow !== undefined && sendWindow < -OVERSHOOT_BYTES)
-      world.fail("sent is within what was granted", `${name} has sent ${-sendWindow} bytes beyond its window`);
+      world.fail(
+        "sent is within what was granted",
+        `${from} towards ${to}, ${tunnel.info.address} has sent ${-sendWindow} bytes beyond its window`,
+      );
     const bound =
       receiveWindow === undefined ? limits.tunnelQueueBytes + 2 * ONE_READ : receiveWindow + OVERSHOOT_BYTES;
     if (queuedBytes > bound + AROUND)
       world.fail(
         "queues are within their bounds",
-        `${name} has ${queuedBytes} bytes that wait, and ${bound} are allowed`,
+        `${from} towards ${to}, ${tunnel.info.address} has ${queuedBytes} bytes that wait, and ${bound} are allowed`,
       );
     if (!paused || stream.congested) continue;
     if (sendWindow === undefined || sendWindow >= LEAST_ROOM_BYTES)
-      world.fail("nobody is paused without a reason", `${name} is paused, and neither link nor window holds it back`);
+      world.fail(
+        "nobody is paused without a reason",
+        `${from} towards ${to}, ${tunnel.info.address} is paused, and neither link nor window holds it back`,
+      );
   }
   const most = HIGH_WATER_BYTES + count * (ONE_READ + 1024) + AROUND + (extended ? 0 : ONE_READ);
   if (stream.queuedBytes > most)
     world.fail(
       "queues are within their bounds",
-      `${where} has ${stream.queuedBytes} bytes staged, and ${most} are allowed`,
+      `${from} towards ${to} has ${stream.queuedBytes} bytes staged, and ${most} are allowed`,
     );
   return credit;
 }

@@ -23,8 +23,9 @@ export class World {
   now = 0;
   events = 0;
   failure: Failure | undefined;
-  /** Called after every event, when all of its consequences in the same turn have happened. */
-  afterEvent: () => void = () => {};
+  /** Called after every event, when all of its consequences in the same turn have happened, with whose event it was. */
+  afterEvent: (host: Event["host"]) => void = () => {};
+  #lastHost: Event["host"];
   readonly order: Random;
   readonly #heap = new EventHeap();
   readonly #trace: ((line: string) => void) | undefined;
@@ -108,13 +109,15 @@ export class World {
       };
       const onQuiet = (): void => {
         rounds = 0;
-        if (!this.#stopped) this.#guard(this.afterEvent);
+        if (!this.#stopped) this.#guard(this.#onQuiet);
         if (this.#stopped || !this.#step(untilMs)) end();
         else process.nextTick(onTick);
       };
       process.nextTick(onTick);
     });
   }
+
+  readonly #onQuiet = (): void => this.afterEvent(this.#lastHost);
 
   #guard(action: () => void): void {
     try {
@@ -141,6 +144,7 @@ export class World {
         return false;
       }
       this.now = time;
+      this.#lastHost = host;
       if (++this.events > MOST_EVENTS) {
         this.fail("the world ends", `${MOST_EVENTS} events have happened, the last one is ${kind}`);
         return false;
