@@ -5,6 +5,8 @@ import { fileURLToPath } from "node:url";
 import { equipped } from "../test/support/lab/equipment.js";
 import { peersAvailable } from "../test/support/processes/executables.js";
 import { DATA_CENTRE, DATA_CENTRE_ABOUT, fillDataCentre } from "./data-centre.js";
+import { growthText } from "./growth/report.js";
+import { measureGrowth } from "./growth/run.js";
 import { loadgen } from "./load/loadgen.js";
 import { type ManyNodes, manyNodesText } from "./nodes/report.js";
 import { playManyNodes } from "./nodes/run.js";
@@ -32,6 +34,7 @@ async function main(options: BenchOptions | "help" | "list"): Promise<number> {
       process.stdout.write(`${name.padEnd(22)}${about}\n`);
     }
   } else if (options.nodes.length > 0) return await manyNodes(options);
+  else if (options.growth !== undefined) return await growth(options.growth, options.output);
   else return options.smoke ? await smoke(say) : await bench(options);
   return 0;
 }
@@ -45,6 +48,15 @@ async function manyNodes({ nodes, output }: BenchOptions): Promise<number> {
   for (const count of nodes) runs.push(await playManyNodes(count, (line) => say(`[${count}] ${line}`)));
   process.stdout.write(output === "json" ? `${JSON.stringify(runs, null, 2)}\n` : manyNodesText(runs));
   return runs.every(({ errors }) => errors.length === 0) ? 0 : 1;
+}
+
+async function growth(most: number, output: BenchOptions["output"]): Promise<number> {
+  loadgen();
+  const complaint = raiseOpenFiles(1.2 * most);
+  if (complaint !== undefined) say(complaint);
+  const report = await measureGrowth(most, say);
+  process.stdout.write(output === "json" ? `${JSON.stringify(report, null, 2)}\n` : growthText(report));
+  return report.problems.length === 0 ? 0 : 1;
 }
 
 async function bench(options: BenchOptions): Promise<number> {

@@ -19,6 +19,12 @@ test.each([
   expect(() => parseOptions(argv)).toThrow(sentence);
 });
 
+test("growth goes to 10,000 tunnels unless a number is given", () => {
+  expect(parseOptions(["--growth"])).toMatchObject({ growth: 10_000 });
+  expect(parseOptions(["--growth", "--output=json"])).toMatchObject({ growth: 10_000, output: "json" });
+  expect(parseOptions(["--growth", "100"])).toMatchObject({ growth: 100 });
+});
+
 test("several numbers of workers are played one after the other", () => {
   expect(parseOptions(["--nodes=200,2000"])).toMatchObject({ nodes: [200, 2000] });
 });

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { outputOf, positive } from "../test/support/command/flags.js";
+import { outputOf, positive, withValues } from "../test/support/command/flags.js";
 
 export interface BenchOptions {
   /** Names or beginnings of names; empty means all. */
@@ -10,6 +10,8 @@ export interface BenchOptions {
   readonly smoke: boolean;
   /** Instead of rows: this many workers at a time become nodes. */
   readonly nodes: readonly number[];
+  /** Instead of rows: what tunnels, agents and bytes cost, up to so many tunnels; a tenth as many agents. */
+  readonly growth?: number;
   readonly output: "text" | "json";
   readonly write: boolean;
 }
@@ -24,6 +26,8 @@ Measures drawbridge beside the Go original, interleaved in the same rounds, with
   --smoke          correctness only, under a minute: bytes intact, stalls isolated, serving again afterwards
   --nodes NUMBERS  instead, that many workers of a pool are created, fetch and become nodes, one number after the other,
                    such as 200,2000 (ten minutes): real etcd, kube-apiserver and signer, machines that are played
+  --growth N       instead, what a tunnel, an agent and a byte cost as their number grows to N tunnels, N/10 agents and
+                   N/10 MB, and how soon all is served again after all agents were cut at once; without N 10000
   --output json    the result as JSON on standard output (progress stays on standard error)
   --write          also write docs/benchmarks.md and docs/benchmarks.json
   --list           name the rows and end
@@ -33,13 +37,14 @@ Measures drawbridge beside the Go original, interleaved in the same rounds, with
 /** The text to print and end with, or what to do. Throws a sentence. */
 export function parseOptions(argv: readonly string[]): BenchOptions | "help" | "list" {
   const { values } = parseArgs({
-    args: [...argv],
+    args: withValues(argv, { growth: "10000" }),
     options: {
       rows: { type: "string", multiple: true },
       rounds: { type: "string", default: "4" },
       seconds: { type: "string", default: "2" },
       smoke: { type: "boolean", default: false },
       nodes: { type: "string", default: "" },
+      growth: { type: "string" },
       output: { type: "string", default: "text" },
       write: { type: "boolean", default: false },
       list: { type: "boolean", default: false },
@@ -54,6 +59,7 @@ export function parseOptions(argv: readonly string[]): BenchOptions | "help" | "
     seconds: positive("seconds", values.seconds),
     smoke: values.smoke,
     nodes: values.nodes.split(",").flatMap((text) => (text === "" ? [] : positive("nodes", text, true))),
+    ...(values.growth === undefined ? {} : { growth: positive("growth", values.growth, true) }),
     output: outputOf(values.output),
     write: values.write,
   };

@@ -10,6 +10,7 @@ import { type Report, reportOf } from "./report/report.js";
 import { markdown } from "./report/text.js";
 import { writeDocs } from "./report/write-docs.js";
 import { type Observer, type Progress, soak } from "./run.js";
+import { type ScalingsReport, scalingsText, soakScalings } from "./scalings/run.js";
 
 // Whatever runs on behalf of the soak ends with it, also what was only just being started (test/support's last resort).
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(130));
@@ -30,8 +31,8 @@ async function main(options: SoakOptions | "help"): Promise<number> {
   }
   const dir = mkdtempSync(join(tmpdir(), "db-soak-"));
   const observer = { say, progress: (now: Progress) => say(progressLine(now)) };
-  const [report, text] =
-    options.kills === undefined ? await byMinutes(options, dir, observer) : await byKills(options, dir, observer);
+  const play = options.kills !== undefined ? byKills : options.scalings !== undefined ? byScalings : byMinutes;
+  const [report, text] = await play(options, dir, observer);
   const { violation } = report;
   if (violation) {
     say(`VIOLATION after ${violation.seconds} s: ${violation.what}`);
@@ -50,6 +51,12 @@ async function byMinutes(options: SoakOptions, dir: string, observer: Observer):
     say("written: docs/soak.md");
   }
   return [report, markdown(report)];
+}
+
+async function byScalings(options: SoakOptions, dir: string): Promise<[ScalingsReport, string]> {
+  say(`soak: ${options.scalings} scalings, seed ${options.seed}`);
+  const report = await soakScalings(options, dir, say);
+  return [report, scalingsText(report)];
 }
 
 async function byKills(options: SoakOptions, dir: string, observer: Observer): Promise<[KillsReport, string]> {

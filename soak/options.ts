@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
+import { outputOf, positive, withValues } from "../test/support/command/flags.js";
 import { SABOTAGES, type Sabotage } from "./sabotage.js";
 
 export interface SoakOptions {
@@ -14,6 +15,8 @@ export interface SoakOptions {
   readonly sabotage: Sabotage | undefined;
   /** Instead: so many kills under load. */
   readonly kills?: number;
+  /** Instead: so many servers that come or go, counted by leases. */
+  readonly scalings?: number;
 }
 
 export const HELP = `npm run soak -- [flags]
@@ -27,6 +30,8 @@ Every byte is checked, nothing may get stuck, leak, grow or end unasked. The fir
   --rate N         bulk in MB/s on average, all tunnels together (default 80; with --kills 24)
   --kills N        instead, kill servers and agents so many times (SIGKILL, SIGTERM, SIGSTOP and SIGCONT) in the middle of
                    transfers, four pairs side by side, and judge the end of each stream at both ends; without N 1000
+  --scalings N     instead, start or end a server so many times, counted by leases in a real kube-apiserver, while clients go
+                   on asking through a balancer: no request may be lost; without N 500
   --output json    the summary as JSON on standard output (progress stays on standard error)
   --write          also put the summary into docs/soak.md
   --sabotage WHAT  do something wrong on purpose, to see that the soak notices:
@@ -37,13 +42,14 @@ Every byte is checked, nothing may get stuck, leak, grow or end unasked. The fir
 /** What to do, or the wish for the text above. Throws a sentence. */
 export function parseOptions(argv: readonly string[]): SoakOptions | "help" {
   const { values } = parseArgs({
-    args: withDefault(argv, "--kills", "1000"),
+    args: withValues(argv, { kills: "1000", scalings: "500" }),
     options: {
       minutes: { type: "string" },
       seed: { type: "string" },
       smoke: { type: "boolean", default: false },
       rate: { type: "string" },
       kills: { type: "string" },
+      scalings: { type: "string" },
       output: { type: "string", default: "text" },
       write: { type: "boolean", default: false },
       sabotage: { type: "string" },
@@ -51,37 +57,19 @@ export function parseOptions(argv: readonly string[]): SoakOptions | "help" {
     },
   });
   if (values.help) return "help";
-  if (values.output !== "text" && values.output !== "json") throw new Error("--output must be text or json.");
+  if (values.kills !== undefined && values.scalings !== undefined)
+    throw new Error("--kills and --scalings are two runs: choose one.");
   return {
     minutes: positive("minutes", values.minutes ?? (values.smoke ? "0.2" : "30")),
     seed: values.seed ?? String(randomInt(1_000_000_000)),
     smoke: values.smoke,
     megabytesPerSecond: positive("rate", values.rate ?? (values.kills === undefined ? "80" : "24")),
-    ...(values.kills === undefined ? {} : { kills: whole("kills", values.kills) }),
-    output: values.output,
+    ...(values.kills === undefined ? {} : { kills: positive("kills", values.kills, true) }),
+    ...(values.scalings === undefined ? {} : { scalings: positive("scalings", values.scalings, true) }),
+    output: outputOf(values.output),
     write: values.write,
     sabotage: values.sabotage === undefined ? undefined : sabotageOf(values.sabotage),
   };
-}
-
-function positive(flag: string, text: string): number {
-  const number = Number(text);
-  if (text.trim() !== "" && Number.isFinite(number) && number > 0) return number;
-  throw new Error(`--${flag} must be a number above 0, not ${JSON.stringify(text)}.`);
-}
-
-function whole(flag: string, text: string): number {
-  const number = positive(flag, text);
-  if (Number.isInteger(number)) return number;
-  throw new Error(`--${flag} must be a whole number above 0, not ${JSON.stringify(text)}.`);
-}
-
-/** A flag that may stand without its value. */
-function withDefault(argv: readonly string[], flag: string, value: string): string[] {
-  return argv.flatMap((arg, at) => {
-    const next = argv[at + 1];
-    return arg === flag && (next === undefined || next.startsWith("--")) ? [arg, value] : [arg];
-  });
 }
 
 function sabotageOf(text: string): Sabotage {

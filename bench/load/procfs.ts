@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
 /** The kernel counts CPU time for user space in hundredths of a second on every Linux that matters. */
 const TICKS_PER_SECOND = 100;
@@ -15,6 +15,11 @@ export const cpuSecondsOf = (pids: readonly number[]): number => pids.reduce((su
 
 /** Resident memory now. */
 export const residentMiB = (pid: number): number => statusMiB(pid, "VmRSS");
+
+/** Resident memory that is its own: no file's, nobody else's. */
+export const ownMiB = (pid: number): number => statusMiB(pid, "RssAnon");
+
+export const openFiles = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length;
 
 /** The most it ever was. */
 export const peakMiB = (pid: number): number => statusMiB(pid, "VmHWM");

@@ -1,16 +1,13 @@
-import { fileURLToPath } from "node:url";
-import { startProcess } from "../../test/support/processes/process.js";
 import { Scope } from "../../test/support/processes/scope.js";
+import { startManyAgents } from "../agents/start.js";
 import type { Contender } from "../contenders/contender.js";
-import { AGENT_DEFAULTS, origins, routeOf, startServerOf } from "../contenders/pair.js";
+import { origins, routeOf, startServerOf } from "../contenders/pair.js";
 import { residentMiB } from "../load/procfs.js";
 import { faultsOf, metered } from "./metered.js";
 import { requestMetrics, requestValues } from "./requests.js";
 import { metric, type Row } from "./row.js";
 
-const MANY_AGENTS = fileURLToPath(new URL("../agents/many.ts", import.meta.url));
 const TUNNELS = 64;
-const CONNECT_WITHIN_MS = 60_000;
 
 /** How a server's cost grows with its agents; those are many in one process, through our library, for both servers. */
 export function growthAgents(count: number): Row {
@@ -33,33 +30,13 @@ export function growthAgents(count: number): Row {
       try {
         const server = await startServerOf(scope, origins(name).server, frontend, fixture.ground);
         const { pki } = fixture.ground;
-        const agents = scope.use(
-          startProcess({
-            name: `${count} agents`,
-            command: process.execPath,
-            args: [
-              "--import",
-              "tsx",
-              MANY_AGENTS,
-              String(count),
-              "--proxy-server-host=127.0.0.1",
-              `--proxy-server-port=${server.place.agentPort}`,
-              `--agent-cert=${pki.agent.cert}`,
-              `--agent-key=${pki.agent.key}`,
-              `--ca-cert=${pki.agent.ca}`,
-              ...AGENT_DEFAULTS,
-            ],
-          }),
-        );
-        let connected = Number.NaN;
-        await agents.untilReady("all were connected", async () => {
-          connected = Number((await agents.log.waitFor(/connected (\S+)/, CONNECT_WITHIN_MS))[1]);
-        });
+        const one = { count, perProcess: count };
+        const { pids, connectedSeconds } = await startManyAgents(scope, one, server.place.agentPort, pki);
         await server.untilReady();
         const contender: Contender = {
           name,
           route: routeOf(server.place, fixture.ground),
-          pids: [server.process.pid, agents.pid],
+          pids: [server.process.pid, ...pids],
           close: () => Promise.resolve(),
         };
         const opening = await metered(run, contender, "new-tunnels", {
@@ -70,7 +47,7 @@ export function growthAgents(count: number): Row {
         const cost = await metered(run, contender, "ping-pong", { tunnels: TUNNELS, seconds });
         return {
           values: {
-            connected,
+            connected: connectedSeconds,
             server: residentMiB(server.process.pid),
             opening: opening.result.requestsPerSecond ?? 0,
             ...requestValues(cost),

@@ -11,3 +11,12 @@ export function outputOf(text: string): "text" | "json" {
   if (text === "text" || text === "json") return text;
   throw new Error("--output must be text or json.");
 }
+
+/** Gives flags that may stand without a value the one they then have, by name. */
+export function withValues(argv: readonly string[], values: Readonly<Record<string, string>>): string[] {
+  return argv.flatMap((arg, at) => {
+    const next = argv[at + 1];
+    const value = next === undefined || next.startsWith("--") ? values[arg.replace(/^--/, "")] : undefined;
+    return value === undefined ? [arg] : [arg, value];
+  });
+}

@@ -58,6 +58,11 @@ export class Load {
     return this.#answered;
   }
 
+  /** What must not be, so far: requests that were lost, hung or not served in time. */
+  get failures(): readonly string[] {
+    return [...this.#lost, ...this.#hung, ...this.#unserved];
+  }
+
   async stop(): Promise<LoadReport> {
     this.#stopped = true;
     await Promise.all(this.#running);
