@@ -1,4 +1,5 @@
 import { type Clock, pause, systemClock } from "../../base/clock.js";
+import type { Runtime } from "../../base/runtime.js";
 import { isGone, KubeApiError } from "./errors.js";
 import type { KubeApi, KubeObject } from "./port.js";
 
@@ -29,6 +30,9 @@ export async function observed<T>(
   }
 }
 
+/** Of a runtime the chance is used, too. */
+type ChanceClock = Clock & Partial<Pick<Runtime, "random">>;
+
 export interface ListWatchOptions<T> {
   /** One that still has to be opened is tried until that succeeds, and closed at the end. */
   readonly api: KubeApi | (() => Promise<KubeApi>);
@@ -37,8 +41,7 @@ export interface ListWatchOptions<T> {
   readonly labelSelector?: string;
   /** See WatchOptions. */
   readonly silenceMs?: number;
-  readonly clock?: Clock;
-  readonly random?: () => number;
+  readonly clock?: ChanceClock;
   /** After the first list, and whenever the cache changed. */
   readonly onChange?: (items: ReadonlyMap<string, T>) => void;
   /** Called for every failure; the loop continues by itself. */
@@ -55,7 +58,7 @@ const SHORT_WATCH_MS = 1000;
 /** Keeps a copy of what the API server has: lists, watches, and starts again whenever that breaks. */
 export class ListWatch<T extends KubeObject> {
   readonly #options: ListWatchOptions<T>;
-  readonly #clock: Clock;
+  readonly #clock: ChanceClock;
   readonly #items = new Map<string, T>();
   readonly #stopped = new AbortController();
   #opened: KubeApi | undefined;
@@ -172,9 +175,8 @@ export class ListWatch<T extends KubeObject> {
 
   async #backOff(): Promise<void> {
     const delay = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** this.#failures++);
-    const { random = Math.random } = this.#options;
     // Spread by up to a half, or a thousand agents return in step after an outage.
-    await pause(this.#clock, delay * (1 + random() / 2), this.#stopped.signal);
+    await pause(this.#clock, delay * (1 + (this.#clock.random?.() ?? Math.random()) / 2), this.#stopped.signal);
   }
 }
 

@@ -27,7 +27,6 @@ export class LeaseCount {
     this.#seen = new SeenLeases(runtime);
     this.#leases = new ListWatch<Lease>({
       ...{ api: openApi, clock: runtime, labelSelector, onRequest, silenceMs: SILENCE_MS, path: leasesPath(namespace) },
-      random: () => runtime.random(),
       onChange: (leases) => {
         this.#seen.see(leases.values());
         this.#current = true;

@@ -13,7 +13,7 @@ import { goCodeName } from "../link/grpc-status.js";
 import { SegmentCounters } from "../link/packet-meter.js";
 import { PacketStream } from "../link/packet-stream.js";
 import { keepAlive } from "../link/tuning.js";
-import { Resolver } from "../resolver/resolver.js";
+import { type Lookups, Resolver } from "../resolver/resolver.js";
 import type { AgentConfig } from "./config.js";
 import {
   type ConnectParts,
@@ -32,11 +32,13 @@ export interface AgentParts {
   readonly runtime?: Runtime;
   /** The program's name and version, which servers see as its user agent. */
   readonly program?: string;
-  readonly resolver?: Resolver;
+  readonly resolver?: Lookups;
   /** Opens the connection to a server. Default: TCP and TLS, through the proxy of the environment where one is set. */
   readonly reach?: ConnectParts["reach"];
   /** What it tells servers that it can do. Default: all that this program can. */
   readonly features?: Features;
+  /** The token that it shows to servers. Default: what the configured file holds at that moment, if there is one. */
+  readonly token?: () => string | undefined;
   /** Servers as counted by other means than what servers say, e.g. by their leases; undefined until that is known. */
   readonly countServers?: () => number | undefined;
 }
@@ -51,7 +53,7 @@ export class ProxyAgent {
   readonly runtime: Runtime;
   readonly #budget: Budget;
   readonly policy: DestinationPolicy;
-  readonly resolver: Resolver;
+  readonly resolver: Lookups;
   readonly #received = new SegmentCounters();
   readonly #sent = new SegmentCounters();
   readonly #servers: ServerSet;
@@ -65,12 +67,13 @@ export class ProxyAgent {
   readonly flights: FlightHistory | undefined;
 
   constructor(config: AgentConfig, parts: AgentParts = {}) {
-    const { runtime = systemRuntime, program = "drawbridge", resolver = new Resolver(), countServers } = parts;
+    const { runtime = systemRuntime, program = "drawbridge", countServers, token } = parts;
+    // The system's files are read at once: later there may be no descriptor left to read them with.
+    const { resolver = new Resolver().prepare() } = parts;
     const { features = OUR_FEATURES } = parts;
     const { reach = (server) => connectToServer(server, config.tls, process.env, this.resolver, runtime) } = parts;
     this.config = config;
-    // The system's files are read at once: later there may be no descriptor left to read them with.
-    this.resolver = resolver.prepare();
+    this.resolver = resolver;
     this.runtime = runtime;
     this.flights = config.flightRecorder === false ? undefined : new FlightHistory(runtime);
     this.#budget = new Budget(config.limits);
@@ -80,7 +83,8 @@ export class ProxyAgent {
       config,
       runtime,
       ...(countServers === undefined ? {} : { countServers }),
-      connect: (server, connected) => connectOnce(config, server, connected, { program, runtime, reach, features }),
+      connect: (server, connected) =>
+        connectOnce(config, server, connected, { program, runtime, reach, features, token }),
       adopt: (connection, address) => this.#adopt(connection, address),
       ...(config.timeBoxed ? { pauseReason: () => pauseReason(config.tls.certFile, runtime.date()) } : {}),
     });

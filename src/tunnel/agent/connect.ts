@@ -43,7 +43,7 @@ import { secureInTime, tcpInTime } from "../outgoing/in-time.js";
 import type { Secured } from "../outgoing/secure.js";
 import { readCertificateSet } from "../pki/certificate-set.js";
 import { leafIn } from "../pki/pem.js";
-import type { Resolver } from "../resolver/resolver.js";
+import type { Lookups } from "../resolver/resolver.js";
 import { NOT_A_HOST, parseHost } from "../wire/destination.js";
 import type { AgentConfig } from "./config.js";
 
@@ -66,6 +66,8 @@ export interface ConnectParts {
   /** Opens the connection that the Connect call is made on. */
   readonly reach: (server: ServerAddress) => Promise<Secured>;
   readonly features: Features;
+  /** Default: what the configured file holds. */
+  readonly token?: (() => string | undefined) | undefined;
 }
 
 export async function connectOnce(
@@ -73,9 +75,9 @@ export async function connectOnce(
   server: ServerAddress,
   /** The IDs of servers that are connected: one of them only answers with its headers. */
   connected: readonly string[],
-  { program, runtime, reach, features }: ConnectParts,
+  { program, runtime, reach, features, token: tokenOf = () => readToken(config.tokenFile) }: ConnectParts,
 ): Promise<ServerConnection> {
-  const token = config.tokenFile === "" ? undefined : readToken(config.tokenFile);
+  const token = tokenOf();
   const { socket, facts } = await reach(server);
   let ended: Error | undefined;
   socket.once("error", (error) => {
@@ -171,8 +173,9 @@ function exactlyOne(what: string, value: string | readonly string[] | undefined)
   throw new DrawbridgeError("DB_SERVER_HEADERS_MISSING", `expected one ${what}, got [${values.join(" ")}]`);
 }
 
-/** Trimmed: upstream sends a trailing newline as it is, and then no header value is valid. */
-function readToken(file: string): string {
+/** Of no file there is none. Trimmed: upstream sends a trailing newline as it is, and then no header value is valid. */
+function readToken(file: string): string | undefined {
+  if (file === "") return undefined;
   const token = wrapErrors("DB_TOKEN_FILE", `${file} cannot be read`, () => readFileSync(file, "utf8").trim());
   if (token === "" || /[^\x21-\x7e]/.test(token)) {
     throw new DrawbridgeError("DB_TOKEN_FILE", `${file} holds no token.`);
@@ -191,7 +194,7 @@ export async function connectToServer(
   server: ServerAddress,
   files: AgentConfig["tls"],
   env: ProxyEnvironment,
-  resolver: Resolver,
+  resolver: Lookups,
   runtime: Runtime = systemRuntime,
 ): Promise<Secured> {
   const credentials = credentialsOf(files);
@@ -243,7 +246,7 @@ const through = ({ url, variable }: EnvironmentProxy): string =>
   `through the proxy ${url.protocol}//${url.host} of ${variable}`;
 
 interface Reach {
-  readonly resolver: Resolver;
+  readonly resolver: Lookups;
   readonly runtime: Runtime;
   readonly deadline: AbortSignal;
 }

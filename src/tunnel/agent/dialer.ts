@@ -3,7 +3,7 @@
 import type { OnReadOpts, Socket } from "node:net";
 import { joinHostPort } from "../../base/address.js";
 import type { Runtime } from "../../base/runtime.js";
-import { LookupError, type Resolver } from "../resolver/resolver.js";
+import { LookupError, type Lookups } from "../resolver/resolver.js";
 import { type Destination, parseDestination } from "../wire/destination.js";
 import { goPhrase } from "../wire/dial-error.js";
 import type { DestinationPolicy } from "./policy.js";
@@ -25,7 +25,7 @@ export interface DialResult {
 /** Parts that all dials of an agent share. */
 export interface DialRules {
   readonly policy: DestinationPolicy;
-  readonly resolver: Resolver;
+  readonly resolver: Lookups;
   readonly runtime: Runtime;
 }
 
@@ -37,7 +37,7 @@ export interface DialFailure {
 export class EndpointDial {
   readonly #runtime: Runtime;
   readonly #policy: DestinationPolicy;
-  readonly #resolver: Resolver;
+  readonly #resolver: Lookups;
   readonly #result: DialResult;
   readonly #address: string;
   readonly #deadline: number;

@@ -49,6 +49,9 @@ interface Pending {
   readonly stop: AbortController;
 }
 
+/** What dials need of it. */
+export type Lookups = Pick<Resolver, "lookup" | "find">;
+
 export class Resolver {
   readonly #hosts: WatchedFile<ReturnType<typeof parseHosts>>;
   readonly #conf: WatchedFile<ResolvConf>;
