@@ -298,7 +298,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "lost-caller-unnoticed",
     file: "src/tunnel/connection/tunnel.ts",
-    find: "  onNearLost(reason: string): void {\n    this.close(reason);",
+    find: '  onNearLost(reason: string): void {\n    this.close(reason, "cut");',
     replace: "  onNearLost(reason: string): void {\n    void reason;",
     what: "a tunnel stays open when its caller or its endpoint is gone",
   },
@@ -370,15 +370,15 @@ export const mutants: readonly Mutant[] = [
   {
     name: "drain-forgets-newcomers",
     file: "src/tunnel/server/server.ts",
-    find: "if (frontend.flushing || this.#hasNewcomers(frontend)) return true;",
+    find: "if (this.#hasNewcomers(frontend)) return true;",
     replace: "if (frontend.flushing) return true;",
     what: "a server that drains does not wait for callers that it has accepted and that have not asked yet (the request that was lost while servers were scaled)",
   },
   {
     name: "drain-forgets-last-bytes",
     file: "src/tunnel/server/server.ts",
-    find: "if (frontend.flushing || this.#hasNewcomers(frontend)) return true;",
-    replace: "if (this.#hasNewcomers(frontend)) return true;",
+    find: "    for (const frontend of this.#frontends) if (frontend.flushing) return true;\n",
+    replace: "",
     what: "a server that drains does not wait until its callers have the last bytes of tunnels that have ended",
   },
   {

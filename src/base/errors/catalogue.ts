@@ -66,6 +66,8 @@ export const remedies = {
   DB_FRONTEND:
     "Compare the caller's frontend with what the server serves: --uds-name or --server-port, and --mode, for each of which its log has a line listening; then the client certificate and the server's log; a socket that this user may not open (EACCES) is given to it, or to a group of its, with the server's --uds-owner and --uds-mode.",
   DB_AGENT_LOST: "Retry; if it repeats, read that agent's log and the network between agent and server.",
+  DB_TUNNEL_CUT:
+    "Take what was received as incomplete and ask again; the logs of server and agent say at the same time which of them, or whether the endpoint, ended the connection.",
   DB_SLOW_READER:
     "Find out why the reader stalls; with drawbridge on both ends a slow reader slows its sender instead.",
 

@@ -57,7 +57,7 @@ export async function runServer(config: ServerProcessConfig, logging: LoggerOpti
     if (gracefulShutdownMs > 0) await server.drain(gracefulShutdownMs);
     endWarnings();
     // First: whoever is served while the rest takes its time would be cut.
-    server.destroy();
+    await server.stop();
     await Promise.all([health.close(), admin.close(), withdrawn]);
     logger.info(0, "proxy-server has ended");
   });

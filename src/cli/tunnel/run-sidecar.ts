@@ -53,7 +53,7 @@ export async function runSidecar(
     const finished = await sidecar.drain(config.drainTimeoutMs);
     if (!finished) logger.warn("connections were still open at the end of the drain and were cut");
     endWarnings();
-    sidecar.destroy();
+    await sidecar.stop();
     await Promise.all([health?.close(), admin?.close()]);
     logger.info(0, "sidecar has ended");
   });

@@ -1,10 +1,12 @@
 /** A proxy-agent: connections to its servers, and what they ask it to open. */
 
 import { pause } from "../../base/clock.js";
+import { cutsDone } from "../../base/cut-socket.js";
 import type { Cause } from "../../base/errors/error.js";
 import { type Runtime, systemRuntime } from "../../base/runtime.js";
 import { Budget } from "../connection/budget.js";
 import { closingPhaseMs } from "../connection/closing-phase.js";
+import { CUT_WITHIN_MS, cutTunnels } from "../connection/cut-tunnels.js";
 import { untilDate } from "../connection/until-date.js";
 import { agentDraining, agentServerDisconnected, noteChannel, streamError } from "../events/channels.js";
 import { type Features, OUR_FEATURES } from "../link/features.js";
@@ -47,6 +49,8 @@ export interface AgentParts {
 const LEAVE_AFTER_MS = 2_000;
 
 const IDLE_CHECK_MS = 200;
+
+const STOPPING = "the agent is stopping";
 
 export class ProxyAgent {
   readonly config: AgentConfig;
@@ -158,10 +162,15 @@ export class ProxyAgent {
     return this.readings().openEndpointConnections();
   }
 
+  /** Both ends of every tunnel learn, within a second or two, that it is cut. */
   async stop(): Promise<void> {
     this.#servers.stop();
-    for (const link of this.#links) link.leave("the agent is stopping");
+    const links = [...this.#links];
+    const tunnels = links.flatMap((link) => [...link.tunnels.values()]);
+    await cutTunnels(tunnels, STOPPING, this.runtime, () => links.some(({ flushing }) => flushing));
+    for (const link of this.#links) link.leave(STOPPING);
     await this.#running;
+    await cutsDone(this.runtime, CUT_WITHIN_MS);
   }
 
   #adopt(connection: ServerConnection, address: string): ServerLink {

@@ -101,6 +101,7 @@ test("the echo holds back what the link does not take, and passes an end on behi
       port.pause();
     },
     onNearEnd: () => told.push("end"),
+    onNearClosed: () => told.push("closed"),
     onNearLost: () => told.push("lost"),
     onNearDrained: () => told.push("drained"),
   });

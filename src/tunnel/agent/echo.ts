@@ -57,6 +57,10 @@ export class EchoPort implements Port {
     this.destroy();
   }
 
+  cut(): void {
+    this.destroy();
+  }
+
   destroy(): void {
     this.#near = undefined;
     this.#queue.clear();

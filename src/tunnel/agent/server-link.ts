@@ -143,7 +143,7 @@ export class ServerLink implements StreamOwner {
       case "CLOSE_REQ": {
         const { connectId } = packet;
         const tunnel = this.tunnels.get(connectId);
-        tunnel?.onFarClosed("the server closed the connection");
+        tunnel?.onFarClosed("the server closed the connection", packet.error);
         this.stream.control({ type: "CLOSE_RSP", connectId, error: tunnel === undefined ? "Unknown connectID" : "" });
         break;
       }

@@ -5,7 +5,7 @@ import { deadlineIn } from "../../base/clock.js";
 import { type Runtime, systemRuntime } from "../../base/runtime.js";
 import { step } from "../outgoing/connected.js";
 import { explainForbidden } from "../outgoing/explain.js";
-import { type ConnectAnswer, dialIdHeader, parseConnectAnswer } from "../wire/connect.js";
+import { ALERT_HEADER, type ConnectAnswer, dialIdHeader, parseConnectAnswer } from "../wire/connect.js";
 import { badAnswer, DialRefusedError, type InnerDialOptions, unanswered } from "./errors.js";
 import { describeFrontend, type Frontend, parseTarget } from "./frontend.js";
 import { reachFrontend } from "./transport.js";
@@ -26,7 +26,7 @@ export async function dialConnect(frontend: Frontend, dial: ConnectDial, stop: A
   try {
     const exchange = {
       runtime,
-      request: connectRequest(address, dial.name ?? parseTarget(address).host, dial.dialId),
+      request: connectRequest(address, dial.name ?? parseTarget(address).host, dial.dialId, tls !== undefined),
       maxBodyBytes: MAX_BODY_BYTES,
       malformed: () => badAnswer(where, "it is not HTTP/1, so this may be a gRPC frontend"),
       lost: (why: unknown) => unanswered(where, why, tls),
@@ -43,10 +43,14 @@ export async function dialConnect(frontend: Frontend, dial: ConnectDial, stop: A
   }
 }
 
-/** Byte for byte what HyperShift's dialer sends: the target in the request line, the host alone, and nothing else but a given ID. */
-function connectRequest(address: string, host: string, dialId: bigint | undefined): string {
+/**
+ * Byte for byte what HyperShift's dialer sends, the target in the request line and the host alone, and besides how this
+ * end notices a cut, and a given ID: other servers ignore both.
+ */
+function connectRequest(address: string, host: string, dialId: bigint | undefined, isTls: boolean): string {
   const id = dialId === undefined ? "" : dialIdHeader(dialId);
-  return `CONNECT ${address} HTTP/1.1\r\nHost: ${isIPv6(host) ? `[${host}]` : host}\r\n${id}\r\n`;
+  const cut = isTls ? ALERT_HEADER : "";
+  return `CONNECT ${address} HTTP/1.1\r\nHost: ${isIPv6(host) ? `[${host}]` : host}\r\n${id}${cut}\r\n`;
 }
 
 /** One CONNECT exchange on a stream that is connected already: with a proxy-server, or with any other HTTP proxy. */

@@ -75,6 +75,14 @@ export function agentGaveUp(address: string): DrawbridgeError {
   return new DrawbridgeError("DB_AGENT_LOST", `the agent gave the dial of ${address} up without a reason.`);
 }
 
+/** A tunnel that was open, and ended before its stream was complete. */
+export function tunnelCut(address: string, where: string, why: string): DrawbridgeError {
+  return new DrawbridgeError(
+    "DB_TUNNEL_CUT",
+    `the tunnel to ${address} through the proxy-server at ${where} was cut: ${why}.`,
+  );
+}
+
 const SOCKET_PROBLEMS: Readonly<Record<string, string>> = {
   ENOENT: "this socket does not exist",
   ECONNREFUSED: "no process listens on this socket any more",

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { readToEnd } from "../../../test/support/callers/bytes.js";
 import { waitUntil } from "../../../test/support/processes/deadline.js";
+import { ManualClock } from "../../base/testing/manual-clock.js";
 import {
   acceptCall,
   createGrpcListener,
@@ -17,6 +18,8 @@ import { SegmentCounters } from "../link/packet-meter.js";
 import { PacketStream, type StreamEnd } from "../link/packet-stream.js";
 import type { ControlPacket } from "../wire/packet.js";
 import { dialThrough } from "./dial.js";
+import type { InnerDialOptions } from "./errors.js";
+import type { GrpcTunnel } from "./grpc-tunnel.js";
 
 const ID = 9_007_199_254_740_993n;
 
@@ -228,7 +231,7 @@ describe("a gRPC tunnel", () => {
     [
       "closes it with an error",
       (stream) => stream.control({ type: "CLOSE_RSP", connectId: ID, error: "oh" }),
-      "with: oh",
+      "was cut: oh",
     ],
     ["ends the call under it", (stream) => stream.end(), "it ended the stream"],
     ["drops the call", (stream) => stream.cancel(""), "was lost"],
@@ -291,5 +294,43 @@ describe("a gRPC tunnel", () => {
     await once(socket, "close");
     await streamEnded();
     expect(heard).toBe("four");
+  });
+});
+
+describe("a gRPC tunnel that is cut", () => {
+  const cutting: Script = (stream, packet) => {
+    accepting(stream, packet);
+    if (packet.type !== "DIAL_REQ") return;
+    stream.data(ID, Buffer.from("what had come"));
+    setTimeout(() => stream.control({ type: "CLOSE_RSP", connectId: ID, error: "the agent's stream ended" }), 20);
+  };
+
+  test("gives what had come before it fails, to a reader that takes its time", async () => {
+    const socket = await dialThrough(await startFrontend(cutting), "a:1");
+    await streamEnded();
+    expect(socket.destroyed).toBe(false);
+    const { bytes, error } = await readToEnd(socket);
+    expect({ text: bytes.toString(), error }).toMatchObject({
+      text: "what had come",
+      error: { code: "DB_TUNNEL_CUT", message: expect.stringContaining("the agent's stream ended") },
+    });
+  });
+
+  test("fails without a reader, too, when the time is up", async () => {
+    const runtime = new ManualClock();
+    const options: InnerDialOptions = { runtime };
+    const socket = await dialThrough(await startFrontend(cutting), "a:1", options);
+    await streamEnded();
+    runtime.advance(9_999);
+    expect(socket.destroyed).toBe(false);
+    runtime.advance(1);
+    expect(socket.errored).toMatchObject({ code: "DB_TUNNEL_CUT" });
+  });
+
+  test("tells the server why when it is reset", async () => {
+    const socket = await dialThrough(await startFrontend(answering), "a:1");
+    (socket as GrpcTunnel).resetAndDestroy();
+    await streamEnded();
+    expect(said.at(-1)).toMatchObject({ type: "CLOSE_REQ", error: "the caller's connection was lost" });
   });
 });

@@ -1,6 +1,7 @@
 /** One Proxy stream at a gRPC frontend as a socket: one dial, one connection, then nothing more. */
 import { Duplex } from "node:stream";
 import type { Runtime } from "../../base/runtime.js";
+import { plainText } from "../../base/text.js";
 import { decodeGrpcMessage, GrpcStatus, goCodeName } from "../link/grpc-status.js";
 import { type Headers, NOT_HTTP2, type OpenSession } from "../link/open.js";
 import { SegmentCounters } from "../link/packet-meter.js";
@@ -9,7 +10,15 @@ import { step } from "../outgoing/connected.js";
 import { explainOtherGrpc, explainWords, isAboutCertificates } from "../outgoing/explain.js";
 import { newDialId } from "../wire/dial-id.js";
 import type { ConnectId, ControlPacket, DialId } from "../wire/packet.js";
-import { agentGaveUp, badAnswer, DialRefusedError, type FrontendTrust, frontendLost, refusalBehind } from "./errors.js";
+import {
+  agentGaveUp,
+  badAnswer,
+  DialRefusedError,
+  type FrontendTrust,
+  frontendLost,
+  refusalBehind,
+  tunnelCut,
+} from "./errors.js";
 import { describeFrontend, type Frontend, parseTarget } from "./frontend.js";
 
 /**
@@ -63,6 +72,8 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
   readonly remoteAddress: string;
   readonly remotePort: number;
   readonly connecting = false;
+  /** Packets keep their order, so that a reset need not wait for what was written before. */
+  readonly unsentBytes = 0;
   bytesRead = 0;
   bytesWritten = 0;
   timeout = 0;
@@ -78,10 +89,13 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
   #connectId: ConnectId = 0;
   #answered: { resolve(): void; reject(reason: unknown): void } | undefined;
   #cancelLateClose: (() => void) | undefined;
+  #cancelLateCut: (() => void) | undefined;
   /** The server's status when it refused the call at once. */
   #status = "";
   /** It speaks gRPC, but has no such call. */
   #isOtherGrpc = false;
+  /** Why the stream is not complete; told when what came before has been read. */
+  #cutBy: Error | undefined;
   /** The end of a write that waits for the stream. */
   #waiting: (() => void) | undefined;
   #idle: NodeJS.Timeout | undefined;
@@ -167,12 +181,19 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
     if (!asked && this.#state !== "open") return;
     this.#endStream();
     // A server that has forgotten the connection says so in answer to our CLOSE_REQ, too; then it is closed all the same.
-    if (error !== "" && !asked) this.destroy(badAnswer(this.#where, `it closed the tunnel with: ${error}`));
+    if (error !== "" && !asked) this.#cut(tunnelCut(this.#options.address, this.#where, plainText(error)));
     else if (!this.destroyed) {
       // What it sent before is still read. Bytes on their way to it are gone, as on any network.
       this.push(null);
       this.onDrain();
     }
+  }
+
+  #cut(reason: Error): void {
+    if (this.destroyed) return;
+    this.#cutBy = reason;
+    if (this.readableLength === 0) this.destroy(reason);
+    else this.#cancelLateCut = this.#runtime.after(CLOSE_WAIT_MS, () => this.destroy(reason));
   }
 
   onSettle(): void {}
@@ -195,7 +216,7 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
     const state = this.#state;
     this.#state = "over";
     if (state === "dialing") this.#answered?.reject(this.#isLeft ? this.#left() : this.#lost(end.reason));
-    else if (state !== "over") this.destroy(this.#lost(end.reason));
+    else if (state !== "over") this.#cut(this.#lost(end.reason));
     this.#options.onOver();
   }
 
@@ -239,9 +260,12 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
   // ---- the end -----------------------------------------------------------------------------------------------------
 
   /** Nothing more will be sent, and nothing more is wanted than what is under way. May be called again. */
-  #hangUp(): void {
+  #hangUp(error?: string): void {
     if (this.#state !== "open") return;
-    this.#stream.control({ type: "CLOSE_REQ", connectId: this.#connectId });
+    const connectId = this.#connectId;
+    this.#stream.control(
+      error === undefined ? { type: "CLOSE_REQ", connectId } : { type: "CLOSE_REQ", connectId, error },
+    );
     this.#leave("closing");
   }
 
@@ -265,6 +289,13 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
     this.#stream.resume();
   }
 
+  override read(size?: number): Buffer | null {
+    const chunk = super.read(size) as Buffer | null;
+    // Later, so that whoever reads has this chunk before the error.
+    if (this.#cutBy !== undefined && this.readableLength === 0) this.#runtime.next(() => this.destroy(this.#cutBy));
+    return chunk;
+  }
+
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
     this.bytesWritten += chunk.length;
     this.#idle?.refresh();
@@ -279,6 +310,7 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     clearTimeout(this.#idle);
+    this.#cancelLateCut?.();
     this.#hangUp();
     // Nobody reads any more: what still comes is thrown away instead of holding the stream up.
     this.#stream.resume();
@@ -307,6 +339,12 @@ export class GrpcTunnel extends Duplex implements TunnelSocket, StreamOwner {
   /** The connection to the proxy-server has its own keep-alive, and the agent one towards the endpoint. */
   setKeepAlive(): this {
     return this;
+  }
+
+  /** Ends it so that the target knows that it did not get everything. */
+  resetAndDestroy(): this {
+    this.#hangUp("the caller's connection was lost");
+    return this.destroy();
   }
 
   destroySoon(): void {

@@ -66,7 +66,7 @@ describe("a slow reader behind a peer without windows", () => {
     clock.advance(200);
     expect(shared.cuts).toEqual([slow.tunnel]);
     expect(shared.reasons).toEqual(["its reader was too slow (DB_SLOW_READER)"]);
-    expect(slow.port.log).toEqual(["destroy"]);
+    expect(slow.port.log).toEqual(["drop"]);
     expect(shared.carrier.reading).toBe(true);
     expect(other.tunnel.closed).toBe(false);
     expect(shared.carrier.packets).toEqual([{ type: "CLOSE_REQ", connectId: slow.tunnel.connectId }]);

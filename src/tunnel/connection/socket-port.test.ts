@@ -152,7 +152,7 @@ describe("a tunnel that is closed", () => {
 test("a turn of many small pieces costs a socket that never takes them few writes, and keeps their order", async () => {
   const socket = new HeldSocket(16_384);
   const port = new SocketPort(socket, new ManualClock());
-  port.attach({ onNearData() {}, onNearEnd() {}, onNearDrained() {}, onNearLost() {} });
+  port.attach({ onNearData() {}, onNearEnd() {}, onNearDrained() {}, onNearClosed() {}, onNearLost() {} });
   const sent = Buffer.from(Array.from({ length: 2000 }, (_, count) => count));
   for (const at of sent.keys()) port.write(sent.subarray(at, at + 1));
   port.flush();

@@ -1,16 +1,11 @@
 /** A stream socket (TCP, TLS or Unix) as a port. */
 import { ByteQueue } from "../../base/byte-queue.js";
 import type { Clock } from "../../base/clock.js";
+import { type Cuttable, cutWhenSent, isBeingCut, severNow, wasReset } from "../../base/cut-socket.js";
 import type { NearEvents, Port } from "./tunnel.js";
 
 /** The part of `net.Socket` that is used; spelled out because this folder opens no sockets. */
-export interface SocketLike {
-  readonly writableLength: number;
-  readonly destroyed: boolean;
-  readonly readableEnded: boolean;
-  /** TLS ends a direction with an alert of its own. */
-  readonly encrypted?: boolean;
-  readonly writableEnded: boolean;
+export interface SocketLike extends Cuttable {
   readonly writableNeedDrain: boolean;
   on(event: "data", listener: (chunk: Buffer) => void): unknown;
   on(event: "end" | "drain" | "close", listener: () => void): unknown;
@@ -19,16 +14,16 @@ export interface SocketLike {
   cork(): void;
   uncork(): void;
   pause(): unknown;
-  resume(): unknown;
   end(): unknown;
-  destroySoon(): void;
-  destroy(): unknown;
+  read?(): Uint8Array | null;
 }
 
 const NOTHING = new Uint8Array(0);
 
 /** Bytes that a TLS socket gets at once, since it holds them twice. Other sockets get all there is: fewer, larger writes. */
 const TLS_PORTION_BYTES = 64 * 1024;
+
+const RESET = "read ECONNRESET";
 
 /** Pieces of one turn that are written each by itself: what a socket holds back costs some hundred bytes a piece. */
 const MOST_WRITES = 16;
@@ -42,6 +37,8 @@ type Ported = SocketLike & { [PORT]?: SocketPort };
 
 export class SocketPort implements Port {
   readonly canHalfClose = true;
+  /** The peer takes a connection without TLS's good-bye for one that has ended, and asks for an alert instead. */
+  wantsAlert = false;
   readonly #socket: Ported;
   readonly #clock: Clock;
   #near: NearEvents | undefined;
@@ -93,7 +90,8 @@ export class SocketPort implements Port {
   }
 
   ended(): void {
-    this.#near!.onNearEnd();
+    if (wasReset(this.#socket)) this.failed(RESET);
+    else this.#near!.onNearEnd();
   }
 
   drained(): void {
@@ -102,12 +100,17 @@ export class SocketPort implements Port {
     if (this.queuedBytes === 0) this.#near!.onNearDrained();
   }
 
+  /** After an alert of its peer a TLS socket would still end as if nothing had happened. */
   failed(reason: string): void {
+    if (isBeingCut(this.#socket)) return;
     this.#lost = reason;
+    this.#socket.destroy();
   }
 
   gone(): void {
     this.#cancelLinger?.();
+    // What had come while the socket was not read.
+    for (let rest = this.#socket.read?.(); rest; rest = this.#socket.read?.()) this.#near!.onNearData(rest);
     this.#near!.onNearLost(this.#lost);
   }
 
@@ -212,9 +215,23 @@ export class SocketPort implements Port {
   }
 
   destroy(): void {
+    this.#drop();
+    this.#socket.destroy();
+  }
+
+  cut(_reason: string, now: boolean): void {
+    if (now) {
+      this.#drop();
+      severNow(this.#socket);
+      return;
+    }
+    this.#handAll();
+    cutWhenSent(this.#socket, { clock: this.#clock, withinMs: LINGER_MS, alert: this.wantsAlert });
+  }
+
+  #drop(): void {
     this.#first = undefined;
     this.#queue.clear();
-    this.#socket.destroy();
   }
 }
 

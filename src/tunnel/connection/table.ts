@@ -123,12 +123,15 @@ export class TunnelTable {
   /** The tunnel's reader has held up others for too long. */
   cut(tunnel: Tunnel, queuedBytes: number): void {
     this.#options.onCut(tunnel, queuedBytes);
-    tunnel.close("its reader was too slow (DB_SLOW_READER)", "destroy");
+    tunnel.close("its reader was too slow (DB_SLOW_READER)", "drop");
   }
 
-  closeFar(connectId: ConnectId): void {
-    const type = this.#options.closeWith;
-    this.carrier.control(type === "CLOSE_REQ" ? { type, connectId } : { type, connectId, error: "" });
+  /** With an error where the stream is not complete; upstream has no field for it in a CLOSE_REQ. */
+  closeFar(connectId: ConnectId, error: string): void {
+    const { carrier } = this;
+    if (this.#options.closeWith === "CLOSE_RSP") carrier.control({ type: "CLOSE_RSP", connectId, error });
+    else if (error === "" || !carrier.extended) carrier.control({ type: "CLOSE_REQ", connectId });
+    else carrier.control({ type: "CLOSE_REQ", connectId, error });
   }
 
   finished(tunnel: Tunnel, reason: string): void {

@@ -12,15 +12,17 @@ let port: FakePort;
 let table: TunnelTable;
 let tunnel: Tunnel;
 let finished: string[];
+let clock: ManualClock;
 
 function open(extended: boolean, closeWith: "CLOSE_REQ" | "CLOSE_RSP" = "CLOSE_REQ"): void {
   carrier = new FakeCarrier(extended);
   port = new FakePort();
   finished = [];
+  clock = new ManualClock();
   table = new TunnelTable({
     carrier,
     budget: new Budget(),
-    clock: new ManualClock(),
+    clock,
     closeWith,
     pendingDials: () => 0,
     onFinished: (_tunnel, reason) => finished.push(reason),
@@ -150,7 +152,8 @@ describe("whoever closes first, the close packet goes out once", () => {
     "near lost": () => port.near!.onNearLost("gone"),
     "near end": () => port.near!.onNearEnd(),
     "far closed": () => tunnel.onFarClosed("closed there"),
-    cut: () => tunnel.close("too slow", "destroy"),
+    "near closed": () => port.near!.onNearClosed("done"),
+    cut: () => tunnel.close("too slow", "drop"),
     "link lost": () => tunnel.linkLost("link lost"),
   };
   const silent = new Set(["far closed", "link lost"]);
@@ -167,4 +170,54 @@ describe("whoever closes first, the close packet goes out once", () => {
       });
     }
   }
+});
+
+describe("a stream that is not complete does not look complete at either end", () => {
+  const WINDOWS_EXCEEDED = () => {
+    for (let sent = 0; sent < 4; sent++) tunnel.onFarData(Buffer.alloc(FIRST_WINDOW_BYTES));
+  };
+
+  test.each([
+    ["the link is lost", () => table.linkLost("gone"), "cut", []],
+    ["the near party is lost", () => port.near!.onNearLost("read ECONNRESET"), "cut", ["read ECONNRESET"]],
+    ["the far end says that it failed", () => tunnel.onFarClosed("closed", "read ECONNRESET"), "cut", []],
+    ["the peer exceeds its window", WINDOWS_EXCEEDED, "cut", ["the peer sent more than its window"]],
+    ["its reader is too slow", () => table.cut(tunnel, 1), "drop", ["its reader was too slow (DB_SLOW_READER)"]],
+  ] as const)("%s", (_name, fail, near, far) => {
+    for (const closeWith of ["CLOSE_REQ", "CLOSE_RSP"] as const) {
+      open(true, closeWith);
+      fail();
+      expect(port.log.at(-1)).toBe(near);
+      expect(carrier.packets.filter(({ type }) => type === closeWith)).toEqual(
+        far.map((error) => ({ type: closeWith, connectId: 7, error })),
+      );
+    }
+  });
+
+  test("one direction had ended, and the other was silent for five minutes", () => {
+    open(true);
+    tunnel.onFarEnd();
+    clock.advance(300_000);
+    expect(port.log).toEqual(["end", "cut"]);
+    expect(carrier.packets).toMatchObject([{ type: "CLOSE_REQ", error: expect.stringContaining("silent") }]);
+  });
+
+  test("an upstream agent is told without a reason, for which it has no field; an upstream server with one", () => {
+    open(false, "CLOSE_REQ");
+    port.near!.onNearLost("read ECONNRESET");
+    expect(carrier.packets).toEqual([{ type: "CLOSE_REQ", connectId: 7 }]);
+    open(false, "CLOSE_RSP");
+    port.near!.onNearLost("read ECONNRESET");
+    expect(carrier.packets).toEqual([{ type: "CLOSE_RSP", connectId: 7, error: "read ECONNRESET" }]);
+  });
+
+  test("ends that somebody asked for stay what they are", () => {
+    open(true);
+    tunnel.onFarClosed("closed", "");
+    expect(port.log).toEqual(["close"]);
+    open(true);
+    port.near!.onNearClosed("closed");
+    expect(port.log).toEqual(["close"]);
+    expect(carrier.packets).toEqual([{ type: "CLOSE_REQ", connectId: 7 }]);
+  });
 });

@@ -4,6 +4,7 @@
  * With a drawbridge peer each direction has its window and can end on its own. With an upstream peer the protocol has
  * neither: the near queue is bounded (overflow.ts) and any end closes both directions.
  */
+import { plainText } from "../../base/text.js";
 import type { ConnectId, ControlPacket, DialId } from "../wire/packet.js";
 import type { TunnelTable } from "./table.js";
 import { ReceiveWindow, SendWindow } from "./window.js";
@@ -22,6 +23,16 @@ export interface Carrier {
  * that vanishes altogether gives no sign of it.
  */
 const HALF_OPEN_SILENCE_MS = 5 * 60_000;
+const HALF_OPEN_SILENCE = "one direction had ended and the other was silent";
+
+/**
+ * How the near end learns of a tunnel's end: it gets what is queued and an end (`close`), an end at once (`destroy`), what
+ * is queued and then an error, since the stream is not complete (`cut`), or an error at once (`drop`).
+ */
+type Ending = "close" | "destroy" | "cut" | "drop";
+
+/** A peer's words, of which more is no reason that anybody reads. */
+const MAX_ERROR_CHARS = 300;
 
 /** Facts about a dial that are known from its start, for events and listings. */
 export interface DialFacts {
@@ -129,8 +140,12 @@ export class Tunnel implements NearEvents {
     }
   }
 
-  onNearLost(reason: string): void {
+  onNearClosed(reason: string): void {
     this.close(reason);
+  }
+
+  onNearLost(reason: string): void {
+    this.close(reason, "cut");
   }
 
   #pauseNear(): void {
@@ -161,7 +176,7 @@ export class Tunnel implements NearEvents {
     this.#traffic.toNear += chunk.length;
     this.port.write(chunk);
     this.#table.touched(this);
-    if (this.#receive?.received(chunk.length) === false) this.close("the peer sent more than its window");
+    if (this.#receive?.received(chunk.length) === false) this.close("the peer sent more than its window", "cut");
   }
 
   /** End of the turn in which bytes came. */
@@ -192,9 +207,10 @@ export class Tunnel implements NearEvents {
     }
   }
 
-  /** The far end closed both directions (CLOSE_RSP at a server, CLOSE_REQ at an agent). */
-  onFarClosed(reason: string): void {
-    this.#finish(reason, "close");
+  /** The far end closed both directions (CLOSE_RSP at a server, CLOSE_REQ at an agent), with an error or in good order. */
+  onFarClosed(reason: string, error = ""): void {
+    if (error === "") this.#finish(reason, "close");
+    else this.#finish(`${reason}: ${plainText(error.slice(0, MAX_ERROR_CHARS))}`, "cut");
   }
 
   /** Returns credit, or accounts for the bytes that wait for a reader without a window. */
@@ -221,33 +237,34 @@ export class Tunnel implements NearEvents {
   #watchSilence(): void {
     const before = this.bytesToFar + this.bytesToNear;
     this.#cancelSilence = this.#table.clock.after(HALF_OPEN_SILENCE_MS, () => {
-      if (this.bytesToFar + this.bytesToNear === before) this.close("one direction had ended and the other was silent");
+      if (this.bytesToFar + this.bytesToNear === before) this.close(HALF_OPEN_SILENCE, "cut");
       else this.#watchSilence();
     });
   }
 
   // ---- the end -----------------------------------------------------------------------------------------------------
 
-  /** Closes both ends: the far end gets a packet, the near end what is queued or, with `destroy`, nothing more. */
-  close(reason: string, how: "close" | "destroy" = "close"): void {
+  /** Closes both ends: the far end gets a packet, with the reason where the stream is not complete. */
+  close(reason: string, how: Ending = "close"): void {
     if (this.closed) return;
-    this.#table.closeFar(this.connectId);
+    this.#table.closeFar(this.connectId, how === "cut" || how === "drop" ? reason : "");
     this.#finish(reason, how);
   }
 
   /** The link is gone, so no packet is sent. */
   linkLost(reason: string): void {
-    this.#finish(reason, "close");
+    this.#finish(reason, "cut");
   }
 
-  #finish(reason: string, how: "close" | "destroy"): void {
+  #finish(reason: string, how: Ending): void {
     if (this.closed) return;
     this.closed = true;
     this.#cancelSilence?.();
     this.#receive?.close();
     if (this.#isQueueCounted) this.#table.budget.setQueued(this, 0);
     if (how === "close") this.port.close();
-    else this.port.destroy();
+    else if (how === "destroy") this.port.destroy();
+    else this.port.cut(reason, how === "drop");
     this.#table.finished(this, reason);
   }
 }
@@ -273,6 +290,11 @@ export interface Port {
   close(): void;
   /** Closes both directions now. */
   destroy(): void;
+  /**
+   * Delivers what is queued, unless it is to happen `now`, then ends both directions so that the near party knows that the
+   * stream is not complete, as far as it can be told. Bounded in time.
+   */
+  cut(reason: string, now: boolean): void;
 }
 
 /** Events of a port. */
@@ -280,6 +302,8 @@ export interface NearEvents {
   /** `chunk` may be reused after the call. */
   onNearData(chunk: Uint8Array): void;
   onNearEnd(): void;
+  /** The near party closed both directions, in good order. */
+  onNearClosed(reason: string): void;
   /** The near party is gone, both directions. */
   onNearLost(reason: string): void;
   /** The port's queue ran empty after it had been too full. */

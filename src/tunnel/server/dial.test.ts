@@ -461,7 +461,7 @@ describe("an agent that is lost", () => {
     board.dial(second);
     two.answer(1);
     one.lose();
-    expect(first.port.log).toEqual(["close"]);
+    expect(first.port.log).toEqual(["cut"]);
     expect(second.port.log).toEqual([]);
     expect(board.establishedTunnels).toBe(1);
   });

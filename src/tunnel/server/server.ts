@@ -3,11 +3,14 @@
 import type { Server } from "node:net";
 import { joinHostPort } from "../../base/address.js";
 import { type Connections, type ListenerLimits, processConnections } from "../../base/connections.js";
+import { cutsDone } from "../../base/cut-socket.js";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { listenOn } from "../../base/listen.js";
 import { type Runtime, systemRuntime } from "../../base/runtime.js";
 import { Budget } from "../connection/budget.js";
 import { ClosingPhase, closingPhaseMs } from "../connection/closing-phase.js";
+import { CUT_WITHIN_MS, cutTunnels } from "../connection/cut-tunnels.js";
+import type { Tunnel } from "../connection/tunnel.js";
 import { claimRulesRefused, claimRulesReloaded, listening, noteChannel, peerRefused } from "../events/channels.js";
 import type { UnusedFiles } from "../events/facts.js";
 import { FlightHistory } from "../link/flight-recorder.js";
@@ -44,6 +47,8 @@ export interface ServerParts {
 
 /** How long after it was accepted a caller is waited for that has not asked yet. */
 const NEWCOMER_MS = 1_000;
+
+const STOPPING = "the server is stopping";
 
 /** Connections that the kernel has taken for a listener are lost when that is closed: this turn of the loop takes them in. */
 async function acceptWhatWaits(runtime: Runtime): Promise<void> {
@@ -281,13 +286,16 @@ export class ProxyServer {
   }
 
   #beginClosing(endsAt: number): ClosingPhase {
-    const { registry } = this.board;
     return new ClosingPhase({
-      tunnels: () => [...registry.links()].flatMap((link) => [...link.tunnels.values()]),
+      tunnels: () => this.#tunnels(),
       runtime: this.#runtime,
       endsAt,
       reason: "closed between two requests: this server is about to end",
     });
+  }
+
+  #tunnels(): Tunnel[] {
+    return [...this.board.registry.links()].flatMap((link) => [...link.tunnels.values()]);
   }
 
   #reportDrain(closedBetweenRequests: number): void {
@@ -304,10 +312,15 @@ export class ProxyServer {
 
   /** Bytes of tunnels that have ended may still be on their way to a caller or an agent. */
   get #busy(): boolean {
-    const { establishedTunnels, pendingDials, registry } = this.board;
+    const { establishedTunnels, pendingDials } = this.board;
     if (establishedTunnels > 0 || pendingDials > 0) return true;
-    for (const frontend of this.#frontends) if (frontend.flushing || this.#hasNewcomers(frontend)) return true;
-    for (const link of registry.links()) if (link.stream.queuedBytes > 0) return true;
+    for (const frontend of this.#frontends) if (this.#hasNewcomers(frontend)) return true;
+    return this.#flushing;
+  }
+
+  get #flushing(): boolean {
+    for (const frontend of this.#frontends) if (frontend.flushing) return true;
+    for (const link of this.board.registry.links()) if (link.stream.queuedBytes > 0) return true;
     return false;
   }
 
@@ -316,11 +329,20 @@ export class ProxyServer {
     return frontend.hasNewcomers(NEWCOMER_MS) || this.connections.hasNewcomers(frontend.server, NEWCOMER_MS);
   }
 
+  /** Ends at once, except that both ends of every tunnel learn, within a second or two, that it is cut. */
+  async stop(): Promise<void> {
+    this.board.leave(Number.NEGATIVE_INFINITY);
+    for (const frontend of this.#frontends) frontend.drain();
+    await cutTunnels(this.#tunnels(), STOPPING, this.#runtime, () => this.#flushing);
+    await cutsDone(this.#runtime, CUT_WITHIN_MS);
+    this.destroy();
+  }
+
   destroy(): void {
     this.watchdog?.stop();
     for (const removeSocket of this.#socketRemovals) removeSocket();
     for (const frontend of this.#frontends) frontend.destroy();
-    for (const link of [...this.board.registry.links()]) link.dismiss(GrpcStatus.UNAVAILABLE, "the server is stopping");
+    for (const link of [...this.board.registry.links()]) link.dismiss(GrpcStatus.UNAVAILABLE, STOPPING);
     this.#agentListener?.destroy();
     for (const watched of this.certificates) watched.close();
     this.#claims?.close();

@@ -3,6 +3,8 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { systemClock } from "../../base/clock.js";
+import { cutWhenSent } from "../../base/cut-socket.js";
 import { eventually } from "../../base/testing/eventually.js";
 import { Relay, type RelayEnd, type Traffic } from "./relay.js";
 import { connectTo, openTarget, readAll, readExactly } from "./testing/fixture.js";
@@ -102,6 +104,23 @@ describe("a relay", () => {
     target.resetAndDestroy();
     expect(await reset).toMatchObject([{ code: "ECONNRESET" }]);
     await eventually(() => expect(ends).toMatchObject([{ error: "read ECONNRESET" }]));
+  });
+
+  test("delivers everything that came before the reset, to a client that takes its time", async () => {
+    const { client, target } = await relayed();
+    const answer = randomBytes(3 << 20);
+    client.pause();
+    target.write(answer);
+    cutWhenSent(target, { clock: systemClock, withinMs: 9_000 });
+    let received = 0;
+    client.on("data", (chunk: Buffer) => {
+      received += chunk.length;
+    });
+    const reset = once(client, "error");
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    client.resume();
+    expect(await reset).toMatchObject([{ code: "ECONNRESET" }]);
+    expect(received).toBe(answer.length);
   });
 
   test("is cut when nothing moves, but not while something does", async () => {

@@ -1,9 +1,10 @@
 /** Bytes between two streams, both ways at once: held back by the slower side, ended one direction at a time. */
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { TLSSocket } from "node:tls";
+import { type Cuttable, cutWhenSent, isBeingCut, wasReset } from "../../base/cut-socket.js";
 import { IdleTimer } from "../../base/idle-timer.js";
 import { type Runtime, systemRuntime } from "../../base/runtime.js";
+import { GrpcTunnel } from "../client/grpc-tunnel.js";
 import { canBeLean, leanSocket } from "./lean-socket.js";
 
 /** Bytes carried so far; one object may be shared by many relays. */
@@ -76,7 +77,7 @@ export class Relay {
     };
   }
 
-  /** Ends both streams now, and so that their peers notice. */
+  /** Ends both streams once what has arrived is delivered, and so that their peers notice. */
   cut(why: string): void {
     this.fail(why);
     this.#near.cutOff();
@@ -184,17 +185,33 @@ class Side {
   /** Only this direction has ended. */
   readonly #onEnd = (): void => {
     this.endedAt = this.#relay.runtime.now();
-    if (this.#to.writable) this.#to.end();
+    if (wasReset(this.#stream)) this.#onError(new Error("read ECONNRESET"));
+    else if (this.#to.writable) this.#to.end();
   };
 
-  readonly #onError = (error: Error): void => this.#relay.fail(error.message);
+  /** After an alert of its peer a TLS socket would still end as if nothing had happened. */
+  readonly #onError = (error: Error): void => {
+    const stream = this.#stream;
+    if (isCuttable(stream) && isBeingCut(stream)) return;
+    this.#relay.fail(error.message);
+    stream.destroy(error);
+  };
 
   readonly #onClose = (): void => {
     this.#cancelLinger?.();
     this.#to.off("drain", this.#onDrain);
-    if (!this.inOrder) this.#relay.fail("the connection was lost");
+    if (!this.inOrder) {
+      this.#relay.fail("the connection was lost");
+      this.#passOnTheRest();
+    }
     this.#relay.closed(this);
   };
+
+  /** Bytes that had arrived, and waited for the other stream, when this one failed. */
+  #passOnTheRest(): void {
+    for (let chunk = this.#stream.read() as Buffer | null; chunk !== null; chunk = this.#stream.read() as Buffer | null)
+      if (this.#to.writable) this.#to.write(chunk);
+  }
 
   /** The other stream is gone as a whole. */
   peerClosed(inOrder: boolean): void {
@@ -211,10 +228,12 @@ class Side {
   /** A plain close would look like an orderly end to the peer, and like a complete answer. */
   cutOff(): void {
     const stream = this.#stream;
-    if (stream instanceof Socket && !(stream instanceof TLSSocket) && stream.remotePort !== undefined) {
-      stream.resetAndDestroy();
-    } else {
-      stream.destroy();
-    }
+    if (isCuttable(stream)) cutWhenSent(stream, { clock: this.#relay.runtime, withinMs: LINGER_MS, alert: true });
+    else stream.destroy();
   }
+}
+
+/** Targets behind another proxy are plain streams, which know nothing but an end. */
+function isCuttable(stream: Duplex): stream is Duplex & Cuttable {
+  return stream instanceof Socket || stream instanceof GrpcTunnel;
 }

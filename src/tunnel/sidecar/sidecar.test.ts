@@ -67,7 +67,7 @@ describe("a sidecar", () => {
     await readExactly(client, 12);
     expect(await fixture.sidecar.drain(50)).toBe(false);
     const reset = once(client, "error");
-    fixture.sidecar.destroy();
+    await fixture.sidecar.stop();
     expect(await reset).toMatchObject([{ code: "ECONNRESET" }]);
   });
 

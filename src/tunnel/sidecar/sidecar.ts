@@ -1,4 +1,6 @@
 /** The sidecar itself: its listeners, and for each its router. */
+import { cutsDone } from "../../base/cut-socket.js";
+import { systemRuntime } from "../../base/runtime.js";
 import { listening } from "../events/channels.js";
 import { fallbackChanged, routeTaken } from "./channels.js";
 import type { RoutingConfig, SidecarConfig } from "./config.js";
@@ -6,6 +8,9 @@ import { ConnectionLimit } from "./connection-limit.js";
 import { ProxyListener } from "./listeners/listener.js";
 import { TunnelReadiness } from "./readiness.js";
 import { type OpenServices, type Router, type RouterParts, TunnelRouter } from "./routing/router.js";
+
+/** How long the last bytes of connections may take that are cut because this process ends. */
+const CUT_WITHIN_MS = 1_000;
 
 /** Replaced by tests: a router without a tunnel behind it. */
 export type RouterFactory = (config: RoutingConfig, parts: RouterParts) => Router;
@@ -63,6 +68,13 @@ export class Sidecar {
     this.readiness.stop("the sidecar is shutting down");
     for (const listener of this.listeners) listener.drain();
     return await this.limit.drained(withinMs);
+  }
+
+  /** Ends at once, except that both ends of every connection learn within a second that it is cut. */
+  async stop(): Promise<void> {
+    for (const listener of this.listeners) listener.destroy();
+    await cutsDone(systemRuntime, CUT_WITHIN_MS);
+    this.destroy();
   }
 
   destroy(): void {

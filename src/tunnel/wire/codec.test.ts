@@ -20,6 +20,7 @@ const golden: [Packet, string][] = [
     "08011a160a124e6f206167656e7420617661696c61626c651801",
   ],
   [{ type: "CLOSE_REQ", connectId: 7 }, "08022a020807"],
+  [{ type: "CLOSE_REQ", connectId: 7, error: "gone" }, "08022a090807c23e04676f6e65"],
   [{ type: "CLOSE_RSP", connectId: 7, error: "" }, "080332021007"],
   [{ type: "DATA", connectId: 7, data: Buffer.from("hi") }, "0804220608071a026869"],
   [{ type: "DIAL_CLS", random: 1n }, "08053a020801"],

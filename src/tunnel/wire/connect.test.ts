@@ -11,8 +11,14 @@ describe("CONNECT grammar", () => {
       kind: "connect",
       target: "10.0.0.1:443",
       dialId: undefined,
+      wantsAlert: false,
       headBytes: head.length,
     });
+  });
+
+  test("sees whether the caller wants an alert when its stream is cut", () => {
+    expect(parse("CONNECT a:1 HTTP/1.1\r\nX-Drawbridge-Cut: alert\r\n\r\n")).toMatchObject({ wantsAlert: true });
+    expect(parse("CONNECT a:1 HTTP/1.1\r\n\r\nX\nX-Drawbridge-Cut: alert\r\n")).toMatchObject({ wantsAlert: false });
   });
 
   test.each([

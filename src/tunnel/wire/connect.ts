@@ -8,6 +8,8 @@ export type ConnectRequest =
       readonly target: string;
       /** The caller's own number for its dial, where it sent one. */
       readonly dialId: DialId | undefined;
+      /** The caller wants to be told by a TLS alert when its stream is cut. */
+      readonly wantsAlert: boolean;
       readonly headBytes: number;
     }
   | { readonly kind: "other-method"; readonly keepAlive: boolean; readonly headBytes: number }
@@ -46,13 +48,19 @@ export function parseConnectRequest(bytes: Buffer, seen = 0): ConnectRequest | u
     return { kind: "other-method", keepAlive, headBytes: end };
   }
   if (target.startsWith("/") || /[^\x21-\x7e]/.test(target)) return { kind: "malformed" };
-  return { kind: "connect", target, dialId: dialIdIn(bytes, lineEnd, end), headBytes: end };
+  const alertAt = bytes.indexOf(ALERT_LINE, lineEnd);
+  const wantsAlert = alertAt >= 0 && alertAt < end;
+  return { kind: "connect", target, dialId: dialIdIn(bytes, lineEnd, end), wantsAlert, headBytes: end };
 }
 
 /** As gRPC callers have it in their DIAL_REQ. Only drawbridge sends it, in this spelling; other servers ignore it. */
 const DIAL_ID_HEADER = "X-Drawbridge-Dial-Id: ";
 const DIAL_ID_LINE = Buffer.from(`\n${DIAL_ID_HEADER}`);
 const MAX_DIAL_ID = 2n ** 63n - 1n;
+
+/** What a Node client sends on TLS, which does not tell it that a connection has ended without TLS's good-bye. */
+export const ALERT_HEADER = "X-Drawbridge-Cut: alert\r\n";
+const ALERT_LINE = Buffer.from(`\n${ALERT_HEADER}`);
 
 export const dialIdHeader = (dialId: DialId): string => `${DIAL_ID_HEADER}${dialId}\r\n`;
 

@@ -1,6 +1,14 @@
 /** One whole protobuf body to a Packet. The streaming reader (packet-reader.ts) calls it for all that is not bulk DATA. */
 
-import { type ConnectId, type DialId, type Packet, PacketType, payloadField, WireError } from "./packet.js";
+import {
+  CLOSE_REQ_ERROR,
+  type ConnectId,
+  type DialId,
+  type Packet,
+  PacketType,
+  payloadField,
+  WireError,
+} from "./packet.js";
 import { FieldReader } from "./varint.js";
 
 /** Undefined for a packet type this version does not know: peers may be newer than we are. */
@@ -37,7 +45,7 @@ function build(type: number, payload: Payload): Packet {
     case PacketType.DIAL_RSP:
       return { type: "DIAL_RSP", error: payload.text(1), connectId: payload.int2, random: dialId(payload.int3) };
     case PacketType.CLOSE_REQ:
-      return { type: "CLOSE_REQ", connectId: payload.int1 };
+      return closeRequest(payload.int1, payload.text(4));
     case PacketType.CLOSE_RSP:
       return { type: "CLOSE_RSP", connectId: payload.int2, error: payload.text(1) };
     case PacketType.DATA:
@@ -53,37 +61,43 @@ function build(type: number, payload: Payload): Packet {
   }
 }
 
+function closeRequest(connectId: ConnectId, error: string): Packet {
+  return error === "" ? { type: "CLOSE_REQ", connectId } : { type: "CLOSE_REQ", connectId, error };
+}
+
 /** The fields any payload may have, by number: integers, and where strings and bytes are. The last of a kind counts. */
 class Payload {
   int1: ConnectId = 0;
   int2: ConnectId = 0;
   int3: ConnectId = 0;
   readonly #body: Buffer;
-  readonly #from: [number, number, number] = [0, 0, 0];
-  readonly #to: [number, number, number] = [0, 0, 0];
+  readonly #from = [0, 0, 0, 0];
+  readonly #to = [0, 0, 0, 0];
 
   constructor(body: Buffer, from: number, to: number) {
     this.#body = body;
     const fields = new FieldReader(body, from, to);
     while (fields.next()) {
       const { number } = fields;
-      if (number > 3) continue;
+      if (number > 3 && number !== CLOSE_REQ_ERROR) continue;
       if (fields.kind === "bytes") {
-        this.#from[number - 1] = fields.from;
-        this.#to[number - 1] = fields.to;
+        const at = Math.min(number, 4) - 1;
+        this.#from[at] = fields.from;
+        this.#to[at] = fields.to;
       } else if (fields.kind === "int") {
         if (number === 1) this.int1 = fields.int;
         else if (number === 2) this.int2 = fields.int;
-        else this.int3 = fields.int;
+        else if (number === 3) this.int3 = fields.int;
       }
     }
   }
 
   bytes(number: 1 | 2 | 3): Buffer {
-    return this.#body.subarray(this.#from[number - 1], this.#to[number - 1]);
+    return this.#body.subarray(this.#from[number - 1]!, this.#to[number - 1]!);
   }
 
-  text(number: 1 | 2): string {
+  /** The fourth is a CLOSE_REQ's error. */
+  text(number: 1 | 2 | 4): string {
     return utf8(this.#body, this.#from[number - 1]!, this.#to[number - 1]!);
   }
 }

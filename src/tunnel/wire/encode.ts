@@ -1,5 +1,12 @@
 /** Packets to bytes, each with its five-byte gRPC prefix (no compression, big-endian length). */
-import { type ConnectId, type ControlPacket, type Packet, PacketType, payloadField } from "./packet.js";
+import {
+  CLOSE_REQ_ERROR,
+  type ConnectId,
+  type ControlPacket,
+  type Packet,
+  PacketType,
+  payloadField,
+} from "./packet.js";
 import { int64Length, MAX_VARINT_BYTES, varintLength, writeInt64, writeVarint } from "./varint.js";
 
 export const GRPC_PREFIX_BYTES = 5;
@@ -16,6 +23,8 @@ const VARINT_3 = 0x18;
 const BYTES_1 = 0x0a;
 const BYTES_2 = 0x12;
 const BYTES_3 = 0x1a;
+/** A field's tag that is longer than one byte. */
+const CLOSE_REQ_ERROR_TAG = (CLOSE_REQ_ERROR << 3) | 2;
 
 function writePrefix(into: Uint8Array, at: number, length: number): number {
   into[at] = 0;
@@ -47,7 +56,8 @@ export function writeDataHeader(into: Uint8Array, at: number, connectId: Connect
 export function controlBound(packet: ControlPacket): number {
   const fixed = GRPC_PREFIX_BYTES + 3 + 2 + 5 + 3 * (1 + MAX_VARINT_BYTES) + 2 * 5;
   if (packet.type === "DIAL_REQ") return fixed + 3 * (packet.protocol.length + packet.address.length);
-  if (packet.type === "DIAL_RSP" || packet.type === "CLOSE_RSP") return fixed + 3 * packet.error.length;
+  if (packet.type === "DIAL_RSP" || packet.type === "CLOSE_RSP" || packet.type === "CLOSE_REQ")
+    return fixed + 3 * (packet.error?.length ?? 0);
   return fixed;
 }
 
@@ -59,7 +69,7 @@ export function writeControl(into: Buffer, at: number, packet: ControlPacket): n
     case "DIAL_RSP":
       return write(into, at, PacketType.DIAL_RSP, packet.error, "", 0, packet.connectId, packet.random);
     case "CLOSE_REQ":
-      return write(into, at, PacketType.CLOSE_REQ, "", "", packet.connectId, 0, 0);
+      return write(into, at, PacketType.CLOSE_REQ, "", "", packet.connectId, 0, 0, packet.error);
     case "CLOSE_RSP":
       return write(into, at, PacketType.CLOSE_RSP, packet.error, "", 0, packet.connectId, 0);
     case "DIAL_CLS":
@@ -97,10 +107,13 @@ function write(
   int1: ConnectId,
   int2: ConnectId,
   int3: ConnectId,
+  closeError = "",
 ): number {
   const bytes1 = text1 === "" ? 0 : Buffer.byteLength(text1);
   const bytes2 = text2 === "" ? 0 : Buffer.byteLength(text2);
-  const inner = textLength(bytes1) + textLength(bytes2) + intLength(int1) + intLength(int2) + intLength(int3);
+  const closeErrorBytes = closeError === "" ? 0 : Buffer.byteLength(closeError);
+  const texts = textLength(bytes1) + textLength(bytes2) + (closeErrorBytes === 0 ? 0 : 1 + textLength(closeErrorBytes));
+  const inner = texts + intLength(int1) + intLength(int2) + intLength(int3);
   const payloadTag = (payloadField(type)! << 3) | 2;
   const typeLength = type === 0 ? 0 : 1 + varintLength(type);
   let to = writePrefix(into, at, typeLength + varintLength(payloadTag) + varintLength(inner) + inner);
@@ -115,6 +128,7 @@ function write(
   if (int1 !== 0 && int1 !== 0n) to = writeTagged(into, to, VARINT_1, int1);
   if (int2 !== 0 && int2 !== 0n) to = writeTagged(into, to, VARINT_2, int2);
   if (int3 !== 0 && int3 !== 0n) to = writeTagged(into, to, VARINT_3, int3);
+  if (closeErrorBytes > 0) to = writeText(into, to, CLOSE_REQ_ERROR_TAG, closeError, closeErrorBytes);
   return to;
 }
 
@@ -127,8 +141,7 @@ function intLength(value: ConnectId): number {
 }
 
 function writeText(into: Buffer, at: number, tag: number, text: string, bytes: number): number {
-  into[at] = tag;
-  const to = writeVarint(into, at + 1, bytes);
+  const to = writeVarint(into, writeVarint(into, at, tag), bytes);
   into.write(text, to, bytes, "utf8");
   return to + bytes;
 }

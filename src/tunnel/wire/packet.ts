@@ -38,6 +38,9 @@ export function payloadField(type: number): number | undefined {
   return type === PacketType.CREDIT || type === PacketType.END_OF_STREAM ? type : undefined;
 }
 
+/** The field of a CLOSE_REQ that says why a stream is not complete; upstream's peers skip it. */
+export const CLOSE_REQ_ERROR = 1000;
+
 /**
  * An agent's number for a connection. Upstream's is an int64 counter from 1; a number while it fits exactly, a bigint
  * beyond 2^53, so that both compare by value as Map keys.
@@ -54,7 +57,7 @@ export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 export type Packet =
   | { readonly type: "DIAL_REQ"; readonly protocol: string; readonly address: string; readonly random: DialId }
   | { readonly type: "DIAL_RSP"; readonly error: string; readonly connectId: ConnectId; readonly random: DialId }
-  | { readonly type: "CLOSE_REQ"; readonly connectId: ConnectId }
+  | { readonly type: "CLOSE_REQ"; readonly connectId: ConnectId; readonly error?: string }
   | { readonly type: "CLOSE_RSP"; readonly connectId: ConnectId; readonly error: string }
   | { readonly type: "DATA"; readonly connectId: ConnectId; readonly data: Buffer }
   | { readonly type: "DIAL_CLS"; readonly random: DialId }

@@ -41,6 +41,10 @@ export class FakePort implements Port {
     this.log.push("destroy");
   }
 
+  cut(_reason: string, now: boolean): void {
+    this.log.push(now ? "drop" : "cut");
+  }
+
   /** The reader takes bytes; like a socket, it says so when nothing waits any more. */
   take(bytes = this.queuedBytes): void {
     this.queuedBytes -= Math.min(bytes, this.queuedBytes);

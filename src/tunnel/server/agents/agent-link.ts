@@ -64,6 +64,8 @@ export class AgentLink implements StreamOwner {
   /** When the agent itself said first that it drains. */
   #drainsSince: number | undefined;
   #closingPhase: ClosingPhase | undefined;
+  /** Tunnels that it closed with an error, since its drain is about to end. */
+  #cutByAgent = 0;
   #askedAt = Number.NEGATIVE_INFINITY;
   readonly #pending = new ShortLivedMap<DialId, Dial>();
   /** Connection numbers that were closed here and whose last packets may still arrive: they are no protocol errors. */
@@ -141,18 +143,20 @@ export class AgentLink implements StreamOwner {
     const { runtime } = this.#board;
     const now = runtime.now();
     if (this.#drainsSince === undefined) this.#drainsSince = now;
-    else
-      this.#closingPhase ??= new ClosingPhase({
+    else if (this.#closingPhase === undefined) {
+      this.#cutByAgent = 0;
+      this.#closingPhase = new ClosingPhase({
         tunnels: () => this.tunnels.values(),
         runtime,
         endsAt: now + closingPhaseMs(2 * (now - this.#drainsSince)),
         reason: "closed between two requests: its agent is about to end",
       });
+    }
   }
 
   /** What became of the tunnels of an agent that ended after its drain. */
   #reportClosingPhase({ closed }: ClosingPhase): void {
-    const cut = this.tunnels.size;
+    const cut = this.tunnels.size + this.#cutByAgent;
     if (closed + cut === 0) return;
     noteChannel.publish({
       source: this.#board.source,
@@ -211,7 +215,8 @@ export class AgentLink implements StreamOwner {
         break;
       }
       case "CLOSE_RSP":
-        this.tunnels.get(packet.connectId)?.onFarClosed("the agent closed the connection");
+        if (packet.error !== "" && this.tunnels.get(packet.connectId) !== undefined) this.#cutByAgent++;
+        this.tunnels.get(packet.connectId)?.onFarClosed("the agent closed the connection", packet.error);
         this.#closing.delete(packet.connectId);
         break;
       case "DRAIN":

@@ -96,6 +96,7 @@ export class ConnectCaller implements Caller, NearEvents {
     const tlsSocket = this.#trust === undefined ? undefined : (this.#socket as TLSSocket);
     callerAccepted.publish({ source, listener: "http-connect frontend", remote: remoteOf(this.#socket), tlsSocket });
     this.address = request.target;
+    this.#port.wantsAlert = request.wantsAlert;
     this.dialId = request.dialId ?? newDialId(this.#board.runtime);
     this.#dial = this.#board.dial(this);
   }
@@ -106,6 +107,10 @@ export class ConnectCaller implements Caller, NearEvents {
   }
 
   onNearEnd(): void {
+    this.#hangUp();
+  }
+
+  onNearClosed(): void {
     this.#hangUp();
   }
 
@@ -160,7 +165,7 @@ function malformed(bytes: Buffer, socket: Socket): Refusal {
 }
 
 /** Ignores whatever a refused caller still sends. */
-const NOBODY: NearEvents = { onNearData() {}, onNearEnd() {}, onNearLost() {}, onNearDrained() {} };
+const NOBODY: NearEvents = { onNearData() {}, onNearEnd() {}, onNearClosed() {}, onNearLost() {}, onNearDrained() {} };
 
 function answerTo({ kind, text }: DialRefusal): string {
   switch (kind) {

@@ -172,10 +172,10 @@ describe("the end of a gRPC caller", () => {
     expect(agent.stream.packets).toEqual([]);
   });
 
-  test("the agent is lost: CLOSE_RSP without an error", () => {
+  test("the agent is lost: CLOSE_RSP with an error, for clients that look at it", () => {
     establish();
     agent.lose();
-    expect(stream.packets).toEqual([{ type: "CLOSE_RSP", connectId: 5, error: "" }]);
+    expect(stream.packets).toEqual([{ type: "CLOSE_RSP", connectId: 5, error: "the agent's stream ended" }]);
   });
 
   test("the agent is lost while dialling: the caller is told at once", () => {

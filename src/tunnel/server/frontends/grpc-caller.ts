@@ -1,13 +1,17 @@
 /** One Proxy stream at a gRPC frontend: one dial, one connection, then nothing more. */
 
 import { ByteQueue } from "../../../base/byte-queue.js";
+import { plainText } from "../../../base/text.js";
 import type { NearEvents, Port } from "../../connection/tunnel.js";
+import { GrpcStatus } from "../../link/grpc-status.js";
 import type { PacketStream, StreamEnd, StreamOwner } from "../../link/packet-stream.js";
 import type { ConnectId, ControlPacket, DialId } from "../../wire/packet.js";
 import type { Caller, Dial, DialRefusal } from "../dial.js";
 import type { Switchboard } from "../switchboard.js";
 
 const DIALLED_ALREADY = "this stream has dialled already; open another for a second connection";
+
+const MAX_ERROR_CHARS = 300;
 
 /** waiting -> dialing -> open -> done; packets of a caller that is done are read and ignored, as upstream does. */
 type State = "waiting" | "dialing" | "open" | "done";
@@ -76,11 +80,11 @@ export class GrpcCaller implements Caller, StreamOwner {
         } else if (packet.random === this.dialId && this.#state === "open") {
           // It crossed our answer: the caller does not know of the connection, so nobody else would ever close it.
           this.#state = "done";
-          this.#port?.near?.onNearLost("the caller gave the dial up");
+          this.#port?.near?.onNearClosed("the caller gave the dial up");
         }
         break;
       case "CLOSE_REQ":
-        this.#onCloseRequest(packet.connectId);
+        this.#onCloseRequest(packet.connectId, packet.error);
         break;
       default:
         break;
@@ -95,14 +99,15 @@ export class GrpcCaller implements Caller, StreamOwner {
     this.#dial = this.#board.dial(this);
   }
 
-  #onCloseRequest(connectId: ConnectId): void {
+  #onCloseRequest(connectId: ConnectId, error = ""): void {
     if (this.#state === "waiting") {
       this.stream.control({ type: "CLOSE_RSP", connectId, error: "backend uninitialized" });
       return;
     }
     this.#state = "done";
     if (this.#port === undefined) this.#dial?.cancel();
-    else this.#port.near?.onNearLost("the caller closed the connection");
+    else if (error === "") this.#port.near?.onNearClosed("the caller closed the connection");
+    else this.#port.near?.onNearLost(`the caller closed the connection: ${plainText(error.slice(0, MAX_ERROR_CHARS))}`);
   }
 
   #stop(lastWord: ControlPacket): void {
@@ -138,19 +143,20 @@ export class GrpcCaller implements Caller, StreamOwner {
   }
 
   onRemoteEnd(): void {
-    this.#gone("the caller ended its stream");
+    this.#gone("the caller ended its stream", true);
     this.stream.end();
   }
 
   onClosed(end: StreamEnd): void {
-    this.#gone(end.reason);
+    this.#gone(end.reason, end.status === GrpcStatus.OK);
     this.#onStreamClosed(end);
   }
 
-  #gone(reason: string): void {
+  #gone(reason: string, inOrder: boolean): void {
     const state = this.#state;
     this.#state = "done";
     if (state === "dialing") this.#dial?.cancel();
+    else if (inOrder) this.#port?.near?.onNearClosed(reason);
     else this.#port?.near?.onNearLost(reason);
   }
 }
@@ -226,6 +232,15 @@ export class GrpcPort implements Port {
   }
 
   destroy(): void {
+    this.close();
+  }
+
+  /** The caller's own client may make an end of it: upstream's does. */
+  cut(reason: string, now: boolean): void {
+    if (!now) {
+      this.close(reason);
+      return;
+    }
     this.#closed = true;
     this.#queue.clear();
     this.#stream.cancel("the caller did not read");

@@ -192,6 +192,10 @@ export class ProbePort implements Port {
     this.close();
   }
 
+  cut(): void {
+    this.close();
+  }
+
   #end(failure?: string): void {
     if (this.#over) return;
     this.#over = true;

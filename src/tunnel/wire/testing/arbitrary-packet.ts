@@ -10,6 +10,11 @@ export const controlPackets: fc.Arbitrary<Packet> = fc.oneof(
   fc.record({ type: fc.constant("DIAL_REQ" as const), protocol: texts, address: texts, random: int64 }),
   fc.record({ type: fc.constant("DIAL_RSP" as const), error: texts, connectId: connectIds, random: int64 }),
   fc.record({ type: fc.constant("CLOSE_REQ" as const), connectId: connectIds }),
+  fc.record({
+    type: fc.constant("CLOSE_REQ" as const),
+    connectId: connectIds,
+    error: texts.filter((text) => text !== ""),
+  }),
   fc.record({ type: fc.constant("CLOSE_RSP" as const), connectId: connectIds, error: texts }),
   fc.record({ type: fc.constant("DIAL_CLS" as const), random: int64 }),
   fc.record({ type: fc.constant("DRAIN" as const) }),

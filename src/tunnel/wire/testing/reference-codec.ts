@@ -17,7 +17,7 @@ message Packet {
 }
 message DialRequest { string protocol = 1; string address = 2; int64 random = 3; }
 message DialResponse { string error = 1; int64 connectID = 2; int64 random = 3; }
-message CloseRequest { int64 connectID = 1; }
+message CloseRequest { int64 connectID = 1; string error = 1000; }
 message CloseResponse { string error = 1; int64 connectID = 2; }
 message CloseDial { int64 random = 1; }
 message Drain {}
