@@ -1,5 +1,5 @@
 /** Runs a scenario from its beginning to its end, and says what it found. */
-import { endOf, plan } from "./faults/faults.js";
+import { endOf, noticedAt, plan } from "./faults/faults.js";
 import { watch } from "./properties/always.js";
 import { judgeEnd } from "./properties/end.js";
 import { System } from "./systems/system.js";
@@ -9,6 +9,9 @@ import { World } from "./world/world.js";
 /** After the last fault, with everybody reading, what has been opened is closed within this. */
 const WITHIN_MS = 10_000;
 
+/** How often it looks whether everything is over. */
+const STEP_MS = 250;
+
 export async function runScenario(scenario: Scenario, { trace }: RunOptions = {}): Promise<Outcome> {
   const { seed, network, callers, faults } = scenario;
   const world = new World({ seed, trace, timerLatenessMs: network.timerLatenessMs });
@@ -16,16 +19,14 @@ export async function runScenario(scenario: Scenario, { trace }: RunOptions = {}
   watch(system);
   system.start();
   for (const fault of faults) plan(system, fault);
-  const calmAt = Math.max(0, ...faults.map(endOf), ...callers.map(({ atMs }) => atMs));
+  const overAt = Math.max(0, ...faults.map(endOf), ...callers.map(({ atMs }) => atMs));
+  const calmAt = Math.max(overAt, ...faults.map(noticedAt));
   world.after(calmAt, "calm", () => system.calm());
   const dialMs = Math.max(0, ...[...system.servers.values()].map(({ plan: { dialTimeoutMs } }) => dialTimeoutMs));
   const until = calmAt + dialMs + WITHIN_MS;
-  while (
-    world.failure === undefined &&
-    world.now < until &&
-    !system.conversations.every((each) => system.isOver(each))
-  ) {
-    await world.run(Math.min(until, world.now + 250));
+  const isOver = (): boolean => world.now >= overAt && system.conversations.every((each) => system.isOver(each));
+  while (world.failure === undefined && world.now < until && !isOver()) {
+    await world.run(Math.min(until, world.now + STEP_MS));
   }
   if (world.failure === undefined) await judgeEnd(system);
   const { events, now, hash, failure } = world;

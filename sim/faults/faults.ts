@@ -5,11 +5,16 @@ import type { Fault } from "../types.js";
 /** A server that is silent is noticed by an agent's pings within this, and the other way round. */
 const NOTICED_MS = 60_000;
 
-/** When the fault is over, and everybody can have noticed it. */
+/** When everybody can have noticed it, too. */
+export function noticedAt(fault: Fault): number {
+  return endOf(fault) + (fault.kind === "cut" && fault.how === "silence" ? NOTICED_MS : 0);
+}
+
+/** When the fault is over. */
 export function endOf(fault: Fault): number {
   switch (fault.kind) {
     case "cut":
-      return fault.atMs + (fault.how === "silence" ? NOTICED_MS : 0);
+      return fault.atMs;
     case "stall":
     case "freeze":
     case "refuse":

@@ -1,5 +1,5 @@
 /** Which faults, slow readers and ways to end excuse what in a conversation. */
-import { endOf } from "../faults/faults.js";
+import { noticedAt } from "../faults/faults.js";
 import type { Conversation, System } from "../systems/system.js";
 import type { Fault } from "../types.js";
 
@@ -18,7 +18,7 @@ function faultsOf(system: System, conversation: Conversation): Fault[] {
     return system.agents.has(name) && (agents.has(name) || (asked?.answeredAtMs ?? until) >= fault.atMs);
   };
   return system.scenario.faults.filter((fault) => {
-    if (fault.atMs > until || endOf(fault) + LATER_MS < plan.atMs) return false;
+    if (fault.atMs > until || noticedAt(fault) + LATER_MS < plan.atMs) return false;
     if ("who" in fault) return hits(fault.who, fault);
     return hits(fault.between, fault) && hits(fault.and, fault);
   });

@@ -112,11 +112,12 @@ export class Network {
       connection.stall(stalledUntil);
       this.connections.add(connection);
       near.plug(back, there);
+      far.plug(there, back);
       host.after(0, "connected", () => near.connected());
       listener.host.after(0, "accept", () => {
         far.remoteAddress = "10.9.9.9";
-        far.plug(there, back);
         accept(far, connection);
+        far.accepted();
       });
     });
     return near;

@@ -67,14 +67,18 @@ export class SimSocket extends Duplex {
     this.connecting = options.connecting ?? false;
   }
 
-  /** Joins it with the network. */
+  /** The kernel has the connection; the process may learn of it later. */
   plug(incoming: Wire, outgoing: Wire): void {
     this.#in = incoming;
     this.#out = outgoing;
     incoming.onArrival = this.#poll;
     incoming.onRefused = () => outgoing.reset();
     outgoing.onRoom = this.#onRoom;
-    if (!this.connecting) this.read(0);
+  }
+
+  /** The process has accepted it. */
+  accepted(): void {
+    this.read(0);
   }
 
   /** The kernel says that the connection is there. */
