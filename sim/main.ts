@@ -55,7 +55,7 @@ async function one(bundles: Bundles, seed: number, { mutant, shrunk, trace, outp
     for (const line of world.trace) process.stdout.write(`${line}\n`);
     const { events, virtualMs } = world.outcome;
     say(`sim: ${events} events, ${(virtualMs / 1000).toFixed(1)} s of virtual time`);
-    if (failure !== undefined) say(failureText({ seed, ...failure }, shrunk ? world : undefined));
+    if (failure !== undefined) say(failureText({ seed, ...failure }, shrunk ? world : undefined, chosen[0]?.name));
   }
   return failure === undefined ? 0 : 1;
 }

@@ -31,15 +31,19 @@ export function byProperty(failures: readonly SeedFailure[]): string[] {
   });
 }
 
-export function failureText({ seed, property, message }: SeedFailure, world: OneWorld | undefined): string {
+/** `world` is the least one that fails so, if it was looked for; `mutant` the planted bug, if there is one. */
+export function failureText(
+  { seed, property, message }: SeedFailure,
+  world: OneWorld | undefined,
+  mutant?: string,
+): string {
+  const bug = mutant === undefined ? "" : ` --mutant ${mutant}`;
+  const again = `Again: npm run sim -- --seed ${seed}${bug}${world === undefined ? "" : " --shrunk"} --trace`;
   const head = [`seed ${seed} FAILED: ${property}`, message];
-  if (world === undefined) return [...head, replay(seed, false)].join("\n");
+  if (world === undefined) return [...head, again].join("\n");
   const how = `The least world that fails so (${number(world.plays)} worlds were tried for it):`;
-  return [...head, how, ...world.story.map((line) => `  ${line}`), replay(seed, true)].join("\n");
+  return [...head, how, ...world.story.map((line) => `  ${line}`), again].join("\n");
 }
-
-const replay = (seed: number, shrunk: boolean): string =>
-  `Again: npm run sim -- --seed ${seed} ${shrunk ? "--shrunk " : ""}--trace`;
 
 export function mutantLine({ mutant, seeds, found }: MutantResult): string {
   const how = found === undefined ? "NOT FOUND" : `found by: ${found.property}`;

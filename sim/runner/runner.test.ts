@@ -63,8 +63,8 @@ test("a failure is told by the least world that fails in the same way", async ()
   expect(world.scenario).toEqual({ seed: 17, parties: [{ name: "party-5", bytes: 127 }], faults: ["stall"] });
   expect(world.trace).toEqual(["seed 17 begins", "fault stall"]);
   expect(world.story).toEqual([
-    "parties: name party-5 bytes 127",
-    "faults: stall",
+    "name party-5 bytes 127",
+    "stall",
     "seed 17 begins",
     "fault stall",
     "12.0 ms: toys work: one does not",

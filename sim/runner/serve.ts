@@ -46,7 +46,7 @@ export interface ThreadData {
   readonly progress: Float64Array;
 }
 
-export function serve<S>(model: Model<S>): void {
+export function serve<S extends object>(model: Model<S>): void {
   const { progress } = workerData as ThreadData;
   catchUncaught();
   const noted = (seed: number): void => {
