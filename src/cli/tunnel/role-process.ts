@@ -51,7 +51,9 @@ export async function impatience(logger: Logger): Promise<number> {
 /** Waits for the first signal and runs `end`; a second signal does not wait for that. Resolves to the exit code. */
 export async function untilEnded(logger: Logger, end: (signal: string) => Promise<void>): Promise<number> {
   const signal = await nextSignal();
-  const code = await Promise.race([end(signal).then(() => 0), impatience(logger)]);
+  // Before anything is announced: a signal that nobody waits for ends the process as it is.
+  const impatient = impatience(logger);
+  const code = await Promise.race([end(signal).then(() => 0), impatient]);
   await logger.close();
   return code;
 }

@@ -49,13 +49,15 @@ export async function runAgent(config: AgentProcessConfig, logging: LoggerOption
 
   logger.info(0, "proxy-agent is up", { agentId: config.agentId, identifiers: config.identifiers });
   const signal = await nextSignal();
+  // Before anything is announced: a signal that nobody waits for ends the process as it is.
+  const impatient = impatience(logger);
   const { drainTimeoutMs } = config;
   const left = { signal, tunnels: agent.readings().openEndpointConnections() };
   const draining = "draining: other agents are preferred from now on";
   if (drainTimeoutMs === 0) logger.info(0, `${draining}, and only a second signal ends this one`, left);
   else announceWait(logger, draining, left, drainTimeoutMs);
   agent.drain();
-  const code = await Promise.race([impatience(logger), drained(agent, drainTimeoutMs, logger)]);
+  const code = await Promise.race([impatient, drained(agent, drainTimeoutMs, logger)]);
   endWarnings();
   await Promise.all([agent.stop(), leases?.stop(), health.close(), admin.close()]);
   logger.info(0, "proxy-agent has ended");
