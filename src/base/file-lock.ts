@@ -19,8 +19,8 @@ export class LockError extends Error {
   /** The process that holds the lock; undefined when its file cannot be written at all. */
   readonly holder: number | undefined;
 
-  constructor(message: string, holder?: number) {
-    super(message);
+  constructor(message: string, holder?: number, cause?: unknown) {
+    super(message, { cause });
     this.holder = holder;
   }
 }
@@ -54,7 +54,8 @@ async function hold<T>(path: string, run: () => Promise<T>, waitMs: number): Pro
       await pause(systemClock, RETRY_MS);
     }
   } catch (reason) {
-    throw reason instanceof LockError ? reason : new LockError(`${path} cannot be written: ${messageOf(reason)}`);
+    if (reason instanceof LockError) throw reason;
+    throw new LockError(`${path} cannot be written: ${messageOf(reason)}`, undefined, reason);
   } finally {
     await rm(mine, { force: true });
   }

@@ -106,3 +106,32 @@ test("no module lets Node make directories recursively, which can spin for ever"
   const spinning = texts.filter(([name, text]) => !/\btesting\//.test(name!) && /mkdir.*recursive: true/.test(text!));
   expect(spinning.map(([name]) => name)).toEqual([]);
 });
+
+/** What writes a file's bytes some other way, and why. */
+const otherWriters: Readonly<Record<string, string>> = {
+  "base/archive-writer.ts": "streams an archive beside its target, and moves it into place",
+  "base/files.ts": "the one way",
+  "cli/framework/output.ts": "standard output",
+  "cluster/bootstrap/host/files.ts": "hands node:fs to base/files.ts, or a test's own",
+  "cluster/bootstrap/host/host.ts": "opens the log that a process it starts writes to",
+  "cluster/nodes/line-log.ts": "appends lines",
+  "tunnel/pki/write-pki.ts": "copies what somebody else put beside the certificates",
+};
+
+test("nothing else in src writes the bytes of files", async () => {
+  const src = fileURLToPath(new URL("..", import.meta.url));
+  const names = (await readdir(src, { recursive: true })).filter(
+    (name) => name.endsWith(".ts") && !/\.(test|fuzz)\.ts$|(^|\/)testing\//.test(name),
+  );
+  const writers: string[] = [];
+  for (const name of names) {
+    const imports = [
+      ...(await readFile(join(src, name), "utf8")).matchAll(/^import ([^;]*?) from "node:fs(\/promises)?";/gm),
+    ];
+    const isWriter = imports.some(([, what = ""]) =>
+      /\* as|\b(appendFile\w*|copyFile\w*|cp(Sync)?|createWriteStream|openSync|writeFile\w*|writeSync)\b/.test(what),
+    );
+    if (isWriter) writers.push(name);
+  }
+  expect(writers.sort()).toEqual(Object.keys(otherWriters));
+});

@@ -5,7 +5,7 @@ import { connect, type Server } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { type Connections, type ListenerLimits, processConnections } from "./connections.js";
 import type { ErrorCode } from "./errors/catalogue.js";
-import { DrawbridgeError, messageOf } from "./errors/error.js";
+import { DrawbridgeError, messageOf, unwrittenRemedy } from "./errors/error.js";
 import { portHolder } from "./port-holder.js";
 
 /** Peers come in bursts, when a kube-apiserver starts or a data centre boots; the kernel's default would refuse some. */
@@ -87,6 +87,7 @@ function listenError(what: string, address: string, cause: unknown, port?: numbe
   const by = holder === undefined ? "" : `: port ${port} is held by ${holder}`;
   return new DrawbridgeError(code, `The ${what} listener cannot open ${address}: ${known ?? messageOf(cause)}${by}.`, {
     cause,
+    remedy: unwrittenRemedy(cause),
   });
 }
 

@@ -1,18 +1,21 @@
 /**
- * Files that commands write onto a disk that is full, or has room for a part: exit 1 with a sentence, nothing half-made
- * is left, and what was there is as it was.
+ * Files that commands write onto a disk that is full, has room for a part, or is read-only: exit 1 with a sentence,
+ * nothing half-made is left, and what was there is as it was.
  */
-import { spawn, spawnSync } from "node:child_process";
+import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
+import { drawbridge } from "../../src/cli/commands.js";
+import { everyCommand } from "../../src/cli/framework/family.js";
 import { awsCluster, INFRA } from "../../src/cluster/bootstrap/firewall/testing/manifests.js";
 import { makePool, namespace, PoolFixture } from "../../src/cluster/nodes/controller/testing/fixture.js";
 import { bootstrapIgnition } from "../support/ignition-fixtures/ignition.js";
 import { shapes } from "../support/ignition-fixtures/releases.js";
 import { ours } from "../support/processes/executables.js";
+import { freePorts } from "../support/processes/ports.js";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -44,6 +47,8 @@ made("bootstrap", "inject", "injected/bootstrap.ign");
 made("bootstrap", "render", "--for=kubeadm", "--server-address=192.0.2.9", "--out=rendered");
 
 made("pki", "init", "--profile=bootstrap", "--ip=127.0.0.1", "--keep-signer-key", "--dir=set");
+
+cpSync(join(folder, "set"), join(folder, "sets/pki"), { recursive: true });
 
 put("pool.yaml", JSON.stringify(makePool("workers", { replicas: 3 })));
 const fixture = new PoolFixture();
@@ -77,26 +82,33 @@ interface Row {
   /** What it is on a disk with room, another test shows: it runs until a signal, say. */
   readonly onlyFull?: true;
   readonly env?: Readonly<Record<string, string>>;
+  /** It makes no file with bytes in it, so that only a disk without inodes is full for it. */
+  readonly needsInode?: true;
 }
 
+/** Further than any of them needs. */
+const WHOLE = 8_388_608;
+
 /** In 8 MiB, `room` bytes of which are left, in a mount namespace that ends with the command; then the files on it. */
-function onDisk(room: number, { line, before = "", env }: Row) {
-  const fill = `head -c $((8388608 - ${room})) /dev/zero > disk/filler`;
+function onDisk(room: number | "read-only", { line, before = "", env, needsInode }: Row) {
   // A file system counts whole pages, so what does not fit of the filler is what others take.
+  const fill = `head -c $((${WHOLE} - ${room})) /dev/zero > disk/filler 2> /dev/null; truncate -s -${room} disk/filler`;
+  const prepared = room === "read-only" ? "mount -o remount,ro disk" : room === WHOLE || needsInode ? "" : fill;
   const script = [
-    "mkdir -p disk && mount -t tmpfs -o size=8m none disk || exit 99",
+    `mkdir -p disk && mount -t tmpfs -o size=8m${needsInode ? ",nr_inodes=1" : ""} none disk || exit 99`,
     before === "" ? "" : `cp -r ${before}/. disk/`,
-    room > 4_000_000 ? "" : `${fill} 2> /dev/null; truncate -s -${room} disk/filler`,
-    '"$@" > said; code=$?; rm -f disk/filler',
-    before === "" ? "" : `diff -r ${before} disk > differs && rm -rf disk/*`,
-    "find disk -type f; exit $code",
+    prepared,
+    '"$@" > said.$$; code=$?; mount -o remount,rw disk; rm -f disk/filler',
+    before === "" ? "" : `diff -r ${before} disk > differs.$$ && rm -rf disk/*`,
+    "find disk -type f; cat said.$$ >&2; exit $code",
   ].join("\n");
   const argv = ["bash", "--norc", "-c", script, "bash", ours("drawbridge"), ...line.split(" ")];
-  return spawnSync("unshare", ["--mount", "--propagation", "private", ...argv], {
-    cwd: folder,
-    env: { ...process.env, ...env },
-    encoding: "utf8",
-    timeout: 50_000,
+  return new Promise<{ status: number | null; stdout: string; stderr: string }>((resolve) => {
+    const options = { cwd: folder, env: { ...process.env, ...env }, encoding: "utf8", timeout: 50_000 } as const;
+    const unshared = ["--mount", "--propagation", "private", ...argv];
+    const child = execFile("unshare", unshared, options, (_error, stdout, stderr) =>
+      resolve({ status: child.exitCode, stdout, stderr }),
+    );
   });
 }
 
@@ -109,9 +121,19 @@ const gather = "bootstrap gather --log=konnectivity-server=LOG --out=disk/drawbr
 );
 const render = "bootstrap render --for=kubeadm --server-address=192.0.2.1 --out=disk";
 
+const [agentPort, healthPort, adminPort] = await freePorts(3);
+const serve = [
+  ...["server --mode=http-connect --server-port=0 --cluster-cert=set/server.crt --cluster-key=set/server.key"],
+  ...[`--cluster-ca-cert=set/ca.crt --agent-port=${agentPort} --health-port=${healthPort} --admin-port=${adminPort}`],
+].join(" ");
+
 /** A directory that was made for what did not fit may stay; no file may. */
 const rows: readonly Row[] = [
   { line: "pki init --profile bootstrap --ip 127.0.0.1 --dir disk/pki", code: "DB_CERT_WRITE" },
+  {
+    line: "pki init --replace --profile=bootstrap --ip=127.0.0.1 --dir=disk/pki",
+    ...{ code: "DB_CERT_WRITE", rooms: [0, 8_192], before: "sets" },
+  },
   { line: "pki renew --all --dir=disk", code: "DB_CERT_WRITE", before: "set" },
   { line: "pki issue --node=w1 --dir=disk", code: "DB_CERT_WRITE", before: "set" },
   { line: "hosted render --config hosted.yaml --out disk/out", code: "DB_RENDER_WRITE", rooms: [0, 8_192] },
@@ -146,6 +168,7 @@ const rows: readonly Row[] = [
     before: "states",
   },
   { line: "simulate-node machine.ign --root=disk/machine", code: "DB_SIMULATE_ROOT", rooms: [0, 8_192] },
+  { line: `${serve} --uds-name=disk/frontend.sock`, code: "DB_LISTEN", onlyFull: true, needsInode: true },
   { line: `page ${inPool} --token-file=disk/new/token`, code: "DB_ADMIN_TOKEN_FILE", onlyFull: true },
 ];
 
@@ -156,6 +179,70 @@ const request = {
 cpSync(join(folder, "objects"), join(folder, "asked"), { recursive: true });
 put("asked/request.yaml", JSON.stringify(request));
 mkdirSync(join(folder, "nobody"));
+
+const RESULT = "only its result, on standard output: test/processes/output.test.ts";
+const CLUSTER = "objects of a cluster only";
+const HOST = "src/cluster/bootstrap/host/files.test.ts and killed.process.test.ts";
+const STATE = "the same records and locks as workers create and workers userdata";
+
+/** Commands without a row below, and what they write. */
+const others: Readonly<Record<string, string>> = {
+  agent: "its log: below",
+  "bootstrap analyze": RESULT,
+  "bootstrap status": RESULT,
+  "bootstrap teardown": "its receipt: below; the host's files: src/cluster/bootstrap/host/files.test.ts",
+  "bootstrap up": HOST,
+  "bootstrap verify": RESULT,
+  completion: RESULT,
+  "csr approve": "its decision log, as csr approver below",
+  "csr approver": "its decision log: below",
+  "csr explain": RESULT,
+  "csr list": RESULT,
+  doctor: RESULT,
+  drain: RESULT,
+  explain: RESULT,
+  "firewall plan": RESULT,
+  "hosted apply": CLUSTER,
+  "hosted check-connection": CLUSTER,
+  "hosted delete": CLUSTER,
+  "hosted diff": RESULT,
+  "hosted status": RESULT,
+  "hosted verify": RESULT,
+  "ignition diff": RESULT,
+  "ignition merge": RESULT,
+  "ignition preview": RESULT,
+  "ignition serve": "its audit log and claims file: src/cluster/nodes/serving/recorder.test.ts",
+  "ignition validate": RESULT,
+  "konnectivity-https-proxy": "its log only, as sidecar",
+  "konnectivity-socks5-proxy": "its log only, as sidecar",
+  "nodepool controller": "objects of --directory: below",
+  "nodepool install": CLUSTER,
+  "nodepool status": RESULT,
+  "pki inspect": RESULT,
+  sidecar: "its log only: below",
+  status: RESULT,
+  top: RESULT,
+  trace: RESULT,
+  version: RESULT,
+  "workers adopt": STATE,
+  "workers controller": STATE,
+  "workers delete": STATE,
+  "workers doctor": `--log-file, as the decision log of csr approver; ${STATE}`,
+  "workers list": RESULT,
+  "workers replace": STATE,
+  "workers scale": STATE,
+  "workers up": STATE,
+  "workers verify": RESULT,
+};
+
+test("every command has a row, or it is said why it needs none", async () => {
+  const names: string[] = [];
+  for await (const [name, command] of everyCommand("", drawbridge)) {
+    if ("flags" in command.page(name, {})) names.push(name.trim());
+  }
+  const rowsOf = (name: string) => rows.filter(({ line }) => line === name || line.startsWith(`${name} `));
+  expect(Object.keys(others)).toEqual(names.filter((name) => rowsOf(name).length === 0).sort());
+});
 
 describe.skipIf(!canMount).each([
   {
@@ -193,7 +280,7 @@ describe.skipIf(!canMount).each([
   });
 });
 
-test.skipIf(!canMount)("bootstrap teardown prints the receipt that a full disk does not take", () => {
+test.skipIf(!canMount)("bootstrap teardown prints the receipt that a full disk does not take", async () => {
   put("install/metadata.json", JSON.stringify({ infraID: INFRA, aws: {} }));
   const config = {
     clusters: [{ name: "lab", cluster: { server: "https://127.0.0.1:1" } }],
@@ -202,24 +289,34 @@ test.skipIf(!canMount)("bootstrap teardown prints the receipt that a full disk d
   };
   put("install/auth/kubeconfig", JSON.stringify(config));
   const line = "bootstrap teardown --dir=install --timeout=2s --receipt=disk/receipt.json";
-  const { status, stdout, stderr } = onDisk(0, { line, code: "DB_HOST_FILE" });
+  const { status, stdout, stderr } = await onDisk(0, { line, code: "DB_HOST_FILE" });
   expect({ status, stdout }).toEqual({ status: 3, stdout: "" });
   expect(stderr).toMatch(
-    /^Error: [^\n]*receipt\.json cannot be written: the disk is full\. \(DB_HOST_FILE: [^\n]+\)\n$/m,
+    /^Error: [^\n]*receipt\.json cannot be written: the disk is full\. \(DB_HOST_FILE: [^\n]+\)$/m,
   );
-  expect(readFileSync(join(folder, "said"), "utf8")).toContain("# Receipt of a bridge");
+  expect(stderr).toContain("# Receipt of a bridge");
 });
 
-describe.skipIf(!canMount).each(rows)("$line, with files of $before", (row) => {
-  test.each(row.rooms ?? [0])("fails with %i bytes of room, and leaves the disk as it was", (room) => {
-    const { status, stdout, stderr } = onDisk(room, row);
-    expect(stderr).toMatch(new RegExp(`^Error: [^\\n]*(ENOSPC|space)[^\\n]* \\(${row.code}: [^\\n]+\\)\\n$`, "m"));
+/** The cause in the system's words, and what a person can do about it. */
+const told = (cause: string, code: string) =>
+  new RegExp(`^Error: [^\\n]*: ${cause}\\.? \\(${code}: [^\\n]*(room|space|writ|make)[^\\n]*\\)\\n$`, "m");
+
+describe.skipIf(!canMount).concurrent.each(rows)("$line, with files of $before", (row) => {
+  test.for(row.rooms ?? [0])("fails with %i bytes of room, and leaves the disk as it was", async (room, { expect }) => {
+    const { status, stdout, stderr } = await onDisk(room, row);
+    expect(stderr).toMatch(told("ENOSPC: no space left on device", row.code));
     expect(status).toBe(1);
     expect(stdout).toBe("");
   });
 
-  test.skipIf(row.onlyFull)("writes its files where there is room", () => {
-    const { status, stdout, stderr } = onDisk(8_388_608, row);
+  test("fails on a file system that is read-only, and leaves it as it was", async ({ expect }) => {
+    const { status, stdout, stderr } = await onDisk("read-only", row);
+    expect(stderr).toMatch(told("EROFS: read-only file system", row.code));
+    expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
+  });
+
+  test.skipIf(row.onlyFull)("writes its files where there is room", async ({ expect }) => {
+    const { status, stdout, stderr } = await onDisk(WHOLE, row);
     expect({ status, stderr: /^Error/m.exec(stderr) }).toEqual({ status: 0, stderr: null });
     expect(stdout).toMatch(/^disk\/\w+/);
   });

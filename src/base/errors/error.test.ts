@@ -16,6 +16,18 @@ describe("messageOf", () => {
     [new Error("plain"), "plain"],
     ["a string", "a string"],
     [undefined, "undefined"],
+    [
+      Object.assign(new Error("EROFS: read-only file system, open '/a/.b.0c.tmp'"), { code: "EROFS" }),
+      "EROFS: read-only file system",
+    ],
+    [
+      Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" }),
+      "ENOSPC: no space left on device",
+    ],
+    [
+      Object.assign(new Error("EACCES: permission denied, open '/a'"), { code: "EACCES" }),
+      "EACCES: permission denied, open '/a'",
+    ],
   ])("%s gives one sentence and no stack", (reason, text) => {
     expect(messageOf(reason)).toBe(text);
   });

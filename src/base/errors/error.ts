@@ -40,9 +40,31 @@ export function wrapErrors<T>(code: ErrorCode, what: string, run: () => T): T {
   }
 }
 
+/**
+ * The same for what is written, where the code is of more than that: a disk that is full or read-only has a remedy of its
+ * own.
+ */
+export function wrapWrites<T>(code: ErrorCode, what: string, run: () => Promise<T>): Promise<T> {
+  return run().catch((cause: unknown) => {
+    throw new DrawbridgeError(code, `${what}: ${messageOf(cause)}`, { cause, remedy: unwrittenRemedy(cause) });
+  });
+}
+
+const diskRemedies: Readonly<Record<string, string>> = {
+  ENOSPC: "Make room on that file system, or choose a place on another; what was there is as it was.",
+  EROFS: "Choose a place on a file system that can be written to, or mount this one for writing.",
+};
+
+/** What to do about a disk that is full or read-only; undefined for other causes. */
+export function unwrittenRemedy(cause: unknown): string | undefined {
+  return diskRemedies[String((cause as { code?: unknown } | undefined)?.code)];
+}
+
 /** The sentence of anything caught, without a stack. */
 export function messageOf(reason: unknown): string {
-  return reason instanceof Error ? reason.message : String(reason);
+  if (!(reason instanceof Error)) return String(reason);
+  // The system call and its file, a temporary one perhaps, are no help there.
+  return unwrittenRemedy(reason) === undefined ? reason.message : reason.message.replace(/, \w+( '.*)?$/, "");
 }
 
 /** Code and remedy of anything caught, as fields of a log line; none where there are none. */

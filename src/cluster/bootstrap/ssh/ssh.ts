@@ -7,7 +7,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { isIP } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DrawbridgeError, wrapErrors } from "../../../base/errors/error.js";
+import { DrawbridgeError, wrapWrites } from "../../../base/errors/error.js";
 import { createFile } from "../../../base/files.js";
 import { onInterruption } from "../../../base/signals.js";
 
@@ -109,7 +109,7 @@ export async function writeKey(folder: string, pem: string): Promise<string> {
 
 /** Throws DB_SSH. */
 const keeping = <T>(make: () => Promise<T>): Promise<T> =>
-  wrapErrors("DB_SSH", `${tmpdir()} (TMPDIR) must have room for ssh's key and host keys, and has not`, make);
+  wrapWrites("DB_SSH", `${tmpdir()} (TMPDIR) cannot hold ssh's key and host keys`, make);
 
 export class SshFailure extends DrawbridgeError {
   /** Nothing answers there at all: the machine may be gone. */

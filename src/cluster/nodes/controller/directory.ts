@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { Document, parseAllDocuments } from "yaml";
 import { pause, systemClock } from "../../../base/clock.js";
-import { DrawbridgeError, messageOf, wrapErrors } from "../../../base/errors/error.js";
+import { DrawbridgeError, messageOf, unwrittenRemedy, wrapErrors, wrapWrites } from "../../../base/errors/error.js";
 import { LockError, withLock } from "../../../base/file-lock.js";
 import { makeDirectory, replaceFile } from "../../../base/files.js";
 import { KubeApiError } from "../../kube/errors.js";
@@ -272,7 +272,8 @@ class ObjectFiles {
     return withLock(join(this.#directory, ".lock"), run, LOCK_WAIT_MS).catch(async (reason: unknown) => {
       if (!(reason instanceof LockError)) throw reason;
       await entriesOf(this.#directory);
-      throw new DrawbridgeError("DB_NODEPOOL_DIRECTORY", reason.message);
+      const { cause, message } = reason;
+      throw new DrawbridgeError("DB_NODEPOOL_DIRECTORY", message, { cause, remedy: unwrittenRemedy(cause) });
     });
   }
 
@@ -327,7 +328,7 @@ class ObjectFiles {
   }
 
   async #replace(file: string, text: string): Promise<void> {
-    await wrapErrors("DB_NODEPOOL_DIRECTORY", `${file} cannot be written`, async () => {
+    await wrapWrites("DB_NODEPOOL_DIRECTORY", `${file} cannot be written`, async () => {
       await makeDirectory(dirname(file), 0o700);
       // Tokens are among them; a file that the user made keeps the mode it has.
       await replaceFile(file, text, 0o600, { keep: true });

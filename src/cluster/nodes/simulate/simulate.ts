@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { chmod, link, lstat, readdir, readlink, rm, symlink } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
-import { DrawbridgeError, messageOf, wrapErrors } from "../../../base/errors/error.js";
+import { DrawbridgeError, messageOf, unwrittenRemedy, wrapWrites } from "../../../base/errors/error.js";
 import { createFile, makeDirectory } from "../../../base/files.js";
 import type { Config, FileEntry, NodeEntry, Resource, Unit } from "../../ignition/config.js";
 import { requireConfig } from "../../ignition/parse.js";
@@ -153,7 +153,7 @@ export class Tree {
   /** Only a new or an empty directory: what is there already is somebody's. */
   static async at(path: string): Promise<Tree> {
     const root = resolve(path);
-    await wrapErrors("DB_SIMULATE_ROOT", `${root} cannot be a machine's root`, async () => {
+    await wrapWrites("DB_SIMULATE_ROOT", `${root} cannot be a machine's root`, async () => {
       // The configuration of machines is not for every user of this host.
       await makeDirectory(root, 0o700);
       if ((await readdir(root)).length > 0) throw new Error("it is not empty; name a new directory");
@@ -247,12 +247,13 @@ export class Tree {
       await action();
     } catch (reason) {
       const { code } = reason as NodeJS.ErrnoException;
-      throw this.#refused(path, code === "EEXIST" ? "something is there already" : messageOf(reason));
+      throw this.#refused(path, code === "EEXIST" ? "something is there already" : messageOf(reason), reason);
     }
   }
 
-  #refused(path: string, why: string): DrawbridgeError {
-    return new DrawbridgeError("DB_SIMULATE_ROOT", `${path} cannot be written below ${this.root}: ${why}`);
+  #refused(path: string, why: string, cause?: unknown): DrawbridgeError {
+    const sentence = `${path} cannot be written below ${this.root}: ${why}`;
+    return new DrawbridgeError("DB_SIMULATE_ROOT", sentence, { cause, remedy: unwrittenRemedy(cause) });
   }
 }
 

@@ -3,7 +3,7 @@ import { rmdir } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { pause, systemClock } from "../../../base/clock.js";
-import { DrawbridgeError, wrapErrors } from "../../../base/errors/error.js";
+import { DrawbridgeError, unwrittenRemedy, wrapWrites } from "../../../base/errors/error.js";
 import { LockError, withLock } from "../../../base/file-lock.js";
 import { makeDirectory } from "../../../base/files.js";
 import { LeaderElection } from "../../kube/leader.js";
@@ -17,15 +17,18 @@ import { workersError } from "./worker.js";
 /** Of the processes of this host that use the same directory. */
 export async function exclusively<T>(directory: string, run: () => Promise<T>): Promise<T> {
   const path = join(directory, ".lock");
-  const made = await wrapErrors("DB_WORKERS", `${directory} cannot be written to`, () =>
+  const made = await wrapWrites("DB_WORKERS", `${directory} cannot be written to`, () =>
     makeDirectory(directory, 0o700),
   );
   try {
     return await withLock(path, run);
   } catch (reason) {
     if (!(reason instanceof LockError)) throw reason;
-    if (reason.holder === undefined) throw workersError(reason.message);
-    const what = `another drawbridge workers command (process ${reason.holder}) is at work in ${directory}`;
+    const { cause, holder, message } = reason;
+    if (holder === undefined) {
+      throw new DrawbridgeError("DB_WORKERS", message, { cause, remedy: unwrittenRemedy(cause) });
+    }
+    const what = `another drawbridge workers command (process ${holder}) is at work in ${directory}`;
     throw new Busy("DB_WORKERS", `${what}: wait for it, or delete ${path} if there is none`);
   } finally {
     // A command that came to nothing leaves nothing.

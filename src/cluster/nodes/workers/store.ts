@@ -8,7 +8,7 @@ import { rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { pause, systemClock } from "../../../base/clock.js";
-import { DrawbridgeError, messageOf, wrapErrors } from "../../../base/errors/error.js";
+import { DrawbridgeError, messageOf, wrapErrors, wrapWrites } from "../../../base/errors/error.js";
 import { makeDirectory, replaceFile } from "../../../base/files.js";
 import { readTrustedFile } from "../../../base/trusted-file.js";
 import { isConflict, isNotFound } from "../../kube/errors.js";
@@ -295,7 +295,7 @@ function specOf(worker: Worker): WorkerSpec {
 
 /** Whole or not at all; tokens are in some of them. */
 export async function replace(path: string, text: string): Promise<void> {
-  await wrapErrors("DB_WORKERS", `${path} cannot be written`, async () => {
+  await wrapWrites("DB_WORKERS", `${path} cannot be written`, async () => {
     await makeDirectory(dirname(path), 0o700);
     await replaceFile(path, text, 0o600);
   });

@@ -72,8 +72,9 @@ export function writeDump(
     const number = String(++written).padStart(6, "0");
     const file = join(directory, `drawbridge-flight-${stamp}-${process.pid}-${number}.txt`);
     createFileNow(file, [why, "", ...flights.map(flightText)].join("\n"), 0o600);
-    const names = readdirSync(directory).filter((name) => NAME.test(name));
-    for (const name of names.sort().slice(0, -FILES_KEPT)) rmSync(join(directory, name), { force: true });
+    // The new one stays whatever the others are called: the clock may have been set back.
+    const others = readdirSync(directory).filter((name) => NAME.test(name) && join(directory, name) !== file);
+    for (const name of others.sort().slice(0, 1 - FILES_KEPT)) rmSync(join(directory, name), { force: true });
     return { file };
   } catch (reason) {
     const sentence = `the packets cannot be written into ${directory}: ${messageOf(reason)}`;

@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ManualClock } from "../../../base/testing/manual-clock.js";
 import { noteChannel, serverPathChecked } from "../../../tunnel/events/channels.js";
 import { FlightHistory } from "../../../tunnel/link/flight-recorder.js";
@@ -106,6 +106,19 @@ describe("dump files", () => {
     expect(statSync(written.at(-1)!).mode & 0o777).toBe(0o600);
     expect(readFileSync(written.at(-1)!, "utf8")).toMatch(/^dump 13\n/);
     expect(names().some((name) => written[3]!.endsWith(name))).toBe(false);
+  });
+
+  test("are kept when they are new though the host's clock was set back", () => {
+    vi.useFakeTimers({ now: Date.UTC(2031, 0, 1), toFake: ["Date"] });
+    try {
+      for (let index = 0; index < 10; index++) writeDump(dumps, `dump ${index}`, []);
+      vi.setSystemTime(Date.UTC(2030, 11, 31));
+      const { file = "" } = writeDump(dumps, "the newest", []);
+      expect(readFileSync(file, "utf8")).toContain("the newest");
+      expect(readdirSync(dumps)).toHaveLength(10);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test("that cannot be written are reported in a sentence", () => {

@@ -3,7 +3,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { DrawbridgeError, messageOf } from "../../../../base/errors/error.js";
+import { DrawbridgeError, messageOf, unwrittenRemedy } from "../../../../base/errors/error.js";
 import { rewriteFile } from "../../../../base/files.js";
 import type { FirewallRule } from "../../model/created.js";
 import type { Platform } from "../plan.js";
@@ -57,7 +57,8 @@ export async function patchManifest({ dir, platform, rule: { port }, direction }
     return { file, kind: kind.kind, cluster, changed, changes, notes };
   } catch (reason) {
     const what = reason instanceof UnknownShape ? "cannot be changed" : "cannot be written";
-    throw refused(`${file} ${what}: ${messageOf(reason)}.`, reason);
+    const details = { cause: reason, remedy: unwrittenRemedy(reason) };
+    throw new DrawbridgeError("DB_FIREWALL_MANIFEST", `${file} ${what}: ${messageOf(reason)}.`, details);
   }
 }
 
