@@ -259,11 +259,11 @@ export const mutants: readonly Mutant[] = [
     what: "a dial that was refused ends a second time at its deadline",
   },
   {
-    name: "dial-cancelled-after-its-end",
+    name: "cancelled-dial-goes-on-waiting",
     file: "src/tunnel/server/dial.ts",
-    find: "  cancel(): void {\n    if (this.#over) return;\n",
-    replace: "  cancel(): void {\n",
-    what: "a caller that hangs up after the answer ends its dial a second time",
+    find: "    this.#board.waiting.drop(this);\n",
+    replace: "",
+    what: "a dial whose caller has gone goes on waiting for an agent",
   },
   {
     name: "waiting-dial-served-twice",
@@ -438,5 +438,28 @@ export const mutants: readonly Mutant[] = [
     find: "    for (const { dial } of [...this.#dials.values()]) dial.cancel();\n",
     replace: "",
     what: "an agent goes on with the dials of a link that is lost",
+  },
+
+  // ---- cuts --------------------------------------------------------------------------------------------------------
+  {
+    name: "lost-link-looks-whole",
+    file: "src/tunnel/connection/tunnel.ts",
+    find: '  linkLost(reason: string): void {\n    this.#finish(reason, "cut");',
+    replace: '  linkLost(reason: string): void {\n    this.#finish(reason, "close");',
+    what: "a stream that a lost link has cut ends as if it were complete",
+  },
+  {
+    name: "reset-not-forwarded",
+    file: "src/tunnel/connection/tunnel.ts",
+    find: '  onNearLost(reason: string): void {\n    this.close(reason, "cut");',
+    replace: "  onNearLost(reason: string): void {\n    this.close(reason);",
+    what: "a reset at one end is an ordinary end at the other",
+  },
+  {
+    name: "error-of-a-close-ignored",
+    file: "src/tunnel/connection/tunnel.ts",
+    find: '    if (error === "") this.#finish(reason, "close");',
+    replace: '    if (error !== undefined) this.#finish(reason, "close");',
+    what: "a tunnel that the far end closes with an error ends as if it were complete",
   },
 ];
