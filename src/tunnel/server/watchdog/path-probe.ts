@@ -109,6 +109,8 @@ export class PathProbe {
     if (probe?.dialId !== dialId) return this.#onLateAnswer(dialId, connectId);
     this.#stream.received.uncount("DIAL_RSP");
     if (error !== "" || connectId === 0) this.#finish(probe, `the agent did not open its own echo: ${error}`);
+    else if (this.#tunnels.get(connectId) !== undefined)
+      this.#finish(probe, `the agent answered with connection number ${connectId}, which it may not use`);
     else this.#open(probe, connectId);
     return true;
   }

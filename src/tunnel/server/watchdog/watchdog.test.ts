@@ -162,6 +162,20 @@ describe("an agent that does not echo", () => {
     expect(dials).toEqual([]);
   });
 
+  test("a number that a caller's tunnel has is a failure, and the tunnel stays", () => {
+    const world = watched();
+    const agent = ours(world);
+    const caller = new FakeCaller();
+    world.board.dial(caller);
+    const dialled = agent.stream.news().find(({ type }) => type === "DIAL_REQ") as { random: bigint };
+    answer(agent, dialled.random, 7);
+    const tunnel = agent.link.tunnels.get(7);
+    answer(agent, asked(agent, world.clock), 7);
+    expect(world.checks.at(-1)).toMatchObject({ failures: 1, error: expect.stringContaining("may not use") });
+    expect(agent.link.tunnels.get(7)).toBe(tunnel);
+    expect(tunnel?.closed).toBe(false);
+  });
+
   test("other bytes than were sent are a failure, and so is an error", () => {
     const world = watched();
     const agent = ours(world);
