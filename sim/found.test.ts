@@ -4,6 +4,7 @@ import { runScenario } from "./run.js";
 import { scenarioOf } from "./scenario.js";
 
 const FOUND: readonly (readonly [seed: number, what: string])[] = [
+  [587, "an agent answered the watchdog with the number of a caller's tunnel, which then never ended"],
   [1918, "all that a paused link had received was handed on at once, far beyond a tunnel's bound"],
 ];
 

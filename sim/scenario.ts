@@ -41,10 +41,24 @@ export function scenarioOf(seed: number): Scenario {
       segmentBytes: random.chance(0.2) ? [300, 16 * KIB] : [4 * KIB, 64 * KIB],
       timerLatenessMs: random.chance(0.5) ? 0 : random.between(0, 5),
     },
-    parties: [...counted, ...agents],
+    parties: [...counted, ...agents, ...wrongAgents(random, agents.length, names)],
     callers,
     faults: faults.sort((one, two) => one.atMs - two.atMs),
   };
+}
+
+/** Seldom, and one is enough. */
+function wrongAgents(random: Random, index: number, servers: readonly string[]): AgentPlan[] {
+  if (!random.chance(0.08)) return [];
+  const wrong = random.pick([
+    "unknown-dials",
+    "taken-number",
+    "data-unasked",
+    "beyond-window",
+    "garbage",
+    "never-answers",
+  ] as const);
+  return [{ ...agentPlan(random, index, servers), wrong }];
 }
 
 function limits(random: Random): Limits {
@@ -68,6 +82,7 @@ function serverPlan(random: Random, index: number): ServerPlan {
     waitForAgentMs: random.pick([0, 2_000, 5_000]),
     keepaliveMs: 30_000,
     serverCount: 1,
+    ...(random.chance(0.15) ? { tokens: { reviewMs: random.between(1, 400) } } : {}),
     ...(hasWatchdog ? { watchdog: { intervalMs: random.whole(500, 5_000), timeoutMs: 5_000, failures: 3 } } : {}),
   };
 }
@@ -81,6 +96,8 @@ function agentPlan(random: Random, index: number, servers: readonly string[]): A
     limits: limits(random),
     keepaliveMs: 30_000,
     syncIntervalMs: random.pick([250, 1_000]),
+    token: random.chance(0.93) ? "good" : "bad",
+    hasLeases: random.chance(0.3),
   };
 }
 

@@ -55,6 +55,8 @@ export interface AgentPlan {
   readonly keepaliveMs: number;
   readonly syncIntervalMs: number;
   readonly token?: "good" | "bad";
+  /** It counts servers by their leases, not by what they say. */
+  readonly hasLeases?: boolean;
   /** An agent that breaks the rules; see systems/wrong-agent.ts. */
   readonly wrong?: "unknown-dials" | "taken-number" | "data-unasked" | "beyond-window" | "garbage" | "never-answers";
 }

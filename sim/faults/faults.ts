@@ -33,8 +33,9 @@ export function plan(system: System, fault: Fault): void {
 }
 
 function happen(system: System, fault: Fault): void {
-  const { world, network, servers, agents } = system;
-  const who = "who" in fault ? (servers.get(fault.who) ?? agents.get(fault.who)) : undefined;
+  const { world, network, servers, agents, wrongAgents } = system;
+  const name = "who" in fault ? fault.who : "";
+  const who = servers.get(name) ?? agents.get(name) ?? wrongAgents.get(name);
   switch (fault.kind) {
     case "cut":
       for (const connection of network.between(fault.between, fault.and)) connection.cut(fault.how);

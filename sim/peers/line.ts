@@ -29,7 +29,15 @@ export class SocketLine implements Line {
   constructor(socket: SimSocket, events: LineEvents) {
     this.#socket = socket;
     socket.on("data", (chunk: Buffer) => events.onData(chunk));
-    socket.on("end", () => events.onEnd());
+    socket.on("end", () => {
+      if (!socket.isTruncated) {
+        events.onEnd();
+        return;
+      }
+      // As clients of Go and OpenSSL do; Node's do not notice.
+      this.#error = "TRUNCATED";
+      socket.destroy();
+    });
     socket.on("drain", () => events.onDrain());
     socket.on("error", (error: NodeJS.ErrnoException) => {
       this.#error = error.code ?? error.message;

@@ -34,11 +34,14 @@ function isHarmless(fault: Fault): boolean {
 
 /** A caller that could not expect to be connected. */
 export function mayBeRefused(system: System, conversation: Conversation): boolean {
-  const { plan, hadAgent } = conversation;
-  if (plan.endpoint.connects !== "accepts" || !hadAgent) return true;
+  const { plan } = conversation;
+  if (plan.endpoint.connects !== "accepts" || conversation.agents === 0) return true;
   const server = system.servers.get(plan.server);
-  if (server === undefined) return true;
+  if (server === undefined || system.wrongAgents.size > 0) return true;
   const faults = faultsOf(system, conversation);
+  const [only] = faults;
+  // An agent that drains says so before it goes, and another takes what it does not.
+  if (faults.length === 1 && only?.kind === "drain" && system.agents.has(only.who)) return conversation.agents < 2;
   if (faults.some((fault) => !isHarmless(fault))) return true;
   // The time that stalls take is part of the dial's.
   const lostMs = faults.reduce((sum, fault) => sum + ("forMs" in fault ? fault.forMs : 0), 0);
@@ -49,7 +52,8 @@ export function mayBeRefused(system: System, conversation: Conversation): boolea
 export function isDisturbed(system: System, conversation: Conversation): boolean {
   const { plan, endpoints } = conversation;
   if (endpoints.length !== 1) return true;
-  if (faultsOf(system, conversation).some((fault) => !isHarmless(fault))) return true;
+  const faults = faultsOf(system, conversation);
+  if (faults.some((fault) => !isHarmless(fault) && !isDrainedInTime(system, conversation, fault))) return true;
   const [near, far] = [plan.ends.how, plan.endpoint.ends.how];
   const isWhole = near !== "close" && near !== "reset" && far !== "close" && far !== "reset";
   if (!isWhole) return true;
@@ -66,4 +70,40 @@ export function isDisturbed(system: System, conversation: Conversation): boolean
   for (const { limits } of [server.plan, agent.plan])
     if (bytes > limits.tunnelQueueBytes / 2 || all > limits.processQueueBytes / 2) return true;
   return false;
+}
+
+/** A drain waits for what is short and has begun in time. */
+function isDrainedInTime({ scenario }: System, { plan, asked }: Conversation, fault: Fault): boolean {
+  if (fault.kind !== "drain" || fault.limitMs < SHORTEST_DRAIN_MS) return false;
+  if (scenario.network.bufferBytes[0] < SLOW_BUFFER_BYTES || scenario.faults.length > 1) return false;
+  for (const { sends, reads } of [plan, plan.endpoint]) {
+    const isQuick = sends.pauseMs === 0 && sends.bytes <= QUICK_BYTES && reads.everyMs === 0;
+    if (!isQuick || reads.stopsAfter !== undefined) return false;
+  }
+  return (asked?.answeredAtMs ?? Number.POSITIVE_INFINITY) < fault.atMs + fault.limitMs - SHORTEST_DRAIN_MS / 2;
+}
+
+const SHORTEST_DRAIN_MS = 3_000;
+const QUICK_BYTES = 32 * 1024;
+const SLOW_BUFFER_BYTES = 16 * 1024;
+
+/**
+ * Whether an end in good order may have come before everything was there, because nobody between the two could know or say
+ * that it was cut.
+ */
+export function mayLookWhole(system: System, conversation: Conversation, to: "caller" | "endpoint"): boolean {
+  const { plan, endpoints } = conversation;
+  const agent = system.agents.get(endpoints[0]?.agent ?? "");
+  if (endpoints.length !== 1 || agent?.plan.extended !== true) return true;
+  // A Unix socket cannot be reset.
+  if (to === "caller" && plan.mode === "connect" && !plan.tls) return true;
+  // Whoever ended first on a path that cannot end one direction alone.
+  if (plan.mode === "grpc" && to === "endpoint" && endpoints[0]!.talker.hasEnded) return true;
+  return system.scenario.faults.some((fault) => {
+    // The kernel ends the connections of a process that is gone.
+    if (fault.kind === "restart") return to === "endpoint" && fault.who === agent.plan.name;
+    if (fault.kind !== "cut" || fault.how !== "fin") return false;
+    // An end that somebody on the way has made looks like the peer's own.
+    return [fault.between, fault.and].some((name) => name === plan.name || name === `${plan.name}'s endpoint`);
+  });
 }

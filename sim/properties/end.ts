@@ -1,7 +1,7 @@
 /** What holds once everything is over. */
 import type { Talker } from "../peers/talker.js";
 import type { Conversation, System } from "../systems/system.js";
-import { isDisturbed, mayBeRefused } from "./disturbances.js";
+import { isDisturbed, mayBeRefused, mayLookWhole } from "./disturbances.js";
 
 /** Last bytes of closed tunnels have 10 s, and idle links of servers that drain 2 s. */
 const SETTLED_MS = 12_000;
@@ -16,8 +16,9 @@ export async function judgeEnd(system: System): Promise<void> {
   if (world.failure === undefined) judgeTables(system);
   if (world.failure !== undefined) return;
   system.isEnding = true;
+  for (const agent of system.wrongAgents.values()) agent.kill();
   for (const { agent, isUp, host } of system.agents.values()) if (isUp) host.tick(() => void agent.stop());
-  for (const { server, isUp, host } of system.servers.values()) if (isUp) host.tick(() => server.destroy());
+  for (const { server, isUp, host } of system.servers.values()) if (isUp) host.tick(() => void server.stop());
   await world.run(world.now + GONE_MS);
   if (world.failure === undefined) judgeRest(system);
 }
@@ -44,10 +45,19 @@ function judgeConversation(system: System, conversation: Conversation): void {
       world.fail("dials that can succeed succeed", `${plan.name} was refused: ${story()}`);
     return;
   }
-  if (isDisturbed(system, conversation)) return;
   const far = endpoints.at(-1)?.talker;
   const near = asked.talker;
   if (far === undefined) return;
+  for (const [from, to, who] of [
+    [near, far, "endpoint"],
+    [far, near, "caller"],
+  ] as const) {
+    const looksWhole = to.sawEnd && to.error === undefined && !to.isAborted;
+    const isWhole = from.hasEnded && to.received === from.sent;
+    if (looksWhole && !isWhole && !mayLookWhole(system, conversation, who))
+      world.fail("nothing cut looks whole", `${to.plan.name} has read a good end: ${story()}`);
+  }
+  if (isDisturbed(system, conversation)) return;
   for (const [from, to] of [
     [near, far],
     [far, near],
@@ -90,7 +100,7 @@ function judgeTables(system: System): void {
   }
   network.tidy();
   for (const { from, to, near, far } of network.connections) {
-    if (system.agents.has(from) && system.servers.has(to)) continue;
+    if (!from.startsWith("caller") && system.servers.has(to)) continue;
     const open = near.destroyed ? far.host : near.host;
     if (open.alive) world.fail("no socket is left open", `${open.name} has the connection from ${from} to ${to} open`);
   }

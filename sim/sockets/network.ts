@@ -9,6 +9,8 @@ import { Wire, type WireOptions } from "./wire.js";
 export interface ConnectOptions {
   readonly allowHalfOpen?: boolean | undefined;
   readonly encrypted?: boolean | undefined;
+  /** A Unix socket, which has no ports and cannot be reset. */
+  readonly isUnix?: boolean | undefined;
   readonly onread?: OnReadOpts | undefined;
 }
 
@@ -105,6 +107,12 @@ export class Network {
       const { allowHalfOpen, accept } = listener;
       // Whether a connection is TLS, both ends know.
       const far = new SimSocket(listener.host, { allowHalfOpen, encrypted: options.encrypted });
+      if (options.isUnix !== true) {
+        for (const socket of [near, far]) {
+          socket.localPort = 1;
+          socket.remotePort = 1;
+        }
+      }
       const there = new Wire(world, random, wireOptions);
       const back = new Wire(world, random, wireOptions);
       const connection = new SimConnection(host.name, listener.host.name, near, far, there, back);

@@ -41,6 +41,8 @@ export class SimSocket extends Duplex {
   bytesRead = 0;
   bytesWritten = 0;
   remoteAddress: string | undefined;
+  /** As a Unix socket, without them. */
+  localPort: number | undefined;
   remotePort: number | undefined;
   /** As TLS sockets have them. */
   alpnProtocol: string | false = false;
@@ -79,6 +81,27 @@ export class SimSocket extends Duplex {
   /** The process has accepted it. */
   accepted(): void {
     this.read(0);
+  }
+
+  /** Bytes that the kernel has not sent, or of which it does not know that they have arrived. */
+  get unsentBytes(): number {
+    return this.#out?.unsentBytes ?? 0;
+  }
+
+  /** TLS: the connection ended without its good-bye, which Node does not tell anybody and others do. */
+  get isTruncated(): boolean {
+    return this.encrypted === true && this.#in?.finArrived === true && !this.#in.isGoodbye;
+  }
+
+  /** The transport below TLS, as far as anybody may use it. */
+  get _parent(): { end(done?: () => void): void } | undefined {
+    if (this.encrypted !== true || this.#closed) return undefined;
+    return {
+      end: (done = () => {}) => {
+        this.#out?.fin();
+        this.host.after(POLL_MS * this.host.random.float(), "shutdown", done);
+      },
+    };
   }
 
   /** The kernel says that the connection is there. */
@@ -253,7 +276,7 @@ export class SimSocket extends Duplex {
       done();
       return;
     }
-    this.#out!.fin();
+    this.#out!.fin(true);
     this.host.after(POLL_MS * this.host.random.float(), "shutdown", () => done());
   }
 

@@ -29,6 +29,8 @@ export class Wire {
   #stalledUntil = 0;
   /** The receiver has been told that nothing more comes. */
   finArrived = false;
+  /** The end came with TLS's own good-bye. */
+  isGoodbye = false;
   resetArrived = false;
   /** The receiver has closed: whatever arrives is answered by a reset. */
   receiverClosed = false;
@@ -61,9 +63,9 @@ export class Wire {
     return this.#arrivedBytes > 0 || this.finArrived || this.resetArrived;
   }
 
-  /** Bytes that are on their way or wait in one of the kernels. */
-  get heldBytes(): number {
-    return this.#arrivedBytes + this.#flightBytes + this.#unsentBytes;
+  /** Bytes that the sender's kernel has and the receiver's has not. */
+  get unsentBytes(): number {
+    return this.#flightBytes + this.#unsentBytes;
   }
 
   /** Copies as many bytes as the sender's kernel has room for, and says how many those were. */
@@ -78,9 +80,11 @@ export class Wire {
     return at - from;
   }
 
-  fin(): void {
+  /** `isGoodbye`: TLS says it, too. */
+  fin(isGoodbye = false): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.isGoodbye = isGoodbye;
     this.#finWanted = true;
     this.#transmit();
   }

@@ -9,7 +9,7 @@ import type { AgentPlan } from "../types.js";
 import { Host } from "../world/host.js";
 import type { World } from "../world/world.js";
 import { runtimeOf } from "./runtime.js";
-import { addressOf } from "./server.js";
+import { addressOf, GOOD_TOKEN } from "./server.js";
 
 /** Everything in the simulated world has an address. */
 const NO_NAMES = {
@@ -21,26 +21,31 @@ export class SimAgent {
   readonly plan: AgentPlan;
   readonly #world: World;
   readonly #network: Network;
+  readonly #countServers: () => number;
   host: Host;
   agent: ProxyAgent;
   isUp = false;
   /** How many processes it has been so far. */
   starts = 0;
 
-  constructor(world: World, network: Network, plan: AgentPlan) {
+  /** `countServers`: as by their leases. */
+  constructor(world: World, network: Network, plan: AgentPlan, countServers: () => number) {
     this.#world = world;
     this.#network = network;
     this.plan = plan;
+    this.#countServers = countServers;
     this.host = new Host(world, plan.name);
     this.agent = this.#create();
   }
 
   #create(): ProxyAgent {
     const { plan, host } = this;
-    const { extended } = plan;
+    const { extended, token, hasLeases } = plan;
     return new ProxyAgent(configOf(plan), {
       runtime: runtimeOf(host, this.#network),
       resolver: NO_NAMES,
+      ...(hasLeases === true ? { countServers: this.#countServers } : {}),
+      token: () => (token === "good" ? GOOD_TOKEN : token),
       features: { extended, echo: extended },
       reach: ({ host: server }) => this.#connect(server),
     });

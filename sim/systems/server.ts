@@ -118,7 +118,7 @@ export class SimServer {
     const { server, host } = this;
     await server.drain(limitMs);
     if (!host.alive) return;
-    server.destroy();
+    await server.stop();
     // What the process does after this takes a turn or two, and then it ends.
     await new Promise<void>((resolve) => host.after(20, "exit", resolve));
     if (this.server === server) this.kill();

@@ -10,6 +10,7 @@ import { Host } from "../world/host.js";
 import type { World } from "../world/world.js";
 import { SimAgent } from "./agent.js";
 import { addressOf, SimServer } from "./server.js";
+import { WrongAgent } from "./wrong-agent.js";
 
 /** A caller, its endpoint, and what has become of them. */
 export interface Conversation {
@@ -18,8 +19,8 @@ export interface Conversation {
   readonly caller: Host;
   readonly endpoint: Host;
   asked: Asked | undefined;
-  /** Its server had an agent when it called. */
-  hadAgent: boolean;
+  /** How many agents its server had when it called. */
+  agents: number;
   /** Of the endpoint, one for each connection that it accepted. */
   readonly endpoints: { readonly talker: Talker; readonly agent: string }[];
 }
@@ -30,6 +31,7 @@ export class System {
   readonly scenario: Scenario;
   readonly servers = new Map<string, SimServer>();
   readonly agents = new Map<string, SimAgent>();
+  readonly wrongAgents = new Map<string, WrongAgent>();
   readonly conversations: Conversation[] = [];
   /** The last fault is over. */
   isCalm = false;
@@ -42,7 +44,14 @@ export class System {
     this.network = new Network(world, scenario.network);
     for (const party of scenario.parties) {
       if (party.kind === "server") this.servers.set(party.name, new SimServer(world, this.network, party));
-      else this.agents.set(party.name, new SimAgent(world, this.network, party));
+      else if (party.wrong === undefined) {
+        const countServers = (): number => [...this.servers.values()].filter(({ isUp }) => isUp).length;
+        this.agents.set(party.name, new SimAgent(world, this.network, party, countServers));
+      } else {
+        const streamOf = (address: string): string =>
+          `${this.conversations.find((each) => each.address === address)?.plan.name}'s endpoint`;
+        this.wrongAgents.set(party.name, new WrongAgent(world, this.network, party, streamOf));
+      }
     }
     scenario.callers.forEach((plan, index) => {
       this.conversations.push({
@@ -51,7 +60,7 @@ export class System {
         caller: new Host(world, plan.name),
         endpoint: new Host(world, `${plan.name}'s endpoint`),
         asked: undefined,
-        hadAgent: false,
+        agents: 0,
         endpoints: [],
       });
     });
@@ -60,6 +69,7 @@ export class System {
   start(): void {
     for (const server of this.servers.values()) server.start();
     for (const agent of this.agents.values()) agent.start();
+    for (const agent of this.wrongAgents.values()) agent.start();
     for (const conversation of this.conversations) {
       this.#openEndpoint(conversation);
       conversation.caller.after(conversation.plan.atMs, "call", () => this.#call(conversation));
@@ -86,10 +96,14 @@ export class System {
   #call(conversation: Conversation): void {
     const { plan, caller: host, address } = conversation;
     const server = this.servers.get(plan.server);
-    conversation.hadAgent = server?.isUp === true && server.server.board.registry.size > 0;
+    conversation.agents = server?.isUp === true ? server.server.board.registry.size : 0;
     const isConnect = plan.mode === "connect";
     const where = isConnect ? addressOf.connect(plan.server) : addressOf.grpc(plan.server);
-    const socket = this.network.connect(host, where, { allowHalfOpen: isConnect, encrypted: plan.tls });
+    const socket = this.network.connect(host, where, {
+      allowHalfOpen: isConnect,
+      encrypted: plan.tls,
+      isUnix: !plan.tls,
+    });
     const asked = (isConnect ? callByConnect : callByGrpc)(host, plan, socket, address);
     conversation.asked = asked;
     if (this.isCalm) asked.talker.hurry();
