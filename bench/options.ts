@@ -27,7 +27,7 @@ Measures drawbridge beside the Go original, interleaved in the same rounds, with
   --nodes NUMBERS  instead, that many workers of a pool are created, fetch and become nodes, one number after the other,
                    such as 200,2000 (ten minutes): real etcd, kube-apiserver and signer, machines that are played
   --growth N       instead, what a tunnel, an agent and a byte cost as their number grows to N tunnels, N/10 agents and
-                   N/10 MB, and how soon all is served again after all agents were cut at once; without N 10000
+                   N/10 MiB, and how soon all is served again after all agents were cut at once; without N 10000
   --output json    the result as JSON on standard output (progress stays on standard error)
   --write          also write docs/benchmarks.md and docs/benchmarks.json
   --list           name the rows and end

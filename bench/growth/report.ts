@@ -56,13 +56,13 @@ export function growthText(report: GrowthReport): string {
       ]),
     ),
     table(
-      ["Bytes through one tunnel", "direction", "MB/s", "CPU, server + agent, s/GB"],
+      ["MiB through one tunnel", "direction", "MB/s", "CPU, server + agent, s/GB"],
       report.bytes.map(({ bytes, direction, megabytesPerSecond, cpuSecondsPerGB }) => [
-        number(bytes, 0),
+        number(bytes / 2 ** 20, 0),
         direction,
         number(megabytesPerSecond, 1),
         // The kernel counts hundredths of a second.
-        bytes < 1e8 ? "" : number(cpuSecondsPerGB, 2),
+        bytes < 1e7 ? "" : number(cpuSecondsPerGB, 2),
       ]),
     ),
     table(

@@ -45,6 +45,8 @@ export interface GrowthReport {
   readonly problems: readonly string[];
 }
 
+/** The load generator's blocks. */
+const MIB = 1024 * 1024;
 const IDLE_SECONDS = 5;
 const REFUSED_AT_MOST_SECONDS = 10;
 const KIND = { name: "ours/ours", frontend: "connect-uds" } as const;
@@ -73,8 +75,8 @@ export async function measureGrowth(most: number, say: (line: string) => void): 
       agents.push(await connectMany(count, ground));
     }
     const bytes: BytesRow[] = [];
-    for (let size = 1_000; size <= most * 1e5; size *= 1_000) {
-      say(`${size} bytes through one tunnel, each way`);
+    for (let size = MIB; size <= (most / 10) * 1.1 * MIB; size *= 32) {
+      say(`${size / MIB} MiB through one tunnel, each way`);
       for (const direction of ["down", "up"] as const) bytes.push(await carry(size, direction, ground, problems));
     }
     const recoveries: Recovery[] = [];

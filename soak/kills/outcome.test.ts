@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { type EndSeen, outcomeOf, type StreamSeen, stateOf } from "./outcome.js";
 
-const end: EndSeen = { received: 10, expected: 10, ended: true, truncated: false, failed: false };
+const end: EndSeen = { received: 10, expected: 10, sentAll: true, ended: true, truncated: false, failed: false };
 
 test.each<[string, Partial<EndSeen>, string]>([
   ["all bytes and an orderly end are whole", {}, "whole"],
   ["an orderly end before all bytes are there looks whole", { received: 9 }, "short"],
+  ["an orderly end of somebody who is still sending looks whole", { sentAll: false }, "short"],
   ["a failed connection is an error", { received: 9, failed: true }, "error"],
   ["a connection that is gone without an end is an error", { ended: false }, "error"],
   ["TLS without its goodbye is an error, whatever arrived", { truncated: true }, "error"],

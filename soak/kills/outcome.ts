@@ -5,6 +5,8 @@ import type { Kill } from "./kill.js";
 export interface EndSeen {
   readonly received: number;
   readonly expected: number;
+  /** It has given everything it had to send to its socket. */
+  readonly sentAll: boolean;
   /** An orderly end came. */
   readonly ended: boolean;
   /** It came without TLS's goodbye. */
@@ -13,12 +15,12 @@ export interface EndSeen {
   readonly failed: boolean;
 }
 
-/** All bytes and an orderly end; an error; or an orderly end before all bytes were there, which looks like a whole one. */
+/** All bytes, both ways, and an orderly end; an error; or an orderly end before that, which looks like a whole one. */
 export type EndState = "whole" | "error" | "short";
 
-export function stateOf({ received, expected, ended, truncated, failed }: EndSeen): EndState {
+export function stateOf({ received, expected, sentAll, ended, truncated, failed }: EndSeen): EndState {
   if (failed || !ended || truncated) return "error";
-  return received === expected ? "whole" : "short";
+  return received === expected && sentAll ? "whole" : "short";
 }
 
 export interface StreamSeen {

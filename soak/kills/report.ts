@@ -10,7 +10,6 @@ import {
   thisMachine,
 } from "../report/report.js";
 import { processTable } from "../report/text.js";
-import type { Outcome } from "./outcome.js";
 import type { KillsOutcome } from "./run.js";
 
 /** The result, as JSON and as what the text is made of. */
@@ -25,7 +24,7 @@ export interface KillsReport {
   readonly streams: number;
   readonly dialsFailed: number;
   /** By frontend. */
-  readonly ends: Readonly<Partial<Record<Outcome, Readonly<Record<string, number>>>>>;
+  readonly ends: Readonly<Record<string, Readonly<Record<string, number>>>>;
   readonly gigabytes: { readonly up: number; readonly down: number };
   readonly worstGapSeconds: number;
   readonly warnings: Readonly<Record<string, number>>;

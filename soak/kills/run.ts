@@ -27,6 +27,8 @@ const STREAMS_AT_ONCE = 12;
 const WARM_UP_MS = 8_000;
 /** Load rests and everything is counted after so many kills of a pair. */
 const CENSUS_EVERY = 25;
+/** Shorter than the watchdog's patience: upstream's client tries a server that was away again after ever longer pauses. */
+const DIAL_WITHIN_MS = 9_000;
 const PROGRESS_EVERY_MS = 15_000;
 const NOBODY = { size: 0, count: () => 0 };
 
@@ -59,7 +61,10 @@ export async function soakKills(options: SoakOptions, dir: string, observer: Obs
     for (let index = 0; index < PAIRS; index++) {
       pairs.push(await Pair.open(index, works, court, scope, random.fork(`pair ${index}`)));
     }
-    const frontends = new Frontends(pairs.map(({ doors }) => doors));
+    const frontends = new Frontends(
+      pairs.map(({ doors }) => doors),
+      DIAL_WITHIN_MS,
+    );
     const census = pairs.map((): CensusRow[] => []);
     let left = options.kills!;
     const play = async (pair: Pair): Promise<void> => {

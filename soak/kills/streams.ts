@@ -21,9 +21,9 @@ interface Plan {
 
 /** How often each outcome was, by frontend. */
 export class Outcomes {
-  readonly counts = new Map<Outcome, Map<string, number>>();
+  readonly counts = new Map<Outcome | typeof FORGOTTEN, Map<string, number>>();
 
-  add(outcome: Outcome, frontend: string): void {
+  add(outcome: Outcome | typeof FORGOTTEN, frontend: string): void {
     const row = this.counts.get(outcome) ?? new Map<string, number>();
     this.counts.set(outcome, row.set(frontend, (row.get(frontend) ?? 0) + 1));
   }
@@ -70,6 +70,7 @@ export class Streams {
     const frontend = random.pick(this.#ground.fixture.frontends.kinds);
     const job = new Job(this.#ground, plan.kind, { server: this.#pair.index, frontend }, random);
     tally.job(plan.kind);
+    const forgotten = new Forgotten(job);
     try {
       await converse(job, plan);
     } catch (reason) {
@@ -77,14 +78,17 @@ export class Streams {
         court.violation(`${reason instanceof Error ? reason.message : String(reason)}: ${job.describe()}`);
       else if (reason.stage === "dial") {
         this.#judgeDial(job, reason);
-        await bothOver(job);
+        await bothOver(job, { up: 0, down: 0 });
+        forgotten.close();
         job.close();
         await sleep(AFTER_FAILED_DIAL_MS);
         return;
       }
     }
-    await bothOver(job);
-    this.#judge(job, plan);
+    await bothOver(job, plan);
+    forgotten.close();
+    if (forgotten.left) this.#outcomes.add(FORGOTTEN, frontend);
+    else this.#judge(job, plan);
     job.close();
   }
 
@@ -100,8 +104,8 @@ export class Streams {
     const { caller, endpoint } = job.ends;
     const judged = outcomeOf({
       frontend: job.frontend,
-      caller: seen(caller, plan.down),
-      endpoint: seen(endpoint, plan.up),
+      caller: seen(caller, plan.down, plan.up),
+      endpoint: seen(endpoint, plan.up, plan.down),
       kills: this.#pair.killsBetween(job.startedAt, performance.now()),
       pauses: plan.kind === "both" || (plan.kind === "download" && !halfCloses(job)),
     });
@@ -117,6 +121,36 @@ export class Streams {
     if (judged.outcome === "whole at both ends") tally.completed++;
     else tally.interrupted++;
     this.#outcomes.add(judged.outcome, job.frontend);
+  }
+}
+
+const FORGOTTEN = "an end behind the dial's answer, of which upstream's client takes no notice";
+const FORGOTTEN_AFTER_MS = 5_000;
+const LOOK_MS = 500;
+
+/**
+ * Upstream's client takes no notice of an end that comes right behind the answer to its dial (`Connection not recognized` in
+ * its `serve`), and its caller would wait for ever. That caller leaves after a while.
+ */
+class Forgotten {
+  left = false;
+  readonly #timer: NodeJS.Timeout | undefined;
+  #since: number | undefined;
+
+  constructor(job: Job) {
+    if (job.frontend === "grpc-go") this.#timer = setInterval(() => this.#look(job.ends), LOOK_MS);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #look({ caller, endpoint }: Job["ends"]): void {
+    if (caller === undefined || caller.over || caller.received > 0 || endpoint?.over !== true) this.#since = undefined;
+    else this.#since ??= performance.now();
+    if (this.#since === undefined || performance.now() - this.#since < FORGOTTEN_AFTER_MS) return;
+    this.left = true;
+    caller?.leave();
   }
 }
 
@@ -145,17 +179,27 @@ async function converse(job: Job, plan: Plan): Promise<void> {
 }
 
 /** A cut is told to both ends by those that carried the stream, without either end's help. */
-async function bothOver(job: Job): Promise<void> {
-  for (const end of [job.ends.caller, job.ends.endpoint]) {
-    end?.readOn();
-    await end?.untilEnded().catch(() => undefined);
-  }
+async function bothOver(job: Job, { up, down }: Pick<Plan, "up" | "down">): Promise<void> {
+  const { caller, endpoint } = job.ends;
+  await Promise.all([over(caller, down, up), over(endpoint, up, down)]);
 }
 
-function seen(end: End | undefined, expected: number): EndState {
+/** One that has everything and has sent everything closes, as it would have done; what it hears then counts, too. */
+async function over(end: End | undefined, expected: number, toSend: number): Promise<void> {
+  if (end === undefined) return;
+  end.readOn();
+  const isDone = () => end.ended && end.received === expected && end.sent >= toSend;
+  const isShort = () => end.ended && end.received < expected;
+  await end.untilEither(() => end.gone || isDone() || isShort());
+  if (end.gone || !isDone()) return;
+  end.finish();
+  await end.untilGone();
+}
+
+function seen(end: End | undefined, expected: number, toSend: number): EndState {
   if (end === undefined) return "error";
-  const { received, ended, truncated, failure } = end;
-  return stateOf({ received, expected, ended, truncated, failed: failure !== "" });
+  const { received, sent, ended, truncated, failure } = end;
+  return stateOf({ received, expected, sentAll: sent >= toSend, ended, truncated, failed: failure !== "" });
 }
 
 function planOf(random: Random): Plan {

@@ -1,5 +1,6 @@
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { wasReset } from "../../src/base/cut-socket.js";
 import { isTruncated } from "../fixture/tls-door.js";
 import type { Random } from "../random.js";
 import type { Wait } from "../watch/watchdog.js";
@@ -43,6 +44,8 @@ export class End {
     this.#socket = socket;
     socket.on("data", (chunk: Buffer) => this.#onData(chunk));
     socket.on("end", () => {
+      // Behind the last bytes Node reports a reset as an end.
+      if (socket instanceof Socket && wasReset(socket)) this.#failure = " (reset behind its last bytes)";
       this.ended = true;
       this.#tell();
     });
@@ -165,6 +168,11 @@ export class End {
 
   async untilGone(withinMs?: number): Promise<void> {
     await this.#patiently("closing", withinMs, () => this.gone);
+  }
+
+  /** Until what holds is found out by what happens here. */
+  async untilEither(holds: () => boolean): Promise<void> {
+    await this.#patiently("hearing of the end", undefined, holds);
   }
 
   async #patiently(what: string, withinMs: number | undefined, holds: () => boolean): Promise<void> {

@@ -28,10 +28,15 @@ export async function startGrpcDialer(
       await within(20_000, "a connection to grpc-dialer", connected);
       socket.on("error", () => {});
       socket.write(`${target}\n`);
-      const answer = await readLine(socket, withinMs);
-      if (answer === "OK") return socket;
-      socket.destroy();
-      return answer.replace(/^ERR /, "");
+      try {
+        const answer = await readLine(socket, withinMs);
+        if (answer === "OK") return socket;
+        socket.destroy();
+        return answer.replace(/^ERR /, "");
+      } catch (reason) {
+        socket.destroy();
+        throw reason;
+      }
     },
   };
 }
