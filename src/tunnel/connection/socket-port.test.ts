@@ -1,6 +1,9 @@
+import { once } from "node:events";
+import net from "node:net";
 import { Duplex } from "node:stream";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { wasReset } from "../../base/cut-socket.js";
 import { ManualClock } from "../../base/testing/manual-clock.js";
 import { Budget } from "./budget.js";
 import { SocketPort } from "./socket-port.js";
@@ -146,6 +149,28 @@ describe("a tunnel that is closed", () => {
     const { tunnel, carrier } = open(socket);
     expect(tunnel.closed).toBe(true);
     expect(carrier.types()).toEqual(["CLOSE_REQ"]);
+  });
+});
+
+describe("a tunnel over a real connection", () => {
+  test("is reset, and not ended, when its reader has not taken the last bytes in time", async () => {
+    const server = net.createServer({ allowHalfOpen: true }).listen(0, "127.0.0.1");
+    onTestFinished(() => void server.close());
+    await once(server, "listening");
+    const reader = net.connect((server.address() as net.AddressInfo).port, "127.0.0.1").pause();
+    const [socket] = (await once(server, "connection")) as [net.Socket];
+    const clock = new ManualClock();
+    const port = new SocketPort(socket, clock);
+    port.attach({ onNearData() {}, onNearEnd() {}, onNearDrained() {}, onNearClosed() {}, onNearLost() {} });
+    port.write(Buffer.alloc(32 << 20));
+    port.close();
+    clock.advance(10_000);
+    const fate = new Promise((resolve) => {
+      reader.once("end", () => resolve(wasReset(reader) ? "reset" : "end"));
+      reader.once("error", () => resolve("reset"));
+    });
+    reader.resume();
+    expect(await fate).toBe("reset");
   });
 });
 

@@ -211,11 +211,13 @@ export class SocketPort implements Port {
     // All was read and all was written: closing says the same as ending first, for half the system calls.
     if (socket.readableEnded && socket.writableLength === 0 && socket.encrypted !== true) socket.destroy();
     else socket.destroySoon();
-    if (!socket.destroyed) this.#cancelLinger ??= this.#clock.after(LINGER_MS, () => this.#socket.destroy());
+    if (!socket.destroyed) this.#cancelLinger ??= this.#clock.after(LINGER_MS, () => severNow(this.#socket));
   }
 
   destroy(): void {
     this.#drop();
+    // So that TLS says good-bye.
+    if (this.#socket.encrypted === true) this.#socket.end();
     this.#socket.destroy();
   }
 

@@ -1,7 +1,7 @@
 /** Bytes between two streams, both ways at once: held back by the slower side, ended one direction at a time. */
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { type Cuttable, cutWhenSent, isBeingCut, wasReset } from "../../base/cut-socket.js";
+import { type Cuttable, cutWhenSent, isBeingCut, severNow, wasReset } from "../../base/cut-socket.js";
 import { IdleTimer } from "../../base/idle-timer.js";
 import { type Runtime, systemRuntime } from "../../base/runtime.js";
 import { GrpcTunnel } from "../client/grpc-tunnel.js";
@@ -222,7 +222,14 @@ class Side {
     this.#paused = false;
     this.#stream.resume();
     if (this.#stream.writable) this.#stream.end();
-    this.#cancelLinger = this.#relay.runtime.after(LINGER_MS, () => this.#stream.destroy());
+    this.#cancelLinger = this.#relay.runtime.after(LINGER_MS, () => this.#giveUp());
+  }
+
+  /** What the peer has not taken by now is lost to it. */
+  #giveUp(): void {
+    const stream = this.#stream;
+    if (isCuttable(stream) && !stream.writableFinished) severNow(stream);
+    else stream.destroy();
   }
 
   /** A plain close would look like an orderly end to the peer, and like a complete answer. */

@@ -11,6 +11,8 @@ export const deviations = {
   callerCancelsDial: { theirs: "the agent is not told", ours: "the agent is told" },
   /** A CONNECT caller that goes away while its dial is pending. */
   callerHangsUp: { theirs: "not noticed before the dial ends", ours: "the agent is told" },
+  /** What a gRPC caller is told of its connection when the agent's stream ends. */
+  agentLost: { theirs: "it has ended", ours: "it was cut" },
   /** The agent's stream ends while a gRPC dial is pending on it. */
   agentLostInDial: { theirs: "the caller waits for its own timeout", ours: "the dial fails at once" },
   /** DATA for a connection that is not the caller's own; it may be another caller's. */
