@@ -28,7 +28,11 @@ export function scenarioOf(seed: number): Scenario {
   const agents = Array.from({ length: random.pick([1, 1, 1, 2, 2, 3, 4, 6]) }, (_, index) =>
     agentPlan(random, index, names),
   );
-  const callers = Array.from({ length: random.scaled(1, 12) }, (_, index) => callerPlan(random, index, names));
+  const isBulk = random.chance(0.06);
+  const callers = Array.from({ length: isBulk ? 6 : random.scaled(1, 12) }, (_, index) => {
+    const caller = callerPlan(random, index, names);
+    return isBulk ? inBulk(random, caller) : caller;
+  });
   const faults = isHarsh
     ? Array.from({ length: random.scaled(1, 5) }, () => faultPlan(random, names, agents, callers))
     : [];
@@ -118,6 +122,21 @@ function reading(random: Random, bytes: number): Reading {
   return { everyMs: random.between(0.1, 60), bytes: 0 };
 }
 
+/** Much at once, so that links are full. */
+function inBulk(random: Random, caller: CallerPlan): CallerPlan {
+  const much = (sends: Sending): Sending => {
+    const bytes = random.whole(100 * KIB, 400 * KIB);
+    return { ...sends, bytes, chunkBytes: 64 * KIB, pauseMs: 0, afterBytes: 0 };
+  };
+  return {
+    ...caller,
+    atMs: random.between(1_500, 1_600),
+    sends: much(caller.sends),
+    ends: { how: "last" },
+    endpoint: { ...caller.endpoint, sends: much(caller.endpoint.sends), ends: { how: "fin" } },
+  };
+}
+
 /** Both directions are spoken of together: somebody has to end first. */
 function callerPlan(random: Random, index: number, servers: readonly string[]): CallerPlan {
   const name = `caller${index}`;
@@ -157,6 +176,7 @@ function callerPlan(random: Random, index: number, servers: readonly string[]): 
     sends,
     reads: reading(random, answers.bytes),
     ends,
+    ...(ends.how === "last" && random.chance(0.25) ? { early: true } : {}),
     ...(random.chance(0.08) ? { patienceMs: random.between(0, 500) } : {}),
     endpoint,
   };

@@ -68,6 +68,8 @@ export interface CallerPlan {
   readonly mode: "connect" | "grpc";
   /** The caller's connection is TLS over TCP, or else a Unix socket. */
   readonly tls: boolean;
+  /** By CONNECT: it does not wait for the answer before it sends. */
+  readonly early?: boolean;
   readonly atMs: number;
   readonly sends: Sending;
   readonly reads: Reading;

@@ -51,7 +51,7 @@ export function callByConnect(host: Host, plan: CallerPlan, socket: SimSocket, a
     }
     if (text !== ESTABLISHED)
       world.fail("200 before any byte", `${plan.name} read ${JSON.stringify(text)} instead of a bare 200`);
-    talker.start(line);
+    if (plan.early !== true) talker.start(line);
     if (rest.length > 0) talker.onData(rest);
   }
   function giveUp(): void {
@@ -61,6 +61,7 @@ export function callByConnect(host: Host, plan: CallerPlan, socket: SimSocket, a
   }
   socket.on("connect", () => {
     socket.write(`CONNECT ${address} HTTP/1.1\r\nHost: ${address}\r\n\r\n`);
+    if (plan.early === true) talker.start(line);
   });
   return asked;
 }

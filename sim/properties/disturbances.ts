@@ -100,6 +100,8 @@ export function mayLookWhole(system: System, conversation: Conversation, to: "ca
   // Whoever ended first on a path that cannot end one direction alone.
   if (plan.mode === "grpc" && to === "endpoint" && endpoints[0]!.talker.hasEnded) return true;
   return system.scenario.faults.some((fault) => {
+    // The last part of a drain ends what is silent after an answer in good order, as clients of kept-alive connections want it.
+    if (fault.kind === "drain") return fault.who === plan.server || fault.who === agent.plan.name;
     // The kernel ends the connections of a process that is gone.
     if (fault.kind === "restart") return to === "endpoint" && fault.who === agent.plan.name;
     if (fault.kind !== "cut" || fault.how !== "fin") return false;

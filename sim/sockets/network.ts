@@ -70,7 +70,8 @@ export class Network {
   readonly #listeners = new Map<string, Answer>();
   readonly #stalls = new Map<string, number>();
   readonly #refusals = new Map<string, number>();
-  #count = 0;
+  /** By who connects where: how often it has. What others do changes nothing about a connection. */
+  readonly #counts = new Map<string, number>();
 
   constructor(world: World, plan: NetworkPlan) {
     this.#world = world;
@@ -86,7 +87,10 @@ export class Network {
 
   connect(host: Host, address: string, options: ConnectOptions = {}): SimSocket {
     const world = this.#world;
-    const random = world.random(`connection ${host.name} ${address} ${++this.#count}`);
+    const pair = `${host.name} to ${address}`;
+    const count = (this.#counts.get(pair) ?? 0) + 1;
+    this.#counts.set(pair, count);
+    const random = world.random(`connection from ${pair} ${count}`);
     const { latencyMs, bufferBytes, segmentBytes } = this.#plan;
     const wireOptions: WireOptions = {
       latencyMs: random.between(...latencyMs),
