@@ -189,9 +189,10 @@ async function over(end: End | undefined, expected: number, toSend: number): Pro
   if (end === undefined) return;
   end.readOn();
   const isDone = () => end.ended && end.received === expected && end.sent >= toSend;
-  const isShort = () => end.ended && end.received < expected;
-  await end.untilEither(() => end.gone || isDone() || isShort());
-  if (end.gone || !isDone()) return;
+  // One that TLS has told of the cut knows enough; Node tells it no more of a connection that it has stopped to read.
+  const isTold = () => end.ended && (end.truncated || end.received < expected);
+  await end.untilEither(() => end.gone || isDone() || isTold());
+  if (end.gone || isTold()) return;
   end.finish();
   await end.untilGone();
 }
