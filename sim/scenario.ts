@@ -1,15 +1,16 @@
 /** The scenario of a seed. */
-import type {
-  AgentPlan,
-  CallerPlan,
-  Ending,
-  EndpointPlan,
-  Fault,
-  Limits,
-  Reading,
-  Scenario,
-  Sending,
-  ServerPlan,
+import {
+  type AgentPlan,
+  BALANCER,
+  type CallerPlan,
+  type Ending,
+  type EndpointPlan,
+  type Fault,
+  type Limits,
+  type Reading,
+  type Scenario,
+  type Sending,
+  type ServerPlan,
 } from "./types.js";
 import { Random } from "./world/random.js";
 
@@ -37,17 +38,23 @@ export function scenarioOf(seed: number): Scenario {
     ? Array.from({ length: random.scaled(1, 5) }, () => faultPlan(random, names, agents, callers))
     : [];
   const small = random.chance(0.3);
+  const scaling = scalingOf(seed, names, callers, isHarsh);
   return {
     seed,
+    ...(scaling === undefined ? {} : { kube: scaling.kube }),
     network: {
       latencyMs: random.chance(0.3) ? [0.01, 0.2] : [0.05, 20],
       bufferBytes: small ? [2 * KIB, 64 * KIB] : [16 * KIB, 1 * MIB],
       segmentBytes: random.chance(0.2) ? [300, 16 * KIB] : [4 * KIB, 64 * KIB],
       timerLatenessMs: random.chance(0.5) ? 0 : random.between(0, 5),
     },
-    parties: [...counted, ...agents, ...wrongAgents(random, agents.length, names)],
+    parties: [
+      ...counted,
+      ...(scaling === undefined ? agents : agents.map((each) => ({ ...each, servers: [BALANCER] }))),
+      ...wrongAgents(random, agents.length, names),
+    ],
     callers,
-    faults: faults.sort((one, two) => one.atMs - two.atMs),
+    faults: [...faults, ...(scaling?.drains ?? [])].sort((one, two) => one.atMs - two.atMs),
   };
 }
 
@@ -63,6 +70,22 @@ function wrongAgents(random: Random, index: number, servers: readonly string[]):
     "never-answers",
   ] as const);
   return [{ ...agentPlan(random, index, servers), wrong }];
+}
+
+/** Some worlds have a balancer before their servers, which come and go and keep leases. With numbers of its own. */
+function scalingOf(seed: number, servers: readonly string[], callers: readonly CallerPlan[], isHarsh: boolean) {
+  const random = new Random(seed, "scaling");
+  if (!random.chance(0.15)) return undefined;
+  const drains = servers
+    .filter(() => isHarsh && random.chance(0.5))
+    .map((who): Fault => {
+      // A drain is hardest on whoever has just come.
+      const calls = callers.filter(({ server }) => server === who);
+      const isClose = calls.length > 0 && random.chance(0.7);
+      const atMs = isClose ? random.pick(calls).atMs + random.between(0, 60) : random.between(500, BUSY_MS);
+      return { kind: "drain", atMs, who, limitMs: random.between(4_000, 12_000), afterMs: random.between(10, 5_000) };
+    });
+  return { kube: { latencyMs: [1, random.scaled(2, 1_000)] as const }, drains };
 }
 
 function limits(random: Random): Limits {

@@ -6,6 +6,8 @@
 export interface Scenario {
   readonly seed: number;
   readonly network: NetworkPlan;
+  /** Servers keep leases in the API, and agents count them there. */
+  readonly kube?: KubePlan;
   readonly parties: readonly Party[];
   readonly callers: readonly CallerPlan[];
   readonly faults: readonly Fault[];
@@ -20,6 +22,11 @@ export interface NetworkPlan {
   readonly segmentBytes: readonly [least: number, most: number];
   /** Timers are late by up to this much. */
   readonly timerLatenessMs: number;
+}
+
+export interface KubePlan {
+  /** Of a request, and again of its answer. */
+  readonly latencyMs: readonly [least: number, most: number];
 }
 
 export type Party = ServerPlan | AgentPlan;
@@ -44,10 +51,13 @@ export interface ServerPlan {
   readonly tokens?: { readonly reviewMs: number };
 }
 
+/** Stands before all servers, also before those that do not listen any more or yet. */
+export const BALANCER = "balancer";
+
 export interface AgentPlan {
   readonly kind: "agent";
   readonly name: string;
-  /** Names of the servers that it is given as addresses. */
+  /** Names of the servers that it is given as addresses; BALANCER leads to any of them. */
   readonly servers: readonly string[];
   /** False: it behaves like upstream's, without credit and end of stream. */
   readonly extended: boolean;

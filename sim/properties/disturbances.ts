@@ -32,12 +32,32 @@ function isHarmless(fault: Fault): boolean {
   return (fault.kind === "stall" || fault.kind === "freeze") && fault.forMs <= SURVIVED_MS;
 }
 
+/** Both ends read at once, its server drained until nothing was left to wait for, and nothing else happened. */
+export function isGentlyDrained(system: System, conversation: Conversation): boolean {
+  const { plan } = conversation;
+  const faults = faultsOf(system, conversation).filter(({ kind }) => kind !== "date");
+  const drains = system.servers.get(plan.server)?.drains ?? [];
+  const isRead = [plan, plan.endpoint].every(({ reads }) => reads.everyMs === 0 && reads.stopsAfter === undefined);
+  return (
+    isRead &&
+    faults.length > 0 &&
+    faults.every((fault) => fault.kind === "drain" && fault.who === plan.server) &&
+    drains.length > 0 &&
+    drains.every(({ isGentle }) => isGentle)
+  );
+}
+
 /** A caller that could not expect to be connected. */
 export function mayBeRefused(system: System, conversation: Conversation): boolean {
   const { plan } = conversation;
   if (plan.endpoint.connects !== "accepts" || conversation.agents === 0) return true;
   const server = system.servers.get(plan.server);
   if (server === undefined || system.wrongAgents.size > 0) return true;
+  if (isGentlyDrained(system, conversation)) {
+    // Whoever is connected has a second to ask.
+    const acceptedAtMs = server.acceptedAtMs.get(plan.name) ?? Number.POSITIVE_INFINITY;
+    return server.drains.some(({ atMs }) => atMs <= acceptedAtMs);
+  }
   const faults = faultsOf(system, conversation);
   const [only] = faults;
   // An agent that drains says so before it goes, and another takes what it does not.

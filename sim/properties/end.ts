@@ -1,7 +1,7 @@
 /** What holds once everything is over. */
 import type { Talker } from "../peers/talker.js";
 import type { Conversation, System } from "../systems/system.js";
-import { isDisturbed, mayBeRefused, mayLookWhole } from "./disturbances.js";
+import { isDisturbed, isGentlyDrained, mayBeRefused, mayLookWhole } from "./disturbances.js";
 
 /** Last bytes of closed tunnels have 10 s, and idle links of servers that drain 2 s. */
 const SETTLED_MS = 12_000;
@@ -14,11 +14,14 @@ export async function judgeEnd(system: System): Promise<void> {
   if (world.failure !== undefined) return;
   await world.run(world.now + SETTLED_MS);
   if (world.failure === undefined) judgeTables(system);
+  if (world.failure === undefined && system.scenario.kube !== undefined) await judgeCounts(system);
   if (world.failure !== undefined) return;
   system.isEnding = true;
   for (const agent of system.wrongAgents.values()) agent.kill();
-  for (const { agent, isUp, host } of system.agents.values()) if (isUp) host.tick(() => void agent.stop());
-  for (const { server, isUp, host } of system.servers.values()) if (isUp) host.tick(() => void server.stop());
+  for (const { agent, leases, isUp, host } of system.agents.values())
+    if (isUp) host.tick(() => void Promise.all([agent.stop(), leases?.stop()]));
+  for (const { server, leases, isUp, host } of system.servers.values())
+    if (isUp) host.tick(() => void Promise.all([server.stop(), leases?.stop()]));
   await world.run(world.now + GONE_MS);
   if (world.failure === undefined) judgeRest(system);
 }
@@ -41,6 +44,13 @@ function judgeConversation(system: System, conversation: Conversation): void {
   if (asked === undefined || asked.gaveUp === true) return;
   const isAnswered = asked.answers === 1 && asked.refusal === undefined;
   if (!isAnswered) {
+    if (
+      plan.mode === "connect" &&
+      asked.lost !== undefined &&
+      asked.lost !== "ECONNREFUSED" &&
+      isGentlyDrained(system, conversation)
+    )
+      world.fail("a drain loses nothing", `${plan.name} got no answer: ${story()}`);
     if (!mayBeRefused(system, conversation))
       world.fail("dials that can succeed succeed", `${plan.name} was refused: ${story()}`);
     return;
@@ -103,6 +113,18 @@ function judgeTables(system: System): void {
     if (!from.startsWith("caller") && system.servers.has(to)) continue;
     const open = near.destroyed ? far.host : near.host;
     if (open.alive) world.fail("no socket is left open", `${open.name} has the connection from ${from} to ${to} open`);
+  }
+}
+
+/** Leases of servers that were killed have run out, and those of others have been renewed. */
+const COUNTED_MS = 60_000;
+
+async function judgeCounts({ world, servers, agents }: System): Promise<void> {
+  await world.run(world.now + COUNTED_MS);
+  const count = Math.max(1, [...servers.values()].filter(({ isUp }) => isUp).length);
+  for (const { plan, isUp, leases } of agents.values()) {
+    if (isUp && leases?.count() !== count)
+      world.fail("leases count the servers", `${plan.name} counts ${leases?.count()} of ${count} servers`);
   }
 }
 

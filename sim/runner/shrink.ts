@@ -17,7 +17,7 @@ const AMOUNTS = new Set(["bytes", "afterBytes", "stopsAfter", "atMs", "pauseMs",
 const MAY_BE_ZERO = new Set(["afterBytes", "atMs", "pauseMs", "everyMs"]);
 
 /** What a world may do without. */
-const OPTIONAL = new Set(["watchdog", "tokens", "token", "wrong", "patienceMs", "stopsAfter"]);
+const OPTIONAL = new Set(["watchdog", "tokens", "token", "wrong", "patienceMs", "stopsAfter", "kube"]);
 
 type Path = readonly (string | number)[];
 

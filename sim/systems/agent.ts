@@ -1,13 +1,15 @@
 /** A proxy-agent of the simulated world: the real one, whose connections are the network's. */
 import type { TLSSocket } from "node:tls";
+import { LeaseCount } from "../../src/cluster/membership/lease-count.js";
 import { ProxyAgent } from "../../src/tunnel/agent/agent.js";
 import type { AgentConfig } from "../../src/tunnel/agent/config.js";
 import type { ConnectParts } from "../../src/tunnel/agent/connect.js";
 import type { Resolver } from "../../src/tunnel/resolver/resolver.js";
 import type { Network } from "../sockets/network.js";
-import type { AgentPlan } from "../types.js";
+import { type AgentPlan, BALANCER } from "../types.js";
 import { Host } from "../world/host.js";
 import type { World } from "../world/world.js";
+import type { SimKube } from "./kube.js";
 import { runtimeOf } from "./runtime.js";
 import { addressOf, GOOD_TOKEN } from "./server.js";
 
@@ -17,23 +19,32 @@ const NO_NAMES = {
   lookup: () => () => {},
 } as unknown as Resolver;
 
+/** What all agents of a world share. */
+interface SharedParts {
+  /** The names behind the balancer. */
+  readonly servers: () => readonly string[];
+  /** As if by leases, in worlds without an API. */
+  readonly countServers: () => number;
+  readonly kube: SimKube | undefined;
+}
+
 export class SimAgent {
   readonly plan: AgentPlan;
   readonly #world: World;
   readonly #network: Network;
-  readonly #countServers: () => number;
+  readonly #shared: SharedParts;
   host: Host;
   agent: ProxyAgent;
+  leases: LeaseCount | undefined;
   isUp = false;
   /** How many processes it has been so far. */
   starts = 0;
 
-  /** `countServers`: as by their leases. */
-  constructor(world: World, network: Network, plan: AgentPlan, countServers: () => number) {
+  constructor(world: World, network: Network, plan: AgentPlan, shared: SharedParts) {
+    this.#shared = shared;
     this.#world = world;
     this.#network = network;
     this.plan = plan;
-    this.#countServers = countServers;
     this.host = new Host(world, plan.name);
     this.agent = this.#create();
   }
@@ -41,13 +52,15 @@ export class SimAgent {
   #create(): ProxyAgent {
     const { plan, host } = this;
     const { extended, token, hasLeases } = plan;
+    const { kube, countServers } = this.#shared;
     return new ProxyAgent(configOf(plan), {
       runtime: runtimeOf(host, this.#network),
       resolver: NO_NAMES,
-      ...(hasLeases === true ? { countServers: this.#countServers } : {}),
       token: () => (token === "good" ? GOOD_TOKEN : token),
       features: { extended, echo: extended },
-      reach: ({ host: server }) => this.#connect(server),
+      reach: ({ host: server }) =>
+        this.#connect(server === BALANCER ? host.random.pick(this.#shared.servers()) : server),
+      countServers: kube === undefined ? () => (hasLeases ? countServers() : undefined) : () => this.leases?.count(),
     });
   }
 
@@ -75,7 +88,19 @@ export class SimAgent {
   start(): void {
     this.isUp = true;
     this.starts++;
-    this.host.tick(() => this.agent.start());
+    this.host.tick(() => {
+      this.agent.start();
+      this.leases = this.#countLeases();
+    });
+  }
+
+  #countLeases(): LeaseCount | undefined {
+    const api = this.#shared.kube?.apiFor(this.host);
+    if (api === undefined) return undefined;
+    return new LeaseCount({
+      ...{ openApi: () => Promise.resolve(api), runtime: runtimeOf(this.host), namespace: "kube-system" },
+      ...{ labelSelector: "", onRequest: () => {}, onError: () => {} },
+    });
   }
 
   kill(): void {
@@ -93,11 +118,11 @@ export class SimAgent {
   }
 
   async drain(limitMs: number): Promise<void> {
-    const { agent, host } = this;
+    const { agent, host, leases } = this;
     agent.drain();
     await agent.drained(limitMs);
     if (!host.alive) return;
-    await agent.stop();
+    await Promise.all([agent.stop(), leases?.stop()]);
     await new Promise<void>((resolve) => host.after(20, "exit", resolve));
     if (this.agent === agent) this.kill();
   }

@@ -1,6 +1,8 @@
 /** A proxy-server of the simulated world: the real one, whose listeners the network calls. */
 import type { Server } from "node:net";
 import { Connections } from "../../src/base/connections.js";
+import { LeaseController } from "../../src/cluster/membership/lease-controller.js";
+import { closingPhaseMs } from "../../src/tunnel/connection/closing-phase.js";
 import { createTokenAuthenticator } from "../../src/tunnel/server/agents/token-auth.js";
 import type { ServerConfig } from "../../src/tunnel/server/config.js";
 import { ProxyServer } from "../../src/tunnel/server/server.js";
@@ -8,6 +10,7 @@ import type { Network } from "../sockets/network.js";
 import type { ServerPlan } from "../types.js";
 import { Host } from "../world/host.js";
 import type { World } from "../world/world.js";
+import type { SimKube } from "./kube.js";
 import { runtimeOf } from "./runtime.js";
 
 /** Where the parts of a server are reached. */
@@ -26,20 +29,36 @@ export class SimServer {
   readonly plan: ServerPlan;
   readonly #world: World;
   readonly #network: Network;
+  readonly #kube: SimKube | undefined;
   host: Host;
   server: ProxyServer;
+  leases: LeaseController | undefined;
+  /** By the name of the peer: when its newest connection was accepted. */
+  readonly acceptedAtMs = new Map<string, number>();
+  /** When its drains began, and whether each ended because nothing was left to wait for, and nothing was closed for it. */
+  readonly drains: { readonly atMs: number; isGentle: boolean }[] = [];
   isUp = false;
   /** How many processes it has been so far. */
   starts = 0;
   /** Those who dial are refused: nobody listens. */
   #unlisten: (() => void)[] = [];
 
-  constructor(world: World, network: Network, plan: ServerPlan) {
+  constructor(world: World, network: Network, plan: ServerPlan, kube?: SimKube) {
+    this.#kube = kube;
     this.#world = world;
     this.#network = network;
     this.plan = plan;
     this.host = new Host(world, plan.name);
     this.server = this.#create();
+    this.leases = this.#keepLease();
+  }
+
+  #keepLease(): LeaseController | undefined {
+    if (this.#kube === undefined) return undefined;
+    return new LeaseController({
+      ...{ api: this.#kube.apiFor(this.host), runtime: runtimeOf(this.host), serverId: this.plan.name },
+      ...{ namespace: "kube-system", labels: {}, onRequest: () => {}, onError: () => {} },
+    });
   }
 
   #create(): ProxyServer {
@@ -82,7 +101,10 @@ export class SimServer {
     const stop = this.#network.listen(address(name), {
       host: this.host,
       allowHalfOpen: isConnect,
-      accept: (socket) => server.emit("connection", socket),
+      accept: (socket, { from }) => {
+        this.acceptedAtMs.set(from, this.#world.now);
+        server.emit("connection", socket);
+      },
     });
     server.once("close", stop);
     this.#unlisten.push(stop);
@@ -93,6 +115,7 @@ export class SimServer {
     this.starts++;
     this.host.tick(() => {
       this.server.start().catch((error: unknown) => this.#world.fail("servers start", String(error)));
+      this.leases?.start();
     });
   }
 
@@ -110,15 +133,21 @@ export class SimServer {
     if (this.isUp) return;
     this.host = new Host(this.#world, this.plan.name);
     this.server = this.#create();
+    this.leases = this.#keepLease();
     this.start();
   }
 
   /** As SIGTERM does; resolves when the process has ended. */
   async drain(limitMs: number): Promise<void> {
-    const { server, host } = this;
-    await server.drain(limitMs);
+    const { server, host, leases } = this;
+    const drain = { atMs: this.#world.now, isGentle: false };
+    this.drains.push(drain);
+    const withdrawn = leases?.stop();
+    const isDone = await server.drain(limitMs);
+    drain.isGentle = isDone && this.#world.now < drain.atMs + limitMs - closingPhaseMs(limitMs);
     if (!host.alive) return;
     await server.stop();
+    await withdrawn;
     // What the process does after this takes a turn or two, and then it ends.
     await new Promise<void>((resolve) => host.after(20, "exit", resolve));
     if (this.server === server) this.kill();

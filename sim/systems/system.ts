@@ -9,6 +9,7 @@ import type { CallerPlan, Scenario } from "../types.js";
 import { Host } from "../world/host.js";
 import type { World } from "../world/world.js";
 import { SimAgent } from "./agent.js";
+import { SimKube } from "./kube.js";
 import { addressOf, SimServer } from "./server.js";
 import { WrongAgent } from "./wrong-agent.js";
 
@@ -42,11 +43,13 @@ export class System {
     this.world = world;
     this.scenario = scenario;
     this.network = new Network(world, scenario.network);
+    const kube = scenario.kube && new SimKube(world, scenario.kube);
+    const servers = (): string[] => [...this.servers.keys()];
+    const countServers = (): number => [...this.servers.values()].filter(({ isUp }) => isUp).length;
     for (const party of scenario.parties) {
-      if (party.kind === "server") this.servers.set(party.name, new SimServer(world, this.network, party));
+      if (party.kind === "server") this.servers.set(party.name, new SimServer(world, this.network, party, kube));
       else if (party.wrong === undefined) {
-        const countServers = (): number => [...this.servers.values()].filter(({ isUp }) => isUp).length;
-        this.agents.set(party.name, new SimAgent(world, this.network, party, countServers));
+        this.agents.set(party.name, new SimAgent(world, this.network, party, { servers, countServers, kube }));
       } else {
         const streamOf = (address: string): string =>
           `${this.conversations.find((each) => each.address === address)?.plan.name}'s endpoint`;
