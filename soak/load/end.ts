@@ -85,7 +85,10 @@ export class End {
 
   #write(bytes: number): boolean {
     this.sent += bytes;
-    return this.#socket.write(this.#options.sends.next(bytes));
+    const room = this.#socket.write(this.#options.sends.next(bytes));
+    // Whoever waits until all is sent would not hear of it otherwise: there is no drain when there is room.
+    this.#tell();
+    return room;
   }
 
   // ---- receiving ---------------------------------------------------------------------------------------------------
