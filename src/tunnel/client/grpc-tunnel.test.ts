@@ -201,13 +201,13 @@ describe("a gRPC dial", () => {
       onAsked = resolve;
     });
     const frontend = await startFrontend(() => onAsked());
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const dialled = dialThrough(frontend, "a:1", { timeoutMs: 100 });
+    const clock = new ManualClock();
+    const options: InnerDialOptions = { timeoutMs: 100, runtime: clock };
+    const dialled = dialThrough(frontend, "a:1", options);
     const refused = expect(dialled).rejects.toMatchObject({ code: "DB_DIAL_TIMEOUT" });
     await asked;
-    vi.advanceTimersByTime(100);
+    clock.advance(100);
     await refused;
-    vi.useRealTimers();
     await streamEnded();
     const [dial, close] = said as [{ random: bigint }, ControlPacket];
     expect(close).toEqual({ type: "DIAL_CLS", random: dial.random });
@@ -267,11 +267,11 @@ describe("a gRPC tunnel", () => {
 
   test("does not wait for ever for the answer to its CLOSE_REQ", async () => {
     const frontend = await startFrontend(accepting);
-    const socket = await dialThrough(frontend, "a:1");
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const clock = new ManualClock();
+    const options: InnerDialOptions = { runtime: clock };
+    const socket = await dialThrough(frontend, "a:1", options);
     socket.destroy();
-    vi.advanceTimersByTime(10_000);
-    vi.useRealTimers();
+    clock.advance(10_000);
     await streamEnded();
   });
 

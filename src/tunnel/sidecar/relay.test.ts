@@ -2,10 +2,12 @@ import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { systemClock } from "../../base/clock.js";
 import { cutWhenSent } from "../../base/cut-socket.js";
+import type { Runtime } from "../../base/runtime.js";
 import { eventually } from "../../base/testing/eventually.js";
+import { ManualClock } from "../../base/testing/manual-clock.js";
 import { Relay, type RelayEnd, type Traffic } from "./relay.js";
 import { connectTo, openTarget, readAll, readExactly } from "./testing/fixture.js";
 
@@ -19,11 +21,11 @@ async function pair(): Promise<[ours: Socket, theirs: Socket]> {
   return [await ours, theirs];
 }
 
-async function relayed(idleTimeoutMs = 0) {
+async function relayed(idleTimeoutMs = 0, runtime?: Runtime) {
   const [[near, client], [far, target]] = [await pair(), await pair()];
   const traffic = { toTarget: 0, fromTarget: 0 };
   const ends: RelayEnd[] = [];
-  const relay = new Relay(near, far, { traffic, idleTimeoutMs, onEnd: (end) => ends.push(end) });
+  const relay = new Relay(near, far, { traffic, idleTimeoutMs, onEnd: (end) => ends.push(end), runtime });
   return { near, far, client, target, traffic, ends, relay };
 }
 
@@ -124,30 +126,32 @@ describe("a relay", () => {
   });
 
   test("is cut when nothing moves, but not while something does", async () => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    onTestFinished(() => void vi.useRealTimers());
-    const { client, target, ends } = await relayed(150);
+    const clock = new ManualClock();
+    const { client, target, ends } = await relayed(150, clock);
     for (let i = 0; i < 6; i++) {
       client.write("x");
       // Nothing could be read of a relay that was cut.
       await readExactly(target, 1);
-      vi.advanceTimersByTime(149);
+      clock.advance(149);
     }
     expect(ends).toHaveLength(0);
-    vi.advanceTimersByTime(1);
-    vi.useRealTimers();
-    await eventually(() => expect(ends).toEqual([{ toTarget: 6, fromTarget: 0, error: "nothing moved for 150 ms" }]));
+    clock.advance(1);
+    await eventually(() => {
+      clock.advance(10);
+      expect(ends).toEqual([{ toTarget: 6, fromTarget: 0, error: "nothing moved for 150 ms" }]);
+    });
   });
 
   test("bounds a connection that stays half open", async () => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    onTestFinished(() => void vi.useRealTimers());
-    const { client, target, ends } = await relayed(150);
+    const clock = new ManualClock();
+    const { client, target, ends } = await relayed(150, clock);
     client.end("only this");
     expect((await readAll(target)).toString()).toBe("only this");
-    vi.advanceTimersByTime(150);
-    vi.useRealTimers();
-    await eventually(() => expect(ends).toMatchObject([{ error: "nothing moved for 150 ms" }]));
+    clock.advance(150);
+    await eventually(() => {
+      clock.advance(10);
+      expect(ends).toMatchObject([{ error: "nothing moved for 150 ms" }]);
+    });
   });
 
   test("does not wait for drains that a stream with a high mark of its own never announces", async () => {

@@ -14,7 +14,7 @@ export interface Traffic {
 }
 
 export interface RelayOptions {
-  readonly runtime?: Runtime;
+  readonly runtime?: Runtime | undefined;
   readonly traffic: Traffic;
   /** Ends a relay on which nothing moved for so long; 0: never. */
   readonly idleTimeoutMs: number;

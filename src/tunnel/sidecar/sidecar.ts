@@ -1,6 +1,6 @@
 /** The sidecar itself: its listeners, and for each its router. */
 import { cutsDone } from "../../base/cut-socket.js";
-import { systemRuntime } from "../../base/runtime.js";
+import { type Runtime, systemRuntime } from "../../base/runtime.js";
 import { listening } from "../events/channels.js";
 import { fallbackChanged, routeTaken } from "./channels.js";
 import type { RoutingConfig, SidecarConfig } from "./config.js";
@@ -22,15 +22,18 @@ export class Sidecar {
   readonly config: SidecarConfig;
   #draining = false;
   readonly #routers: readonly Router[];
+  readonly #runtime: Runtime;
 
   /** `openServices`: used when names are resolved by Services, or the cluster's DNS is found by its Service. */
   constructor(
     config: SidecarConfig,
     openServices?: OpenServices,
     makeRouter: RouterFactory = (routing, parts) => new TunnelRouter(routing, parts),
+    runtime: Runtime = systemRuntime,
   ) {
     const { listeners, limits, probe } = config;
     this.config = config;
+    this.#runtime = runtime;
     this.limit = new ConnectionLimit(limits.maxConnections);
     this.#routers = listeners.map(({ name: listener, routing }) =>
       makeRouter(routing, {
@@ -40,7 +43,8 @@ export class Sidecar {
       }),
     );
     this.listeners = listeners.map((config, at) => {
-      return new ProxyListener({ source: this, config, limits, limit: this.limit, router: this.#routers[at]! });
+      const router = this.#routers[at]!;
+      return new ProxyListener({ source: this, config, limits, limit: this.limit, router, runtime });
     });
     const probed = listeners.map(({ name }, at) => [name, this.#routers[at]!] as const);
     this.readiness = new TunnelReadiness(this, probed, probe);
@@ -73,7 +77,7 @@ export class Sidecar {
   /** Ends at once, except that both ends of every connection learn within a second that it is cut. */
   async stop(): Promise<void> {
     for (const listener of this.listeners) listener.destroy();
-    await cutsDone(systemRuntime, CUT_WITHIN_MS);
+    await cutsDone(this.#runtime, CUT_WITHIN_MS);
     this.destroy();
   }
 

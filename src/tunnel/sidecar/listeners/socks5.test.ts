@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import fc from "fast-check";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { eventually } from "../../../base/testing/eventually.js";
+import { ManualClock } from "../../../base/testing/manual-clock.js";
 import { type FailureKind, RouteError } from "../routing/errors.js";
 import { echo, openTarget, readAll, readExactly, startSidecarFixture, TEST_LIMITS } from "../testing/fixture.js";
 
@@ -89,9 +90,8 @@ describe("a SOCKS5 client", () => {
   });
 
   test("gets an answer or an end for whatever bytes it sends, and the next client is served", async () => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    onTestFinished(() => void vi.useRealTimers());
-    const fixture = await startSidecarFixture("socks5");
+    const clock = new ManualClock();
+    const fixture = await startSidecarFixture("socks5", {}, clock);
     fixture.router.failure = new RouteError("refused", "DB_DIAL_FAILED", "no");
     const next = async (): Promise<number | undefined> => {
       const client = await fixture.client();
@@ -109,7 +109,7 @@ describe("a SOCKS5 client", () => {
         client.write(bytes);
         // Once one that came later has its answer, all of it was read, and who is still waited for is late.
         expect(await next()).toBe(5);
-        vi.advanceTimersByTime(TEST_LIMITS.handshakeTimeoutMs);
+        clock.advance(TEST_LIMITS.handshakeTimeoutMs);
         const answer = await readAll(client);
         expect(answer.length).toBeLessThanOrEqual(2 + REPLY_BYTES);
         client.destroy();
@@ -204,15 +204,14 @@ describe("a SOCKS5 client is refused", () => {
   });
 
   test("when it takes too long", async () => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    onTestFinished(() => void vi.useRealTimers());
-    const fixture = await startSidecarFixture("socks5", { handshakeTimeoutMs: 100 });
+    const clock = new ManualClock();
+    const fixture = await startSidecarFixture("socks5", { handshakeTimeoutMs: 100 }, clock);
     const client = await fixture.client();
     client.write(Buffer.from([5, 1, 0, 5]));
     expect(await readExactly(client, 2)).toEqual(CHOSEN);
-    vi.advanceTimersByTime(99);
+    clock.advance(99);
     expect(fixture.decisions).toEqual([]);
-    vi.advanceTimersByTime(1);
+    clock.advance(1);
     expect(await readAll(client)).toHaveLength(0);
     expect(fixture.decisions).toMatchObject([{ outcome: "late" }]);
   });

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
+import type { Runtime } from "../../../base/runtime.js";
 import type { RequestDecided } from "../channels.js";
 import { requestDecided } from "../channels.js";
 import type { ClientLimits, Protocol } from "../config.js";
@@ -29,6 +30,7 @@ export const TEST_LIMITS: ClientLimits = {
 export async function startSidecarFixture(
   protocol: Protocol,
   limits: Partial<ClientLimits> = {},
+  runtime?: Runtime,
 ): Promise<SidecarFixture> {
   const router = plainRouter();
   const sidecar = new Sidecar(
@@ -46,6 +48,7 @@ export async function startSidecarFixture(
     },
     undefined,
     () => router,
+    runtime,
   );
   const decisions: RequestDecided[] = [];
   const forget = requestDecided.subscribe((kind) => decisions.push(kind), sidecar);
