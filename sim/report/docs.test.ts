@@ -14,7 +14,9 @@ function sources(): string[] {
 }
 
 test("docs/reliability.md has every property that a world can break, and every kind of fault", () => {
-  const properties = sources().flatMap((text) => [...text.matchAll(/\bfail\(\s*"([^"]+)"/g)].map(([, name]) => name!));
+  const properties = sources().flatMap((text) =>
+    [...text.matchAll(/\b(?:fail\(\s*|property: )"([^"]+)"/g)].map(([, name]) => name!),
+  );
   expect(properties.length).toBeGreaterThan(10);
   for (const name of properties) expect(page).toContain(`| ${name} |`);
   const types = readFileSync(new URL("../types.ts", import.meta.url), "utf8");
