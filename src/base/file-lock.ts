@@ -6,7 +6,7 @@
 import { readlinkSync } from "node:fs";
 import { link, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { hostname } from "node:os";
-import { pause, systemClock } from "./clock.js";
+import { type Clock, pause, systemClock } from "./clock.js";
 import { messageOf } from "./errors/error.js";
 import { createFile, temporaryPathFor } from "./files.js";
 
@@ -32,8 +32,8 @@ const turns = new Map<string, Promise<unknown>>();
  * Runs the action while this process holds the lock, and waits for the lock at most that long; throws LockError. A process
  * that was killed leaves its lock behind, and the next one takes it over.
  */
-export function withLock<T>(path: string, run: () => Promise<T>, waitMs = 0): Promise<T> {
-  const turn = (turns.get(path) ?? Promise.resolve()).then(() => hold(path, run, waitMs));
+export function withLock<T>(path: string, run: () => Promise<T>, waitMs = 0, clock = systemClock): Promise<T> {
+  const turn = (turns.get(path) ?? Promise.resolve()).then(() => hold(path, run, waitMs, clock));
   const end = turn
     .catch(() => undefined)
     .then(() => {
@@ -43,15 +43,15 @@ export function withLock<T>(path: string, run: () => Promise<T>, waitMs = 0): Pr
   return turn;
 }
 
-async function hold<T>(path: string, run: () => Promise<T>, waitMs: number): Promise<T> {
+async function hold<T>(path: string, run: () => Promise<T>, waitMs: number, clock: Clock): Promise<T> {
   const mine = temporaryPathFor(path);
   try {
     await createFile(mine, `${process.pid} ${numberSpace()}\n`, 0o600);
-    const until = systemClock.now() + waitMs;
-    while (!(await acquire(mine, path))) {
+    const until = clock.now() + waitMs;
+    while (!(await acquire(mine, path, clock))) {
       const pid = (await holderOf(path))?.pid;
-      if (systemClock.now() >= until) throw new LockError(`${path} is held by process ${pid}`, pid);
-      await pause(systemClock, RETRY_MS);
+      if (clock.now() >= until) throw new LockError(`${path} is held by process ${pid}`, pid);
+      await pause(clock, RETRY_MS);
     }
   } catch (reason) {
     if (reason instanceof LockError) throw reason;
@@ -60,7 +60,7 @@ async function hold<T>(path: string, run: () => Promise<T>, waitMs: number): Pro
     await rm(mine, { force: true });
   }
   const renewal = setInterval(() => {
-    const now = systemClock.date() / 1000;
+    const now = clock.date() / 1000;
     utimes(path, now, now).catch(() => undefined);
   }, RENEW_MS).unref();
   try {
@@ -71,9 +71,9 @@ async function hold<T>(path: string, run: () => Promise<T>, waitMs: number): Pro
   }
 }
 
-async function acquire(mine: string, path: string): Promise<boolean> {
+async function acquire(mine: string, path: string, clock: Clock): Promise<boolean> {
   if (!(await isTaken(mine, path))) return true;
-  await discardOfNobody(path, `${mine}.old`);
+  await discardOfNobody(path, `${mine}.old`, clock);
   return !(await isTaken(mine, path));
 }
 
@@ -89,11 +89,11 @@ async function isTaken(mine: string, path: string): Promise<boolean> {
 }
 
 /** Removes a lock whose holder is gone; two that find the same one must not take the winner's for it. */
-async function discardOfNobody(path: string, away: string): Promise<void> {
+async function discardOfNobody(path: string, away: string, clock: Clock): Promise<void> {
   const holder = await holderOf(path);
-  if (isRunning(holder) || (await isRenewed(path, holder))) return;
+  if (isRunning(holder, clock) || (await isRenewed(path, holder, clock))) return;
   await rename(path, away).catch(() => undefined);
-  if (isRunning(await holderOf(away))) await link(away, path).catch(() => undefined);
+  if (isRunning(await holderOf(away), clock)) await link(away, path).catch(() => undefined);
   await rm(away, { force: true });
 }
 
@@ -114,18 +114,18 @@ async function holderOf(path: string): Promise<LockHolder | undefined> {
   }
 }
 
-function isRunning(holder: LockHolder | undefined): boolean {
+function isRunning(holder: LockHolder | undefined, clock: Clock): boolean {
   if (holder === undefined || !Number.isInteger(holder.pid)) return false;
   const { pid, space = numberSpace(), renewedAt } = holder;
-  if (space !== numberSpace()) return Math.abs(systemClock.date() - renewedAt) < STALE_MS;
+  if (space !== numberSpace()) return Math.abs(clock.date() - renewedAt) < STALE_MS;
   // This process takes turns with itself already, so the lock is from one that had its number before.
   return pid !== process.pid && isProcessRunning(pid);
 }
 
 /** Whether a holder elsewhere renews it after all. */
-async function isRenewed(path: string, holder: LockHolder | undefined): Promise<boolean> {
+async function isRenewed(path: string, holder: LockHolder | undefined, clock: Clock): Promise<boolean> {
   if (holder?.space === undefined || holder.space === numberSpace()) return false;
-  await pause(systemClock, 2 * RENEW_MS);
+  await pause(clock, 2 * RENEW_MS);
   const renewedAt = (await holderOf(path))?.renewedAt;
   return renewedAt !== undefined && renewedAt !== holder.renewedAt;
 }
