@@ -90,7 +90,7 @@ interface Row {
 const WHOLE = 8_388_608;
 
 /** In 8 MiB, `room` bytes of which are left, in a mount namespace that ends with the command; then the files on it. */
-function onDisk(room: number | "read-only", { line, before = "", env, needsInode }: Row) {
+async function onDisk(room: number | "read-only", { line, before = "", env, needsInode }: Row) {
   // A file system counts whole pages, so what does not fit of the filler is what others take.
   const fill = `head -c $((${WHOLE} - ${room})) /dev/zero > disk/filler 2> /dev/null; truncate -s -${room} disk/filler`;
   const prepared = room === "read-only" ? "mount -o remount,ro disk" : room === WHOLE || needsInode ? "" : fill;
@@ -102,8 +102,11 @@ function onDisk(room: number | "read-only", { line, before = "", env, needsInode
     before === "" ? "" : `diff -r ${before} disk > differs.$$ && rm -rf disk/*`,
     "find disk -type f; cat said.$$ >&2; exit $code",
   ].join("\n");
-  const argv = ["bash", "--norc", "-c", script, "bash", ours("drawbridge"), ...line.split(" ")];
-  return new Promise<{ status: number | null; stdout: string; stderr: string }>((resolve) => {
+  // Rows run side by side.
+  const ports = await freePorts(3);
+  const words = line.replace(/PORT/g, () => String(ports.shift())).split(" ");
+  const argv = ["bash", "--norc", "-c", script, "bash", ours("drawbridge"), ...words];
+  return await new Promise<{ status: number | null; stdout: string; stderr: string }>((resolve) => {
     const options = { cwd: folder, env: { ...process.env, ...env }, encoding: "utf8", timeout: 50_000 } as const;
     const unshared = ["--mount", "--propagation", "private", ...argv];
     const child = execFile("unshare", unshared, options, (_error, stdout, stderr) =>
@@ -121,10 +124,9 @@ const gather = "bootstrap gather --log=konnectivity-server=LOG --out=disk/drawbr
 );
 const render = "bootstrap render --for=kubeadm --server-address=192.0.2.1 --out=disk";
 
-const [agentPort, healthPort, adminPort] = await freePorts(3);
 const serve = [
   ...["server --mode=http-connect --server-port=0 --cluster-cert=set/server.crt --cluster-key=set/server.key"],
-  ...[`--cluster-ca-cert=set/ca.crt --agent-port=${agentPort} --health-port=${healthPort} --admin-port=${adminPort}`],
+  ...["--cluster-ca-cert=set/ca.crt --agent-port=PORT --health-port=PORT --admin-port=PORT"],
 ].join(" ");
 
 /** A directory that was made for what did not fit may stay; no file may. */
