@@ -24,6 +24,9 @@ const RECORD_BYTES = 16 * 1024;
 /** How long the loop may take until it sees what the kernel has. */
 const POLL_MS = 0.02;
 
+/** Since Node 22 a write that the kernel had not taken whole fails when its socket is destroyed; before, it succeeded. */
+const FAILS_WHEN_DESTROYED = Number.parseInt(process.versions.node, 10) >= 22;
+
 type Done = (error?: Error | null) => void;
 
 /** Writes of which the kernel has not taken all. */
@@ -307,7 +310,7 @@ export class SimSocket extends Duplex {
     done(error);
     // Closing callbacks are the last of a turn.
     this.host.after(POLL_MS * (1 + this.host.random.float()), "closed", () => {
-      write?.done(null);
+      write?.done(FAILS_WHEN_DESTROYED ? errno("ECANCELED", "write") : null);
       this.emit("close", error !== null);
     });
   }

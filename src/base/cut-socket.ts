@@ -89,9 +89,9 @@ export function severNow(socket: Cuttable): void {
 }
 
 /**
- * Whether a connection that has ended was in truth reset. libuv reports an end when it finds a reset behind the last bytes
- * (`uv__stream_eof` after a partial read); the kernel has no peer for such a socket any more. Nor has it one for a
- * connection that both sides have ended, so that nothing can be said when ours has.
+ * Whether a connection that has ended was in truth reset. The libuv of Node 20 reports an end when it finds a reset behind
+ * the last bytes (`uv__stream_eof` after a partial read), newer ones an error; the kernel has no peer for such a socket any
+ * more. Nor has it one for a connection that both sides have ended, so that nothing can be said when ours has.
  */
 export function wasReset(socket: Pick<Cuttable, "writableEnded">): boolean {
   const { _handle: handle } = socket as Layers;

@@ -39,12 +39,15 @@ class HeldSocket extends Duplex {
 
   /** Everything written so far is gone, events included. */
   async deliver(): Promise<void> {
-    while (this.#done !== undefined) {
-      const done = this.#done;
-      this.#done = undefined;
-      done();
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    while (this.#done !== undefined) await this.deliverOne();
+  }
+
+  /** What the kernel has of it is gone, events included. */
+  async deliverOne(): Promise<void> {
+    const done = this.#done!;
+    this.#done = undefined;
+    done();
+    await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
@@ -172,6 +175,23 @@ describe("a tunnel over a real connection", () => {
     reader.resume();
     expect(await fate).toBe("reset");
   });
+});
+
+test("bytes that come while the socket reports the end of those before are reported, too", async () => {
+  const socket = new HeldSocket(64 * 1024);
+  const port = new SocketPort(socket, new ManualClock());
+  let drained = 0;
+  const onNearDrained = () => drained++;
+  port.attach({ onNearData() {}, onNearEnd() {}, onNearDrained, onNearClosed() {}, onNearLost() {} });
+  const send = (bytes: number) => {
+    port.write(Buffer.alloc(bytes));
+    port.flush();
+  };
+  send(20_000);
+  await socket.deliverOne();
+  send(30_000);
+  await socket.deliver();
+  expect({ queued: port.queuedBytes, drained }).toEqual({ queued: 0, drained: 1 });
 });
 
 test("a turn of many small pieces costs a socket that never takes them few writes, and keeps their order", async () => {

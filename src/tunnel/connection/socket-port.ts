@@ -98,6 +98,7 @@ export class SocketPort implements Port {
     this.flush();
     // Not in between: a window grows only when its reader was seen to have taken everything.
     if (this.queuedBytes === 0) this.#near!.onNearDrained();
+    else this.#watchQueue();
   }
 
   /** After an alert of its peer a TLS socket would still end as if nothing had happened. */
