@@ -1,7 +1,7 @@
 /** `npm run bench`: see options.ts for its flags. */
-import { existsSync, writeFileSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { onPath } from "../peers/index.js";
 import { equipped } from "../test/support/lab/equipment.js";
 import { peersAvailable } from "../test/support/processes/executables.js";
 import { DATA_CENTRE, DATA_CENTRE_ABOUT, fillDataCentre } from "./data-centre.js";
@@ -69,7 +69,7 @@ async function bench(options: BenchOptions): Promise<number> {
       "upstream's server and agent are needed to compare with: run npm run peers -- proxy-server proxy-agent.",
     );
   }
-  if (rows.some(({ contenders }) => contenders.includes("HAProxy")) && !onPath("haproxy")) {
+  if (rows.some(({ contenders }) => contenders.includes("HAProxy")) && onPath("haproxy") === undefined) {
     throw new Error("haproxy is needed to compare with: install the Debian package haproxy, or choose --rows.");
   }
   const complaint = raiseOpenFiles();
@@ -96,10 +96,6 @@ async function bench(options: BenchOptions): Promise<number> {
   process.stdout.write(options.output === "json" ? toJson(report) : markdown(report));
   if (options.write) write(report);
   return report.incidents.some(({ binding }) => binding) || dataCentre?.intact === false ? 1 : 0;
-}
-
-function onPath(program: string): boolean {
-  return (process.env.PATH ?? "").split(delimiter).some((directory) => existsSync(join(directory, program)));
 }
 
 function write(report: Report): void {

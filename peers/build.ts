@@ -3,7 +3,8 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "../src/base/errors/error.js";
 import { cacheFolder, isBuilt, pinnedVersion } from "./cache.js";
-import { type BuiltPeer, builtPeers } from "./catalogue.js";
+import { cargoProblem } from "./cargo.js";
+import { type BuiltPeer, builtPeers, isCrate } from "./catalogue.js";
 import { compile, goProblem } from "./compile.js";
 import { withLock } from "./lock.js";
 
@@ -31,7 +32,7 @@ function check(peers: readonly BuiltPeer[]): boolean {
 async function build(peers: readonly BuiltPeer[]): Promise<boolean> {
   const missing = peers.filter((peer) => !isBuilt(peer));
   if (missing.length > 0) {
-    const problem = goProblem();
+    const problem = toolchainProblem(missing);
     if (problem !== undefined) throw new Error(problem);
     mkdirSync(join(cacheFolder(), ".locks"), { recursive: true });
   }
@@ -48,6 +49,11 @@ async function build(peers: readonly BuiltPeer[]): Promise<boolean> {
   say(`peers: ${peers.length - failures.length} of ${peers.length} ready`);
   for (const failure of failures) complain(failure);
   return failures.length === 0;
+}
+
+function toolchainProblem(peers: readonly BuiltPeer[]): string | undefined {
+  const ofGo = peers.every(isCrate) ? undefined : goProblem();
+  return ofGo ?? (peers.some(isCrate) ? cargoProblem() : undefined);
 }
 
 async function buildOne(peer: BuiltPeer, label: string): Promise<void> {

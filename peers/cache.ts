@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type BuiltPeer, linkerFlags } from "./catalogue.js";
+import { type BuiltPeer, type GoPeer, isCrate, linkerFlags } from "./catalogue.js";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 
@@ -12,12 +12,13 @@ export function cacheFolder(): string {
   return join(base, "drawbridge", "peers");
 }
 
-export const moduleFolder = (peer: BuiltPeer): string => join(here, peer.folder);
+export const moduleFolder = (peer: GoPeer): string => join(here, peer.folder);
 export const executablePath = (peer: BuiltPeer): string => join(cacheFolder(), peer.name);
 export const stampPath = (peer: BuiltPeer): string => join(cacheFolder(), ".stamps", `${peer.name}.json`);
 
-/** The version our go.mod pins. */
+/** The version that the catalogue or our go.mod pins. */
 export function pinnedVersion(peer: BuiltPeer): string {
+  if (isCrate(peer)) return `v${peer.version}`;
   const text = readFileSync(join(moduleFolder(peer), "go.mod"), "utf8");
   for (const line of text.split("\n")) {
     const [first, second, third] = line.trim().split(/\s+/);
@@ -30,6 +31,7 @@ export function pinnedVersion(peer: BuiltPeer): string {
 
 /** Everything an executable depends on, as text: an equal stamp means an equal build. */
 export function wantedStamp(peer: BuiltPeer): string {
+  if (isCrate(peer)) return `${JSON.stringify({ crate: `${peer.crate}@${peer.version}` }, null, 2)}\n`;
   const folder = moduleFolder(peer);
   const version = pinnedVersion(peer);
   const stamp = {

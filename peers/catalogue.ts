@@ -1,5 +1,19 @@
 /** What can be built here: one entry per executable, in the order in which people wait for them. */
-export interface BuiltPeer {
+export type BuiltPeer = GoPeer | CratePeer;
+
+/** A program from the crates registry. Its lock file is not used: it gets the newest dependencies that fit. */
+export interface CratePeer {
+  readonly name: string;
+  readonly crate: string;
+  readonly version: string;
+  /** Debian packages that are needed beside cargo. */
+  readonly headers: string;
+  readonly onlyByName: true;
+}
+
+export const isCrate = (peer: BuiltPeer): peer is CratePeer => "crate" in peer;
+
+export interface GoPeer {
   readonly name: string;
   /** Folder beside this file whose go.mod pins the version. */
   readonly folder:
@@ -30,14 +44,14 @@ const ETCD = "go.etcd.io/etcd/server/v3";
 const KUBE_ROUTER = "github.com/cloudnativelabs/kube-router/v2";
 const IGNITION = "github.com/coreos/ignition/v2";
 
-const konnectivity = (name: string, goPackage: string): BuiltPeer => ({
+const konnectivity = (name: string, goPackage: string): GoPeer => ({
   name,
   folder: "konnectivity",
   module: KONNECTIVITY,
   package: goPackage,
 });
 
-const kubernetes = (name: string, folder: "kubernetes" | "kubeadm" = "kubernetes"): BuiltPeer => ({
+const kubernetes = (name: string, folder: "kubernetes" | "kubeadm" = "kubernetes"): GoPeer => ({
   name,
   folder,
   module: KUBERNETES,
@@ -75,6 +89,8 @@ export const builtPeers: readonly BuiltPeer[] = [
   { ...kubernetes("kube-proxy", "kubeadm"), onlyByName: true },
   // What kubeadm runs; the system's etcd is too old for its flags and probes, and good enough for everybody else.
   { name: "etcd-for-kubeadm", folder: "etcd", module: ETCD, package: ETCD, onlyByName: true },
+  // One of the tunnels of docs/comparison.md.
+  { name: "rathole", crate: "rathole", version: "0.5.0", headers: "pkg-config and libssl-dev", onlyByName: true },
 ];
 
 /** Executables that may also come from PATH, with the Debian package that brings them (none: only built here). */
@@ -89,7 +105,7 @@ export const systemPeers: ReadonlyMap<string, string | undefined> = new Map([
 ]);
 
 /** Kubernetes programs refuse work or misjudge version skew unless the linker tells them who they are. */
-export function linkerFlags(peer: BuiltPeer, version: string): string {
+export function linkerFlags(peer: GoPeer, version: string): string {
   const flags = ["-s", "-w"];
   if (peer.name === "ignition") {
     flags.push(`-X ${IGNITION}/internal/version.Raw=${version.replace(/^v/, "")}`);

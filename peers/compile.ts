@@ -1,9 +1,10 @@
 import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { cacheFolder, executablePath, moduleFolder, pinnedVersion, stampPath, wantedStamp } from "./cache.js";
-import { type BuiltPeer, linkerFlags } from "./catalogue.js";
+import { runCargo } from "./cargo.js";
+import { type BuiltPeer, type GoPeer, isCrate, linkerFlags } from "./catalogue.js";
+import { succeed } from "./succeed.js";
 
 const OLDEST_GO = { major: 1, minor: 21 };
 
@@ -25,7 +26,7 @@ export async function compile(peer: BuiltPeer): Promise<void> {
   const unfinished = join(cacheFolder(), `.${peer.name}.${process.pid}`);
   const stamp = wantedStamp(peer);
   try {
-    await runGo(peer, unfinished);
+    await (isCrate(peer) ? runCargo(peer, unfinished) : runGo(peer, unfinished));
     // No stamp must ever vouch for an executable it does not describe, whatever interrupts us between the two renames.
     rmSync(stampPath(peer), { force: true });
     renameSync(unfinished, executablePath(peer));
@@ -37,7 +38,7 @@ export async function compile(peer: BuiltPeer): Promise<void> {
   }
 }
 
-async function runGo(peer: BuiltPeer, output: string): Promise<void> {
+async function runGo(peer: GoPeer, output: string): Promise<void> {
   const verb = peer.test ? ["test", "-c"] : ["build"];
   const flags = ["-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", linkerFlags(peer, pinnedVersion(peer))];
   const go = spawn("go", [...verb, ...flags, "-o", output, peer.package], {
@@ -46,12 +47,5 @@ async function runGo(peer: BuiltPeer, output: string): Promise<void> {
     env: { ...process.env, CGO_ENABLED: peer.headers === undefined ? "0" : "1", GOWORK: "off", GOFLAGS: "" },
     stdio: ["ignore", "ignore", "pipe"],
   });
-  let complaint = "";
-  go.stderr.setEncoding("utf8").on("data", (text: string) => {
-    complaint = (complaint + text).slice(-8_000);
-  });
-  const [code, signal] = await once(go, "close");
-  if (code === 0) return;
-  const advice = peer.headers === undefined ? "" : `; install gcc and ${peer.headers}, then run this again`;
-  throw new Error(`go could not build it (${signal ?? `exit ${code}`})${advice}\n${complaint.trim()}`);
+  await succeed(go, peer.headers === undefined ? undefined : `gcc and ${peer.headers}`);
 }

@@ -1,7 +1,7 @@
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { executablePath, isBuilt } from "./cache.js";
-import { builtPeers, systemPeers } from "./catalogue.js";
+import { builtPeers, isCrate, systemPeers } from "./catalogue.js";
 
 /** The real component of that name: the one built from our pinned version first, then (where that is allowed) PATH's. */
 export function peerPath(name: string): string | undefined {
@@ -27,10 +27,10 @@ function remedy(name: string): string {
   const debianPackage = systemPeers.get(name);
   return debianPackage
     ? `install the Debian package ${debianPackage} (.ci/install-packages does it)`
-    : `run npm run peers -- ${name} (needs Go 1.21 or newer)`;
+    : `run npm run peers -- ${name} (needs ${builtPeers.some((peer) => peer.name === name && isCrate(peer)) ? "cargo" : "Go 1.21 or newer"})`;
 }
 
-function onPath(name: string): string | undefined {
+export function onPath(name: string): string | undefined {
   for (const folder of (process.env.PATH ?? "").split(delimiter)) {
     if (folder === "") continue;
     const candidate = join(folder, name);

@@ -20,6 +20,15 @@ sleep 0.3
 printf '#!/bin/sh\\necho built\\n' > "$2" && chmod +x "$2"
 `;
 
+const FAKE_CARGO = `#!/bin/sh
+if [ "$1" = --version ]; then exit 0; fi
+echo "$@" >> "$(dirname "$0")/calls"
+while [ "$1" != --root ]; do shift; done
+mkdir -p "$2/bin" "$CARGO_TARGET_DIR" && printf '#!/bin/sh\\necho built\\n' > "$2/bin/rathole"
+if [ -n "$FAKE_CARGO_FAILS" ]; then echo "linking failed" >&2; exit 101; fi
+chmod +x "$2/bin/rathole"
+`;
+
 let home: string;
 let peers: string;
 
@@ -28,6 +37,7 @@ beforeEach(async () => {
   peers = join(home, "drawbridge", "peers");
   await writeFile(join(home, "go"), FAKE_GO);
   await chmod(join(home, "go"), 0o755);
+  await writeFile(join(home, "cargo"), FAKE_CARGO, { mode: 0o755 });
 });
 
 afterEach(async () => {
@@ -44,13 +54,13 @@ async function build(args: readonly string[], env: Record<string, string> = {}) 
   return { stdout, stderr, code };
 }
 
-const goCalls = async () => (await readFile(join(home, "calls"), "utf8").catch(() => "")).split("\n").filter(Boolean);
+const calls = async () => (await readFile(join(home, "calls"), "utf8").catch(() => "")).split("\n").filter(Boolean);
 
 test("--check builds nothing and says what is missing", async () => {
   const answer = await build(["--check", "proxy-agent", "kubelet"]);
   expect(answer.code).toBe(1);
   expect(answer.stdout).toMatch(/^peers: cache .*\nmissing {2}proxy-agent v\S+\nmissing {2}kubelet v\S+\n$/);
-  expect(await goCalls()).toEqual([]);
+  expect(await calls()).toEqual([]);
 });
 
 test("a peer is built once, also by two processes at the same time, and nothing half-made stays", async () => {
@@ -60,7 +70,7 @@ test("a peer is built once, also by two processes at the same time, and nothing 
     [0, ""],
   ]);
   expect((await build(["proxy-agent"])).stdout).toContain("1 of 1 ready");
-  expect(await goCalls()).toHaveLength(1);
+  expect(await calls()).toHaveLength(1);
   expect((await readdir(peers)).sort()).toEqual([".locks", ".stamps", "proxy-agent"]);
   expect((await build(["--check", "proxy-agent"])).code).toBe(0);
 });
@@ -71,12 +81,12 @@ test("a stamp of another version means a new build", async () => {
   await writeFile(stamp, (await readFile(stamp, "utf8")).replace(/@v\d+/, "@v9"));
   expect((await build(["--check", "proxy-agent"])).code).toBe(1);
   expect((await build(["proxy-agent"])).stdout).toMatch(/\[1\/1\] proxy-agent v\S+: done in \d+ s/);
-  expect(await goCalls()).toHaveLength(2);
+  expect(await calls()).toHaveLength(2);
 });
 
 test("Kubernetes programs are told their version", async () => {
   await build(["kubelet"]);
-  expect((await goCalls())[0]).toMatch(/-X k8s\.io\/component-base\/version\.gitVersion=v1\.\d+\.\d+ /);
+  expect((await calls())[0]).toMatch(/-X k8s\.io\/component-base\/version\.gitVersion=v1\.\d+\.\d+ /);
 });
 
 test("kubeadm and what it runs are built by name only, in the version of the other Kubernetes programs", async () => {
@@ -90,6 +100,31 @@ test("kubeadm and what it runs are built by name only, in the version of the oth
   expect(versions).toHaveLength(3);
   expect(new Set(versions).size).toBe(1);
   expect(named.stdout).toMatch(/^missing {2}etcd-for-kubeadm v3\.6\./m);
+});
+
+test("a crate is built by its version without its lock file, by name only, and only its executable stays", async () => {
+  expect((await build(["--check"])).stdout).not.toContain("rathole");
+  const answer = await build(["rathole"], { FAKE_GO_VERSION: "go1.19.8" });
+  expect([answer.code, answer.stderr]).toEqual([0, ""]);
+  expect(answer.stdout).toContain("[1/1] rathole v0.5.0: done");
+  expect(await calls()).toEqual([expect.stringMatching(/^install rathole --version =0\.5\.0 --root \S+$/)]);
+  expect((await readdir(peers)).sort()).toEqual([".locks", ".stamps", "rathole"]);
+  expect((await build(["--check", "rathole"])).code).toBe(0);
+});
+
+test("a crate that cannot be built leaves nothing behind, and the end says what brings it", async () => {
+  const answer = await build(["rathole"], { FAKE_CARGO_FAILS: "1" });
+  expect(answer.code).toBe(1);
+  expect(answer.stderr).toMatch(
+    /^peers: rathole is missing: .*; install gcc, pkg-config and libssl-dev, then run this/,
+  );
+  expect(answer.stderr).toContain("linking failed");
+  expect(await readdir(peers)).toEqual([".locks"]);
+});
+
+test("without cargo a crate is one sentence and exit 1", async () => {
+  const answer = await build(["rathole"], { PATH: "/nonexistent" });
+  expect([answer.code, answer.stderr]).toEqual([1, expect.stringMatching(/^No usable cargo was found .*\n$/)]);
 });
 
 test("a failing compiler leaves nothing behind and is quoted", async () => {
