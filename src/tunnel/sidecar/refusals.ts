@@ -3,6 +3,7 @@
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.js";
+import { cutWhenSent } from "../../base/cut-socket.js";
 import { causeFields, messageOf } from "../../base/errors/error.js";
 import { linger } from "../../base/linger.js";
 import { answerHead } from "../wire/http-proxy.js";
@@ -67,9 +68,9 @@ export function refusalText(refusal: ProxyRefusal): string {
 }
 
 /** Sends the proxy's own answer; one of the target that has begun already is cut off instead. */
-export function refuse(response: ServerResponse, refusal: ProxyRefusal): void {
+export function refuse(response: ServerResponse, refusal: ProxyRefusal, clock: Clock): void {
   if (response.headersSent) {
-    response.destroy();
+    cutAnswer(response, clock);
     return;
   }
   // With its reason, because another one may be left from an answer that could not be passed on.
@@ -78,6 +79,13 @@ export function refuse(response: ServerResponse, refusal: ProxyRefusal): void {
 }
 
 const LINGER_MS = 2_000;
+
+/** The client has what was written so far, and learns that this was not all. */
+export function cutAnswer(response: ServerResponse, clock: Clock): void {
+  const { socket } = response;
+  if (socket === null) response.destroy();
+  else cutWhenSent(socket, { clock, withinMs: LINGER_MS, alert: true });
+}
 
 /** Writes the answer and closes once the peer has had time to read it. */
 export function closeLingering(socket: Socket, answer: string | Uint8Array, clock?: Clock): void {

@@ -1,6 +1,7 @@
 /** A client's request as it is sent on to the next hop. */
 import type { ClientRequest, IncomingMessage, ServerResponse } from "node:http";
-import { pipeline } from "node:stream";
+import type { Clock } from "../../../base/clock.js";
+import { wasReset } from "../../../base/cut-socket.js";
 import {
   endToEndHeaders,
   endToEndTrailers,
@@ -10,7 +11,7 @@ import {
   withoutHeader,
 } from "../../wire/http-proxy.js";
 import type { RequestOutcome } from "../channels.js";
-import { type ProxyRefusal, requestError } from "../refusals.js";
+import { cutAnswer, type ProxyRefusal, requestError } from "../refusals.js";
 import type { Traffic } from "../relay.js";
 import type { Target } from "../routing/errors.js";
 import type { HttpRoute, Router } from "../routing/router.js";
@@ -77,8 +78,16 @@ export function forwardedRequestOf(
   };
 }
 
-/** Streams it, every piece as it comes. `self` is our name in Via. Throws when it cannot be passed on. */
-export function streamAnswer(answer: IncomingMessage, response: ServerResponse, self: string, traffic: Traffic): void {
+export interface AnswerOptions {
+  /** Our name in Via. */
+  readonly self: string;
+  readonly traffic: Traffic;
+  readonly clock: Clock;
+}
+
+/** Streams it, every piece as it comes; one that is cut is cut to the client, too. Throws when it cannot be passed on. */
+export function streamAnswer(answer: IncomingMessage, response: ServerResponse, options: AnswerOptions): void {
+  const { self, traffic, clock } = options;
   const coding = answer.headers["transfer-encoding"];
   if (hasUnknownCoding(coding)) throw new Error(`its body has the transfer coding ${JSON.stringify(coding)}`);
   const headers = [...endToEndHeaders(answer.rawHeaders), "Via", `1.1 ${self}`];
@@ -90,8 +99,35 @@ export function streamAnswer(answer: IncomingMessage, response: ServerResponse, 
   answer.on("data", (chunk: Buffer) => {
     traffic.fromTarget += chunk.length;
   });
-  answer.once("end", () => copyTrailers(answer, response));
-  pipeline(answer, response, () => {});
+  const isLost = lossWatch(answer);
+  answer.once("end", () => {
+    if (isLost()) {
+      cutAnswer(response, clock);
+      return;
+    }
+    copyTrailers(answer, response);
+    response.end();
+  });
+  answer.once("error", () => {
+    // What had come and waited for the client.
+    for (let rest = answer.read() as Buffer | null; rest !== null; rest = answer.read() as Buffer | null)
+      if (response.writable) response.write(rest);
+    cutAnswer(response, clock);
+  });
+  answer.pipe(response, { end: false });
+}
+
+/** To ask at its end whether its connection was lost: node:http takes that for the end of an answer without a length. */
+function lossWatch(answer: IncomingMessage): () => boolean {
+  const { socket } = answer;
+  let isReset = false;
+  // Before node:http hears of it, which ends its own side then.
+  const onEnd = (): void => {
+    isReset = wasReset(socket);
+  };
+  socket.prependOnceListener("end", onEnd);
+  answer.once("close", () => socket.off("end", onEnd));
+  return () => isReset || socket.errored !== null;
 }
 
 /** Must be called when the whole message was read and before the other one ends. */

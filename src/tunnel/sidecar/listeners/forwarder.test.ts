@@ -3,6 +3,9 @@ import { once } from "node:events";
 import http, { type IncomingMessage, type RequestOptions } from "node:http";
 import type { Socket } from "node:net";
 import { describe, expect, test, vi } from "vitest";
+import { payload } from "../../../../test/support/callers/bytes.js";
+import { systemClock } from "../../../base/clock.js";
+import { cutWhenSent, wasReset } from "../../../base/cut-socket.js";
 import { eventually } from "../../../base/testing/eventually.js";
 import { openTarget, readAll, readExactly, type SidecarFixture, startSidecarFixture } from "../testing/fixture.js";
 import { openWebServer } from "../testing/web-server.js";
@@ -24,10 +27,23 @@ async function ask(
   });
   for (const part of body) request.write(part);
   request.end();
+  // A reset in the middle of an answer is an error of both.
+  request.on("error", () => {});
   const [answer] = (await once(request, "response")) as [IncomingMessage];
   const parts: Buffer[] = [];
   for await (const part of answer) parts.push(part as Buffer);
   return { answer, text: Buffer.concat(parts).toString() };
+}
+
+/** Everything that came before the connection ended, and how it did. */
+function readUntilLost(socket: Socket): Promise<{ bytes: Buffer; fate: string }> {
+  const parts: Buffer[] = [];
+  return new Promise((resolve) => {
+    const done = (fate: string): void => resolve({ bytes: Buffer.concat(parts), fate });
+    socket.on("data", (part: Buffer) => parts.push(part));
+    socket.once("end", () => done(wasReset(socket) ? "ECONNRESET" : "end"));
+    socket.once("error", ({ code = "" }: NodeJS.ErrnoException) => done(code));
+  });
 }
 
 describe("a plain HTTP request", () => {
@@ -187,6 +203,31 @@ describe("a plain HTTP request", () => {
       }),
     );
     await expect(ask(fixture, `http://127.0.0.1:${port}/`)).rejects.toMatchObject({ code: "ECONNRESET" });
+  });
+
+  test.each([
+    ["1.0", "an answer whose end is that of its connection", ""],
+    ["1.1", "an answer in chunks", ""],
+    ["1.1", "an answer with a length", "Content-Length: 200000\r\n"],
+  ])("of HTTP/%s gets all that had come of %s, and a reset, when the target resets", async (version, _name, length) => {
+    const fixture = await startSidecarFixture("http");
+    const part = payload("part of an answer", 100_000);
+    const port = await openTarget((socket) =>
+      socket.once("data", () => {
+        socket.write(`HTTP/1.1 200 OK\r\n${length}\r\n`);
+        socket.write(part);
+        cutWhenSent(socket, { clock: systemClock, withinMs: 9_000 });
+      }),
+    );
+    const client = await fixture.client();
+    const received = readUntilLost(client);
+    client.write(`GET http://127.0.0.1:${port}/ HTTP/${version}\r\nHost: x\r\n\r\n`);
+    const { bytes, fate } = await received;
+    const body = bytes.subarray(bytes.indexOf("\r\n\r\n") + 4);
+    expect(fate).toBe("ECONNRESET");
+    expect(body.includes(part.subarray(-1_000))).toBe(true);
+    expect(body.length).toBeGreaterThanOrEqual(part.length);
+    expect(body.subarray(-5).toString()).not.toBe("0\r\n\r\n");
   });
 
   test.each([true, false])("ends at the target when the client leaves, its answer begun: %j", async (begun) => {

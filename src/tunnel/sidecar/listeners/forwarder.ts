@@ -132,11 +132,11 @@ export class Forwarder {
     if (idleTimeoutMs > 0) sent.setTimeout(idleTimeoutMs, () => sent.destroy(new Error("nothing moved for too long")));
     const fail = (reason: unknown): void => {
       handler.failed(targetRequest, reason);
-      refuse(response, dialFailureOf(reason));
+      refuse(response, dialFailureOf(reason), handler.runtime);
     };
     sent.once("response", (answer) => {
       try {
-        streamAnswer(answer, response, this.#self, handler.traffic);
+        streamAnswer(answer, response, { self: this.#self, traffic: handler.traffic, clock: handler.runtime });
         handler.established(targetRequest);
       } catch (reason) {
         answer.destroy();
@@ -144,8 +144,9 @@ export class Forwarder {
       }
     });
     sent.on("error", (reason) => {
-      if (response.headersSent) response.destroy();
-      else if (pool === this.#kept && sent.reusedSocket) this.#send(exchange, this.#fresh);
+      // The answer hears of it, too, behind its last bytes.
+      if (response.headersSent) return;
+      if (pool === this.#kept && sent.reusedSocket) this.#send(exchange, this.#fresh);
       else fail(targetRequest.dialMs === undefined && !sent.reusedSocket ? reason : brokenAnswer(target, reason));
     });
     response.once("close", () => sent.destroy());
@@ -154,7 +155,7 @@ export class Forwarder {
 
   #refuse(kind: ClientRequestKind, refused: RefusedRequest, response: ServerResponse): void {
     this.#handler.refused(kind, refused.outcome, refused.text);
-    refuse(response, refused);
+    refuse(response, refused, this.#handler.runtime);
   }
 }
 

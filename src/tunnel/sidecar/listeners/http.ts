@@ -51,7 +51,7 @@ export function createHttpProxyServer(handler: ConnectionHandler): Server {
     if (!server.listening) response.shouldKeepAlive = false;
     if (limit.isExceededBy(request.socket)) {
       handler.refused("forward", "full", FULL.text);
-      refuse(response, FULL);
+      refuse(response, FULL, handler.runtime);
     } else {
       forwarder.forward(request, response);
     }
