@@ -1,4 +1,5 @@
 /** The scenario of a seed. */
+import { intoCorner } from "./corners.js";
 import {
   type AgentPlan,
   BALANCER,
@@ -39,7 +40,7 @@ export function scenarioOf(seed: number): Scenario {
     : [];
   const small = random.chance(0.3);
   const scaling = scalingOf(seed, names, callers, isHarsh);
-  return {
+  return intoCorner({
     seed,
     ...(scaling === undefined ? {} : { kube: scaling.kube }),
     network: {
@@ -55,7 +56,7 @@ export function scenarioOf(seed: number): Scenario {
     ],
     callers,
     faults: [...faults, ...(scaling?.drains ?? [])].sort((one, two) => one.atMs - two.atMs),
-  };
+  });
 }
 
 /** Seldom, and one is enough. */

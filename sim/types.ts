@@ -78,6 +78,10 @@ export interface CallerPlan {
   readonly mode: "connect" | "grpc";
   /** The caller's connection is TLS over TCP, or else a Unix socket. */
   readonly tls: boolean;
+  /** By gRPC: it shares a connection with all others that do so at this server. */
+  readonly shares?: boolean;
+  /** By gRPC: what it grants a stream unasked; absent: as much as an agent. */
+  readonly windowBytes?: number;
   /** By CONNECT: it does not wait for the answer before it sends. */
   readonly early?: boolean;
   readonly atMs: number;

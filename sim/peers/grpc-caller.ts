@@ -1,49 +1,58 @@
 /** A caller by gRPC: the packets of konnectivity-client on the link's own classes. */
-import type { Socket } from "node:net";
-import { openSession } from "../../src/tunnel/link/open.js";
+import type { Stream } from "../../src/tunnel/link/h2/stream.js";
 import { SegmentCounters } from "../../src/tunnel/link/packet-meter.js";
 import { PacketStream, type StreamEnd, type StreamOwner } from "../../src/tunnel/link/packet-stream.js";
 import type { ConnectId, ControlPacket } from "../../src/tunnel/wire/packet.js";
-import type { SimSocket } from "../sockets/socket.js";
-import { runtimeOf } from "../systems/runtime.js";
 import type { CallerPlan } from "../types.js";
 import type { Host } from "../world/host.js";
 import type { Asked } from "./caller.js";
+import type { ChannelUser, GrpcChannel } from "./grpc-channel.js";
 import type { Line } from "./line.js";
 import { Talker } from "./talker.js";
 
-class GrpcLine implements StreamOwner, Line {
+/** konnectivity-client waits no longer for the answer to its CLOSE_REQ. */
+const CLOSE_MS = 1_000;
+
+class GrpcLine implements StreamOwner, Line, ChannelUser {
   readonly asked: Asked;
   readonly #plan: CallerPlan;
   readonly #host: Host;
-  readonly #socket: SimSocket;
+  readonly #channel: GrpcChannel;
+  readonly #address: string;
   #stream: PacketStream | undefined;
   readonly #dialId: bigint;
   #connectId: ConnectId = 0;
   #isClosing = false;
+  /** It has let the stream go, so that the stream's end is no news. */
+  #hasHungUp = false;
   #error: string | undefined;
 
-  constructor(host: Host, plan: CallerPlan, socket: SimSocket, address: string) {
+  constructor(host: Host, plan: CallerPlan, channel: GrpcChannel, address: string) {
     this.#host = host;
     this.#plan = plan;
-    this.#socket = socket;
+    this.#channel = channel;
+    this.#address = address;
     this.#dialId = BigInt(host.random.uint32());
     const talker = new Talker(host, { ...plan, other: `${plan.name}'s endpoint` });
     this.asked = { talker, answers: 0, giveUp: () => this.#giveUp() };
-    socket.on("error", (error: NodeJS.ErrnoException) => {
-      this.#error = error.code;
-    });
-    socket.on("connect", () => {
-      const runtime = runtimeOf(host);
-      const { call } = openSession(socket as unknown as Socket, "server", "http", "caller", runtime);
-      const counters = { received: new SegmentCounters(), sent: new SegmentCounters() };
-      this.#stream = new PacketStream(call("/ProxyService/Proxy", {}), this, counters);
-      this.#stream.control({ type: "DIAL_REQ", protocol: "tcp", address, random: this.#dialId });
-    });
-    socket.on("close", () => {
-      this.asked.lost ??= this.asked.answers === 0 ? (this.#error ?? "no answer") : undefined;
-      talker.onClosed(this.#error);
-    });
+  }
+
+  onStream(stream: Stream): void {
+    const counters = { received: new SegmentCounters(), sent: new SegmentCounters() };
+    this.#stream = new PacketStream(stream, this, counters);
+    this.#stream.control({ type: "DIAL_REQ", protocol: "tcp", address: this.#address, random: this.#dialId });
+  }
+
+  onLost(error: string | undefined): void {
+    this.#over(this.#error ?? error);
+  }
+
+  #over(error: string | undefined): void {
+    const { asked } = this;
+    if (asked.talker.isClosed) return;
+    asked.lost ??= asked.answers === 0 ? (error ?? "no answer") : undefined;
+    asked.talker.onClosed(error);
+    if (this.#channel.isShared) this.#channel.remove(this);
   }
 
   #giveUp(): void {
@@ -55,7 +64,19 @@ class GrpcLine implements StreamOwner, Line {
 
   /** Once what was written is gone, or after a moment. */
   #hangUpSoon(): void {
-    this.#host.after(50, "hang up", () => this.#socket.destroySoon());
+    this.#host.after(50, "hang up", () => this.#hangUp());
+  }
+
+  #hangUp(): void {
+    if (!this.#channel.isShared) {
+      this.#channel.socket.destroySoon();
+      return;
+    }
+    if (this.#hasHungUp) return;
+    this.#hasHungUp = true;
+    if (this.#stream === undefined) this.#over(this.#error);
+    else this.#stream.end();
+    this.#host.after(CLOSE_MS, "hang up", () => this.#stream?.cancel("done"));
   }
 
   // ---- packets -----------------------------------------------------------------------------------------------------
@@ -107,8 +128,9 @@ class GrpcLine implements StreamOwner, Line {
   }
 
   onClosed({ status, reason }: StreamEnd): void {
-    if (status !== 0) this.#error ??= reason;
-    this.#hangUpSoon();
+    if (status !== 0 && !this.#hasHungUp) this.#error ??= reason;
+    if (this.#channel.isShared) this.#over(this.#error);
+    else this.#hangUpSoon();
   }
 
   // ---- Line --------------------------------------------------------------------------------------------------------
@@ -129,8 +151,7 @@ class GrpcLine implements StreamOwner, Line {
     if (this.#isClosing) return;
     this.#isClosing = true;
     this.#stream?.control({ type: "CLOSE_REQ", connectId: this.#connectId });
-    // konnectivity-client waits no longer for the answer to it.
-    this.#host.after(1_000, "hang up", () => this.#socket.destroySoon());
+    this.#host.after(CLOSE_MS, "hang up", () => this.#hangUp());
   }
 
   close(): void {
@@ -138,10 +159,13 @@ class GrpcLine implements StreamOwner, Line {
   }
 
   reset(): void {
-    this.#socket.resetAndDestroy();
+    if (this.#channel.isShared) this.#stream?.cancel("reset");
+    else this.#channel.socket.resetAndDestroy();
   }
 }
 
-export function callByGrpc(host: Host, plan: CallerPlan, socket: SimSocket, address: string): Asked {
-  return new GrpcLine(host, plan, socket, address).asked;
+export function callByGrpc(host: Host, plan: CallerPlan, channel: GrpcChannel, address: string): Asked {
+  const line = new GrpcLine(host, plan, channel, address);
+  channel.add(line);
+  return line.asked;
 }

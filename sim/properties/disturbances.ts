@@ -1,7 +1,7 @@
 /** Which faults, slow readers and ways to end excuse what in a conversation. */
 import { noticedAt } from "../faults/faults.js";
 import type { Conversation, System } from "../systems/system.js";
-import type { Fault } from "../types.js";
+import type { Fault, ServerPlan } from "../types.js";
 
 /** Shorter ones have to be survived. */
 const SURVIVED_MS = 2_500;
@@ -50,9 +50,10 @@ export function isGentlyDrained(system: System, conversation: Conversation): boo
 /** A caller that could not expect to be connected. */
 export function mayBeRefused(system: System, conversation: Conversation): boolean {
   const { plan } = conversation;
-  if (plan.endpoint.connects !== "accepts" || conversation.agents === 0) return true;
+  if (plan.endpoint.connects !== "accepts") return true;
   const server = system.servers.get(plan.server);
   if (server === undefined || system.wrongAgents.size > 0) return true;
+  if (conversation.agents === 0 && !canWait(system, server.plan)) return true;
   if (isGentlyDrained(system, conversation)) {
     // Whoever is connected has a second to ask.
     const acceptedAtMs = server.acceptedAtMs.get(plan.name) ?? Number.POSITIVE_INFINITY;
@@ -66,6 +67,12 @@ export function mayBeRefused(system: System, conversation: Conversation): boolea
   // The time that stalls take is part of the dial's.
   const lostMs = faults.reduce((sum, fault) => sum + ("forMs" in fault ? fault.forMs : 0), 0);
   return lostMs > Math.min(server.plan.dialTimeoutMs, 5_000) - 1_000;
+}
+
+/** A caller that comes before any agent waits for one, where agents come at once. */
+function canWait({ scenario, servers, agents }: System, { waitForAgentMs, tokens }: ServerPlan): boolean {
+  if (waitForAgentMs === 0 || servers.size > 1 || scenario.faults.length > 0) return false;
+  return [...agents.values()].some(({ plan }) => tokens === undefined || plan.token === "good");
 }
 
 /** A conversation that need not be complete. */

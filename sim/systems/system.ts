@@ -1,10 +1,14 @@
 /** Everybody in one world, as a scenario says: servers, agents, callers and their endpoints. */
+
+import { LINK_WINDOW_BYTES } from "../../src/tunnel/link/tuning.js";
 import type { Asked } from "../peers/caller.js";
 import { callByConnect } from "../peers/connect-caller.js";
 import { callByGrpc } from "../peers/grpc-caller.js";
+import { GrpcChannel } from "../peers/grpc-channel.js";
 import { SocketLine } from "../peers/line.js";
 import { Talker } from "../peers/talker.js";
 import { Network } from "../sockets/network.js";
+import type { SimSocket } from "../sockets/socket.js";
 import type { CallerPlan, Scenario } from "../types.js";
 import { Host } from "../world/host.js";
 import type { World } from "../world/world.js";
@@ -34,6 +38,8 @@ export class System {
   readonly agents = new Map<string, SimAgent>();
   readonly wrongAgents = new Map<string, WrongAgent>();
   readonly conversations: Conversation[] = [];
+  /** Those that callers share. */
+  readonly #channels = new Map<string, GrpcChannel>();
   /** The last fault is over. */
   isCalm = false;
   /** Everybody is told to end. */
@@ -100,17 +106,30 @@ export class System {
     const { plan, caller: host, address } = conversation;
     const server = this.servers.get(plan.server);
     conversation.agents = server?.isUp === true ? server.server.board.registry.size : 0;
-    const isConnect = plan.mode === "connect";
-    const where = isConnect ? addressOf.connect(plan.server) : addressOf.grpc(plan.server);
-    const socket = this.network.connect(host, where, {
-      allowHalfOpen: isConnect,
-      encrypted: plan.tls,
-      isUnix: !plan.tls,
-    });
-    const asked = (isConnect ? callByConnect : callByGrpc)(host, plan, socket, address);
+    const asked =
+      plan.mode === "connect"
+        ? callByConnect(host, plan, this.#connect(host, plan, addressOf.connect(plan.server)), address)
+        : callByGrpc(host, plan, this.#channelOf(host, plan), address);
     conversation.asked = asked;
     if (this.isCalm) asked.talker.hurry();
     if (plan.patienceMs !== undefined) host.after(plan.patienceMs, "give up", () => asked.giveUp());
+  }
+
+  #connect(host: Host, { mode, tls }: CallerPlan, where: string): SimSocket {
+    return this.network.connect(host, where, { allowHalfOpen: mode === "connect", encrypted: tls, isUnix: !tls });
+  }
+
+  #channelOf(host: Host, plan: CallerPlan): GrpcChannel {
+    const { server, tls, shares = false, windowBytes = LINK_WINDOW_BYTES } = plan;
+    const where = addressOf.grpc(server);
+    if (!shares) return new GrpcChannel(host, this.#connect(host, plan, where), windowBytes, false);
+    const name = `callers of ${server}${tls ? " by TLS" : ""}`;
+    const open = this.#channels.get(name);
+    if (open?.isClosed === false) return open;
+    const all = new Host(this.world, name);
+    const channel = new GrpcChannel(all, this.#connect(all, plan, where), windowBytes, true);
+    this.#channels.set(name, channel);
+    return channel;
   }
 
   /** From now on everybody reads, and nobody pauses. */
