@@ -1,6 +1,7 @@
 /** `npm run attack`: see options.ts for its flags. */
 
 import { raiseOpenFiles } from "../bench/open-files.js";
+import { runCommand, say } from "../test/support/command/run.js";
 import { peersAvailable } from "../test/support/processes/executables.js";
 import { attacks } from "./attacks/index.js";
 import { playSuite } from "./harness/suite.js";
@@ -8,20 +9,7 @@ import { type AttackOptions, HELP, parseOptions } from "./options.js";
 import { writeDocs } from "./report/table.js";
 import { line } from "./report/text.js";
 
-/** Standard error, so that --output json stays clean. */
-const say = (text: string): void => {
-  process.stderr.write(`${text}\n`);
-};
-
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(130));
-
-let code = 2;
-try {
-  code = await main(parseOptions(process.argv.slice(2)));
-} catch (reason) {
-  say(`attack: ${reason instanceof Error ? reason.message : String(reason)}`);
-}
-process.stdout.write("", () => process.exit(code));
+await runCommand("attack", () => main(parseOptions(process.argv.slice(2))));
 
 async function main(options: AttackOptions | "help" | "list"): Promise<number> {
   if (options === "help") process.stdout.write(HELP);

@@ -1,7 +1,9 @@
 /** `npm run sim`: see options.ts for its flags. */
+
 import { randomInt } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { writeSection } from "../test/support/command/docs-section.js";
+import { runCommand, say } from "../test/support/command/run.js";
 import { mutants } from "./mutants/list.js";
 import type { Mutant } from "./mutants/mutant.js";
 import { HELP, parseOptions, type SimOptions } from "./options.js";
@@ -17,20 +19,7 @@ const PROGRESS_MS = 5_000;
 const LEAST_FRESH = 1_000_000_000;
 const MOST_FRESH = 2 ** 47;
 
-/** Standard error, so that --output json stays clean. */
-const say = (text: string): void => {
-  process.stderr.write(`${text}\n`);
-};
-
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(130));
-
-let code = 2;
-try {
-  code = await main(parseOptions(process.argv.slice(2)));
-} catch (reason) {
-  say(`sim: ${reason instanceof Error ? reason.message : String(reason)}`);
-}
-process.stdout.write("", () => process.exit(code));
+await runCommand("sim", () => main(parseOptions(process.argv.slice(2))));
 
 async function main(options: SimOptions | "help" | "list"): Promise<number> {
   if (options === "help") process.stdout.write(HELP);

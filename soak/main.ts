@@ -1,28 +1,20 @@
 /** `npm run soak`: see options.ts for its flags. */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { runCommand, say } from "../test/support/command/run.js";
 import { type KillsReport, killsReport, killsText } from "./kills/report.js";
 import { soakKills } from "./kills/run.js";
 import { HELP, parseOptions, type SoakOptions } from "./options.js";
-import { progressLine, say } from "./report/progress.js";
+import { progressLine } from "./report/progress.js";
 import { type Report, reportOf } from "./report/report.js";
 import { markdown } from "./report/text.js";
 import { writeDocs } from "./report/write-docs.js";
 import { type Observer, type Progress, soak } from "./run.js";
 import { type ScalingsReport, scalingsText, soakScalings } from "./scalings/run.js";
 
-// Whatever runs on behalf of the soak ends with it, also what was only just being started (test/support's last resort).
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(130));
-
-let code = 2;
-try {
-  code = await main(parseOptions(process.argv.slice(2)));
-} catch (reason) {
-  say(`soak: ${reason instanceof Error ? reason.message : String(reason)}`);
-}
-// After a violation the load that was under way still waits for its answers.
-process.stdout.write("", () => process.exit(code));
+await runCommand("soak", () => main(parseOptions(process.argv.slice(2))));
 
 async function main(options: SoakOptions | "help"): Promise<number> {
   if (options === "help") {

@@ -1,11 +1,6 @@
 import { figuresOf } from "../fixture/look.js";
 import type { Progress } from "../run.js";
 
-/** Standard error, so that --output json stays clean. */
-export const say = (line: string): void => {
-  process.stderr.write(`${line}\n`);
-};
-
 export function progressLine({ stage, court, tally, worstGapMs, pids }: Progress): string {
   const memory = pids.map((pid) => {
     const figures = figuresOf(pid);
