@@ -1,5 +1,6 @@
 /** The scenario of a seed. */
 import { intoCorner } from "./corners.js";
+import { withTroubles } from "./troubles.js";
 import {
   type AgentPlan,
   BALANCER,
@@ -40,7 +41,7 @@ export function scenarioOf(seed: number): Scenario {
     : [];
   const small = random.chance(0.3);
   const scaling = scalingOf(seed, names, callers, isHarsh);
-  return intoCorner({
+  const scenario: Scenario = {
     seed,
     ...(scaling === undefined ? {} : { kube: scaling.kube }),
     network: {
@@ -56,7 +57,8 @@ export function scenarioOf(seed: number): Scenario {
     ],
     callers,
     faults: [...faults, ...(scaling?.drains ?? [])].sort((one, two) => one.atMs - two.atMs),
-  });
+  };
+  return intoCorner(withTroubles(scenario));
 }
 
 /** Seldom, and one is enough. */

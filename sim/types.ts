@@ -95,7 +95,9 @@ export interface CallerPlan {
 
 export interface EndpointPlan {
   /** How it takes the connection. */
-  readonly connects: "accepts" | "refuses" | "silent";
+  readonly connects: "accepts" | "refuses" | "silent" | "unreachable";
+  /** It takes so long until it does. */
+  readonly lateMs?: number;
   readonly sends: Sending;
   readonly reads: Reading;
   readonly ends: Ending;

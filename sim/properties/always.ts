@@ -47,13 +47,20 @@ function watchServer(system: System, { isUp, host, server, plan }: SimServer): v
   const { world } = system;
   const { board } = server;
   let credit = 0;
+  let dials = board.waiting.size;
   for (const link of board.registry.links()) {
+    dials += link.pendingDials;
     credit += watchLink(system, plan.name, link.identity.agentId, link, plan.limits);
     if (link.extended && link.tunnels.size > 0) compareWindows(system, plan.name, link.identity.agentId, link);
   }
   watchCredit(world, plan.name, credit, plan.limits);
   if (board.pendingDials < 0 || board.establishedTunnels < 0)
     world.fail("tables are right", `${plan.name} counts fewer than no dials or tunnels`);
+  if (board.pendingDials !== dials)
+    world.fail(
+      "tables are right",
+      `${plan.name} counts ${board.pendingDials} pending dials, and its agents and waiting callers have ${dials}`,
+    );
   if (board.budget.queuedBytes < 0)
     world.fail("budgets are right", `${plan.name} counts fewer than no bytes that wait`);
 }

@@ -65,7 +65,7 @@ export function mayBeRefused(system: System, conversation: Conversation): boolea
   if (faults.length === 1 && only?.kind === "drain" && system.agents.has(only.who)) return conversation.agents < 2;
   if (faults.some((fault) => !isHarmless(fault))) return true;
   // The time that stalls take is part of the dial's.
-  const lostMs = faults.reduce((sum, fault) => sum + ("forMs" in fault ? fault.forMs : 0), 0);
+  const lostMs = faults.reduce((sum, fault) => sum + ("forMs" in fault ? fault.forMs : 0), plan.endpoint.lateMs ?? 0);
   return lostMs > Math.min(server.plan.dialTimeoutMs, 5_000) - 1_000;
 }
 

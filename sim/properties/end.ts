@@ -39,8 +39,8 @@ function judgeConversation(system: System, conversation: Conversation): void {
     world.fail("everything ends within 10 s", `${plan.name} has not ended: ${story()}`);
     return;
   }
-  if (endpoints.length > 2)
-    world.fail("a dial is tried twice at most", `${plan.name}'s endpoint was reached ${endpoints.length} times`);
+  const tries = system.network.tries(conversation.address);
+  if (tries > 2) world.fail("a dial is tried twice at most", `${plan.name}'s endpoint was dialled ${tries} times`);
   if (asked === undefined || asked.gaveUp === true) return;
   const isAnswered = asked.answers === 1 && asked.refusal === undefined;
   if (!isAnswered) {
@@ -114,6 +114,9 @@ function judgeTables(system: System): void {
     const open = near.destroyed ? far.host : near.host;
     if (open.alive) world.fail("no socket is left open", `${open.name} has the connection from ${from} to ${to} open`);
   }
+  for (const { destroyed, host } of network.unanswered)
+    if (!destroyed && host.alive)
+      world.fail("no socket is left open", `${host.name} still waits for an endpoint that does not answer`);
 }
 
 /** Leases of servers that were killed have run out, and those of others have been renewed. */

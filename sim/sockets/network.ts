@@ -18,10 +18,13 @@ export interface SimListener {
   readonly host: Host;
   readonly allowHalfOpen: boolean;
   readonly accept: (socket: SimSocket, connection: SimConnection) => void;
+  /** The first packet of each connection is lost, and the next one is sent so much later. */
+  readonly lateMs?: number | undefined;
 }
 
-/** A listener that nobody reaches and that refuses nobody. */
-export type Answer = SimListener | "silent" | undefined;
+/** Nobody listens there: those who connect get no answer, or hear that there is no way. */
+type Nobody = "silent" | "unreachable";
+export type Answer = SimListener | Nobody | undefined;
 
 export class SimConnection {
   readonly from: string;
@@ -65,6 +68,8 @@ export class SimConnection {
 
 export class Network {
   readonly connections = new Set<SimConnection>();
+  /** Sockets that wait for an answer which does not come. */
+  readonly unanswered = new Set<SimSocket>();
   readonly #world: World;
   readonly #plan: NetworkPlan;
   readonly #listeners = new Map<string, Answer>();
@@ -78,7 +83,7 @@ export class Network {
     this.#plan = plan;
   }
 
-  listen(address: string, listener: SimListener | "silent"): () => void {
+  listen(address: string, listener: SimListener | Nobody): () => void {
     this.#listeners.set(address, listener);
     return () => {
       if (this.#listeners.get(address) === listener) this.#listeners.delete(address);
@@ -98,12 +103,21 @@ export class Network {
       segmentBytes: random.scaled(...segmentBytes),
     };
     const near = new SimSocket(host, { ...options, connecting: true });
-    const tripMs = 2 * wireOptions.latencyMs;
+    const dialled = this.#listeners.get(address);
+    const lateMs = typeof dialled === "object" ? (dialled.lateMs ?? 0) : 0;
+    const tripMs = 2 * wireOptions.latencyMs + lateMs;
     // As the kernel does it: the connection is there before the process has accepted it.
     world.after(tripMs, "connect", () => {
       if (near.destroyed || !host.alive) return;
       const listener = this.#listeners.get(address);
-      if (listener === "silent") return;
+      if (listener === "silent") {
+        this.unanswered.add(near);
+        return;
+      }
+      if (listener === "unreachable") {
+        host.after(0, "no route", () => near.refused("EHOSTUNREACH", address));
+        return;
+      }
       if (listener === undefined || !listener.host.alive || this.#isRefused(address)) {
         host.after(0, "refused", () => near.refused("ECONNREFUSED", address));
         return;
@@ -133,6 +147,13 @@ export class Network {
       });
     });
     return near;
+  }
+
+  /** How often anybody has tried to connect to this address. */
+  tries(address: string): number {
+    let tries = 0;
+    for (const [pair, count] of this.#counts) if (pair.endsWith(` to ${address}`)) tries += count;
+    return tries;
   }
 
   /** Between two hosts, those there are now. */

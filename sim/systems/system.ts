@@ -87,11 +87,12 @@ export class System {
 
   #openEndpoint(conversation: Conversation): void {
     const { plan, address, endpoint: host, endpoints } = conversation;
-    const { connects, ...talks } = plan.endpoint;
-    if (connects === "silent") this.network.listen(address, "silent");
+    const { connects, lateMs, ...talks } = plan.endpoint;
+    if (connects === "silent" || connects === "unreachable") this.network.listen(address, connects);
     if (connects !== "accepts") return;
     this.network.listen(address, {
       host,
+      lateMs,
       allowHalfOpen: true,
       accept: (socket, { from }) => {
         const talker = new Talker(host, { ...talks, name: `${plan.name}'s endpoint`, other: plan.name });
