@@ -1,8 +1,9 @@
 /** Runs a scenario from its beginning to its end, and says what it found. */
-import { endOf, noticedAt, plan } from "./faults/faults.js";
+import { endOf, isSilent, noticedAt, plan } from "./faults/faults.js";
 import { watch } from "./properties/always.js";
 import { watchDials } from "./properties/dials.js";
 import { judgeEnd } from "./properties/end.js";
+import { watchLinks } from "./properties/links.js";
 import { isComparable, judgeDelay, withoutStops } from "./properties/stopped.js";
 import { System } from "./systems/system.js";
 import type { Outcome, RunOptions, Scenario } from "./types.js";
@@ -36,7 +37,7 @@ async function play(
   const world = new World({ seed, trace, timerLatenessMs: network.timerLatenessMs });
   const system = new System(world, scenario);
   watch(system);
-  const endWatch = watchDials(system);
+  const endings = [watchDials(system), watchLinks(system)];
   system.start();
   for (const fault of faults) plan(system, fault);
   const overAt = Math.max(0, ...faults.map(endOf), ...callers.map(({ atMs }) => atMs));
@@ -44,12 +45,14 @@ async function play(
   world.after(calmAt, "calm", () => system.calm());
   const dialMs = Math.max(0, ...[...system.servers.values()].map(({ plan: { dialTimeoutMs } }) => dialTimeoutMs));
   const until = calmAt + dialMs + WITHIN_MS;
-  const isOver = (): boolean => world.now >= overAt && system.conversations.every((each) => system.isOver(each));
+  const silentUntil = Math.max(0, ...faults.filter(isSilent).map(noticedAt));
+  const isOver = (): boolean =>
+    world.now >= Math.max(overAt, silentUntil) && system.conversations.every((each) => system.isOver(each));
   while (world.failure === undefined && world.now < until && !isOver()) {
     await world.run(Math.min(until, world.now + STEP_MS));
   }
   if (world.failure === undefined) await judgeEnd(system);
-  endWatch();
+  for (const end of endings) end();
   const { events, now: virtualMs, hash, failure } = world;
   return { system, outcome: { events, virtualMs, hash, ...(failure === undefined ? {} : { failure }) } };
 }

@@ -3,7 +3,23 @@ import type { CallerPlan, EndpointPlan, Fault, Scenario } from "./types.js";
 import { Random } from "./world/random.js";
 
 export function withTroubles(scenario: Scenario): Scenario {
-  return withSlowDial(scenario);
+  return withGoaway(withSlowDial(scenario));
+}
+
+const withFaults = (scenario: Scenario, faults: readonly Fault[]): Scenario => ({
+  ...scenario,
+  faults: [...scenario.faults, ...faults].sort((one, two) => one.atMs - two.atMs),
+});
+
+/** Agents are told to go elsewhere, most of them while somebody calls. */
+function withGoaway(scenario: Scenario): Scenario {
+  const { seed, callers } = scenario;
+  const random = new Random(seed, "goaway");
+  if (!random.chance(0.05)) return scenario;
+  const { server, atMs } = random.pick(callers);
+  return withFaults(scenario, [
+    { kind: "goaway", atMs: Math.max(500, atMs + random.between(-2_000, 100)), who: server },
+  ]);
 }
 
 /** A dial is pending for a while, and meanwhile its agents or its caller may go. */
@@ -29,9 +45,5 @@ function withSlowDial(scenario: Scenario): Scenario {
       ? { kind: "cut", atMs, between: agent, and: caller.server, how: random.pick(["fin", "rst"]) }
       : { kind: "restart", atMs, who: agent, afterMs: random.between(10, 3_000) };
   });
-  return {
-    ...scenario,
-    callers: callers.map((each) => (each === before ? caller : each)),
-    faults: [...scenario.faults, ...faults].sort((one, two) => one.atMs - two.atMs),
-  };
+  return withFaults({ ...scenario, callers: callers.map((each) => (each === before ? caller : each)) }, faults);
 }

@@ -157,6 +157,8 @@ export type Fault =
       readonly limitMs: number;
       readonly afterMs: number;
     }
+  /** The server tells its agents to go elsewhere, and stays. */
+  | { readonly kind: "goaway"; readonly atMs: number; readonly who: string }
   /** The host's date is set. */
   | { readonly kind: "date"; readonly atMs: number; readonly who: string; readonly byMs: number }
   /** Connections to the server are refused for a while. */

@@ -1,13 +1,16 @@
 /** What goes wrong, and when. */
+import { watchSilence } from "../properties/links.js";
 import type { System } from "../systems/system.js";
 import type { Fault } from "../types.js";
 
 /** A server that is silent is noticed by an agent's pings within this, and the other way round. */
 const NOTICED_MS = 60_000;
 
+export const isSilent = (fault: Fault): boolean => fault.kind === "cut" && fault.how === "silence";
+
 /** When everybody can have noticed it, too. */
 export function noticedAt(fault: Fault): number {
-  return endOf(fault) + (fault.kind === "cut" && fault.how === "silence" ? NOTICED_MS : 0);
+  return endOf(fault) + (isSilent(fault) ? NOTICED_MS : 0);
 }
 
 /** When the fault is over. */
@@ -24,6 +27,7 @@ export function endOf(fault: Fault): number {
     case "drain":
       return fault.atMs + fault.limitMs + fault.afterMs;
     case "date":
+    case "goaway":
       return fault.atMs;
   }
 }
@@ -39,6 +43,7 @@ function happen(system: System, fault: Fault): void {
   switch (fault.kind) {
     case "cut":
       for (const connection of network.between(fault.between, fault.and)) connection.cut(fault.how);
+      if (fault.how === "silence") watchSilence(system, fault.between, fault.and);
       break;
     case "stall":
       network.stall(fault.between, fault.and, world.now + fault.forMs);
@@ -63,6 +68,9 @@ function happen(system: System, fault: Fault): void {
       });
       break;
     }
+    case "goaway":
+      servers.get(fault.who)?.askToGo();
+      break;
     case "date":
       if (who !== undefined) who.host.dateOffsetMs += fault.byMs;
       break;

@@ -27,8 +27,8 @@ function faultsOf(system: System, conversation: Conversation): Fault[] {
 /** What a fault leaves behind may last a while: a link that is made anew, an agent that nobody trusts. */
 const LATER_MS = 40_000;
 
-function isHarmless(fault: Fault): boolean {
-  if (fault.kind === "date") return true;
+export function isHarmless(fault: Fault): boolean {
+  if (fault.kind === "date" || fault.kind === "goaway") return true;
   return (fault.kind === "stall" || fault.kind === "freeze") && fault.forMs <= SURVIVED_MS;
 }
 

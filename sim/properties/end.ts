@@ -2,6 +2,7 @@
 import type { Talker } from "../peers/talker.js";
 import type { Conversation, System } from "../systems/system.js";
 import { isDisturbed, isGentlyDrained, mayBeRefused, mayLookWhole } from "./disturbances.js";
+import { judgeLinks, judgeService } from "./links.js";
 
 /** Last bytes of closed tunnels have 10 s, and idle links of servers that drain 2 s. */
 const SETTLED_MS = 12_000;
@@ -15,6 +16,8 @@ export async function judgeEnd(system: System): Promise<void> {
   await world.run(world.now + SETTLED_MS);
   if (world.failure === undefined) judgeTables(system);
   if (world.failure === undefined && system.scenario.kube !== undefined) await judgeCounts(system);
+  if (world.failure === undefined) await judgeLinks(system);
+  if (world.failure === undefined && system.scenario.faults.length > 0) await judgeService(system);
   if (world.failure !== undefined) return;
   system.isEnding = true;
   for (const agent of system.wrongAgents.values()) agent.kill();

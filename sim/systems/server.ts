@@ -3,6 +3,7 @@ import type { Server } from "node:net";
 import { Connections } from "../../src/base/connections.js";
 import { LeaseController } from "../../src/cluster/membership/lease-controller.js";
 import { closingPhaseMs } from "../../src/tunnel/connection/closing-phase.js";
+import type { Session } from "../../src/tunnel/link/open.js";
 import { createTokenAuthenticator } from "../../src/tunnel/server/agents/token-auth.js";
 import type { ServerConfig } from "../../src/tunnel/server/config.js";
 import { ProxyServer } from "../../src/tunnel/server/server.js";
@@ -135,6 +136,14 @@ export class SimServer {
     this.server = this.#create();
     this.leases = this.#keepLease();
     this.start();
+  }
+
+  /** As servers do that let no connection grow old. */
+  askToGo(): void {
+    if (!this.isUp) return;
+    this.host.tick(() => {
+      for (const { connection } of this.server.board.registry.links()) (connection as Session).close();
+    });
   }
 
   /** As SIGTERM does; resolves when the process has ended. */

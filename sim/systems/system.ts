@@ -62,17 +62,31 @@ export class System {
         this.wrongAgents.set(party.name, new WrongAgent(world, this.network, party, streamOf));
       }
     }
-    scenario.callers.forEach((plan, index) => {
-      this.conversations.push({
-        plan,
-        address: `10.1.${index >> 8}.${index & 255}:80`,
-        caller: new Host(world, plan.name),
-        endpoint: new Host(world, `${plan.name}'s endpoint`),
-        asked: undefined,
-        agents: 0,
-        endpoints: [],
-      });
-    });
+    for (const plan of scenario.callers) this.#add(plan);
+  }
+
+  #add(plan: CallerPlan): Conversation {
+    const { world } = this;
+    const index = this.conversations.length;
+    const conversation: Conversation = {
+      plan,
+      address: `10.1.${index >> 8}.${index & 255}:80`,
+      caller: new Host(world, plan.name),
+      endpoint: new Host(world, `${plan.name}'s endpoint`),
+      asked: undefined,
+      agents: 0,
+      endpoints: [],
+    };
+    this.conversations.push(conversation);
+    return conversation;
+  }
+
+  /** One more caller, now. */
+  callNow(plan: CallerPlan): Conversation {
+    const conversation = this.#add(plan);
+    this.#openEndpoint(conversation);
+    this.#call(conversation);
+    return conversation;
   }
 
   start(): void {
