@@ -40,8 +40,8 @@ export class System {
   readonly conversations: Conversation[] = [];
   /** Those that callers share. */
   readonly #channels = new Map<string, GrpcChannel>();
-  /** The last fault is over. */
-  isCalm = false;
+  /** When the last fault was over and everybody began to read. */
+  calmAtMs = Number.POSITIVE_INFINITY;
   /** Everybody is told to end. */
   isEnding = false;
 
@@ -112,7 +112,7 @@ export class System {
         const talker = new Talker(host, { ...talks, name: `${plan.name}'s endpoint`, other: plan.name });
         endpoints.push({ talker, agent: from });
         talker.start(new SocketLine(socket, talker));
-        if (this.isCalm) talker.hurry();
+        if (this.#isCalm) talker.hurry();
       },
     });
   }
@@ -126,7 +126,7 @@ export class System {
         ? callByConnect(host, plan, this.#connect(host, plan, addressOf.connect(plan.server)), address)
         : callByGrpc(host, plan, this.#channelOf(host, plan), address);
     conversation.asked = asked;
-    if (this.isCalm) asked.talker.hurry();
+    if (this.#isCalm) asked.talker.hurry();
     if (plan.patienceMs !== undefined) host.after(plan.patienceMs, "give up", () => asked.giveUp());
   }
 
@@ -147,9 +147,13 @@ export class System {
     return channel;
   }
 
+  get #isCalm(): boolean {
+    return this.world.now >= this.calmAtMs;
+  }
+
   /** From now on everybody reads, and nobody pauses. */
   calm(): void {
-    this.isCalm = true;
+    this.calmAtMs = this.world.now;
     for (const { asked, endpoints } of this.conversations) {
       asked?.talker.hurry();
       for (const { talker } of endpoints) talker.hurry();
