@@ -28,7 +28,8 @@ export class GrpcChannel {
     this.socket = socket;
     this.isShared = isShared;
     socket.on("error", (error: NodeJS.ErrnoException) => {
-      this.#error = error.code;
+      // After its own end it may still have something to write.
+      if (!socket.writableEnded) this.#error = error.code;
     });
     socket.on("connect", () => {
       this.#session = new Session(socket as unknown as Duplex, {

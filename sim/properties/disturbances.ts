@@ -32,6 +32,18 @@ export function isHarmless(fault: Fault): boolean {
   return (fault.kind === "stall" || fault.kind === "freeze") && fault.forMs <= SURVIVED_MS;
 }
 
+/** A drain that ended because nothing was left to wait for. */
+function isGentle({ servers, agents }: System, fault: Fault): boolean {
+  if (fault.kind !== "drain") return false;
+  const drains = (servers.get(fault.who) ?? agents.get(fault.who))?.drains ?? [];
+  return drains.some(({ atMs, isGentle }) => isGentle && Math.abs(atMs - fault.atMs) < 1);
+}
+
+/** Its server or its agent drained meanwhile. */
+export function isDrained(system: System, conversation: Conversation): boolean {
+  return faultsOf(system, conversation).some(({ kind }) => kind === "drain");
+}
+
 /** Both ends read at once, its server drained until nothing was left to wait for, and nothing else happened. */
 export function isGentlyDrained(system: System, conversation: Conversation): boolean {
   const { plan } = conversation;
@@ -75,20 +87,25 @@ function canWait({ scenario, servers, agents }: System, { waitForAgentMs, tokens
   return [...agents.values()].some(({ plan }) => tokens === undefined || plan.token === "good");
 }
 
-/** A conversation that need not be complete. */
-export function isDisturbed(system: System, conversation: Conversation): boolean {
+/** Whether what was sent to this end of a conversation need not be complete. */
+export function isDisturbed(system: System, conversation: Conversation, to: "caller" | "endpoint"): boolean {
   const { plan, endpoints } = conversation;
   if (endpoints.length !== 1) return true;
   const faults = faultsOf(system, conversation);
-  if (faults.some((fault) => !isHarmless(fault) && !isDrainedInTime(system, conversation, fault))) return true;
+  // What a gRPC caller does not read waits in its own process, and no server waits for that.
+  const isRead = plan.mode === "connect" || plan.reads.stopsAfter === undefined;
+  const isEased = (fault: Fault): boolean =>
+    isHarmless(fault) || (isRead && isGentle(system, fault)) || isDrainedInTime(system, conversation, fault);
+  if (!faults.every(isEased)) return true;
   const [near, far] = [plan.ends.how, plan.endpoint.ends.how];
   const isWhole = near !== "close" && near !== "reset" && far !== "close" && far !== "reset";
   if (!isWhole) return true;
   const agent = system.agents.get(endpoints[0]!.agent);
   if (agent === undefined) return true;
   const isRequest = near === "last" && plan.endpoint.sends.afterBytes >= plan.sends.bytes;
-  // Only drawbridge's own ends can end one direction alone, and gRPC callers cannot at all.
-  if (!isRequest && (plan.mode === "grpc" || !agent.plan.extended)) return true;
+  // Only drawbridge's own ends can end one direction alone, and gRPC callers cannot at all: whoever ends first ends both.
+  const isFirst = plan.mode === "grpc" && to === "caller" && near === "last" && far === "fin";
+  if (!isRequest && !isFirst && (plan.mode === "grpc" || !agent.plan.extended)) return true;
   if (agent.plan.extended) return false;
   // Without windows, whoever reads slowly is cut when its queue is too long; the network may be what is slow.
   const server = system.servers.get(plan.server)!;

@@ -1,7 +1,7 @@
 /** What holds once everything is over. */
 import type { Talker } from "../peers/talker.js";
 import type { Conversation, System } from "../systems/system.js";
-import { isDisturbed, isGentlyDrained, mayBeRefused, mayLookWhole } from "./disturbances.js";
+import { isDisturbed, isDrained, isGentlyDrained, mayBeRefused, mayLookWhole } from "./disturbances.js";
 import { judgeLinks, judgeService } from "./links.js";
 
 /** Last bytes of closed tunnels have 10 s, and idle links of servers that drain 2 s. */
@@ -70,12 +70,13 @@ function judgeConversation(system: System, conversation: Conversation): void {
     if (looksWhole && !isWhole && !mayLookWhole(system, conversation, who))
       world.fail("nothing cut looks whole", `${to.plan.name} has read a good end: ${story()}`);
   }
-  if (isDisturbed(system, conversation)) return;
-  for (const [from, to] of [
-    [near, far],
-    [far, near],
+  for (const [from, to, who] of [
+    [near, far, "endpoint"],
+    [far, near, "caller"],
   ] as const) {
-    if (!isComplete(from, to)) world.fail("what nothing disturbs is complete", `${plan.name}: ${story()}`);
+    if (isDisturbed(system, conversation, who) || isComplete(from, to)) continue;
+    const property = isDrained(system, conversation) ? "a drain loses nothing" : "what nothing disturbs is complete";
+    world.fail(property, `${plan.name}: ${story()}`);
   }
 }
 

@@ -4,6 +4,7 @@ import { LeaseCount } from "../../src/cluster/membership/lease-count.js";
 import { ProxyAgent } from "../../src/tunnel/agent/agent.js";
 import type { AgentConfig } from "../../src/tunnel/agent/config.js";
 import type { ConnectParts } from "../../src/tunnel/agent/connect.js";
+import { closingPhaseMs } from "../../src/tunnel/connection/closing-phase.js";
 import type { Resolver } from "../../src/tunnel/resolver/resolver.js";
 import type { Network } from "../sockets/network.js";
 import { type AgentPlan, BALANCER } from "../types.js";
@@ -36,6 +37,8 @@ export class SimAgent {
   host: Host;
   agent: ProxyAgent;
   leases: LeaseCount | undefined;
+  /** When its drains began, and whether each ended because nothing was left to wait for, and nothing was closed for it. */
+  readonly drains: { readonly atMs: number; isGentle: boolean }[] = [];
   isUp = false;
   /** How many processes it has been so far. */
   starts = 0;
@@ -119,8 +122,11 @@ export class SimAgent {
 
   async drain(limitMs: number): Promise<void> {
     const { agent, host, leases } = this;
+    const drain = { atMs: this.#world.now, isGentle: false };
+    this.drains.push(drain);
     agent.drain();
-    await agent.drained(limitMs);
+    const left = await agent.drained(limitMs);
+    drain.isGentle = left === 0 && this.#world.now < drain.atMs + limitMs - closingPhaseMs(limitMs);
     if (!host.alive) return;
     await Promise.all([agent.stop(), leases?.stop()]);
     await new Promise<void>((resolve) => host.after(20, "exit", resolve));

@@ -1,7 +1,7 @@
 /**
- * The end of a connection whose stream was cut: its peer reads everything that was written, and then learns that this was
- * not all. On TCP that is a reset, on TLS a FIN without TLS's own good-bye (close_notify), or an alert for peers that do
- * not notice its absence. On a Unix socket there is nothing to tell an end from.
+ * The end of a connection: its peer reads everything that was written, within a bound. If the stream was cut, the peer then
+ * learns that this was not all. On TCP that is a reset, on TLS a FIN without TLS's own good-bye (close_notify), or an alert
+ * for peers that do not notice its absence. On a Unix socket there is nothing to tell an end from.
  */
 import { readFile } from "node:fs/promises";
 import { Socket } from "node:net";
@@ -24,6 +24,7 @@ export interface Cuttable {
   write(chunk: Uint8Array, done: (error?: Error | null) => void): boolean;
   resume(): unknown;
   destroy(): unknown;
+  end(): unknown;
   destroySoon(): void;
   resetAndDestroy?(): unknown;
 }
@@ -40,7 +41,7 @@ const NOTHING = new Uint8Array(0);
 
 /** Sockets whose last bytes are on their way, by the clock that bounds them. */
 const pendingBy = new WeakMap<Clock, Pending>();
-const isPending = new WeakSet<Cuttable>();
+const cut = new WeakSet<Cuttable>();
 
 interface Pending {
   readonly sockets: Set<Cuttable>;
@@ -50,32 +51,48 @@ interface Pending {
 
 /** Nothing more may be written; what the peer still sends has to be read by somebody, and is of no use. */
 export function cutWhenSent(socket: Cuttable, options: CutOptions): void {
-  if (socket.destroyed || isPending.has(socket)) return;
+  if (socket.destroyed || cut.has(socket)) return;
   const { clock, withinMs } = options;
+  cut.add(socket);
+  boundEnd(socket, clock, withinMs);
+  // Otherwise a peer that writes before it reads would never come to read.
+  socket.resume();
+  whenWritten(socket, () => {
+    if (socket.destroyed) return;
+    if (socket.encrypted === true) truncate(socket, options);
+    else if (hasReset(socket)) whenSent(socket, clock, () => severNow(socket));
+    else socket.destroySoon();
+  });
+}
+
+/**
+ * An end in good order, whatever the peer still sends: that is read and of no use. To close a connection at once would turn
+ * its end into a reset as soon as anything more arrives, and a reset throws away what the kernel has not sent yet.
+ */
+export function endWhenRead(socket: Cuttable, clock: Clock, withinMs: number): void {
+  if (socket.destroyed) return;
+  boundEnd(socket, clock, withinMs);
+  socket.resume();
+  socket.end();
+}
+
+/** The end of this socket is under way and may take so long. Processes that are about to end wait for it. */
+export function boundEnd(socket: Cuttable, clock: Clock, withinMs: number): void {
   const pending = pendingBy.get(clock) ?? { sockets: new Set(), waiting: [] };
+  if (pending.sockets.has(socket)) return;
   pendingBy.set(clock, pending);
-  isPending.add(socket);
-  const sever = (): void => severNow(socket);
-  const cancelLate = clock.after(withinMs, sever);
+  const cancelLate = clock.after(withinMs, () => severNow(socket));
   pending.sockets.add(socket);
   socket.once("close", () => {
     cancelLate();
     pending.sockets.delete(socket);
     if (pending.sockets.size === 0) for (const done of pending.waiting.splice(0)) done();
   });
-  // Otherwise a peer that writes before it reads would never come to read.
-  socket.resume();
-  whenWritten(socket, () => {
-    if (socket.destroyed) return;
-    if (socket.encrypted === true) truncate(socket, options);
-    else if (hasReset(socket)) whenSent(socket, clock, sever);
-    else socket.destroySoon();
-  });
 }
 
-/** Whether its end is under way: an error of a TLS socket is then its own alert. */
+/** Whether it is being cut: an error of a TLS socket is then its own alert. */
 export function isBeingCut(socket: Cuttable): boolean {
-  return isPending.has(socket);
+  return cut.has(socket);
 }
 
 /** The same without waiting for anything: what was not sent yet is lost. */
@@ -98,10 +115,13 @@ export function wasReset(socket: Pick<Cuttable, "writableEnded">): boolean {
   return !socket.writableEnded && handle?.getpeername !== undefined && handle.getpeername({}) !== 0;
 }
 
-/** Until all that are being cut are gone, at most so long; the rest is severed then. For processes that are about to end. */
-export async function cutsDone(clock: Clock, withinMs: number): Promise<void> {
+/**
+ * Until all whose end is under way are gone, at most so long; the rest is severed then. For processes that are about to end.
+ * Resolves to whether nothing had to be severed.
+ */
+export async function endsDone(clock: Clock, withinMs: number): Promise<boolean> {
   const pending = pendingBy.get(clock);
-  if (pending === undefined || pending.sockets.size === 0) return;
+  if (pending === undefined || pending.sockets.size === 0) return true;
   await new Promise<void>((resolve) => {
     const cancelLate = clock.after(withinMs, resolve, true);
     pending.waiting.push(() => {
@@ -109,7 +129,9 @@ export async function cutsDone(clock: Clock, withinMs: number): Promise<void> {
       resolve();
     });
   });
-  for (const socket of [...pending.sockets]) severNow(socket);
+  const late = [...pending.sockets];
+  for (const socket of late) severNow(socket);
+  return late.length === 0;
 }
 
 function hasReset(socket: Cuttable): boolean {

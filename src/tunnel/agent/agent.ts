@@ -1,7 +1,7 @@
 /** A proxy-agent: connections to its servers, and what they ask it to open. */
 
 import { pause } from "../../base/clock.js";
-import { cutsDone } from "../../base/cut-socket.js";
+import { endsDone } from "../../base/cut-socket.js";
 import type { Cause } from "../../base/errors/error.js";
 import { type Runtime, systemRuntime } from "../../base/runtime.js";
 import { Budget } from "../connection/budget.js";
@@ -63,6 +63,8 @@ export class ProxyAgent {
   readonly #servers: ServerSet;
   /** All links with tunnels, those of servers that are going away included. */
   readonly #links = new Set<ServerLink>();
+  /** Called once there is none. */
+  readonly #untilUnlinked: (() => void)[] = [];
   #connectIds = 0;
   #connections = 0;
   draining = false;
@@ -159,6 +161,7 @@ export class ProxyAgent {
       }
       await pause(this.runtime, Math.min(IDLE_CHECK_MS, tellsAt - now, endsAt - now));
     } while (!this.idle && this.runtime.now() < endsAt);
+    if (this.idle) await this.#leave(endsAt);
     return this.readings().openEndpointConnections();
   }
 
@@ -168,9 +171,22 @@ export class ProxyAgent {
     const links = [...this.#links];
     const tunnels = links.flatMap((link) => [...link.tunnels.values()]);
     await cutTunnels(tunnels, STOPPING, this.runtime, () => links.some(({ flushing }) => flushing));
+    await this.#leave(this.runtime.now() + CUT_WITHIN_MS);
+  }
+
+  /** Ends every link, so that its server has read everything, and waits for the last bytes towards endpoints, too. */
+  async #leave(endsAt: number): Promise<void> {
+    this.#servers.stop();
     for (const link of this.#links) link.leave(STOPPING);
     await this.#running;
-    await cutsDone(this.runtime, CUT_WITHIN_MS);
+    const leftMs = (): number => Math.max(0, endsAt - this.runtime.now());
+    const late = (): void => {
+      for (const link of this.#links) link.cancel(STOPPING);
+    };
+    const cancelLate = this.runtime.after(leftMs(), late, true);
+    if (this.#links.size > 0) await new Promise<void>((resolve) => this.#untilUnlinked.push(resolve));
+    cancelLate();
+    await endsDone(this.runtime, leftMs());
   }
 
   #adopt(connection: ServerConnection, address: string): ServerLink {
@@ -189,9 +205,10 @@ export class ProxyAgent {
       onClosed: (end) => {
         endTimeBox?.();
         this.#links.delete(link);
+        if (this.#links.size === 0) for (const done of this.#untilUnlinked.splice(0)) done();
         this.flights?.close(number);
         this.#servers.forget(link);
-        session.destroy();
+        session.close();
         if (end.status !== 0) {
           const code = goCodeName(end.status);
           streamError.publish({ source: this, segment: "to_agent", code, packetType: "Unknown" });
@@ -219,7 +236,7 @@ export class ProxyAgent {
       this.#servers.leaveSoon(link);
       // Dials that were on their way, or come of callers that had connected by then, are still to be served.
       this.runtime.after(LEAVE_AFTER_MS, () => {
-        if (link.idle && !link.flushing) link.cancel("the server is shutting down");
+        if (link.idle) link.leave("the server is shutting down");
       });
     });
     return link;

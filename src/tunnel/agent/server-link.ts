@@ -118,7 +118,7 @@ export class ServerLink implements StreamOwner {
     this.stream.cancel(reason);
   }
 
-  /** The same, and the server knows that it was meant. */
+  /** Ends the stream once the server has read everything; the server knows that it was meant. */
   leave(reason: string): void {
     this.stream.leave(reason);
   }
@@ -134,6 +134,8 @@ export class ServerLink implements StreamOwner {
   onControl(packet: ControlPacket): void {
     switch (packet.type) {
       case "DIAL_REQ":
+        // Nobody would get the answer: the server asks another agent when the stream has ended.
+        if (this.stream.ending) break;
         if (packet.address === ECHO_ADDRESS && this.#options.echo === true) this.#answerEcho(packet.random);
         else this.#dial(packet.protocol, packet.address, packet.random);
         break;

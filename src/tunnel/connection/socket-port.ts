@@ -1,7 +1,7 @@
 /** A stream socket (TCP, TLS or Unix) as a port. */
 import { ByteQueue } from "../../base/byte-queue.js";
 import type { Clock } from "../../base/clock.js";
-import { type Cuttable, cutWhenSent, isBeingCut, severNow, wasReset } from "../../base/cut-socket.js";
+import { boundEnd, type Cuttable, cutWhenSent, isBeingCut, severNow, wasReset } from "../../base/cut-socket.js";
 import type { NearEvents, Port } from "./tunnel.js";
 
 /** The part of `net.Socket` that is used; spelled out because this folder opens no sockets. */
@@ -14,7 +14,6 @@ export interface SocketLike extends Cuttable {
   cork(): void;
   uncork(): void;
   pause(): unknown;
-  end(): unknown;
   read?(): Uint8Array | null;
 }
 
@@ -51,7 +50,6 @@ export class SocketPort implements Port {
   readonly #queue = new ByteQueue();
   #watching = false;
   #lost = "the connection was closed";
-  #cancelLinger: (() => void) | undefined;
 
   constructor(socket: SocketLike, clock: Clock) {
     this.#socket = socket;
@@ -109,7 +107,6 @@ export class SocketPort implements Port {
   }
 
   gone(): void {
-    this.#cancelLinger?.();
     // What had come while the socket was not read.
     for (let rest = this.#socket.read?.(); rest; rest = this.#socket.read?.()) this.#near!.onNearData(rest);
     this.#near!.onNearLost(this.#lost);
@@ -212,7 +209,7 @@ export class SocketPort implements Port {
     // All was read and all was written: closing says the same as ending first, for half the system calls.
     if (socket.readableEnded && socket.writableLength === 0 && socket.encrypted !== true) socket.destroy();
     else socket.destroySoon();
-    if (!socket.destroyed) this.#cancelLinger ??= this.#clock.after(LINGER_MS, () => severNow(this.#socket));
+    if (!socket.destroyed) boundEnd(socket, this.#clock, LINGER_MS);
   }
 
   destroy(): void {

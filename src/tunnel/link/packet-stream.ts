@@ -51,7 +51,8 @@ export class PacketStream {
   readonly #reader: PacketReader;
   #settleScheduled = false;
   closed = false;
-  #ending = false;
+  /** Our side has ended, or ends once everything is sent. */
+  ending = false;
   #full = false;
   #end: StreamEnd | undefined;
 
@@ -122,12 +123,13 @@ export class PacketStream {
 
   /** Ends our side in good order once everything is sent. */
   end(): void {
-    this.#ending = true;
+    this.ending = true;
     this.#endIfSent();
   }
 
   #endIfSent(): void {
-    if (!this.#ending || this.closed || this.#outbox.queuedBytes > 0) return;
+    if (!this.ending || this.closed || this.#outbox.queuedBytes > 0) return;
+    this.#outbox.close();
     this.#stream.end(this.#stream.isServer ? { "grpc-status": "0", "grpc-message": "" } : {});
   }
 
@@ -144,19 +146,16 @@ export class PacketStream {
 
   /** Drops the stream at once. */
   cancel(reason: string): void {
-    this.#reset(Http2ErrorCode.CANCEL, reason);
-  }
-
-  /** The same of a client that is stopped: a server of drawbridge tells it from others, and gRPC's own looks at no code. */
-  leave(reason: string): void {
-    this.#reset(Http2ErrorCode.NO_ERROR, reason);
-  }
-
-  #reset(code: number, reason: string): void {
     if (this.closed) return;
     this.#end ??= { status: GrpcStatus.CANCELLED, reason };
-    this.#stream.close(code);
+    this.#stream.close(Http2ErrorCode.CANCEL);
     this.#finish(this.#end);
+  }
+
+  /** Ends our side in good order, and with this reason the whole stream once the peer has read everything and ends it, too. */
+  leave(reason: string): void {
+    this.#end ??= { status: GrpcStatus.CANCELLED, reason };
+    this.end();
   }
 
   /** Drops the connection below, and with it whatever else it carries. */
@@ -205,7 +204,7 @@ export class PacketStream {
     const code = this.#stream.resetCode;
     const { isServer, session } = this.#stream;
     if (code === undefined || code === Http2ErrorCode.NO_ERROR)
-      return { status: GrpcStatus.OK, reason: code !== undefined && isServer ? "it was stopped" : "end of stream" };
+      return { status: GrpcStatus.OK, reason: isServer ? "it was stopped" : "end of stream" };
     // To a server every caller that vanishes has cancelled; a client asks why its server did.
     const lost = session.destroyed;
     return {

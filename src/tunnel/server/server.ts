@@ -3,7 +3,7 @@
 import type { Server } from "node:net";
 import { joinHostPort } from "../../base/address.js";
 import { type Connections, type ListenerLimits, processConnections } from "../../base/connections.js";
-import { cutsDone } from "../../base/cut-socket.js";
+import { endsDone } from "../../base/cut-socket.js";
 import { DrawbridgeError } from "../../base/errors/error.js";
 import { listenOn } from "../../base/listen.js";
 import { type Runtime, systemRuntime } from "../../base/runtime.js";
@@ -257,7 +257,8 @@ export class ProxyServer {
   }
 
   /**
-   * Refuses new callers and agents and waits until the last tunnel is done, at most `limitMs`. True when all were.
+   * Refuses new callers and agents and waits until the last tunnel is done and its bytes are read, at most `limitMs`. True
+   * when all were.
    * Agents that understand it are asked to look for this server's successor meanwhile. Callers that are connected already
    * have a moment to ask; afterwards every dial is refused, so that none is granted that the end of the process would cut.
    * Kept-alive connections are closed between two requests towards the end.
@@ -282,7 +283,7 @@ export class ProxyServer {
     this.board.leave(Number.NEGATIVE_INFINITY);
     closingPhase?.end();
     this.#reportDrain(closingPhase?.closed ?? 0);
-    return !this.#busy;
+    return !this.#busy && (await this.#endLinks(Math.max(0, endsAt - this.#runtime.now())));
   }
 
   #beginClosing(endsAt: number): ClosingPhase {
@@ -334,8 +335,16 @@ export class ProxyServer {
     this.board.leave(Number.NEGATIVE_INFINITY);
     for (const frontend of this.#frontends) frontend.drain();
     await cutTunnels(this.#tunnels(), STOPPING, this.#runtime, () => this.#flushing);
-    await cutsDone(this.#runtime, CUT_WITHIN_MS);
+    await this.#endLinks(CUT_WITHIN_MS);
     this.destroy();
+  }
+
+  /** Bytes that the kernel has are not yet at agents and callers: whether all have read everything within this. */
+  async #endLinks(withinMs: number): Promise<boolean> {
+    for (const frontend of this.#frontends) frontend.end();
+    for (const link of [...this.board.registry.links()]) link.dismiss(GrpcStatus.UNAVAILABLE, STOPPING);
+    this.#agentListener?.drain();
+    return await endsDone(this.#runtime, withinMs);
   }
 
   destroy(): void {

@@ -1,5 +1,5 @@
 /** The sidecar itself: its listeners, and for each its router. */
-import { cutsDone } from "../../base/cut-socket.js";
+import { endsDone } from "../../base/cut-socket.js";
 import { type Runtime, systemRuntime } from "../../base/runtime.js";
 import { listening } from "../events/channels.js";
 import { fallbackChanged, routeTaken } from "./channels.js";
@@ -77,7 +77,7 @@ export class Sidecar {
   /** Ends at once, except that both ends of every connection learn within a second that it is cut. */
   async stop(): Promise<void> {
     for (const listener of this.listeners) listener.destroy();
-    await cutsDone(this.#runtime, CUT_WITHIN_MS);
+    await endsDone(this.#runtime, CUT_WITHIN_MS);
     this.destroy();
   }
 

@@ -5,6 +5,7 @@
 import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { type Cuttable, endWhenRead } from "../../../base/cut-socket.js";
 import { linger } from "../../../base/linger.js";
 import { type Runtime, systemRuntime } from "../../../base/runtime.js";
 import { plainText } from "../../../base/text.js";
@@ -59,8 +60,10 @@ const LEAST_DATA_BYTES = 5;
 const MAX_REFUSALS = 10;
 /** Of what a peer says when it goes. */
 const MAX_WHY_BYTES = 1024;
-/** How long the last frames may take to be sent. */
-const LINGER_MS = 1000;
+/** How long a peer that broke the protocol may take to read why. */
+const TELL_MS = 1_000;
+/** How long the last frames of others may take. */
+const LINGER_MS = 10_000;
 
 export class Session extends EventEmitter<SessionEvents> implements FrameHandler {
   readonly isServer: boolean;
@@ -213,18 +216,16 @@ export class Session extends EventEmitter<SessionEvents> implements FrameHandler
     this.#end();
   }
 
-  /**
-   * Ends once the transport has taken what was written, or after a moment when it does not. A peer that broke the
-   * protocol gets a moment to read why.
-   */
+  /** The peer has time to read what was written, and ends the connection, too. One that broke the protocol has less. */
   #leave(): void {
     if (this.destroyed) return;
     const { socket } = this;
     this.#control.flush();
-    socket.end(() => {
-      if (this.failure === undefined) socket.destroy();
-    });
-    linger(socket, LINGER_MS, this.runtime);
+    if (this.failure === undefined) endWhenRead(socket as Duplex & Cuttable, this.runtime, LINGER_MS);
+    else {
+      socket.end();
+      linger(socket, TELL_MS, this.runtime);
+    }
     this.#end();
   }
 

@@ -31,6 +31,9 @@ interface StreamEvents {
 /** Of bytes that came while a stream was paused: so many are handed on at once. */
 const PORTION_BYTES = 64 * 1024;
 
+/** How long the bytes that came before a stream's end may wait for whoever has paused it. */
+const READ_WITHIN_MS = 10_000;
+
 export class Stream extends EventEmitter<StreamEvents> {
   readonly id: number;
   readonly session: Session;
@@ -54,6 +57,7 @@ export class Stream extends EventEmitter<StreamEvents> {
   #remoteEnded = false;
   #endReported = false;
   #localEnded = false;
+  #cancelLate: (() => void) | undefined;
   #headersReceived: boolean;
   #pending: Buffer | undefined;
   #pendingAt = 0;
@@ -105,8 +109,18 @@ export class Stream extends EventEmitter<StreamEvents> {
     this.#reportEnd();
   }
 
+  /** What came before the peer's end is handed on all the same. */
   receiveReset(code: number): void {
-    this.#close(code);
+    if (code !== Http2ErrorCode.NO_ERROR || !this.#endsLater()) this.#close(code);
+  }
+
+  /** Whether the peer has ended its side in good order and somebody has yet to read what came before: it has a while. */
+  #endsLater(): boolean {
+    if (!this.#remoteEnded || this.#endReported || this.closed) return false;
+    this.#localEnded = true;
+    this.#pending = undefined;
+    this.#cancelLate ??= this.session.runtime.after(READ_WITHIN_MS, () => this.#close(Http2ErrorCode.CANCEL));
+    return true;
   }
 
   /** Credit for the peer's bytes goes back by quarters of the window. */
@@ -241,7 +255,7 @@ export class Stream extends EventEmitter<StreamEvents> {
 
   /** The session is gone. */
   lose(): void {
-    this.#close(Http2ErrorCode.CANCEL);
+    if (!this.#endsLater()) this.#close(Http2ErrorCode.CANCEL);
   }
 
   #closeIfEnded(): void {
@@ -251,6 +265,7 @@ export class Stream extends EventEmitter<StreamEvents> {
   #close(code: number | undefined): void {
     if (this.closed) return;
     this.closed = true;
+    this.#cancelLate?.();
     this.resetCode = code;
     this.#pending = undefined;
     this.#held.clear();

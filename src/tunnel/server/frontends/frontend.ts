@@ -41,6 +41,8 @@ export interface FrontendListener {
   setSecureContext(options: SecureContextOptions): void;
   /** No new callers; those under way may finish. */
   drain(): void;
+  /** Ends the streams of callers whose tunnels are over, once they have read everything. */
+  end(): void;
   destroy(): void;
 }
 
@@ -107,6 +109,9 @@ function grpcFrontend({
     },
     setSecureContext: (context) => listener.setSecureContext(context),
     drain: () => listener.drain(),
+    end() {
+      for (const { stream } of callers) stream.end();
+    },
     destroy: () => listener.destroy(),
   };
 }
@@ -136,6 +141,8 @@ function connectFrontend({ board, config, tls: secure, onRefused }: FrontendList
     hasNewcomers: () => false,
     setSecureContext: (context) => tlsListener?.setSecureContext(context),
     drain: () => server.close(),
+    // Their sockets end with their tunnels.
+    end() {},
     destroy() {
       server.close();
       for (const socket of sockets) socket.destroy();
