@@ -219,7 +219,8 @@ export class ProxyAgent {
     const end = this.config.timeBoxed ? certificateEnd(this.config.tls.certFile) : undefined;
     const endTimeBox = end && untilDate(this.runtime, end, () => link.cancel("this agent's certificate has ended"));
     this.#links.add(link);
-    stream.resume();
+    // Once the link is counted: what has come behind the headers may be the end of it.
+    this.runtime.next(() => stream.resume());
     keepAlive(session, pingInterval(this.config.keepaliveMs, extended), () =>
       noteChannel.publish({
         source: this,
@@ -231,14 +232,16 @@ export class ProxyAgent {
     // Measures the round trip. Upstream's servers count pings that come too soon.
     if (extended) session.ping(() => {});
     // The server is leaving: look for its successor, but let open tunnels finish.
-    session.once("goaway", () => {
+    const leave = (): void => {
       link.leaving = true;
       this.#servers.leaveSoon(link);
       // Dials that were on their way, or come of callers that had connected by then, are still to be served.
       this.runtime.after(LEAVE_AFTER_MS, () => {
         if (link.idle) link.leave("the server is shutting down");
       });
-    });
+    };
+    if (session.closing) this.runtime.next(leave);
+    else session.once("goaway", leave);
     return link;
   }
 

@@ -102,6 +102,8 @@ export async function connectOnce(
     const headers = await responseHeaders(stream, config.headerTimeoutMs).catch((reason: unknown) => {
       throw explainHeaders(reason, session, facts(), token !== undefined);
     });
+    // The end may come with the headers, and nobody would be told of it later.
+    if (stream.closed) throw explainSession(session, facts());
     const serverCount = exactlyOne("server count", headers.servercount);
     if (!/^[+-]?\d+$/.test(serverCount)) {
       const message = `the server count ${JSON.stringify(serverCount)} is not a number`;
