@@ -1,5 +1,5 @@
 /** Runs a scenario from its beginning to its end, and says what it found. */
-import { endOf, isSilent, noticedAt, plan } from "./faults/faults.js";
+import { bytesOf, endOf, isSilent, noticedAt, plan, transferMs } from "./faults/faults.js";
 import { watch } from "./properties/always.js";
 import { watchDials } from "./properties/dials.js";
 import { judgeEnd } from "./properties/end.js";
@@ -44,7 +44,7 @@ async function play(
   const calmAt = Math.max(overAt + stoppedMs, ...faults.map(noticedAt));
   world.after(calmAt, "calm", () => system.calm());
   const dialMs = Math.max(0, ...[...system.servers.values()].map(({ plan: { dialTimeoutMs } }) => dialTimeoutMs));
-  const until = calmAt + dialMs + WITHIN_MS;
+  const until = calmAt + dialMs + WITHIN_MS + transferMs(network, bytesOf(scenario));
   const silentUntil = Math.max(0, ...faults.filter(isSilent).map(noticedAt));
   const isOver = (): boolean =>
     world.now >= Math.max(overAt, silentUntil) && system.conversations.every((each) => system.isOver(each));

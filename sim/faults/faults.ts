@@ -1,7 +1,7 @@
 /** What goes wrong, and when. */
 import { watchSilence } from "../properties/links.js";
 import type { System } from "../systems/system.js";
-import type { Fault } from "../types.js";
+import type { Fault, NetworkPlan, Scenario } from "../types.js";
 
 /** A server that is silent is noticed by an agent's pings within this, and the other way round. */
 const NOTICED_MS = 60_000;
@@ -12,6 +12,19 @@ export const isSilent = (fault: Fault): boolean => fault.kind === "cut" && fault
 export function noticedAt(fault: Fault): number {
   return endOf(fault) + (isSilent(fault) ? NOTICED_MS : 0);
 }
+
+/** All that anybody wants to send. */
+export function bytesOf({ callers }: Scenario): number {
+  return callers.reduce((sum, { sends, endpoint }) => sum + sends.bytes + endpoint.sends.bytes, 0);
+}
+
+/** What the slowest connection that the plan allows takes for so many bytes: a buffer in each round trip. */
+export function transferMs({ latencyMs, bufferBytes }: NetworkPlan, bytes: number): number {
+  return (bytes / bufferBytes[0]) * ROUND_TRIP * latencyMs[1];
+}
+
+/** In latencies, each of which varies by a tenth. */
+const ROUND_TRIP = 2.2;
 
 /** When the fault is over. */
 export function endOf(fault: Fault): number {

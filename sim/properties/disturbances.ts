@@ -1,5 +1,5 @@
 /** Which faults, slow readers and ways to end excuse what in a conversation. */
-import { noticedAt } from "../faults/faults.js";
+import { bytesOf, noticedAt, transferMs } from "../faults/faults.js";
 import type { Conversation, System } from "../systems/system.js";
 import type { Fault, ServerPlan } from "../types.js";
 
@@ -78,8 +78,15 @@ export function mayBeRefused(system: System, conversation: Conversation): boolea
   if (faults.some((fault) => !isHarmless(fault))) return true;
   // The time that stalls take is part of the dial's.
   const lostMs = faults.reduce((sum, fault) => sum + ("forMs" in fault ? fault.forMs : 0), plan.endpoint.lateMs ?? 0);
-  return lostMs > Math.min(server.plan.dialTimeoutMs, 5_000) - 1_000;
+  // So is what waits on the link before the answer.
+  const { scenario } = system;
+  const waitsMs = transferMs(scenario.network, Math.min(bytesOf(scenario), MOST_BEFORE_BYTES));
+  const { dialTimeoutMs } = server.plan;
+  return lostMs > Math.min(dialTimeoutMs, 5_000) - 1_000 || lostMs + waitsMs > dialTimeoutMs - 1_000;
 }
+
+/** On a link that is full. */
+const MOST_BEFORE_BYTES = 256 * 1024;
 
 /** A caller that comes before any agent waits for one, where agents come at once. */
 function canWait({ scenario, servers, agents }: System, { waitForAgentMs, tokens }: ServerPlan): boolean {
@@ -110,7 +117,7 @@ export function isDisturbed(system: System, conversation: Conversation, to: "cal
   // Without windows, whoever reads slowly is cut when its queue is too long; the network may be what is slow.
   const server = system.servers.get(plan.server)!;
   const bytes = Math.max(plan.sends.bytes, plan.endpoint.sends.bytes);
-  const all = system.scenario.callers.reduce((sum, { sends, endpoint }) => sum + sends.bytes + endpoint.sends.bytes, 0);
+  const all = bytesOf(system.scenario);
   for (const { limits } of [server.plan, agent.plan])
     if (bytes > limits.tunnelQueueBytes / 2 || all > limits.processQueueBytes / 2) return true;
   return false;
