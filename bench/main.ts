@@ -12,6 +12,8 @@ import { type ManyNodes, manyNodesText } from "./nodes/report.js";
 import { playManyNodes } from "./nodes/run.js";
 import { raiseOpenFiles } from "./open-files.js";
 import { type BenchOptions, HELP, parseOptions } from "./options.js";
+import { comparePeers, peerRows } from "./peers/compare.js";
+import { allTunnels } from "./peers/tunnels/index.js";
 import { say, sayMeasured } from "./progress.js";
 import { describeMachine } from "./results/machine.js";
 import { markdown } from "./results/markdown.js";
@@ -33,8 +35,11 @@ async function main(options: BenchOptions | "help" | "list"): Promise<number> {
     for (const { name, about } of [...allRows, { name: DATA_CENTRE, about: DATA_CENTRE_ABOUT }]) {
       process.stdout.write(`${name.padEnd(22)}${about}\n`);
     }
+    process.stdout.write(`\nWith --peers, for ${allTunnels.map(({ name }) => name).join(", ")}:\n`);
+    for (const { name, about } of peerRows) process.stdout.write(`${name.padEnd(22)}${about}\n`);
   } else if (options.nodes.length > 0) return await manyNodes(options);
   else if (options.growth !== undefined) return await growth(options.growth, options.output);
+  else if (options.peers) return await comparePeers(options, say);
   else return options.smoke ? await smoke(say) : await bench(options);
   return 0;
 }

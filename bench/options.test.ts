@@ -4,7 +4,8 @@ import { allRows, chooseRows } from "./rows/index.js";
 
 test("the defaults are the whole table", () => {
   const usual = { rows: [], rounds: 4, seconds: 2, smoke: false, nodes: [], output: "text", write: false };
-  expect(parseOptions([])).toEqual(usual);
+  const ofPeers = { peers: false, only: [], force: false };
+  expect(parseOptions([])).toEqual({ ...usual, ...ofPeers });
   expect(chooseRows([])).toBe(allRows);
 });
 
@@ -15,6 +16,8 @@ test.each([
   [["--nodes=200,many"], /--nodes must be a whole number above 0/],
   [["--output=xml"], /--output must be text or json/],
   [["--row=bulk"], /--row/],
+  [["--only=openssh"], /--only and --force are for --peers/],
+  [["--force"], /--only and --force are for --peers/],
 ])("%j is refused with a sentence", (argv, sentence) => {
   expect(() => parseOptions(argv)).toThrow(sentence);
 });
@@ -23,6 +26,17 @@ test("growth goes to 10,000 tunnels unless a number is given", () => {
   expect(parseOptions(["--growth"])).toMatchObject({ growth: 10_000 });
   expect(parseOptions(["--growth", "--output=json"])).toMatchObject({ growth: 10_000, output: "json" });
   expect(parseOptions(["--growth", "100"])).toMatchObject({ growth: 100 });
+});
+
+test("with other tunnels rounds are fewer and shorter unless said", () => {
+  const only = ["openssh", "rathole"];
+  expect(parseOptions(["--peers", "--only=openssh,rathole"])).toMatchObject({
+    peers: true,
+    rounds: 3,
+    seconds: 1,
+    only,
+  });
+  expect(parseOptions(["--peers", "--rounds=5", "--seconds=2"])).toMatchObject({ rounds: 5, seconds: 2, force: false });
 });
 
 test("several numbers of workers are played one after the other", () => {

@@ -12,6 +12,12 @@ export interface BenchOptions {
   readonly nodes: readonly number[];
   /** Instead of rows: what tunnels, agents and bytes cost, up to so many tunnels; a tenth as many agents. */
   readonly growth?: number;
+  /** Instead of rows against upstream: rows against other tunnels. */
+  readonly peers: boolean;
+  /** With peers: names or beginnings of names of tunnels; empty means all. */
+  readonly only: readonly string[];
+  /** With peers: also on a busy machine. */
+  readonly force: boolean;
   readonly output: "text" | "json";
   readonly write: boolean;
 }
@@ -21,15 +27,20 @@ export const HELP = `npm run bench -- [flags]
 Measures drawbridge beside the Go original, interleaved in the same rounds, with every byte checked.
 
   --rows NAMES     only these rows, comma-separated; a beginning stands for all that begin so (bulk, grpc, scale)
-  --rounds N       how often everything is measured (default 4)
-  --seconds N      measured time of one run (default 2)
+  --rounds N       how often everything is measured (default 4; with --peers 3)
+  --seconds N      measured time of one run (default 2; with --peers 1)
   --smoke          correctness only, under a minute: bytes intact, stalls isolated, serving again afterwards
   --nodes NUMBERS  instead, that many workers of a pool are created, fetch and become nodes, one number after the other,
                    such as 200,2000 (ten minutes): real etcd, kube-apiserver and signer, machines that are played
   --growth N       instead, what a tunnel, an agent and a byte cost as their number grows to N tunnels, N/10 agents and
                    N/10 MiB, and how soon all is served again after all agents were cut at once; without N 10000
+  --peers          instead, drawbridge and upstream beside other tunnels (rathole, OpenSSH, HAProxy, stunnel, nginx), under
+                   ten minutes; waits for a quiet machine, and what is not installed is named and left out
+  --only NAMES     with --peers, only these tunnels, comma-separated; a beginning stands for all that begin so
+  --force          with --peers, measure on a busy machine, too
   --output json    the result as JSON on standard output (progress stays on standard error)
-  --write          also write docs/benchmarks.md and docs/benchmarks.json
+  --write          also write docs/benchmarks.md and docs/benchmarks.json; with --peers docs/comparison.md, its picture, and
+                   the figures in README.md
   --list           name the rows and end
   --help           this text
 `;
@@ -40,11 +51,14 @@ export function parseOptions(argv: readonly string[]): BenchOptions | "help" | "
     args: withValues(argv, { growth: "10000" }),
     options: {
       rows: { type: "string", multiple: true },
-      rounds: { type: "string", default: "4" },
-      seconds: { type: "string", default: "2" },
+      rounds: { type: "string" },
+      seconds: { type: "string" },
       smoke: { type: "boolean", default: false },
       nodes: { type: "string", default: "" },
       growth: { type: "string" },
+      peers: { type: "boolean", default: false },
+      only: { type: "string", multiple: true },
+      force: { type: "boolean", default: false },
       output: { type: "string", default: "text" },
       write: { type: "boolean", default: false },
       list: { type: "boolean", default: false },
@@ -53,14 +67,20 @@ export function parseOptions(argv: readonly string[]): BenchOptions | "help" | "
   });
   if (values.help) return "help";
   if (values.list) return "list";
+  const { peers, force } = values;
+  if (!peers && (values.only !== undefined || force)) throw new Error("--only and --force are for --peers.");
   return {
-    rows: (values.rows ?? []).flatMap((names) => names.split(",")).filter((name) => name !== ""),
-    rounds: positive("rounds", values.rounds, true),
-    seconds: positive("seconds", values.seconds),
+    rows: names(values.rows),
+    rounds: positive("rounds", values.rounds ?? (peers ? "3" : "4"), true),
+    seconds: positive("seconds", values.seconds ?? (peers ? "1" : "2")),
     smoke: values.smoke,
     nodes: values.nodes.split(",").flatMap((text) => (text === "" ? [] : positive("nodes", text, true))),
     ...(values.growth === undefined ? {} : { growth: positive("growth", values.growth, true) }),
+    ...{ peers, only: names(values.only), force },
     output: outputOf(values.output),
     write: values.write,
   };
 }
+
+const names = (given: readonly string[] = []): string[] =>
+  given.flatMap((text) => text.split(",")).filter((name) => name !== "");

@@ -54,7 +54,7 @@ export function toJson({ machine, rounds, seconds, minutes, measured, dataCentre
 }
 
 /** Four digits are more than any run is worth; what never ended has no number in JSON. */
-function plainNumber(_key: string, value: unknown): unknown {
+export function plainNumber(_key: string, value: unknown): unknown {
   if (typeof value !== "number") return value;
   return Number.isFinite(value) ? Number(value.toPrecision(4)) : "frozen";
 }
