@@ -1,9 +1,12 @@
 /** What happens to a world only seldom, each with numbers of its own: so the rest of the world is as without it. */
+import { DEFAULT_LIMITS } from "../src/tunnel/connection/budget.js";
 import type { CallerPlan, EndpointPlan, Fault, Scenario } from "./types.js";
 import { Random } from "./world/random.js";
 
+const KIB = 1024;
+
 export function withTroubles(scenario: Scenario): Scenario {
-  return withGoaway(withSlowDial(scenario));
+  return withDrain(withGoaway(withSlowDial(scenario)));
 }
 
 const withFaults = (scenario: Scenario, faults: readonly Fault[]): Scenario => ({
@@ -46,4 +49,68 @@ function withSlowDial(scenario: Scenario): Scenario {
       : { kind: "restart", atMs, who: agent, afterMs: random.between(10, 3_000) };
   });
   return withFaults({ ...scenario, callers: callers.map((each) => (each === before ? caller : each)) }, faults);
+}
+
+/** Nothing happens but that a server or an agent drains, while somebody sends slowly and others come. */
+function withDrain(scenario: Scenario): Scenario {
+  const { seed, callers, parties } = scenario;
+  const random = new Random(seed, "drain");
+  const number = random.float();
+  if (number < 0.02) return withLastBytes(random, scenario);
+  if (number > 0.08) return scenario;
+  const [first] = callers;
+  const atMs = random.between(2_000, 3_000);
+  const limitMs = random.between(4_000, 10_000);
+  const bytes = random.whole(20, 20_000);
+  const chunks = random.whole(8, 20);
+  const forMs = random.between(1_000, limitMs - 1_000);
+  const sends = { bytes, chunkBytes: Math.ceil(bytes / chunks), pauseMs: forMs / chunks, afterBytes: 0 };
+  const at = { everyMs: 0, bytes: 0 };
+  const slow: CallerPlan = {
+    ...{ name: first!.name, server: first!.server, mode: first!.mode, tls: first!.tls },
+    ...{ atMs: random.between(1_000, 1_900), sends, reads: at, ends: { how: "last" } },
+    endpoint: {
+      connects: "accepts",
+      ...(random.chance(0.5) ? { lateMs: random.between(100, 2_000) } : {}),
+      sends: { bytes: random.whole(1, 4_000), chunkBytes: 4_000, pauseMs: 0, afterBytes: bytes },
+      reads: at,
+      ends: { how: "fin" },
+    },
+  };
+  const others = callers.slice(1).map((each) => ({ ...each, atMs: atMs + random.between(-300, limitMs / 2) }));
+  const agents = parties.filter((party) => party.kind === "agent" && party.wrong === undefined);
+  const who = random.chance(0.4) ? slow.server : random.pick(agents).name;
+  const drain: Fault = { kind: "drain", atMs, who, limitMs, afterMs: random.between(10, 3_000) };
+  return { ...scenario, callers: [slow, ...others], faults: [drain] };
+}
+
+/** The same, while the last bytes of tunnels that are over wait for a narrow link or a slow reader. */
+function withLastBytes(random: Random, scenario: Scenario): Scenario {
+  const { parties, network, callers } = scenario;
+  const others = parties.filter((party) => party.kind === "server" || party.wrong === undefined);
+  const agents = others.filter(({ kind }) => kind === "agent");
+  const atMs = random.between(2_000, 3_000);
+  const at = { everyMs: 0, bytes: 0 };
+  const few = callers.slice(0, 3).map(({ name, server, tls }): CallerPlan => {
+    const bytes = random.whole(20 * KIB, 150 * KIB);
+    return {
+      ...{ name, server, tls, mode: "connect", atMs: atMs - random.between(0, 1_000) },
+      sends: { bytes: 10, chunkBytes: 10, pauseMs: 0, afterBytes: 0 },
+      reads: random.chance(0.5) ? at : { everyMs: random.between(20, 150), bytes: 0 },
+      ends: { how: random.pick(["fin", "fin", "last"]) },
+      endpoint: {
+        ...{ connects: "accepts", sends: { bytes, chunkBytes: 64 * KIB, pauseMs: 0, afterBytes: 10 } },
+        ...{ reads: at, ends: { how: "fin" } },
+      },
+    };
+  });
+  const who = random.chance(0.5) ? few[0]!.server : random.pick(agents).name;
+  const drain: Fault = { kind: "drain", atMs, who, limitMs: 20_000, afterMs: random.between(10, 3_000) };
+  return {
+    ...scenario,
+    network: { ...network, bufferBytes: [2 * KIB, 16 * KIB] },
+    parties: others.map((party) => ({ ...party, limits: DEFAULT_LIMITS })),
+    callers: few,
+    faults: [drain],
+  };
 }

@@ -23,6 +23,8 @@ class GrpcLine implements StreamOwner, Line, ChannelUser {
   readonly #dialId: bigint;
   #connectId: ConnectId = 0;
   #isClosing = false;
+  /** The tunnel has ended in good order: what becomes of the connection is no news. */
+  #hasClosed = false;
   /** It has let the stream go, so that the stream's end is no news. */
   #hasHungUp = false;
   #error: string | undefined;
@@ -51,7 +53,7 @@ class GrpcLine implements StreamOwner, Line, ChannelUser {
     const { asked } = this;
     if (asked.talker.isClosed) return;
     asked.lost ??= asked.answers === 0 ? (error ?? "no answer") : undefined;
-    asked.talker.onClosed(error);
+    asked.talker.onClosed(this.#hasClosed ? undefined : error);
     if (this.#channel.isShared) this.#channel.remove(this);
   }
 
@@ -110,7 +112,10 @@ class GrpcLine implements StreamOwner, Line, ChannelUser {
       this.#hangUpSoon();
     } else if (packet.type === "CLOSE_RSP") {
       if (packet.error !== "") this.#error ??= packet.error;
-      else if (!this.#isClosing) asked.talker.onEnd();
+      else {
+        this.#hasClosed ||= this.#error === undefined;
+        if (!this.#isClosing) asked.talker.onEnd();
+      }
       this.#hangUpSoon();
     }
   }

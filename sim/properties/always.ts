@@ -7,6 +7,8 @@ import type { Tunnel } from "../../src/tunnel/connection/tunnel.js";
 import { FIRST_WINDOW_BYTES, LEAST_ROOM_BYTES, OVERSHOOT_BYTES } from "../../src/tunnel/connection/window.js";
 import type { PacketStream } from "../../src/tunnel/link/packet-stream.js";
 import { HIGH_WATER_BYTES } from "../../src/tunnel/link/tuning.js";
+import type { AgentLink } from "../../src/tunnel/server/agents/agent-link.js";
+import type { Switchboard } from "../../src/tunnel/server/switchboard.js";
 import type { ConnectId } from "../../src/tunnel/wire/packet.js";
 import type { SimAgent } from "../systems/agent.js";
 import type { SimServer } from "../systems/server.js";
@@ -50,6 +52,7 @@ function watchServer(system: System, { isUp, host, server, plan }: SimServer): v
   let dials = board.waiting.size;
   for (const link of board.registry.links()) {
     dials += link.pendingDials;
+    if (link.draining) watchDraining(world, plan.name, link, board);
     credit += watchLink(system, plan.name, link.identity.agentId, link, plan.limits);
     if (link.extended && link.tunnels.size > 0) compareWindows(system, plan.name, link.identity.agentId, link);
   }
@@ -63,6 +66,26 @@ function watchServer(system: System, { isUp, host, server, plan }: SimServer): v
     );
   if (board.budget.queuedBytes < 0)
     world.fail("budgets are right", `${plan.name} counts fewer than no bytes that wait`);
+}
+
+/** By link: when its agent was first known to drain, by the server's clock. */
+const drainsSince = new WeakMap<AgentLink, number>();
+
+/** Whoever drains gets a dial only where there is nobody else. */
+function watchDraining(world: World, server: string, link: AgentLink, { registry, runtime }: Switchboard): void {
+  const since = drainsSince.get(link);
+  const now = runtime.now();
+  if (since === undefined) drainsSince.set(link, now);
+  if (since === undefined || since === now || link.pendingDials === 0) return;
+  for (const { dialledAt, asked } of link.dials()) {
+    if (dialledAt !== now || dialledAt !== asked.firstDialledAt) continue;
+    for (const { draining, demotedUntil, unconfirmed, connectedAt, group, identity } of registry.links())
+      if (!draining && !unconfirmed && Math.max(demotedUntil, group.demotedUntil) < since && connectedAt < since)
+        world.fail(
+          "dials go to agents that do not drain",
+          `${server} has asked ${link.identity.agentId}, which drains, and has ${identity.agentId}`,
+        );
+  }
 }
 
 function watchAgent(system: System, { isUp, host, agent, plan }: SimAgent): void {

@@ -74,7 +74,8 @@ export function mayBeRefused(system: System, conversation: Conversation): boolea
   const faults = faultsOf(system, conversation);
   const [only] = faults;
   // An agent that drains says so before it goes, and another takes what it does not.
-  if (faults.length === 1 && only?.kind === "drain" && system.agents.has(only.who)) return conversation.agents < 2;
+  if (faults.length === 1 && only?.kind === "drain" && system.agents.has(only.who))
+    return conversation.agents < 2 && !isDialledInTime(conversation, only, server.plan.dialTimeoutMs);
   if (faults.some((fault) => !isHarmless(fault))) return true;
   // The time that stalls take is part of the dial's.
   const lostMs = faults.reduce((sum, fault) => sum + ("forMs" in fault ? fault.forMs : 0), plan.endpoint.lateMs ?? 0);
@@ -123,15 +124,32 @@ export function isDisturbed(system: System, conversation: Conversation, to: "cal
   return false;
 }
 
-/** A drain waits for what is short and has begun in time. */
+/** An agent that drains waits for the dials that it has. */
+function isDialledInTime({ plan }: Conversation, { atMs, limitMs }: Drain, dialTimeoutMs: number): boolean {
+  const takesMs = (plan.endpoint.lateMs ?? 0) + SPARE_MS;
+  return (
+    plan.atMs + SPARE_MS < atMs && takesMs < Math.min(dialTimeoutMs, 5_000) && plan.atMs + takesMs < atMs + limitMs
+  );
+}
+
+type Drain = Extract<Fault, { kind: "drain" }>;
+const SPARE_MS = 500;
+
+/** A drain waits for what is short and has begun in time, and for the answer to whatever is still being sent. */
 function isDrainedInTime({ scenario }: System, { plan, asked }: Conversation, fault: Fault): boolean {
   if (fault.kind !== "drain" || fault.limitMs < SHORTEST_DRAIN_MS) return false;
   if (scenario.network.bufferBytes[0] < SLOW_BUFFER_BYTES || scenario.faults.length > 1) return false;
   for (const { sends, reads } of [plan, plan.endpoint]) {
-    const isQuick = sends.pauseMs === 0 && sends.bytes <= QUICK_BYTES && reads.everyMs === 0;
+    const isQuick = sends.bytes <= QUICK_BYTES && reads.everyMs === 0;
     if (!isQuick || reads.stopsAfter !== undefined) return false;
   }
-  return (asked?.answeredAtMs ?? Number.POSITIVE_INFINITY) < fault.atMs + fault.limitMs - SHORTEST_DRAIN_MS / 2;
+  const { sends, endpoint } = plan;
+  const isRequest = plan.ends.how === "last" && endpoint.sends.afterBytes >= sends.bytes;
+  if (endpoint.sends.pauseMs > 0 || (sends.pauseMs > 0 && !isRequest)) return false;
+  const chunks = Math.ceil(sends.bytes / sends.chunkBytes);
+  const pausedMs = sends.pauseMs === 0 ? 0 : chunks * (sends.pauseMs + scenario.network.timerLatenessMs + 1);
+  const answeredAt = asked?.answeredAtMs ?? Number.POSITIVE_INFINITY;
+  return answeredAt + pausedMs < fault.atMs + fault.limitMs - SHORTEST_DRAIN_MS / 2;
 }
 
 const SHORTEST_DRAIN_MS = 3_000;
