@@ -5,6 +5,7 @@ import net, { type AddressInfo } from "node:net";
 import { Duplex } from "node:stream";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
+import { ManualClock } from "../../../base/testing/manual-clock.js";
 import { FrameType, frame, Http2ErrorCode, PREFACE, settings } from "./frames.js";
 import { encodeHeaders, type Header } from "./hpack.js";
 import { Session, type SessionOptions } from "./session.js";
@@ -285,5 +286,50 @@ describe("an HTTP/2 session that gets arbitrary bytes", () => {
       }),
       { numRuns: 2000 },
     );
+  });
+});
+
+describe("a stream that its reader has paused when the peer ends it, and then the connection", () => {
+  async function pausedStream(clock: ManualClock): Promise<{ stream: Stream; read: () => string }> {
+    const { url } = await ourServer((stream) => {
+      stream.respond({ "content-type": "application/grpc" });
+      stream.write(frames(stream.id, Buffer.from("last words")), () => {
+        // The caller has not ended its side: trailers, and then a reset without an error.
+        stream.end({ "grpc-status": "0" });
+        stream.session.close();
+      });
+    });
+    const socket = net.connect(Number(new URL(url).port), "127.0.0.1");
+    const session = new Session(socket, { isServer: false, ...WINDOWS, runtime: clock });
+    endings.push(() => session.destroy());
+    const ended = once(session, "close");
+    const stream = session.request([
+      [":method", "POST"],
+      [":scheme", "http"],
+      [":path", "/x"],
+    ]);
+    let text = "";
+    stream.onData = (chunk) => {
+      text += String(chunk);
+    };
+    stream.pause();
+    await ended;
+    return { stream, read: () => text };
+  }
+
+  test("hands on what came before", async () => {
+    const { stream, read } = await pausedStream(new ManualClock());
+    expect([stream.closed, read()]).toEqual([false, ""]);
+    stream.resume();
+    expect([stream.closed, stream.resetCode, read()]).toEqual([true, undefined, "last words"]);
+  });
+
+  test("is closed after 10 s in which nobody reads", async () => {
+    const clock = new ManualClock();
+    const { stream, read } = await pausedStream(clock);
+    clock.advance(9_999);
+    expect(stream.closed).toBe(false);
+    clock.advance(1);
+    expect([stream.closed, stream.resetCode, read()]).toEqual([true, Http2ErrorCode.CANCEL, ""]);
   });
 });
