@@ -98,7 +98,7 @@ function judgeTables(system: System): void {
     };
     for (const link of board.registry.links()) {
       left[`${link.identity.agentId}'s load`] = link.load;
-      left[`${link.identity.agentId}'s staged bytes`] = link.probe?.busy === true ? 0 : link.stream.queuedBytes;
+      left[`${link.identity.agentId}'s staged bytes`] = isProbing(link) ? 0 : link.stream.queuedBytes;
     }
     if ([...board.registry.links()].every(({ probe }) => probe?.busy !== true)) left.credit = board.budget.creditTaken;
     empty(world, plan.name, left);
@@ -122,6 +122,19 @@ function judgeTables(system: System): void {
     if (!destroyed && host.alive)
       world.fail("no socket is left open", `${host.name} still waits for an endpoint that does not answer`);
 }
+
+/** The watchdog's own packets are nobody's; its last one may still wait when its answer is there. */
+function isProbing({
+  probe,
+  stream,
+}: {
+  probe?: { readonly busy: boolean } | undefined;
+  stream: { queuedBytes: number };
+}) {
+  return probe !== undefined && (probe.busy || stream.queuedBytes <= MOST_PROBE_BYTES);
+}
+
+const MOST_PROBE_BYTES = 64;
 
 /** Leases of servers that were killed have run out, and those of others have been renewed. */
 const COUNTED_MS = 60_000;
