@@ -91,12 +91,13 @@ function withLastBytes(random: Random, scenario: Scenario): Scenario {
   const agents = others.filter(({ kind }) => kind === "agent");
   const atMs = random.between(2_000, 3_000);
   const at = { everyMs: 0, bytes: 0 };
+  const isOfAgent = random.chance(0.6);
   const few = callers.slice(0, 3).map(({ name, server, tls }): CallerPlan => {
-    const bytes = random.whole(20 * KIB, 150 * KIB);
+    const bytes = random.whole((isOfAgent ? 80 : 20) * KIB, 150 * KIB);
     return {
-      ...{ name, server, tls, mode: "connect", atMs: atMs - random.between(0, 1_000) },
+      ...{ name, server, tls, mode: "connect", atMs: atMs - random.between(0, isOfAgent ? 400 : 1_000) },
       sends: { bytes: 10, chunkBytes: 10, pauseMs: 0, afterBytes: 0 },
-      reads: random.chance(0.5) ? at : { everyMs: random.between(20, 150), bytes: 0 },
+      reads: isOfAgent || random.chance(0.5) ? at : { everyMs: random.between(20, 150), bytes: 0 },
       ends: { how: random.pick(["fin", "fin", "last"]) },
       endpoint: {
         ...{ connects: "accepts", sends: { bytes, chunkBytes: 64 * KIB, pauseMs: 0, afterBytes: 10 } },
@@ -104,11 +105,13 @@ function withLastBytes(random: Random, scenario: Scenario): Scenario {
       },
     };
   });
-  const who = random.chance(0.5) ? few[0]!.server : random.pick(agents).name;
+  const who = isOfAgent ? random.pick(agents).name : few[0]!.server;
   const drain: Fault = { kind: "drain", atMs, who, limitMs: 20_000, afterMs: random.between(10, 3_000) };
   return {
     ...scenario,
-    network: { ...network, bufferBytes: [2 * KIB, 16 * KIB] },
+    network: isOfAgent
+      ? { ...network, bufferBytes: [2 * KIB, 5 * KIB], latencyMs: [10, 20] }
+      : { ...network, bufferBytes: [2 * KIB, 16 * KIB] },
     parties: others.map((party) => ({ ...party, limits: DEFAULT_LIMITS })),
     callers: few,
     faults: [drain],
