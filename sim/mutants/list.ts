@@ -396,11 +396,11 @@ export const mutants: readonly Mutant[] = [
     what: "an agent that drains does not wait for its pending dials",
   },
   {
-    name: "agent-drain-forgets-last-bytes",
-    file: "src/tunnel/agent/server-link.ts",
-    find: "    return this.stream.queuedBytes > 0;",
-    replace: "    return this.stream.queuedBytes < 0;",
-    what: "an agent that drains does not wait until the last bytes of its tunnels are sent",
+    name: "link-left-before-its-last-bytes",
+    file: "src/tunnel/link/h2/session.ts",
+    find: "    if (this.failure === undefined) endWhenRead(socket as Duplex & Cuttable, this.runtime, LINGER_MS);",
+    replace: "    if (this.failure === undefined) socket.end(() => socket.destroy());",
+    what: "a process that ends closes its links although the last bytes on them have not been read",
   },
   {
     name: "drained-agent-still-preferred",
