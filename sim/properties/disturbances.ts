@@ -71,8 +71,12 @@ export function mayBeRefused(system: System, conversation: Conversation): boolea
     const acceptedAtMs = server.acceptedAtMs.get(plan.name) ?? Number.POSITIVE_INFINITY;
     return server.drains.some(({ atMs }) => atMs <= acceptedAtMs);
   }
+  if (isHeldUp(system, conversation)) return true;
   const faults = faultsOf(system, conversation);
   const [only] = faults;
+  // Agents that were told to go may all do so at once, and a dial is tried at two of them.
+  if (faults.some(({ kind, atMs }) => kind === "goaway" && plan.atMs > atMs + 1_000 && plan.atMs < atMs + 4_000))
+    return true;
   // An agent that drains says so before it goes, and another takes what it does not.
   if (faults.length === 1 && only?.kind === "drain" && system.agents.has(only.who))
     return conversation.agents < 2 && !isDialledInTime(conversation, only, server.plan.dialTimeoutMs);
@@ -84,6 +88,17 @@ export function mayBeRefused(system: System, conversation: Conversation): boolea
   const waitsMs = transferMs(scenario.network, Math.min(bytesOf(scenario), MOST_BEFORE_BYTES));
   const { dialTimeoutMs } = server.plan;
   return lostMs > Math.min(dialTimeoutMs, 5_000) - 1_000 || lostMs + waitsMs > dialTimeoutMs - 1_000;
+}
+
+/** On a link without windows nothing is read behind the bytes for somebody who has stopped to read, and who is alone there. */
+function isHeldUp({ agents, conversations }: System, { plan }: Conversation): boolean {
+  if ([...agents.values()].every((agent) => agent.plan.extended)) return false;
+  return conversations.some(
+    ({ plan: other }) =>
+      other.name !== plan.name &&
+      other.server === plan.server &&
+      (other.reads.stopsAfter !== undefined || other.endpoint.reads.stopsAfter !== undefined),
+  );
 }
 
 /** On a link that is full. */

@@ -86,7 +86,7 @@ export class Wire {
     this.#isOver = true;
     this.isGoodbye = isGoodbye;
     this.#finWanted = true;
-    this.#transmit();
+    this.#onWindow();
   }
 
   /** What was not sent yet is lost. */
