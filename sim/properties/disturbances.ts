@@ -120,6 +120,10 @@ export function isDisturbed(system: System, conversation: Conversation, to: "cal
   const isEased = (fault: Fault): boolean =>
     isHarmless(fault) || (isRead && isGentle(system, fault)) || isDrainedInTime(system, conversation, fault);
   if (!faults.every(isEased)) return true;
+  // Last bytes do not wait for ever for somebody who has stopped to read, and who goes on only after the last fault.
+  const { stopsAfter } = (to === "caller" ? plan : plan.endpoint).reads;
+  const stopsUntil = Math.max(0, ...system.scenario.faults.map(noticedAt));
+  if (stopsAfter !== undefined && stopsUntil > plan.atMs + LAST_BYTES_MS) return true;
   const [near, far] = [plan.ends.how, plan.endpoint.ends.how];
   const isWhole = near !== "close" && near !== "reset" && far !== "close" && far !== "reset";
   if (!isWhole) return true;
@@ -146,6 +150,9 @@ function isDialledInTime({ plan }: Conversation, { atMs, limitMs }: Drain, dialT
     plan.atMs + SPARE_MS < atMs && takesMs < Math.min(dialTimeoutMs, 5_000) && plan.atMs + takesMs < atMs + limitMs
   );
 }
+
+/** Somewhat less than a tunnel that has ended has for its last bytes. */
+const LAST_BYTES_MS = 8_000;
 
 type Drain = Extract<Fault, { kind: "drain" }>;
 const SPARE_MS = 500;

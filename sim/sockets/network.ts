@@ -56,7 +56,7 @@ export class SimConnection {
     }
     for (const wire of [this.there, this.back]) {
       if (how === "rst") wire.reset();
-      else wire.fin();
+      else wire.forgeFin();
     }
   }
 

@@ -25,6 +25,7 @@ export class Wire {
   #finWanted = false;
   /** An end or a reset was sent. */
   #isOver = false;
+  #isForged = false;
   #lastArrivalAt = 0;
   #stalledUntil = 0;
   /** The receiver has been told that nothing more comes. */
@@ -70,6 +71,12 @@ export class Wire {
 
   /** Copies as many bytes as the sender's kernel has room for, and says how many those were. */
   take(bytes: Uint8Array, from: number): number {
+    if (this.#isForged) {
+      this.#isForged = false;
+      this.reset();
+      this.#world.after(this.#options.latencyMs, "refused", () => this.onRefused());
+      return bytes.length - from;
+    }
     let at = from;
     for (let part = Math.min(bytes.length - at, this.room); part > 0; part = Math.min(bytes.length - at, this.room)) {
       this.#unsent.push(Buffer.from(bytes.subarray(at, at + part)));
@@ -87,6 +94,12 @@ export class Wire {
     this.isGoodbye = isGoodbye;
     this.#finWanted = true;
     this.#onWindow();
+  }
+
+  /** Somebody between the two ends it behind what was sent; whoever sends more makes an end of the connection. */
+  forgeFin(): void {
+    this.fin();
+    this.#isForged = true;
   }
 
   /** What was not sent yet is lost. */
