@@ -58,12 +58,16 @@ function buildRathole(say: (line: string) => void): void {
   spawnSync(process.execPath, ["--import", "tsx", build, "rathole"], { stdio: ["ignore", 2, 2] });
 }
 
+/** What can be started, and one sentence for each reason why others cannot. */
 export function available(asked: readonly Tunnel[]): { tunnels: Tunnel[]; leftOut: string[] } {
-  const leftOut = asked.flatMap((tunnel) => {
+  const tunnels: Tunnel[] = [];
+  const reasons = new Map<string, string[]>();
+  for (const tunnel of asked) {
     const problem = tunnel.problem();
-    return problem === undefined ? [] : `${tunnel.title}: ${problem}`;
-  });
-  return { tunnels: asked.filter((tunnel) => tunnel.problem() === undefined), leftOut };
+    if (problem === undefined) tunnels.push(tunnel);
+    else reasons.set(problem, [...(reasons.get(problem) ?? []), tunnel.title]);
+  }
+  return { tunnels, leftOut: [...reasons].map(([problem, titles]) => `${titles.join(" and ")}: ${problem}`) };
 }
 
 type RunFacts = Pick<Comparison, "rounds" | "seconds" | "minutes" | "leftOut"> & { readonly machine: Machine };

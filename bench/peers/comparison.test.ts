@@ -5,6 +5,7 @@ import { comparisonChart } from "./chart.js";
 import { choose } from "./choose.js";
 import { available, comparisonOf } from "./compare.js";
 import { type Comparison, fromJson, placeOf, sameKindOf, toJson } from "./comparison.js";
+import { lacking } from "./programs.js";
 import { type PeerRow, roundRows } from "./rows.js";
 import { comparisonText, readmeBlock, withBlock } from "./text.js";
 import type { Tunnel } from "./tunnel.js";
@@ -133,6 +134,13 @@ test("a title with special characters stays one", () => {
   expect(comparisonChart({ ...comparison, rows })).toContain(">a &lt; b &amp; c<");
 });
 
+test("programs that cannot be found are named with the Debian packages that bring them", () => {
+  expect(lacking("coreutils", "ls")).toBeUndefined();
+  expect(lacking("one and two", "ls", "no-such-program")).toBe(
+    "no-such-program cannot be found: install the Debian packages one and two",
+  );
+});
+
 test("rows and tunnels are chosen by the beginning of their names", () => {
   expect(choose(allTunnels, ["rathole", "nginx"], "tunnel").map(({ name }) => name)).toEqual([
     "rathole-tls",
@@ -145,10 +153,14 @@ test("rows and tunnels are chosen by the beginning of their names", () => {
   );
 });
 
-test("what is not installed is left out with a sentence", () => {
-  const lacking = { ...tunnel("nginx"), problem: () => "install nginx-core" };
-  const found = available([tunnel("direct"), lacking]);
-  expect(found.leftOut).toEqual(["nginx stream twice: install nginx-core"]);
+test("what is not installed is left out, with one sentence for each reason", () => {
+  const without = (name: string, reason: string) => ({ ...tunnel(name), problem: () => reason });
+  const ratholes = ["rathole-tls", "rathole-noise"].map((name) => without(name, "it is not built"));
+  const found = available([...ratholes, tunnel("direct"), without("nginx", "install nginx-core")]);
+  expect(found.leftOut).toEqual([
+    "rathole, TLS and rathole, Noise: it is not built",
+    "nginx stream twice: install nginx-core",
+  ]);
   expect(found.tunnels.map(({ name }) => name)).toEqual(["direct"]);
 });
 
