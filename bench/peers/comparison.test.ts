@@ -90,7 +90,12 @@ test("the page says where ours is first, where it is not and why", () => {
   expect(first).toContain("drawbridge is first of the multiplexed reverse tunnels in 1 of 1 rows.\n");
   expect(first).toContain("| **20** | 10 | 90 |");
   const second = comparisonText(compared("new-tunnels", { drawbridge: [10], upstream: [20] }));
-  expect(second).toContain("in 0 of 1 rows. Where it is not:\n\n- New tunnels: 2 of 2, 0.50 × upstream (Go); a third");
+  expect(second).toContain("in 0 of 1 rows. Where it is not:\n\n- New tunnels: 2 of 2, 0.50 × upstream (Go); 27 %");
+});
+
+test("a row that ours is behind in without a known reason says that", () => {
+  const text = comparisonText(compared("bulk-up-8", { drawbridge: [10], openssh: [20] }));
+  expect(text).toContain("- Bulk up, 8 tunnels: 2 of 2, 0.50 × OpenSSH -R; why is not known yet\n");
 });
 
 test("a busy machine is told on the page and in README", () => {

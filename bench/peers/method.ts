@@ -9,7 +9,7 @@ rounds. drawbridge and upstream run as shipped (upstream with \`--v=0\`); all ot
 HAProxy, stunnel and nginx are held to TLS 1.3 with AES-128-GCM and both ends' certificates, OpenSSH to AES-128-GCM, nginx
 has a worker for each core, stunnel sends small writes at once, and rathole's log is off. sshd is started with keys made for
 the run; nothing of the user's or the machine's configuration is read. \`ssh\` runs a command that waits, instead of \`-N\`:
-only for a session does sshd turn Nagle's algorithm off, and with \`-N\` it opened a sixth as many tunnels a second.`;
+only for a session does sshd turn Nagle's algorithm off, and with \`-N\` small messages wait for each other.`;
 
 export const KIND_NOTE = `**Reverse** is the job at hand: the end beside the target dials out, and no port has to be open there. **Multiplexed** means
 that all callers share one connection between the ends: a new tunnel costs no handshake and no new connection through a NAT
@@ -23,13 +23,11 @@ export const LEFT_OUT = `chisel, frp and cloudflared are left out. Peers are ins
 and those of Go modules and Rust crates. Debian 12 has none of the three, and the module proxy in use here does not hand
 them out. cloudflared also carries its tunnels to its maker's servers, which a measurement on loopback cannot have.`;
 
-/** Why, where the tunnels of the same kind are not behind ours; each is explained where it says. */
+/** Why, where a tunnel of the same kind is ahead of ours; only what a profile or another row shows. */
 export const REASONS: Readonly<Record<string, string>> = {
-  "requests-1":
-    "the time goes into waking processes, see [one request on one tunnel](speed.md#one-request-on-one-tunnel)",
-  "requests-64": "most of the time of a request is the kernel's, see [speed.md](speed.md)",
-  "new-tunnels": "a third of it is Node's own code for sockets, see [one new tunnel](speed.md#one-new-tunnel)",
-  memory: "most of it is Node itself, see [memory](speed.md#memory)",
+  "new-tunnels":
+    "27 % of the server's time is Node's own JavaScript for making and destroying sockets, see [one new tunnel](speed.md#one-new-tunnel)",
+  memory: "44 MiB of each end are pages of Node's executable, see [memory](speed.md#memory)",
   "client-back":
-    "an agent needs Node's start before it can dial, see the row [start](benchmarks.md#start) of the benchmarks",
+    "Node has to start before the agent can dial, see the row [start](benchmarks.md#start) of the benchmarks",
 };

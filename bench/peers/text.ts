@@ -88,8 +88,8 @@ function places(comparison: Comparison): string[] {
 }
 
 function behindText({ title, name }: ComparedRow, { place, of, first, share }: Place): string {
-  const reason = REASONS[name] === undefined ? "" : `; ${REASONS[name]}`;
-  return `${title}: ${place} of ${of}, ${number(share, 2)} × ${first.title}${reason}`;
+  const reason = REASONS[name] ?? "why is not known yet";
+  return `${title}: ${place} of ${of}, ${number(share, 2)} × ${first.title}; ${reason}`;
 }
 
 function kinds(contenders: readonly Contender[]): string {
