@@ -64,6 +64,10 @@ async function judged(ca: string, own: Made, ...behind: readonly Made[]) {
       now += days * DAY_MS;
       return trust.refusal(socket);
     },
+    refusalWith(bundle: string): Refusal | undefined {
+      trust.update({ ca: bundle });
+      return trust.refusal(socket);
+    },
   };
 }
 
@@ -99,6 +103,33 @@ test("an authority that was renewed with its key is judged by its newer certific
   const bundle = `${before.toString("pem")}\n${root.pem}`;
   const { refusalAfter } = await judged(bundle, await make("agent", root, 30, FOR_CLIENTS));
   expect(refusalAfter(5)).toBeUndefined();
+});
+
+test("a connection from before a change of the authorities is judged by those that are in force", async () => {
+  const root = await make("root", undefined, 90, IS_CA);
+  const next = await make("next", undefined, 90, IS_CA);
+  const namesake = await make("root", undefined, 90, IS_CA);
+  const { refusalWith, refusalAfter } = await judged(root.pem, await make("agent", root, 30, FOR_CLIENTS));
+  const replaced = { code: "DB_PEER_CERT_UNTRUSTED", reason: expect.stringContaining("was replaced after") };
+  expect(refusalWith(`${root.pem}${next.pem}`)).toBeUndefined();
+  expect(refusalWith(next.pem)).toEqual(replaced);
+  expect(refusalWith(namesake.pem)).toEqual(replaced);
+  expect(refusalWith(`${next.pem}${root.pem}`)).toBeUndefined();
+  expect(refusalAfter(31)).toMatchObject({ code: "DB_PEER_CERT_EXPIRED" });
+});
+
+test("after a change a connection is not trusted for an authority that has ended, or that is none", async () => {
+  const root = await make("root", undefined, 90, IS_CA);
+  const renewed = (days: number, ...extensions: x509.Extension[]) =>
+    x509.X509CertificateGenerator.create({
+      ...{ subject: "CN=root", issuer: "CN=root", extensions },
+      ...{ notBefore: new Date(Date.now() - 9 * DAY_MS), notAfter: new Date(Date.now() + days * DAY_MS) },
+      ...{ publicKey: root.keys.publicKey, signingKey: root.keys.privateKey },
+      signingAlgorithm: { name: "ECDSA", hash: "SHA-256" },
+    });
+  const { refusalWith } = await judged(root.pem, await make("agent", root, 30, FOR_CLIENTS));
+  expect(refusalWith(`${(await renewed(-1, IS_CA)).toString("pem")}\n`)?.code).toBe("DB_PEER_CERT_EXPIRED");
+  expect(refusalWith(`${(await renewed(9)).toString("pem")}\n`)?.code).toBe("DB_PEER_CERT_UNTRUSTED");
 });
 
 test("a stranger's long chain costs no more than its first certificate", async () => {

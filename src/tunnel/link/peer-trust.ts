@@ -117,15 +117,25 @@ export class PeerTrust {
 
   /** Why the peer has to connect again, where it is judged by what is in force then; undefined when it need not. */
   refusal(socket: TLSSocket): Refusal | undefined {
-    if ((connectionOf(socket)?.acceptedAt ?? Number.NEGATIVE_INFINITY) < this.#changedAt) {
+    const admitted = this.#admitted.get(socket);
+    const judgedAt = admitted?.judgedAt ?? connectionOf(socket)?.acceptedAt ?? Number.NEGATIVE_INFINITY;
+    if (judgedAt < this.#changedAt && (admitted === undefined || !this.#isStillTrusted(admitted))) {
       const reason = "the CA bundle was replaced after this connection was opened";
       return { code: "DB_PEER_CERT_UNTRUSTED", reason };
     }
-    const admitted = this.#admitted.get(socket);
     if (admitted === undefined || endOf(admitted.firstToEnd) >= this.#now()) return undefined;
     const { leaf, firstToEnd } = admitted;
     const reason = `${whose(firstToEnd, leaf)} ended on ${firstToEnd.validTo}`;
     return { code: "DB_PEER_CERT_EXPIRED", reason, certificate: shownCertificate(leaf) };
+  }
+
+  /** By the authorities of now. The rest of its chain is forgotten: a peer with an intermediate one has to connect again. */
+  #isStillTrusted(admitted: Admitted): boolean {
+    const chain = followChain(admitted.leaf, [], this.#anchors);
+    if (!isAmong(chain.at(-1)!, this.#anchors) || chain.slice(1).some(({ ca }) => !ca)) return false;
+    admitted.firstToEnd = chain.sort((one, other) => endOf(one) - endOf(other))[0]!;
+    admitted.judgedAt = this.#changedAt;
+    return true;
   }
 
   /** What an admitted peer showed; a closed socket does not know it any more. */
@@ -138,7 +148,9 @@ export class PeerTrust {
 interface Admitted {
   readonly leaf: X509Certificate;
   /** Of all that the peer is trusted for. */
-  readonly firstToEnd: X509Certificate;
+  firstToEnd: X509Certificate;
+  /** When it was judged again after a change of the authorities, by performance.now(). */
+  judgedAt?: number;
 }
 
 function whose(certificate: X509Certificate, leaf: X509Certificate): string {
