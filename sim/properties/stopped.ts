@@ -2,8 +2,9 @@
 import type { Conversation, System } from "../systems/system.js";
 import type { CallerPlan, Failure, Scenario } from "../types.js";
 
-/** What differs in the order of events alone. */
+/** What differs in the order of events alone: at least so much, and such a part of what a conversation takes. */
 const TOLERANCE_MS = 500;
+const TOLERANCE = 0.25;
 
 const stops = ({ reads, endpoint }: CallerPlan): boolean =>
   reads.stopsAfter !== undefined || endpoint.reads.stopsAfter !== undefined;
@@ -44,8 +45,9 @@ export function judgeDelay(stopped: System, free: System): Failure | undefined {
     if (stops(conversation.plan)) continue;
     const endMs = endOf(free.conversations[index]!);
     const delayMs = endOf(conversation) - endMs;
+    const tookMs = endMs - conversation.plan.atMs;
     // Once everybody reads, those who had stopped have their share of the network, too.
-    if (delayMs <= toleranceMs || endMs > stopped.calmAtMs) continue;
+    if (delayMs <= Math.max(toleranceMs, TOLERANCE * tookMs) || endMs > stopped.calmAtMs) continue;
     const message = `${conversation.plan.name} ended ${Math.round(delayMs)} ms later because others do not read`;
     return { property: "a stopped reader delays nobody else", message, atMs: endOf(conversation) };
   }
