@@ -77,17 +77,17 @@ export function mayBeRefused(system: System, conversation: Conversation): boolea
   // Agents that were told to go may all do so at once, and a dial is tried at two of them.
   if (faults.some(({ kind, atMs }) => kind === "goaway" && plan.atMs > atMs + 1_000 && plan.atMs < atMs + 4_000))
     return true;
-  // An agent that drains says so before it goes, and another takes what it does not.
-  if (faults.length === 1 && only?.kind === "drain" && system.agents.has(only.who))
-    return conversation.agents < 2 && !isDialledInTime(conversation, only, server.plan.dialTimeoutMs);
-  if (faults.some((fault) => !isHarmless(fault))) return true;
   // The time that stalls take is part of the dial's.
   const lostMs = faults.reduce((sum, fault) => sum + ("forMs" in fault ? fault.forMs : 0), plan.endpoint.lateMs ?? 0);
   // So is what waits on the link before the answer.
   const { scenario } = system;
   const waitsMs = transferMs(scenario.network, Math.min(bytesOf(scenario), MOST_BEFORE_BYTES));
   const { dialTimeoutMs } = server.plan;
-  return lostMs > Math.min(dialTimeoutMs, 5_000) - 1_000 || lostMs + waitsMs > dialTimeoutMs - 1_000;
+  if (lostMs > Math.min(dialTimeoutMs, 5_000) - 1_000 || lostMs + waitsMs > dialTimeoutMs - 1_000) return true;
+  // An agent that drains says so before it goes, and another takes what it does not.
+  if (faults.length === 1 && only?.kind === "drain" && system.agents.has(only.who))
+    return conversation.agents < 2 && !isDialledInTime(conversation, only, dialTimeoutMs);
+  return faults.some((fault) => !isHarmless(fault));
 }
 
 /** On a link without windows nothing is read behind the bytes for somebody who has stopped to read, and who is alone there. */
@@ -185,7 +185,8 @@ const SLOW_BUFFER_BYTES = 16 * 1024;
 export function mayLookWhole(system: System, conversation: Conversation, to: "caller" | "endpoint"): boolean {
   const { plan, endpoints } = conversation;
   const agent = system.agents.get(endpoints[0]?.agent ?? "");
-  if (endpoints.length !== 1 || agent?.plan.extended !== true) return true;
+  // One that answers wrongly may have answered instead of the agent that dialled.
+  if (endpoints.length !== 1 || agent?.plan.extended !== true || system.wrongAgents.size > 0) return true;
   // A Unix socket cannot be reset.
   if (to === "caller" && plan.mode === "connect" && !plan.tls) return true;
   // Whoever ended first on a path that cannot end one direction alone.
