@@ -3,7 +3,7 @@ import type { Conversation, System } from "../systems/system.js";
 import type { CallerPlan, Failure, Scenario } from "../types.js";
 
 /** What differs in the order of events alone: at least so much, and such a part of what a conversation takes. */
-const TOLERANCE_MS = 500;
+const TOLERANCE_MS = 1_500;
 const TOLERANCE = 0.25;
 
 const stops = ({ reads, endpoint }: CallerPlan): boolean =>
