@@ -2,6 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { onPath } from "../peers/index.js";
+import { runCommand, say } from "../test/support/command/run.js";
 import { equipped } from "../test/support/lab/equipment.js";
 import { peersAvailable } from "../test/support/processes/executables.js";
 import { DATA_CENTRE, DATA_CENTRE_ABOUT, fillDataCentre } from "./data-centre.js";
@@ -14,7 +15,7 @@ import { raiseOpenFiles } from "./open-files.js";
 import { type BenchOptions, HELP, parseOptions } from "./options.js";
 import { comparePeers, peerRows } from "./peers/compare.js";
 import { allTunnels } from "./peers/tunnels/index.js";
-import { say, sayMeasured } from "./progress.js";
+import { measuredLine } from "./progress.js";
 import { describeMachine } from "./results/machine.js";
 import { markdown } from "./results/markdown.js";
 import { makeReport, type Report, toJson } from "./results/report.js";
@@ -22,12 +23,7 @@ import { playRounds } from "./rounds.js";
 import { allRows, chooseRows } from "./rows/index.js";
 import { smoke } from "./smoke.js";
 
-try {
-  process.exitCode = await main(parseOptions(process.argv.slice(2)));
-} catch (reason) {
-  say(`bench: ${reason instanceof Error ? reason.message : String(reason)}`);
-  process.exitCode = 2;
-}
+await runCommand("bench", () => main(parseOptions(process.argv.slice(2))));
 
 async function main(options: BenchOptions | "help" | "list"): Promise<number> {
   if (options === "help") process.stdout.write(HELP);
@@ -89,7 +85,7 @@ async function bench(options: BenchOptions): Promise<number> {
     rows,
     rounds: options.rounds,
     seconds: options.seconds,
-    onMeasured: (step) => sayMeasured(options.rounds, step),
+    onMeasured: (step) => say(measuredLine(options.rounds, step)),
   });
   if (wantsDataCentre) say(DATA_CENTRE_ABOUT);
   const dataCentre = wantsDataCentre ? await fillDataCentre() : undefined;

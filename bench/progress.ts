@@ -1,20 +1,25 @@
-import type { ContenderName } from "./contenders/contender.js";
 import { number } from "./results/format.js";
-import type { Measurement, Row } from "./rows/row.js";
+import type { Measurement, Metric } from "./rows/row.js";
 
-/** Standard error, so that --output json stays clean. */
-export const say = (line: string): void => {
-  process.stderr.write(`${line}\n`);
-};
+const MOST_FIGURES = 4;
 
-export function sayMeasured(
+export interface MeasuredStep {
+  readonly round: number;
+  readonly row: { readonly name: string; readonly metrics: readonly Metric[] };
+  /** Who was measured. */
+  readonly name: string;
+  readonly measurement: Measurement;
+}
+
+/** One run in one line, its first figures only. */
+export function measuredLine(
   rounds: number,
-  { round, row, name, measurement }: { round: number; row: Row; name: ContenderName; measurement: Measurement },
-): void {
+  { round, row, name, measurement: { values, faults } }: MeasuredStep,
+): string {
   const figures = row.metrics
-    .filter(({ key }) => measurement.values[key] !== undefined)
-    .slice(0, 4)
-    .map(({ key, label, unit, digits }) => `${label} ${number(measurement.values[key]!, digits)} ${unit}`);
-  const faults = measurement.faults.map(({ kind, text }) => `${kind.toUpperCase()}: ${text.split("\n")[0]}`);
-  say(`[${round + 1}/${rounds}] ${row.name.padEnd(20)} ${name.padEnd(9)} ${[...figures, ...faults].join(", ")}`);
+    .filter(({ key }) => values[key] !== undefined)
+    .slice(0, MOST_FIGURES)
+    .map(({ key, label, unit, digits }) => `${label} ${number(values[key]!, digits)} ${unit}`);
+  const wrong = faults.map(({ kind, text }) => `${kind.toUpperCase()}: ${text.split("\n")[0]}`);
+  return `[${round + 1}/${rounds}] ${row.name.padEnd(20)} ${name.padEnd(13)} ${[...figures, ...wrong].join(", ")}`;
 }

@@ -1,4 +1,4 @@
-import { type DriveOptions, type DriveResult, drive, type Scenario } from "../load/drive.js";
+import { type DriveOptions, drive, type Scenario } from "../load/drive.js";
 import { cpuSecondsOf, residentMiB } from "../load/procfs.js";
 import { faultsOf } from "../rows/metered.js";
 import { type Fault, type Measurement, type Metric, metric } from "../rows/row.js";
@@ -60,25 +60,42 @@ const requestsOne: PeerRow = {
   },
 };
 
-const requestsMany: PeerRow = {
-  name: "requests-64",
-  title: "1 KB requests, 64 tunnels",
-  about: "Each of 64 tunnels sends 1 KB, waits for it to come back, compares it and begins again.",
-  metrics: [metric("rate", "rate", "req/s"), P99],
-  better: "more",
-  measure: ({ route }, seconds) =>
-    rateOf(drive(route, "ping-pong", { tunnels: 64, seconds, warmupSeconds: WARM_UP_SECONDS })),
-};
+/** Tunnels side by side that do the same small thing again and again. */
+const manyAtOnce = (
+  { name, title, about }: Pick<PeerRow, "name" | "title" | "about">,
+  scenario: Scenario,
+  tunnels: number,
+  unit: string,
+): PeerRow => ({
+  ...{ name, title, about, metrics: [metric("rate", "rate", unit), P99], better: "more" },
+  async measure({ route }, seconds) {
+    const result = await drive(route, scenario, { tunnels, seconds, warmupSeconds: WARM_UP_SECONDS });
+    const p99 = result.frozen ? Number.POSITIVE_INFINITY : (result.latencyMicros?.p99 ?? 0) / 1000;
+    return { values: { rate: result.requestsPerSecond ?? 0, p99 }, faults: faultsOf(result) };
+  },
+});
 
-const newTunnels: PeerRow = {
-  name: "new-tunnels",
-  title: "New tunnels",
-  about: "32 at a time: open, one byte there and back, close; p99 is from the beginning to that byte.",
-  metrics: [metric("rate", "rate", "tunnels/s"), P99],
-  better: "more",
-  measure: ({ route }, seconds) =>
-    rateOf(drive(route, "new-tunnels", { tunnels: 32, seconds, warmupSeconds: WARM_UP_SECONDS })),
-};
+const requestsMany = manyAtOnce(
+  {
+    name: "requests-64",
+    title: "1 KB requests, 64 tunnels",
+    about: "Each of 64 tunnels sends 1 KB, waits for it to come back, compares it and begins again.",
+  },
+  "ping-pong",
+  64,
+  "req/s",
+);
+
+const newTunnels = manyAtOnce(
+  {
+    name: "new-tunnels",
+    title: "New tunnels",
+    about: "32 at a time: open, one byte there and back, close; p99 is from the beginning to that byte.",
+  },
+  "new-tunnels",
+  32,
+  "tunnels/s",
+);
 
 const clientBack: PeerRow = {
   name: "client-back",
@@ -147,10 +164,4 @@ async function metered({ pids, route }: Ends, scenario: Scenario, options: Drive
   const before = cpuSecondsOf(pids);
   const result = await drive(route, scenario, { ...options, warmupSeconds: WARM_UP_SECONDS });
   return { result, cpu: cpuSecondsOf(pids) - before };
-}
-
-async function rateOf(driven: Promise<DriveResult>): Promise<Measurement> {
-  const result = await driven;
-  const p99 = result.frozen ? Number.POSITIVE_INFINITY : (result.latencyMicros?.p99 ?? 0) / 1000;
-  return { values: { rate: result.requestsPerSecond ?? 0, p99 }, faults: faultsOf(result) };
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Scope } from "../../test/support/processes/scope.js";
 import { type Ground, layGround } from "../contenders/ground.js";
 import { drive, type Held, holdTunnels } from "../load/drive.js";
-import { number } from "../results/format.js";
+import { measuredLine } from "../progress.js";
 import { faultsOf } from "../rows/metered.js";
 import type { Measurement } from "../rows/row.js";
 import type { Ends } from "./ends.js";
@@ -33,7 +33,7 @@ export async function playComparison({ tunnels, rows, withMemory, rounds, second
   const steps: Step[] = [];
   const note = (step: Step) => {
     steps.push(step);
-    say(stepText(rounds, step));
+    say(measuredLine(rounds, { ...step, name: step.tunnel.name }));
   };
   try {
     if (withMemory) await holdAll(tunnels, ground, note);
@@ -139,11 +139,3 @@ const failed = (reason: unknown): Measurement => ({
   values: {},
   faults: [{ kind: "failed", text: reason instanceof Error ? reason.message : String(reason) }],
 });
-
-function stepText(rounds: number, { row, tunnel, round, measurement: { values, faults } }: Step): string {
-  const figures = row.metrics
-    .filter(({ key }) => values[key] !== undefined)
-    .map(({ key, label, unit, digits }) => `${label} ${number(values[key]!, digits)} ${unit}`);
-  const wrong = faults.map(({ kind, text }) => `${kind.toUpperCase()}: ${text}`);
-  return `[${round + 1}/${rounds}] ${row.name.padEnd(15)}${tunnel.name.padEnd(14)} ${[...figures, ...wrong].join(", ")}`;
-}

@@ -2,7 +2,7 @@ import type { Metric } from "../rows/row.js";
 import type { Spread } from "./statistics.js";
 
 /** A value as people read it; what never came to an end is "frozen". */
-export function number(value: number, digits: number): string {
+export function number(value: number, digits = 0): string {
   if (!Number.isFinite(value)) return "frozen";
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }

@@ -1,6 +1,6 @@
 import type { FrontendKind } from "../../test/support/processes/server.js";
 import type { ContenderName } from "../contenders/contender.js";
-import type { DriveResult } from "../load/drive.js";
+import type { DriveResult, Scenario } from "../load/drive.js";
 import { faultsOf, LOAD_SHARE, type Metered, metered } from "./metered.js";
 import { type Bar, metric, type Row } from "./row.js";
 
@@ -33,35 +33,33 @@ export const requestValues = ({ result, cpu, cpuOfRoles, loadPercent }: Metered)
   loadPercent,
 });
 
-/** 1 KB there and back, one request at a time in each tunnel. */
-export function pingPong({ name, tunnels, frontend, contenders, bars }: RequestsKind): Row {
-  return {
-    name,
-    about: "Each tunnel sends 1 KB, waits for it to come back, compares it and begins again.",
-    frontend,
-    contenders,
-    bars,
-    metrics: requestMetrics("req/s"),
-    async measure(run) {
-      const contender = await run.fixture.shared(run);
-      const cost = await metered(run, contender, "ping-pong", { tunnels, seconds: run.seconds });
-      return { values: requestValues(cost), faults: faultsOf(cost.result) };
-    },
-  };
-}
+const requests = (
+  { name, tunnels, frontend, contenders, bars }: RequestsKind,
+  scenario: Scenario,
+  about: string,
+  unit: string,
+): Row => ({
+  ...{ name, about, frontend, contenders, bars, metrics: requestMetrics(unit) },
+  async measure(run) {
+    const contender = await run.fixture.shared(run);
+    const cost = await metered(run, contender, scenario, { tunnels, seconds: run.seconds });
+    return { values: requestValues(cost), faults: faultsOf(cost.result) };
+  },
+});
 
-export function newTunnels({ name, tunnels, frontend, contenders, bars }: RequestsKind): Row {
-  return {
-    name,
-    about: `${tunnels} at a time: dial, one byte there and back, close; p50 and p99 are from dial to byte.`,
-    frontend,
-    contenders,
-    bars,
-    metrics: requestMetrics("tunnels/s"),
-    async measure(run) {
-      const contender = await run.fixture.shared(run);
-      const cost = await metered(run, contender, "new-tunnels", { tunnels, seconds: run.seconds });
-      return { values: requestValues(cost), faults: faultsOf(cost.result) };
-    },
-  };
-}
+/** 1 KB there and back, one request at a time in each tunnel. */
+export const pingPong = (kind: RequestsKind): Row =>
+  requests(
+    kind,
+    "ping-pong",
+    "Each tunnel sends 1 KB, waits for it to come back, compares it and begins again.",
+    "req/s",
+  );
+
+export const newTunnels = (kind: RequestsKind): Row =>
+  requests(
+    kind,
+    "new-tunnels",
+    `${kind.tunnels} at a time: dial, one byte there and back, close; p50 and p99 are from dial to byte.`,
+    "tunnels/s",
+  );

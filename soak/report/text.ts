@@ -1,26 +1,21 @@
-import { table } from "../../bench/results/format.js";
+import { number, table } from "../../bench/results/format.js";
+import { factLines, trafficLines, verdictText } from "./facts.js";
 import type { Report } from "./report.js";
 
 /** The summary for people; also what docs/soak.md shows. */
 export function markdown(report: Report): string {
-  const { machine, tunnels, gigabytes, violation } = report;
-  const number = (value: number) => value.toLocaleString("en-US");
-  const verdict = violation
-    ? `**FAILED** after ${violation.seconds} s: ${violation.what}`
-    : `**Passed**: every byte right, nothing stuck, nothing leaked, nothing ended unasked.`;
+  const { tunnels } = report;
+  const verdict = verdictText(report, "every byte right, nothing stuck, nothing leaked, nothing ended unasked.");
   const facts = table(
     ["What", "Figure"],
     [
-      ["seed", report.seed],
-      ["minutes", String(report.minutes)],
-      ["machine", `${machine.cores} cores, Linux ${machine.kernel}, Node ${machine.node}`],
+      ...factLines(report),
       ["callers", report.clients.join("; ")],
       ["tunnels opened", number(tunnels.opened)],
       ["did what they were meant to", number(tunnels.completed)],
       ["interrupted by a fault in their path", number(tunnels.interrupted)],
       ["dials failed by a fault in their path", number(tunnels.dialsFailed)],
-      ["gigabytes checked, up and down", `${gigabytes.up} and ${gigabytes.down}`],
-      ["longest standstill with a clear path", `${report.worstGapSeconds} s`],
+      ...trafficLines(report),
     ],
   );
   const counts = (head: string, record: Readonly<Record<string, number>>) =>

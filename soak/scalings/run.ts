@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { table } from "../../bench/results/format.js";
+import { number, table } from "../../bench/results/format.js";
 import { equipped } from "../../test/support/lab/equipment.js";
 import { writeKubeconfig } from "../../test/support/lab/kubectl.js";
 import { Load } from "../../test/support/lab/load.js";
@@ -13,7 +13,7 @@ import { Scope } from "../../test/support/processes/scope.js";
 import { startEcho } from "../../test/support/targets/echo.js";
 import type { SoakOptions } from "../options.js";
 import { Random } from "../random.js";
-import { type Machine, rounded, thisMachine } from "../report/report.js";
+import { factLines, factsOf, type RunFacts, verdictText } from "../report/facts.js";
 import { Court } from "../watch/court.js";
 import { LeasedFleet } from "./fleet.js";
 
@@ -27,12 +27,7 @@ const REQUESTS_BETWEEN = 8;
 const NOTICED_WITHIN_MS = 200;
 const PROGRESS_EVERY_MS = 15_000;
 
-export interface ScalingsReport {
-  readonly passed: boolean;
-  readonly violation?: { readonly seconds: number; readonly what: string };
-  readonly seed: string;
-  readonly minutes: number;
-  readonly machine: Machine;
+export interface ScalingsReport extends RunFacts {
   /** Servers started, and servers ended, each with all agents knowing of it afterwards. */
   readonly scalings: { readonly up: number; readonly down: number };
   readonly answered: number;
@@ -112,11 +107,7 @@ export async function soakScalings(
     if (court.first)
       for (const [index, fleet] of fleets.entries()) writeFileSync(join(dir, `fleet-${index}.log`), fleet.logs());
     return {
-      passed: court.first === undefined,
-      ...(court.first ? { violation: { seconds: rounded(court.first.seconds, 1), what: court.first.what } } : {}),
-      seed: options.seed,
-      minutes: rounded(court.seconds / 60, 1),
-      machine: thisMachine(),
+      ...factsOf(options.seed, { violation: court.first, seconds: court.seconds }),
       scalings,
       answered: reports.reduce((sum, { answered }) => sum + answered, 0),
       dialledAgain: all("refusals").length,
@@ -131,17 +122,12 @@ export async function soakScalings(
 }
 
 export function scalingsText(report: ScalingsReport): string {
-  const { machine, scalings, violation } = report;
-  const number = (value: number) => value.toLocaleString("en-US");
-  const verdict = violation
-    ? `**FAILED** after ${violation.seconds} s: ${violation.what}`
-    : "**Passed**: no request was lost, none hung, each was served.";
+  const { scalings } = report;
+  const verdict = verdictText(report, "no request was lost, none hung, each was served.");
   const facts = table(
     ["What", "Figure"],
     [
-      ["seed", report.seed],
-      ["minutes", String(report.minutes)],
-      ["machine", `${machine.cores} cores, Linux ${machine.kernel}, Node ${machine.node}`],
+      ...factLines(report),
       ["servers started", number(scalings.up)],
       ["servers ended", number(scalings.down)],
       ["requests answered", number(report.answered)],

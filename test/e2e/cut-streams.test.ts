@@ -4,12 +4,10 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Cluster, makeCluster } from "../support/lab/cluster.js";
-import { startControllerManager } from "../support/lab/controller-manager.js";
-import { component, equipped, nodeExecutables } from "../support/lab/equipment.js";
+import { equipped } from "../support/lab/equipment.js";
 import { connectOverTcp, grpcOverUds } from "../support/lab/frontends.js";
 import { metric } from "../support/lab/metrics.js";
-import { POD_IMAGE } from "../support/lab/node/image.js";
-import { startNode } from "../support/lab/node/node.js";
+import { startFirstNode, startPodOnFirstNode } from "../support/lab/node/first-node.js";
 import * as objects from "../support/lab/objects.js";
 import { LabProcess } from "../support/lab/process.js";
 import { SERVER_METRIC } from "../support/lab/proxy-server.js";
@@ -51,19 +49,11 @@ describe.skipIf(!ready)("a real kube-apiserver whose connections are cut", () =>
     const { scope, topology, admin, ca } = cluster;
     await cluster.connect(grpcOverUds);
     await Webhook.start(scope, objects.SERVICE, ca, address.wh, topology.wh);
-    await startControllerManager(scope, cluster, { executable: component("kube-controller-manager") });
-    await startNode(scope, cluster, {
-      name: "n1",
-      netns: topology.n1,
-      address: address.n1,
-      podSubnet: "10.128.1.0/24",
-      podGateway: address.n1Pods,
-      executables: nodeExecutables(),
-    });
-    await admin.apply(pod, objects.namespace);
+    await startFirstNode(cluster);
+    await admin.apply(objects.namespace);
     const validating = objects.validatingWebhook("validate-in-pod", "pod", objects.byService("/validate"), ca.cert);
     await admin.apply(objects.service, objects.endpoints, validating);
-    await admin.run(["wait", "--for=condition=Ready", "--timeout=110s", `pod/${POD}`]);
+    await startPodOnFirstNode(cluster, POD, "echo awake; exec sleep 3600");
   });
   afterAll(() => cluster?.scope.close());
 
@@ -100,21 +90,3 @@ describe.skipIf(!ready)("a real kube-apiserver whose connections are cut", () =>
     });
   });
 });
-
-const pod = {
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name: POD, namespace: "default" },
-  spec: {
-    nodeName: "n1",
-    terminationGracePeriodSeconds: 0,
-    containers: [
-      {
-        name: "main",
-        image: POD_IMAGE,
-        imagePullPolicy: "Never",
-        command: ["sh", "-c", "echo awake; exec sleep 3600"],
-      },
-    ],
-  },
-};

@@ -2,13 +2,13 @@
 import { createHash, randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Cluster, makeCluster } from "../support/lab/cluster.js";
-import { startControllerManager } from "../support/lab/controller-manager.js";
-import { component, equipped, nodeExecutables } from "../support/lab/equipment.js";
+import { equipped } from "../support/lab/equipment.js";
 import { rejectTcp } from "../support/lab/firewall.js";
 import { connectOverTcp, connectOverUds, grpcOverUds } from "../support/lab/frontends.js";
 import { metric } from "../support/lab/metrics.js";
-import { GREETING, POD_IMAGE } from "../support/lab/node/image.js";
-import { KUBELET_PORT, startNode } from "../support/lab/node/node.js";
+import { startFirstNode, startPodOnFirstNode } from "../support/lab/node/first-node.js";
+import { GREETING } from "../support/lab/node/image.js";
+import { KUBELET_PORT } from "../support/lab/node/node.js";
 import { LabProcess } from "../support/lab/process.js";
 import { SERVER_METRIC } from "../support/lab/proxy-server.js";
 import { must, run } from "../support/lab/run.js";
@@ -19,6 +19,9 @@ const POD = "talker";
 const LAST_WORDS = "the pod is up";
 const LOG_LINES = 20_000;
 const LOCAL_PORT = 18_080;
+const SCRIPT =
+  `i=0; while [ $i -lt ${LOG_LINES} ]; do i=$((i+1)); echo line $i; done; ` +
+  `echo ${LAST_WORDS}; exec httpd -f -p 8080 -h /www`;
 
 const ready = await equipped({ controlPlane: true, namespaces: true, node: true });
 
@@ -28,20 +31,13 @@ describe.skipIf(!ready)("a real kubelet behind the tunnel", () => {
 
   beforeAll(async () => {
     cluster = await makeCluster({ admitServiceAccounts: true });
-    const { scope, topology, admin, connect } = cluster;
+    const { topology, connect } = cluster;
     await connect(grpcOverUds);
-    await startControllerManager(scope, cluster, { executable: component("kube-controller-manager") });
-    await startNode(scope, cluster, {
-      name: "n1",
-      netns: topology.n1,
-      address: address.n1,
-      podSubnet: "10.128.1.0/24",
-      podGateway: address.n1Pods,
-      executables: nodeExecutables(),
-    });
+    await startFirstNode(cluster);
     await rejectTcp(topology.bs, address.n1, KUBELET_PORT);
-    await admin.apply(pod);
-    await admin.run(["wait", "--for=condition=Ready", "--timeout=110s", `pod/${POD}`]);
+    await startPodOnFirstNode(cluster, POD, SCRIPT, {
+      readinessProbe: { httpGet: { port: 8080, path: "/" }, periodSeconds: 1 },
+    });
   });
   afterAll(() => cluster?.scope.close());
 
@@ -94,26 +90,3 @@ describe.skipIf(!ready)("a real kubelet behind the tunnel", () => {
     });
   });
 });
-
-const pod = {
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name: POD, namespace: "default" },
-  spec: {
-    nodeName: "n1",
-    terminationGracePeriodSeconds: 0,
-    containers: [
-      {
-        name: "main",
-        image: POD_IMAGE,
-        imagePullPolicy: "Never",
-        command: [
-          ...["sh", "-c"],
-          `i=0; while [ $i -lt ${LOG_LINES} ]; do i=$((i+1)); echo line $i; done; ` +
-            `echo ${LAST_WORDS}; exec httpd -f -p 8080 -h /www`,
-        ],
-        readinessProbe: { httpGet: { port: 8080, path: "/" }, periodSeconds: 1 },
-      },
-    ],
-  },
-};

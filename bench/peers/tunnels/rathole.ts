@@ -11,23 +11,27 @@ import type { Kind, Tunnel } from "../tunnel.js";
 
 const TOKEN = "only-for-this-measurement";
 
-/** What both ends say about how they are encrypted. */
+/** How the ends encrypt: the type that both name, and what each says about it. */
 interface Transport {
-  readonly server: readonly string[];
-  readonly client: readonly string[];
+  readonly type: "tls" | "noise";
+  readonly server: Readonly<Record<string, string>>;
+  readonly client: Readonly<Record<string, string>>;
 }
 
+/** A table of a TOML file. */
+const section = (name: string, values: Readonly<Record<string, string>>): string =>
+  [`[${name}]`, ...Object.entries(values).map(([key, value]) => `${key} = "${value}"`), ""].join("\n");
+
 const tunnelOf = (
-  about: Pick<Tunnel, "name" | "title"> & Pick<Kind, "encryption" | "authentication">,
+  { name, title, ...proofs }: Pick<Tunnel, "name" | "title"> & Pick<Kind, "encryption" | "authentication">,
   transport: (dir: string, server: CertFiles) => Transport,
 ): Tunnel => ({
-  name: about.name,
-  title: about.title,
+  name,
+  title,
   kind: {
     direction: "reverse",
     connections: "one for each caller",
-    encryption: about.encryption,
-    authentication: about.authentication,
+    ...proofs,
     entrance: "TCP",
     targets: "one, from the configuration",
   },
@@ -37,23 +41,19 @@ const tunnelOf = (
     const dir = scope.tempDir();
     const at = (name: string) => join(dir, name);
     const [link, entrance] = (await freePorts(2)) as [number, number];
-    const sides = transport(dir, pki.cluster);
-    writeFileSync(
-      at("server.toml"),
-      [
-        ...["[server]", `bind_addr = "127.0.0.1:${link}"`, `default_token = "${TOKEN}"`],
-        ...sides.server,
-        ...["[server.services.compared]", `bind_addr = "127.0.0.1:${entrance}"`, ""],
-      ].join("\n"),
-    );
-    writeFileSync(
-      at("client.toml"),
-      [
-        ...["[client]", `remote_addr = "127.0.0.1:${link}"`, `default_token = "${TOKEN}"`],
-        ...sides.client,
-        ...["[client.services.compared]", `local_addr = "${target.address}"`, ""],
-      ].join("\n"),
-    );
+    const { type, ...about } = transport(dir, pki.cluster);
+    const configure = (side: "server" | "client", own: Record<string, string>, service: Record<string, string>) =>
+      writeFileSync(
+        at(`${side}.toml`),
+        [
+          section(side, { ...own, default_token: TOKEN }),
+          section(`${side}.transport`, { type }),
+          section(`${side}.transport.${type}`, about[side]),
+          section(`${side}.services.compared`, service),
+        ].join(""),
+      );
+    configure("server", { bind_addr: `127.0.0.1:${link}` }, { bind_addr: `127.0.0.1:${entrance}` });
+    configure("client", { remote_addr: `127.0.0.1:${link}` }, { local_addr: target.address });
     const part = (side: "server" | "client") => ({
       name: `rathole ${side}`,
       command: peerPath("rathole")!,
@@ -81,14 +81,9 @@ export const ratholeTls = tunnelOf(
       ...["pkcs12", "-export", "-in", cert, "-inkey", key, "-out", bundle, "-passout", `pass:${TOKEN}`],
     ]);
     return {
-      server: [
-        ...["[server.transport]", 'type = "tls"', "[server.transport.tls]"],
-        ...[`pkcs12 = "${bundle}"`, `pkcs12_password = "${TOKEN}"`],
-      ],
-      client: [
-        ...["[client.transport]", 'type = "tls"', "[client.transport.tls]"],
-        ...[`trusted_root = "${ca}"`, 'hostname = "localhost"'],
-      ],
+      type: "tls",
+      server: { pkcs12: bundle, pkcs12_password: TOKEN },
+      client: { trusted_root: ca, hostname: "localhost" },
     };
   },
 );
@@ -104,14 +99,9 @@ export const ratholeNoise = tunnelOf(
     const said = execFileSync(peerPath("rathole")!, ["--genkey"], { encoding: "utf8" });
     const [privateKey, publicKey] = [...said.matchAll(/^(\S{43}=)$/gm)].map(([, key]) => key);
     return {
-      server: [
-        ...["[server.transport]", 'type = "noise"', "[server.transport.noise]"],
-        `local_private_key = "${privateKey}"`,
-      ],
-      client: [
-        ...["[client.transport]", 'type = "noise"', "[client.transport.noise]"],
-        `remote_public_key = "${publicKey}"`,
-      ],
+      type: "noise",
+      server: { local_private_key: privateKey! },
+      client: { remote_public_key: publicKey! },
     };
   },
 );
