@@ -10,7 +10,9 @@ import { freePort } from "../../../test/support/processes/ports.js";
 import { startEcho } from "../../../test/support/targets/echo.js";
 import { hastyClock } from "../../base/testing/hasty-clock.js";
 import { serverRefused } from "../events/channels.js";
-import { connectTimeout, explainConnect } from "../outgoing/explain.js";
+import { connectTimeout, explainConnect, explainHandshake } from "../outgoing/explain.js";
+import { dialFacts } from "../outgoing/facts.js";
+import { LookupError } from "../resolver/resolver.js";
 import { ESTABLISHED, noTunnels } from "../wire/connect.js";
 import { dialThrough } from "./dial.js";
 import { DialRefusedError, frontendUnreachable } from "./errors.js";
@@ -23,6 +25,14 @@ const NEVER = new AbortController().signal;
 const noAgent = () => new DialRefusedError("a:1", "currently no tunnels available: No agent available", 500);
 const refusedConnect = () =>
   frontendUnreachable("server", Object.assign(new Error("refused"), { code: "ECONNREFUSED" }));
+
+const silentDns = new LookupError("server", "ETIMEOUT", "i/o timeout");
+const hangUp = Object.assign(new Error("reset"), { code: "ECONNRESET" });
+const NOT_TLS = { code: "ERR_SSL_WRONG_VERSION_NUMBER", reason: "wrong version number" };
+const FACTS = dialFacts(
+  { where: "server", name: "server", peer: [] },
+  { self: "this test", set: {}, admittedBy: "it" },
+);
 
 const hostUnreachable = Object.assign(new Error("unreachable"), { code: "EHOSTUNREACH" });
 
@@ -48,6 +58,8 @@ describe("with a clock of its own", () => {
     ["the server does not listen", refusedConnect],
     ["the server's address is silent", () => connectTimeout("server", 3_000)],
     ["no host has the server's address any more", () => explainConnect("server", hostUnreachable)],
+    ["the DNS server does not answer", () => explainConnect("server", silentDns)],
+    ["the server hangs up during the handshake", () => explainHandshake(hangUp, FACTS)],
   ])("while %s it is made again, ever more seldom, and fails as the last attempt did", async (_name, failure) => {
     const { end, made, waited } = await attempts([failure]);
     expect(end).toMatchObject({ message: failure().message });
@@ -58,7 +70,11 @@ describe("with a clock of its own", () => {
     const target = () => new DialRefusedError("a:1", "dial tcp 10.0.0.1:1: connect: connection refused", 502);
     const absent = () => frontendUnreachable("server", Object.assign(new Error("absent"), { code: "ENOENT" }));
     expect((await attempts([target])).made).toBe(1);
+    const unknown = () => explainConnect("server", new LookupError("server", "ENOTFOUND", "no such host"));
+    const plainText = () => explainHandshake(Object.assign(new Error(), NOT_TLS), FACTS);
     expect((await attempts([absent])).made).toBe(1);
+    expect((await attempts([unknown])).made).toBe(1);
+    expect((await attempts([plainText])).made).toBe(1);
     expect((await attempts([noAgent, target])).made).toBe(2);
   });
 

@@ -15,12 +15,20 @@ const UNSEEN: ReadonlySet<ErrorCode> = new Set([
   ...(["DB_NO_AGENT", "DB_CONNECT_REFUSED"] as const),
   // Behind one address may be several servers, of which one has just gone with its pod.
   ...(["DB_CONNECT_TIMEOUT", "DB_CONNECT_UNREACHABLE"] as const),
+  // A DNS server that did not answer is not one that said no.
+  ...(["DB_NAME_SERVER"] as const),
 ]);
 
 /** Whether this says that no agent has received the dial, and that the next moment may be better. */
 export function isUnseen(reason: unknown): boolean {
   if (!(reason instanceof DrawbridgeError)) return false;
-  return UNSEEN.has(reason.code) || (reason.cause as { code?: unknown } | undefined)?.code === "ECONNREFUSED";
+  const { code: cause = "" } = (reason.cause ?? {}) as { readonly code?: string };
+  return UNSEEN.has(reason.code) || cause === "ECONNREFUSED" || isBrokenHandshake(reason.code, cause);
+}
+
+/** It was cut off, or never went on; an answer that is not TLS is an answer. */
+function isBrokenHandshake(code: ErrorCode, cause: string): boolean {
+  return code === "DB_TLS_NOT_SPOKEN" && !cause.startsWith("ERR_SSL");
 }
 
 export interface Redialling {

@@ -8,6 +8,7 @@ import { connected } from "../outgoing/connected.js";
 import { connectTimeout, DialFailure, explainConnect, explainWrongPort } from "../outgoing/explain.js";
 import type { Credentials } from "../outgoing/facts.js";
 import { secure } from "../outgoing/secure.js";
+import { BY_NAME } from "../resolver/lookup.js";
 import { type FrontendTrust, socketUnreachable } from "./errors.js";
 import { certificatesOf, describeFrontend, type Frontend, type FrontendTls } from "./frontend.js";
 
@@ -43,7 +44,8 @@ export async function reachFrontend(
   const { host, port } = frontend;
   const { context, set } = secureContextOf(frontend.tls);
   // A TLS socket is half-open only when the socket below it is.
-  const socket = await accepted(runtime.connect({ host, port, allowHalfOpen }), where, acceptMs, stop, runtime);
+  const connecting = runtime.connect({ ...BY_NAME, host, port, allowHalfOpen });
+  const socket = await accepted(connecting, where, acceptMs, stop, runtime);
   socket.setNoDelay(true);
   socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
   const { servername: name = host } = frontend.tls;

@@ -1,6 +1,7 @@
 /** Connections that have to come about in a time that is given, which is named when it is over. */
 import type { Socket, TcpNetConnectOpts } from "node:net";
 import { type Runtime, systemRuntime } from "../../base/runtime.js";
+import { BY_NAME } from "../resolver/lookup.js";
 import { connected } from "./connected.js";
 import { connectTimeout, explainConnect, handshakeTimeout } from "./explain.js";
 import { type SecureDial, type Secured, secure } from "./secure.js";
@@ -17,7 +18,9 @@ export async function tcpInTime(
   runtime: Runtime = systemRuntime,
 ): Promise<Socket> {
   try {
-    return await connected(runtime.connect(to), "connect", stop, (why) => explainConnect(where, why));
+    return await connected(runtime.connect({ ...BY_NAME, ...to }), "connect", stop, (why) =>
+      explainConnect(where, why),
+    );
   } catch (reason) {
     throw isLate(stop) ? connectTimeout(where, ms) : reason;
   }

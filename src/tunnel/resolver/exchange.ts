@@ -3,11 +3,15 @@ import { randomInt } from "node:crypto";
 import { createSocket } from "node:dgram";
 import { connect, isIPv6 } from "node:net";
 import type { Duplex } from "node:stream";
+import { systemClock } from "../../base/clock.js";
 import { type AddressType, answersTo, type DnsAnswer, decodeAnswer, encodeQuery } from "../wire/dns.js";
 import type { NameServer } from "./system-files.js";
 
 /** Longest datagram that gets through every network in one piece; Go announces the same. */
 const DATAGRAM_BYTES = 1232;
+
+/** How long the answer to a datagram may take before the question is sent again: one of the two may be lost. */
+const AGAIN_MS = 1_000;
 
 /** Rejects with the socket's error, or with the reason of `stop`, which every question needs: a datagram can be lost. */
 export async function askServer(
@@ -33,7 +37,13 @@ function askByUdp(server: NameServer, name: string, type: AddressType, stop: Abo
       // It is an address already.
       lookup: (address, _options, done) => done(null, address, isIPv6(address) ? 6 : 4),
     });
+    let cancelAgain = (): void => {};
+    const ask = (): void => {
+      socket.send(query);
+      cancelAgain = systemClock.after(AGAIN_MS, ask);
+    };
     const end = (settle: () => void): void => {
+      cancelAgain();
       stop.removeEventListener("abort", onStop);
       socket.removeAllListeners().on("error", () => {});
       socket.close();
@@ -48,7 +58,7 @@ function askByUdp(server: NameServer, name: string, type: AddressType, stop: Abo
       if (answer?.id === id && answersTo(answer, name, type)) end(() => resolve(answer));
     });
     // Connected, so that datagrams of others do not arrive and a server that is not there is noticed.
-    socket.once("connect", () => socket.send(query));
+    socket.once("connect", ask);
     socket.connect(server.port, server.address);
   });
 }

@@ -73,6 +73,16 @@ describe("a name", () => {
     expect([...server.asked].sort()).toEqual(["A db.example", "AAAA db.example"]);
   });
 
+  test("is asked for again after a second when a datagram was lost, long before the server is given up", async () => {
+    const lost = new Set(["A", "AAAA"]);
+    const known = zoneOf({ "db.example": ["10.0.0.1"] });
+    const { resolver } = await resolverFor((query, how) => (lost.delete(query.type) ? undefined : known(query, how)));
+    const began = performance.now();
+    expect(await resolver.find("db.example", NEVER)).toEqual(["10.0.0.1"]);
+    // The server's own time is 5 s.
+    expect(performance.now() - began).toBeLessThan(4_000);
+  });
+
   test("is asked for with search domains, by ndots, and without any when it ends with a dot", async () => {
     const zone = zoneOf({ "web.shop.svc.cluster.local": ["10.96.0.7"], "outside.example": ["10.0.0.1"] });
     const conf = "search shop.svc.cluster.local svc.cluster.local.\noptions ndots:2";
