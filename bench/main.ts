@@ -16,7 +16,7 @@ import { type BenchOptions, HELP, parseOptions } from "./options.js";
 import { comparePeers, peerRows } from "./peers/compare.js";
 import { allTunnels } from "./peers/tunnels/index.js";
 import { measuredLine } from "./progress.js";
-import { describeMachine } from "./results/machine.js";
+import { quietMachine } from "./quiet.js";
 import { markdown } from "./results/markdown.js";
 import { makeReport, type Report, toJson } from "./results/report.js";
 import { playRounds } from "./rounds.js";
@@ -33,29 +33,30 @@ async function main(options: BenchOptions | "help" | "list"): Promise<number> {
     }
     process.stdout.write(`\nWith --peers, for ${allTunnels.map(({ name }) => name).join(", ")}:\n`);
     for (const { name, about } of peerRows) process.stdout.write(`${name.padEnd(22)}${about}\n`);
-  } else if (options.nodes.length > 0) return await manyNodes(options);
-  else if (options.growth !== undefined) return await growth(options.growth, options.output);
-  else if (options.peers) return await comparePeers(options, say);
-  else return options.smoke ? await smoke(say) : await bench(options);
+  } else if (options.smoke) return await smoke(say);
+  else if (options.nodes.length > 0) return await manyNodes(options);
+  else if (options.growth !== undefined) return await growth(options.growth, options);
+  else return options.peers ? await comparePeers(options, say) : await bench(options);
   return 0;
 }
 
-async function manyNodes({ nodes, output }: BenchOptions): Promise<number> {
+async function manyNodes({ nodes, output, force }: BenchOptions): Promise<number> {
   process.env.DRAWBRIDGE_REQUIRE_PEERS = "1";
   await equipped({ controlPlane: true, controllers: true });
   const complaint = raiseOpenFiles();
   if (complaint !== undefined) say(complaint);
+  const machine = await quietMachine(force, say);
   const runs: ManyNodes[] = [];
   for (const count of nodes) runs.push(await playManyNodes(count, (line) => say(`[${count}] ${line}`)));
-  process.stdout.write(output === "json" ? `${JSON.stringify(runs, null, 2)}\n` : manyNodesText(runs));
+  process.stdout.write(output === "json" ? `${JSON.stringify(runs, null, 2)}\n` : manyNodesText(machine, runs));
   return runs.every(({ errors }) => errors.length === 0) ? 0 : 1;
 }
 
-async function growth(most: number, output: BenchOptions["output"]): Promise<number> {
+async function growth(most: number, { output, force }: BenchOptions): Promise<number> {
   loadgen();
   const complaint = raiseOpenFiles(1.2 * most);
   if (complaint !== undefined) say(complaint);
-  const report = await measureGrowth(most, say);
+  const report = await measureGrowth(most, await quietMachine(force, say), say);
   process.stdout.write(output === "json" ? `${JSON.stringify(report, null, 2)}\n` : growthText(report));
   return report.problems.length === 0 ? 0 : 1;
 }
@@ -75,8 +76,7 @@ async function bench(options: BenchOptions): Promise<number> {
   }
   const complaint = raiseOpenFiles();
   if (complaint !== undefined) say(complaint);
-  const machine = describeMachine();
-  if (machine.loadBefore > 1) say(`The machine is busy (load ${machine.loadBefore}): figures will be noisy.`);
+  const machine = await quietMachine(options.force, say);
   const runs = rows.reduce((sum, row) => sum + row.contenders.length * (row.growth ? 1 : options.rounds), 0);
   say(`${rows.length} rows, ${options.rounds} rounds, ${runs} runs of ${options.seconds} s and more`);
 

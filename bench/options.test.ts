@@ -16,8 +16,7 @@ test.each([
   [["--nodes=200,many"], /--nodes must be a whole number above 0/],
   [["--output=xml"], /--output must be text or json/],
   [["--row=bulk"], /--row/],
-  [["--only=openssh"], /--only and --force are for --peers/],
-  [["--force"], /--only and --force are for --peers/],
+  [["--only=openssh"], /--only is for --peers/],
 ])("%j is refused with a sentence", (argv, sentence) => {
   expect(() => parseOptions(argv)).toThrow(sentence);
 });
@@ -37,6 +36,11 @@ test("with other tunnels rounds are fewer and shorter unless said", () => {
     only,
   });
   expect(parseOptions(["--peers", "--rounds=5", "--seconds=2"])).toMatchObject({ rounds: 5, seconds: 2, force: false });
+});
+
+test.each([[[]], [["--growth"]], [["--nodes=200"]], [["--peers"]]])("%j can be forced on a busy machine", (argv) => {
+  expect(parseOptions(argv)).toMatchObject({ force: false });
+  expect(parseOptions([...argv, "--force"])).toMatchObject({ force: true });
 });
 
 test("several numbers of workers are played one after the other", () => {

@@ -16,7 +16,7 @@ export interface BenchOptions {
   readonly peers: boolean;
   /** With peers: names or beginnings of names of tunnels; empty means all. */
   readonly only: readonly string[];
-  /** With peers: also on a busy machine. */
+  /** Measure on a busy machine, too. */
   readonly force: boolean;
   readonly output: "text" | "json";
   readonly write: boolean;
@@ -35,9 +35,9 @@ Measures drawbridge beside the Go original, interleaved in the same rounds, with
   --growth N       instead, what a tunnel, an agent and a byte cost as their number grows to N tunnels, N/10 agents and
                    N/10 MiB, and how soon all is served again after all agents were cut at once; without N 10000
   --peers          instead, drawbridge and upstream beside other tunnels (rathole, OpenSSH, HAProxy, stunnel, nginx), under
-                   ten minutes; waits for a quiet machine, and what is not installed is named and left out
+                   ten minutes; what is not installed is named and left out
   --only NAMES     with --peers, only these tunnels, comma-separated; a beginning stands for all that begin so
-  --force          with --peers, measure on a busy machine, too
+  --force          measure on a busy machine, too; without it a run waits some minutes for a quiet one, then refuses
   --output json    the result as JSON on standard output (progress stays on standard error)
   --write          also write docs/benchmarks.md and docs/benchmarks.json; with --peers docs/comparison.md, its picture, and
                    the figures in README.md
@@ -68,7 +68,7 @@ export function parseOptions(argv: readonly string[]): BenchOptions | "help" | "
   if (values.help) return "help";
   if (values.list) return "list";
   const { peers, force } = values;
-  if (!peers && (values.only !== undefined || force)) throw new Error("--only and --force are for --peers.");
+  if (!peers && values.only !== undefined) throw new Error("--only is for --peers.");
   return {
     rows: names(values.rows),
     rounds: positive("rounds", values.rounds ?? (peers ? "3" : "4"), true),

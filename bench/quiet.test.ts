@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { untilQuiet } from "./quiet.js";
+import { processorName } from "./results/machine.js";
 
 /** A machine whose load is one of these each time somebody sleeps, the last one for good. */
 function machine(...loads: number[]) {
@@ -39,4 +40,10 @@ test("forced, a busy machine is used at once, and that is said", async () => {
   const { until, said, slept } = machine(4);
   await until(true);
   expect([said, slept()]).toEqual([["The machine is busy (load 4.0): figures will be noisy."], 0]);
+});
+
+test("processors with the same name are told apart by family and model", () => {
+  const cpuinfo = "cpu family\t: 6\nmodel\t\t: 207\nmodel name\t: Intel(R) Xeon(R) Processor\nstepping\t: 2\n";
+  expect(processorName(cpuinfo)).toBe("Intel(R) Xeon(R) Processor (family 6, model 207)");
+  expect(processorName("model name\t: a processor\n")).toBe("a processor");
 });

@@ -1,5 +1,6 @@
 import { loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
+import { describeMachine, type Machine, machineText } from "./results/machine.js";
 
 /** Runnable processes; above that, figures are noise. */
 const MOST_LOAD = 1;
@@ -10,6 +11,14 @@ const WAIT_MS = 180_000;
 interface Surroundings {
   readonly load: () => number;
   readonly sleep: (ms: number) => Promise<unknown>;
+}
+
+/** The machine that a run begins on, quiet unless forced; the run says what it is. */
+export async function quietMachine(force: boolean, say: (line: string) => void): Promise<Machine> {
+  await untilQuiet(force, say);
+  const machine = describeMachine();
+  say(machineText(machine));
+  return machine;
 }
 
 /** Waits for a quiet machine and refuses a busy one with a sentence; forced, it only says so. */

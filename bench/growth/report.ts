@@ -1,4 +1,5 @@
 import { number, table } from "../results/format.js";
+import { machineText } from "../results/machine.js";
 import type { GrowthReport } from "./run.js";
 import type { Cost, Weight } from "./weight.js";
 
@@ -10,7 +11,7 @@ export function growthText(report: GrowthReport): string {
   const { machine, minutes, problems } = report;
   const parts = [
     problems.length === 0 ? "**In order.**" : `**Not in order**: ${problems.join("; ")}`,
-    `${machine.processor}, ${machine.cores} cores, Linux ${machine.kernel}, Node ${machine.node}, load before ${machine.loadBefore}; ${number(minutes, 1)} minutes.`,
+    `${machineText(machine)}, load ${number(machine.loadBefore, 1)} before; ${number(minutes, 1)} minutes.`,
     table(
       [
         "Tunnels held",

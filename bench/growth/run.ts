@@ -6,7 +6,7 @@ import { type Ground, layGround } from "../contenders/ground.js";
 import { startPair, startServerOf } from "../contenders/pair.js";
 import { drive, holdTunnels } from "../load/drive.js";
 import { cpuSeconds, cpuSecondsOf } from "../load/procfs.js";
-import { describeMachine, type Machine } from "../results/machine.js";
+import type { Machine } from "../results/machine.js";
 import { AGENTS_PER_PROCESS, type Recovery, recoverFromCut } from "./storm.js";
 import { type Cost, costOf, type Weight, weigh } from "./weight.js";
 
@@ -58,9 +58,12 @@ function decades(most: number): number[] {
   return [...numbers, most];
 }
 
-export async function measureGrowth(most: number, say: (line: string) => void): Promise<GrowthReport> {
+export async function measureGrowth(
+  most: number,
+  machine: Machine,
+  say: (line: string) => void,
+): Promise<GrowthReport> {
   const began = performance.now();
-  const machine = describeMachine();
   const ground = await layGround();
   const problems: string[] = [];
   try {

@@ -1,4 +1,4 @@
-import { describeMachine } from "../results/machine.js";
+import { type Machine, machineText } from "../results/machine.js";
 
 export interface Phase {
   readonly what: string;
@@ -26,13 +26,12 @@ export interface ManyNodes {
 }
 
 /** A table with a column for each number of workers. */
-export function manyNodesText(runs: readonly ManyNodes[]): string {
-  const { cores, node, processor } = describeMachine();
+export function manyNodesText(machine: Machine, runs: readonly ManyNodes[]): string {
   const row = (title: string, cell: (run: ManyNodes) => string) =>
     `| ${[title, ...runs.map((run) => cell(run))].join(" | ")} |\n`;
   const phases = runs[0]?.phases ?? [];
   return [
-    `${processor}, ${cores} cores, Node ${node}\n\n`,
+    `${machineText(machine)}\n\n`,
     row("workers", ({ count }) => String(count)),
     `|---|${"---|".repeat(runs.length)}\n`,
     ...phases.map(({ what }, index) => row(what, ({ phases }) => phaseText(phases[index]))),

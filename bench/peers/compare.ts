@@ -6,8 +6,8 @@ import { peerPath } from "../../peers/index.js";
 import { loadgen } from "../load/loadgen.js";
 import { raiseOpenFiles } from "../open-files.js";
 import type { BenchOptions } from "../options.js";
-import { untilQuiet } from "../quiet.js";
-import { describeMachine, type Machine } from "../results/machine.js";
+import { quietMachine } from "../quiet.js";
+import type { Machine } from "../results/machine.js";
 import { choose } from "./choose.js";
 import { type Comparison, fromJson, toJson } from "./comparison.js";
 import { IDLE_TUNNELS, memory, type PeerRow, roundRows } from "./rows.js";
@@ -33,9 +33,8 @@ export async function comparePeers(options: BenchOptions, say: (line: string) =>
   for (const sentence of leftOut) say(`left out: ${sentence}`);
   const complaint = raiseOpenFiles(OPEN_FILES);
   if (complaint !== undefined) say(complaint);
-  await untilQuiet(options.force, say);
-  const machine = describeMachine();
-  say(`${machine.processor}: ${names.length} rows, ${tunnels.length} tunnels, ${options.rounds} rounds`);
+  const machine = await quietMachine(options.force, say);
+  say(`${names.length} rows, ${tunnels.length} tunnels, ${options.rounds} rounds`);
 
   const began = performance.now();
   const { rounds, seconds } = options;

@@ -1,4 +1,5 @@
 import { number, table, withSpread } from "../results/format.js";
+import { machineText } from "../results/machine.js";
 import type { Metric } from "../rows/row.js";
 import {
   type ComparedRow,
@@ -111,7 +112,7 @@ function kinds(contenders: readonly Contender[]): string {
 
 function machine({ machine: m, rounds, seconds, minutes }: Comparison): string {
   return [
-    `- ${m.processor}, ${m.cores} cores, ${m.memoryGiB} GiB, Linux ${m.kernel}`,
+    `- ${machineText(m)}`,
     `- ${rounds} round(s), ${seconds} s a run, ${number(minutes, 1)} minutes in all, load ${number(m.loadBefore, 1)} before`,
   ].join("\n");
 }

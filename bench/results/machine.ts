@@ -15,10 +15,22 @@ export interface Machine {
   readonly loadBefore: number;
 }
 
+/** The name alone does not tell virtual machines apart: of two kinds of processor both may be called "Intel(R) Xeon(R) Processor". */
+export function processorName(cpuinfo = readFileSync("/proc/cpuinfo", "utf8")): string {
+  const value = (key: string) => new RegExp(`^${key}\\s*: (.*)$`, "m").exec(cpuinfo)?.[1]?.trim();
+  const [name, family, model] = [value("model name"), value("cpu family"), value("model")];
+  if (name === undefined) return cpus()[0]?.model.trim() ?? "unknown";
+  return family === undefined || model === undefined ? name : `${name} (family ${family}, model ${model})`;
+}
+
+/** In one line, for the head of a report. */
+export const machineText = ({ processor, cores, memoryGiB, kernel, node }: Machine): string =>
+  `${processor}, ${cores} cores, ${memoryGiB} GiB, Linux ${kernel}, Node ${node.replace(/^v/, "")}`;
+
 export function describeMachine(): Machine {
   const upstream = builtPeers.find((peer) => peer.name === "proxy-server");
   return {
-    processor: cpus()[0]?.model.trim() ?? "unknown",
+    processor: processorName(),
     cores: availableParallelism(),
     memoryGiB: Math.round(totalmem() / 2 ** 30),
     kernel: release(),
