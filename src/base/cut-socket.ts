@@ -20,7 +20,8 @@ export interface Cuttable {
   readonly remotePort?: number | undefined;
   /** Bytes that the kernel holds; of sockets that cannot say it, the kernel's own table is asked. */
   readonly unsentBytes?: number;
-  once(event: "finish" | "close" | "end", listener: () => void): unknown;
+  on(event: "close", listener: () => void): unknown;
+  once(event: "finish" | "end", listener: () => void): unknown;
   write(chunk: Uint8Array, done: (error?: Error | null) => void): boolean;
   resume(): unknown;
   destroy(): unknown;
@@ -39,15 +40,9 @@ export interface CutOptions {
 
 const NOTHING = new Uint8Array(0);
 
-/** Sockets whose last bytes are on their way, by the clock that bounds them. */
-const pendingBy = new WeakMap<Clock, Pending>();
+/** Ends that are under way, by the clock that bounds them. */
+const endsBy = new WeakMap<Clock, Ends>();
 const cut = new WeakSet<Cuttable>();
-
-interface Pending {
-  readonly sockets: Set<Cuttable>;
-  /** Called once none is left. */
-  readonly waiting: (() => void)[];
-}
 
 /** Nothing more may be written; what the peer still sends has to be read by somebody, and is of no use. */
 export function cutWhenSent(socket: Cuttable, options: CutOptions): void {
@@ -78,16 +73,7 @@ export function endWhenRead(socket: Cuttable, clock: Clock, withinMs: number): v
 
 /** The end of this socket is under way and may take so long. Processes that are about to end wait for it. */
 export function boundEnd(socket: Cuttable, clock: Clock, withinMs: number): void {
-  const pending = pendingBy.get(clock) ?? { sockets: new Set(), waiting: [] };
-  if (pending.sockets.has(socket)) return;
-  pendingBy.set(clock, pending);
-  const cancelLate = clock.after(withinMs, () => severNow(socket));
-  pending.sockets.add(socket);
-  socket.once("close", () => {
-    cancelLate();
-    pending.sockets.delete(socket);
-    if (pending.sockets.size === 0) for (const done of pending.waiting.splice(0)) done();
-  });
+  endsOf(clock).add(socket, withinMs);
 }
 
 /** Whether it is being cut: an error of a TLS socket is then its own alert. */
@@ -120,18 +106,9 @@ export function wasReset(socket: Pick<Cuttable, "writableEnded">): boolean {
  * Resolves to whether nothing had to be severed.
  */
 export async function endsDone(clock: Clock, withinMs: number): Promise<boolean> {
-  const pending = pendingBy.get(clock);
-  if (pending === undefined || pending.sockets.size === 0) return true;
-  await new Promise<void>((resolve) => {
-    const cancelLate = clock.after(withinMs, resolve, true);
-    pending.waiting.push(() => {
-      cancelLate();
-      resolve();
-    });
-  });
-  const late = [...pending.sockets];
-  for (const socket of late) severNow(socket);
-  return late.length === 0;
+  const ends = endsOf(clock);
+  await ends.over(withinMs);
+  return !ends.severDue(Number.POSITIVE_INFINITY);
 }
 
 function hasReset(socket: Cuttable): boolean {
@@ -145,6 +122,101 @@ function whenWritten(socket: Cuttable, then: () => void): void {
     else socket.once("finish", then);
   } else if (socket.writableLength === 0) then();
   else socket.write(NOTHING, then);
+}
+
+// ---- ends that are under way ---------------------------------------------------------------------------------------
+
+function endsOf(clock: Clock): Ends {
+  const known = endsBy.get(clock);
+  if (known !== undefined) return known;
+  const ends = new Ends(clock);
+  endsBy.set(clock, ends);
+  return ends;
+}
+
+/** Where a socket finds its end. */
+const END = Symbol("end");
+type Ending = Cuttable & { [END]?: End };
+
+interface End {
+  readonly ends: Ends;
+  readonly socket: Ending;
+  readonly dueAt: number;
+  /** Its place among all. */
+  at: number;
+}
+
+function onClose(this: Ending): void {
+  const end = this[END]!;
+  end.ends.remove(end);
+}
+
+/** There may be thousands: they share one timer and one listener. */
+class Ends {
+  readonly #clock: Clock;
+  readonly #all: End[] = [];
+  #lookAt = Number.POSITIVE_INFINITY;
+  #cancelLook = (): void => {};
+  /** Called once none is left. */
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  add(socket: Ending, withinMs: number): void {
+    if (socket[END] !== undefined) return;
+    const dueAt = this.#clock.now() + withinMs;
+    socket[END] = { ends: this, socket, dueAt, at: this.#all.length };
+    this.#all.push(socket[END]);
+    socket.on("close", onClose);
+    this.#lookBy(dueAt);
+  }
+
+  remove(end: End): void {
+    const last = this.#all.pop()!;
+    if (last !== end) {
+      this.#all[end.at] = last;
+      last.at = end.at;
+    }
+    if (this.#all.length > 0) return;
+    this.#cancelLook();
+    this.#lookAt = Number.POSITIVE_INFINITY;
+    for (const done of this.#waiting.splice(0)) done();
+  }
+
+  #lookBy(dueAt: number): void {
+    if (dueAt >= this.#lookAt) return;
+    this.#cancelLook();
+    this.#lookAt = dueAt;
+    this.#cancelLook = this.#clock.after(dueAt - this.#clock.now(), this.#look);
+  }
+
+  readonly #look = (): void => {
+    const now = this.#clock.now();
+    this.#lookAt = Number.POSITIVE_INFINITY;
+    this.severDue(now);
+    for (const { dueAt } of this.#all) if (dueAt > now) this.#lookBy(dueAt);
+  };
+
+  /** Whether there was any. */
+  severDue(now: number): boolean {
+    const due = this.#all.filter(({ dueAt }) => dueAt <= now);
+    for (const { socket } of due) severNow(socket);
+    return due.length > 0;
+  }
+
+  /** Resolves when none is left, or after this time. */
+  over(withinMs: number): Promise<void> {
+    if (this.#all.length === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const cancelLate = this.#clock.after(withinMs, resolve, true);
+      this.#waiting.push(() => {
+        cancelLate();
+        resolve();
+      });
+    });
+  }
 }
 
 // ---- TLS -----------------------------------------------------------------------------------------------------------
