@@ -6,7 +6,7 @@ import type { Cause } from "../../base/errors/error.js";
 import { type Runtime, systemRuntime } from "../../base/runtime.js";
 import { Budget } from "../connection/budget.js";
 import { closingPhaseMs } from "../connection/closing-phase.js";
-import { CUT_WITHIN_MS, cutTunnels } from "../connection/cut-tunnels.js";
+import { CUT_WITHIN_MS } from "../connection/cut-tunnels.js";
 import { untilDate } from "../connection/until-date.js";
 import { agentDraining, agentServerDisconnected, noteChannel, streamError } from "../events/channels.js";
 import { type Features, OUR_FEATURES } from "../link/features.js";
@@ -127,9 +127,9 @@ export class ProxyAgent {
     return this.#servers.causes;
   }
 
-  /** Could end now without a byte lost. */
+  /** Nothing open and nothing being opened. */
   get idle(): boolean {
-    return [...this.#links].every((link) => link.idle && !link.flushing);
+    return [...this.#links].every((link) => link.idle);
   }
 
   start(): void {
@@ -168,9 +168,7 @@ export class ProxyAgent {
   /** Both ends of every tunnel learn, within a second or two, that it is cut. */
   async stop(): Promise<void> {
     this.#servers.stop();
-    const links = [...this.#links];
-    const tunnels = links.flatMap((link) => [...link.tunnels.values()]);
-    await cutTunnels(tunnels, STOPPING, this.runtime, () => links.some(({ flushing }) => flushing));
+    for (const { tunnels } of this.#links) for (const tunnel of [...tunnels.values()]) tunnel.close(STOPPING, "cut");
     await this.#leave(this.runtime.now() + CUT_WITHIN_MS);
   }
 

@@ -3,28 +3,11 @@ import { ManualClock } from "../../base/testing/manual-clock.js";
 import { Budget, DEFAULT_LIMITS } from "../connection/budget.js";
 import { agentDialEnded } from "../events/channels.js";
 import type { PacketStream } from "../link/packet-stream.js";
-import { Resolver } from "../resolver/resolver.js";
+import type { Resolver } from "../resolver/resolver.js";
 import { faultOf } from "../wire/dial-error.js";
 import type { ControlPacket } from "../wire/packet.js";
 import { DestinationPolicy } from "./policy.js";
 import { MAX_PENDING_DIALS, ServerLink } from "./server-link.js";
-
-test("a link without tunnels is idle, but not done while its last bytes wait for the transport", () => {
-  const stream = { queuedBytes: 5 };
-  const link = new ServerLink({
-    ...{ source: stream, number: 1, serverId: "s", address: "a:1" },
-    budget: new Budget(DEFAULT_LIMITS),
-    runtime: new ManualClock(),
-    policy: new DestinationPolicy([], []),
-    resolver: new Resolver(),
-    nextConnectId: () => 1,
-    onClosed() {},
-    openStream: () => stream as PacketStream,
-  });
-  expect([link.idle, link.flushing]).toEqual([true, true]);
-  stream.queuedBytes = 0;
-  expect(link.flushing).toBe(false);
-});
 
 test("a server that asks for dials without end gets so many at once, and is told of the rest", () => {
   const answers: ControlPacket[] = [];

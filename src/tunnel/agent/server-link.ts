@@ -94,11 +94,6 @@ export class ServerLink implements StreamOwner {
     return this.tunnels.size === 0 && this.#dials.size === 0;
   }
 
-  /** The last bytes of tunnels that have ended may still be on their way to the server. */
-  get flushing(): boolean {
-    return this.stream.queuedBytes > 0;
-  }
-
   get pendingDials(): number {
     return this.#dials.size;
   }
