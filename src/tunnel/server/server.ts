@@ -341,7 +341,7 @@ export class ProxyServer {
 
   /** Bytes that the kernel has are not yet at agents and callers: whether all have read everything within this. */
   async #endLinks(withinMs: number): Promise<boolean> {
-    for (const frontend of this.#frontends) frontend.end();
+    for (const frontend of this.#frontends) frontend.end?.();
     for (const link of [...this.board.registry.links()]) link.dismiss(GrpcStatus.UNAVAILABLE, STOPPING);
     this.#agentListener?.drain();
     return await endsDone(this.#runtime, withinMs);

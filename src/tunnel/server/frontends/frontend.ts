@@ -41,8 +41,8 @@ export interface FrontendListener {
   setSecureContext(options: SecureContextOptions): void;
   /** No new callers; those under way may finish. */
   drain(): void;
-  /** Ends the streams of callers whose tunnels are over, once they have read everything. */
-  end(): void;
+  /** Ends the streams of callers whose tunnels are over, once they have read everything; sockets end with their tunnels. */
+  end?(): void;
   destroy(): void;
 }
 
@@ -141,8 +141,6 @@ function connectFrontend({ board, config, tls: secure, onRefused }: FrontendList
     hasNewcomers: () => false,
     setSecureContext: (context) => tlsListener?.setSecureContext(context),
     drain: () => server.close(),
-    // Their sockets end with their tunnels.
-    end() {},
     destroy() {
       server.close();
       for (const socket of sockets) socket.destroy();
