@@ -1,6 +1,4 @@
 /** `npm run bench`: see options.ts for its flags. */
-import { writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { onPath } from "../peers/index.js";
 import { runCommand, say } from "../test/support/command/run.js";
 import { equipped } from "../test/support/lab/equipment.js";
@@ -17,8 +15,11 @@ import { comparePeers, peerRows } from "./peers/compare.js";
 import { allTunnels } from "./peers/tunnels/index.js";
 import { measuredLine } from "./progress.js";
 import { quietMachine } from "./quiet.js";
+import { fromJson, toJson } from "./results/json.js";
 import { markdown } from "./results/markdown.js";
-import { makeReport, type Report, toJson } from "./results/report.js";
+import { type BenchRun, makeRun } from "./results/run.js";
+import { verdictsOf } from "./results/verdicts.js";
+import { writeRun } from "./results/write.js";
 import { playRounds } from "./rounds.js";
 import { allRows, chooseRows } from "./rows/index.js";
 import { smoke } from "./smoke.js";
@@ -77,9 +78,10 @@ async function bench(options: BenchOptions): Promise<number> {
   const complaint = raiseOpenFiles();
   if (complaint !== undefined) say(complaint);
   const machine = await quietMachine(options.force, say);
-  const runs = rows.reduce((sum, row) => sum + row.contenders.length * (row.growth ? 1 : options.rounds), 0);
+  const runs = rows.reduce((sum, row) => sum + row.contenders.length * (row.once ? 1 : options.rounds), 0);
   say(`${rows.length} rows, ${options.rounds} rounds, ${runs} runs of ${options.seconds} s and more`);
 
+  const date = new Date().toISOString().slice(0, 10);
   const began = performance.now();
   const measured = await playRounds({
     rows,
@@ -90,18 +92,22 @@ async function bench(options: BenchOptions): Promise<number> {
   if (wantsDataCentre) say(DATA_CENTRE_ABOUT);
   const dataCentre = wantsDataCentre ? await fillDataCentre() : undefined;
   const minutes = (performance.now() - began) / 60_000;
-  const report = makeReport({
-    ...{ machine, rounds: options.rounds, seconds: options.seconds, minutes, measured },
-    ...(dataCentre && { dataCentre }),
-  });
-  process.stdout.write(options.output === "json" ? toJson(report) : markdown(report));
-  if (options.write) write(report);
-  return report.incidents.some(({ binding }) => binding) || dataCentre?.intact === false ? 1 : 0;
+  const facts = { date, machine, rounds: options.rounds, seconds: options.seconds, minutes };
+  // What is shown is what the file can be read back as.
+  const run = fromJson<BenchRun>(toJson(makeRun({ ...facts, ...(dataCentre && { dataCentre }) }, measured)));
+  process.stdout.write(options.output === "json" ? jsonOf(run) : markdown([run], allRows));
+  if (options.write) {
+    writeRun(run, options.rows.length === 0);
+    say("written: docs/benchmarks.md, docs/benchmarks.json");
+  }
+  return run.incidents.some(({ binding }) => binding) || dataCentre?.intact === false ? 1 : 0;
 }
 
-function write(report: Report): void {
-  const docs = (name: string) => fileURLToPath(new URL(`../docs/${name}`, import.meta.url));
-  writeFileSync(docs("benchmarks.md"), markdown(report));
-  writeFileSync(docs("benchmarks.json"), toJson(report));
-  say("written: docs/benchmarks.md, docs/benchmarks.json");
+/** With the verdicts, which the file in docs/ leaves to whoever writes the page. */
+function jsonOf(run: BenchRun): string {
+  const bars = verdictsOf(run, allRows).map(({ row, bar, got, met, reached }) => ({
+    ...{ row: row.name, ...bar, got: got ?? null, met },
+    ...(reached !== undefined && { reached }),
+  }));
+  return toJson({ ...run, bars });
 }

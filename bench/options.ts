@@ -39,8 +39,9 @@ Measures drawbridge beside the Go original, interleaved in the same rounds, with
   --only NAMES     with --peers, only these tunnels, comma-separated; a beginning stands for all that begin so
   --force          measure on a busy machine, too; without it a run waits some minutes for a quiet one, then refuses
   --output json    the result as JSON on standard output (progress stays on standard error)
-  --write          also write docs/benchmarks.md and docs/benchmarks.json; with --peers docs/comparison.md, its picture, and
-                   the figures in README.md
+  --write          also write docs/benchmarks.md and docs/benchmarks.json, which keep the last run of each model of CPU (a
+                   run of chosen rows replaces those rows in it); with --peers docs/comparison.md, its picture, and the
+                   figures in README.md
   --list           name the rows and end
   --help           this text
 `;

@@ -26,7 +26,7 @@ export async function playRounds({ rows, rounds, seconds, onMeasured }: Plan): P
   try {
     for (let round = 0; round < rounds; round++) {
       for (const row of rows) {
-        if (row.growth && round > 0) continue;
+        if (row.once && round > 0) continue;
         const order = round % 2 === 0 ? row.contenders : [...row.contenders].reverse();
         const measure = async (name: ContenderName): Promise<void> => {
           const measurement = await measureOnce(row, name, fixture, seconds);

@@ -7,9 +7,10 @@ import { loadgen } from "../load/loadgen.js";
 import { raiseOpenFiles } from "../open-files.js";
 import type { BenchOptions } from "../options.js";
 import { quietMachine } from "../quiet.js";
+import { fromJson, toJson } from "../results/json.js";
 import type { Machine } from "../results/machine.js";
 import { choose } from "./choose.js";
-import { type Comparison, fromJson, toJson } from "./comparison.js";
+import type { Comparison } from "./comparison.js";
 import { IDLE_TUNNELS, memory, type PeerRow, roundRows } from "./rows.js";
 import { playComparison, type Step } from "./run.js";
 import { comparisonText } from "./text.js";
@@ -43,7 +44,7 @@ export async function comparePeers(options: BenchOptions, say: (line: string) =>
   const minutes = (performance.now() - began) / 60_000;
   const run = { machine, rounds, seconds, minutes, leftOut };
   // What is written is what the file can be read back as.
-  const comparison = fromJson(toJson(comparisonOf(run, tunnels, names, steps)));
+  const comparison = fromJson<Comparison>(toJson(comparisonOf(run, tunnels, names, steps)));
   process.stdout.write(options.output === "json" ? toJson(comparison) : comparisonText(comparison));
   if (options.write) say(`written: ${writeComparison(comparison).join(", ")}`);
   return comparison.faults.some(({ kind }) => kind === "wrong bytes") ? 1 : 0;

@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { fromJson, toJson } from "../results/json.js";
 import { metric } from "../rows/row.js";
 import { comparisonChart } from "./chart.js";
 import { choose } from "./choose.js";
 import { available, comparisonOf } from "./compare.js";
-import { type Comparison, fromJson, placeOf, sameKindOf, toJson } from "./comparison.js";
+import { type Comparison, placeOf, sameKindOf } from "./comparison.js";
 import { lacking } from "./programs.js";
 import { type PeerRow, roundRows } from "./rows.js";
 import { comparisonText, readmeBlock, withBlock } from "./text.js";
@@ -51,7 +52,7 @@ test("where less is better the least is first, and equal is as good as first", (
 
 test("what is written as JSON is read back, also what never ended", () => {
   const comparison = compared("stalled-reader", { drawbridge: [98.76543], upstream: [Number.POSITIVE_INFINITY] });
-  const again = fromJson(toJson(comparison));
+  const again = fromJson<Comparison>(toJson(comparison));
   expect(again.rows[0]?.values).toEqual({
     drawbridge: [{ share: 98.77 }],
     upstream: [{ share: Number.POSITIVE_INFINITY }],
@@ -63,7 +64,7 @@ test("a fault that is called frozen is still called so after it was written as J
   const measurement = { values: { share: 0 }, faults: [{ kind: "frozen" as const, text: "no answer for seconds" }] };
   const steps = [{ row: row("stalled-reader"), tunnel: tunnel("upstream"), round: 0, measurement }];
   const comparison = comparisonOf(run, [tunnel("upstream")], ["stalled-reader"], steps);
-  expect(fromJson(toJson(comparison)).faults).toEqual(comparison.faults);
+  expect(fromJson<Comparison>(toJson(comparison)).faults).toEqual(comparison.faults);
 });
 
 test("a round that failed is not a figure, and is told", () => {
@@ -171,7 +172,7 @@ test("what is not installed is left out, with one sentence for each reason", () 
 
 test("the page, its picture and README are what docs/comparison.json says", () => {
   const read = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
-  const comparison = fromJson(read("docs/comparison.json"));
+  const comparison = fromJson<Comparison>(read("docs/comparison.json"));
   expect(read("docs/comparison.md")).toBe(comparisonText(comparison));
   expect(read("docs/images/comparison.svg")).toBe(comparisonChart(comparison));
   expect(read("README.md")).toContain(readmeBlock(comparison));

@@ -1,5 +1,4 @@
 import type { Machine } from "../results/machine.js";
-import { plainNumber } from "../results/report.js";
 import { type Spread, spread } from "../results/statistics.js";
 import type { Fault } from "../rows/row.js";
 import type { memory, PeerRow } from "./rows.js";
@@ -36,14 +35,6 @@ export interface SeenFault extends Fault {
   readonly name: string;
   readonly round: number;
 }
-
-/** Four digits are more than any run is worth; what never ended has no number in JSON. */
-export const toJson = (comparison: Comparison): string => `${JSON.stringify(comparison, plainNumber, 2)}\n`;
-
-export const fromJson = (text: string): Comparison =>
-  JSON.parse(text, (key, value) =>
-    value === "frozen" && key !== "kind" ? Number.POSITIVE_INFINITY : value,
-  ) as Comparison;
 
 export const OURS = "drawbridge";
 

@@ -1,8 +1,9 @@
 /** `npx tsx bench/peers/write.ts` writes and draws the last run again, from docs/comparison.json. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { fromJson, toJson } from "../results/json.js";
 import { comparisonChart } from "./chart.js";
-import { type Comparison, fromJson, toJson } from "./comparison.js";
+import type { Comparison } from "./comparison.js";
 import { comparisonText, PICTURE, readmeBlock, withBlock } from "./text.js";
 
 const file = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url));
@@ -20,5 +21,5 @@ export function writeComparison(comparison: Comparison): string[] {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  writeComparison(fromJson(readFileSync(file("docs/comparison.json"), "utf8")));
+  writeComparison(fromJson<Comparison>(readFileSync(file("docs/comparison.json"), "utf8")));
 }

@@ -1,6 +1,6 @@
 import type { ContenderName } from "../contenders/contender.js";
-import type { Measured } from "../rounds.js";
-import { type Bar, type Row, rivalsOf } from "../rows/row.js";
+import { type Aim, type Bar, type Row, rivalsOf } from "../rows/row.js";
+import type { BenchRun } from "./run.js";
 import { type Spread, sameRoundRatios, spread } from "./statistics.js";
 
 /** One bar held against what was measured. */
@@ -10,32 +10,39 @@ export interface Verdict {
   /** The ratio, or the value itself; undefined when there was nothing to compare. */
   readonly got: Spread | undefined;
   readonly met: boolean;
+  /** The goal beyond the bar; undefined where there is none. */
+  readonly reached?: boolean;
 }
 
 /** One value for each round in which there is one. */
-export function valuesOf(measured: Measured, row: Row, name: ContenderName, metric: string): (number | undefined)[] {
-  return (measured.get(row)?.get(name) ?? []).map((measurement) => measurement?.values[metric]);
-}
+const valuesOf = (run: BenchRun, row: string, name: ContenderName, metric: string): (number | undefined)[] =>
+  (run.rows[row]?.[name] ?? []).map((values) => values?.[metric]);
 
-export const spreadOf = (measured: Measured, row: Row, name: ContenderName, metric: string): Spread | undefined =>
-  spread(valuesOf(measured, row, name, metric).filter((value) => value !== undefined));
+export const spreadOf = (run: BenchRun, row: Row, name: ContenderName, metric: string): Spread | undefined =>
+  spread(valuesOf(run, row.name, name, metric).filter((value) => value !== undefined));
 
 /** Against the rival of the same round. */
-export function ratioOf(measured: Measured, row: Row, name: ContenderName, metric: string): Spread | undefined {
-  const { theirs } = rivalsOf(row);
-  return spread(sameRoundRatios(valuesOf(measured, row, name, metric), valuesOf(measured, row, theirs, metric)));
+export function ratioOf(run: BenchRun, row: Row, name: ContenderName, metric: string): Spread | undefined {
+  const theirs = valuesOf(run, row.name, rivalsOf(row).theirs, metric);
+  return spread(sameRoundRatios(valuesOf(run, row.name, name, metric), theirs));
 }
 
-export function verdictsOf(measured: Measured): Verdict[] {
-  return [...measured.keys()].flatMap((row) =>
-    row.bars.map((bar) => {
-      const compare = bar.against === "limit" ? spreadOf : ratioOf;
-      const got = compare(measured, row, rivalsOf(row).ours, bar.metric);
-      return { row, bar, got, met: got !== undefined && meets(got.median, bar) };
-    }),
-  );
+export const verdictsOf = (run: BenchRun, rows: readonly Row[]): Verdict[] =>
+  rows.filter(({ name }) => name in run.rows).flatMap((row) => row.bars.map((bar) => verdictOf(run, row, bar)));
+
+function verdictOf(run: BenchRun, row: Row, bar: Bar): Verdict {
+  const reached = bar.goal && { reached: meets(gotFor(run, row, bar.metric, bar.goal), bar.rule, bar.goal.value) };
+  const got = gotFor(run, row, bar.metric, bar);
+  return { row, bar, got, met: meets(got, bar.rule, bar.value), ...reached };
 }
 
-function meets(value: number, { rule, value: wanted }: Bar): boolean {
-  return rule === "at least" ? value >= wanted : value <= wanted;
+function gotFor(run: BenchRun, row: Row, metric: string, { against }: Aim): Spread | undefined {
+  const { ours } = rivalsOf(row);
+  if (against === "limit") return spreadOf(run, row, ours, metric);
+  if (against === "rival") return ratioOf(run, row, ours, metric);
+  const elsewhere = valuesOf(run, against.row, ours, metric);
+  return spread(sameRoundRatios(valuesOf(run, row.name, ours, metric), elsewhere));
 }
+
+const meets = (got: Spread | undefined, rule: Bar["rule"], wanted: number): boolean =>
+  got !== undefined && (rule === "at least" ? got.median >= wanted : got.median <= wanted);

@@ -15,6 +15,7 @@ export function growthTunnels(idle: number): Row {
     contenders: ["ours/ours", "Go/Go"],
     bars: [],
     growth: { of: "idle tunnels", count: idle },
+    once: true,
     metrics: [
       metric("opened", "opening the idle ones", "s", 2),
       metric("server", "server's memory", "MiB"),

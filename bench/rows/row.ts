@@ -10,12 +10,18 @@ export interface Metric {
   readonly digits: number;
 }
 
-/** What ours is held to: a ratio to the rival in the same round, or a plain limit. */
-export interface Bar {
-  readonly metric: string;
-  readonly against: "rival" | "limit";
-  readonly rule: "at least" | "at most";
+/** A number, and what it is about: a ratio to the rival in the same round, a plain limit, or a ratio to ours in another row. */
+export interface Aim {
+  readonly against: "rival" | "limit" | { readonly row: string };
   readonly value: number;
+}
+
+/** What ours is held to. */
+export interface Bar extends Aim {
+  readonly metric: string;
+  readonly rule: "at least" | "at most";
+  /** What would be better still; missing it is no failure. */
+  readonly goal?: Aim;
 }
 
 export interface Rivals {
@@ -48,8 +54,10 @@ export interface Row {
   readonly rivals?: Rivals;
   /** None where figures are only shown. */
   readonly bars: readonly Bar[];
-  /** Of how many things the cost is shown; such rows are measured in one round only. */
+  /** Of how many things the cost is shown. */
   readonly growth?: { readonly of: string; readonly count: number };
+  /** Takes long and differs little: measured in the first round only. */
+  readonly once?: true;
   /** Nothing but waiting is done, so all contenders may do it at the same time. */
   readonly together?: true;
   measure(run: Run): Promise<Measurement>;
@@ -64,16 +72,17 @@ export interface Run {
 
 export const metric = (key: string, label: string, unit: string, digits = 0): Metric => ({ key, label, unit, digits });
 
-export const ratio = (metricKey: string, rule: Bar["rule"], value: number): Bar => ({
-  metric: metricKey,
-  against: "rival",
-  rule,
-  value,
+const bar = (metric: string, rule: Bar["rule"], against: Aim["against"], value: number, goal?: number): Bar => ({
+  ...{ metric, rule, against, value },
+  ...(goal !== undefined && { goal: { against, value: goal } }),
 });
 
-export const limit = (metricKey: string, value: number): Bar => ({
-  metric: metricKey,
-  against: "limit",
-  rule: "at most",
-  value,
-});
+export const ratio = (metricKey: string, rule: Bar["rule"], value: number, goal?: number): Bar =>
+  bar(metricKey, rule, "rival", value, goal);
+
+export const limit = (metricKey: string, value: number, goal?: number): Bar =>
+  bar(metricKey, "at most", "limit", value, goal);
+
+/** At most so many times what it is in another row. */
+export const timesRow = (metricKey: string, row: string, value: number, goal?: number): Bar =>
+  bar(metricKey, "at most", { row }, value, goal);
