@@ -1,8 +1,17 @@
+import { writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import { freePort } from "../../../test/support/processes/ports.js";
+import { startEcho } from "../../../test/support/targets/echo.js";
+import type { OpenServices } from "../../tunnel/sidecar/routing/router.js";
+import { fakeTunnel } from "../../tunnel/sidecar/routing/testing/fake-tunnel.js";
+import { useRouters } from "../../tunnel/sidecar/routing/testing/test-router.js";
 import { KubeApiError } from "./errors.js";
 import type { KubeApi } from "./port.js";
 import { openServiceAddresses } from "./service-addresses.js";
 
+const scope = useRouters();
 const NEVER = new AbortController().signal;
 const ACCESS = { kubeconfig: "", qps: 0, burst: 0 };
 const API_SHOP = { name: "api", namespace: "shop" };
@@ -69,4 +78,35 @@ test("the API is opened at the first look-up, again after a failure, once when i
   services.close();
   await new Promise(setImmediate);
   expect(state.closed).toBe(1);
+});
+
+test("a sidecar asks for a name again while the API refuses connections", async () => {
+  const echo = scope.use(await startEcho());
+  const api = createServer((_, response) => response.end(JSON.stringify({ spec: { clusterIP: "10.0.0.1" } })));
+  scope.use({ close: () => void api.close() });
+  const port = await freePort();
+  const kubeconfig = join(scope.tempDir(), "kubeconfig");
+  const clusters = [{ name: "it", cluster: { server: `http://127.0.0.1:${port}` } }];
+  const contexts = [{ name: "it", context: { cluster: "it" } }];
+  writeFileSync(kubeconfig, JSON.stringify({ kind: "Config", clusters, contexts, "current-context": "it" }));
+  let refusals = 0;
+  const openServices: OpenServices = (access) => {
+    const services = openServiceAddresses({ ...access, kubeconfig });
+    const find: typeof services.find = async (...asked) => {
+      try {
+        return await services.find(...asked);
+      } catch (reason) {
+        // As the policies of a network do that has only just heard of this pod.
+        if (++refusals === 2) api.listen(port, "127.0.0.1");
+        throw reason;
+      }
+    };
+    return { ...services, find };
+  };
+  const router = scope.router(
+    { resolve: ["services"] },
+    { dialer: fakeTunnel({ "10.0.0.1:80": echo.port }), openServices },
+  );
+  expect(await router.echo("db.shop", 80)).toBe("hello");
+  expect(refusals).toBe(2);
 });

@@ -16,19 +16,20 @@ const UNSEEN: ReadonlySet<ErrorCode> = new Set([
   // Behind one address may be several servers, of which one has just gone with its pod.
   ...(["DB_CONNECT_TIMEOUT", "DB_CONNECT_UNREACHABLE"] as const),
   // A DNS server that did not answer is not one that said no.
-  ...(["DB_NAME_SERVER"] as const),
+  "DB_NAME_SERVER",
 ]);
 
-/** Whether this says that no agent has received the dial, and that the next moment may be better. */
+/** Whether this, or what caused it, says that no agent has received the dial, and that the next moment may be better. */
 export function isUnseen(reason: unknown): boolean {
-  if (!(reason instanceof DrawbridgeError)) return false;
-  const { code: cause = "" } = (reason.cause ?? {}) as { readonly code?: string };
-  return UNSEEN.has(reason.code) || cause === "ECONNREFUSED" || isBrokenHandshake(reason.code, cause);
+  if (!(reason instanceof DrawbridgeError))
+    return (reason as NodeJS.ErrnoException | undefined)?.code === "ECONNREFUSED";
+  return UNSEEN.has(reason.code) || isBrokenHandshake(reason) || isUnseen(reason.cause);
 }
 
 /** It was cut off, or never went on; an answer that is not TLS is an answer. */
-function isBrokenHandshake(code: ErrorCode, cause: string): boolean {
-  return code === "DB_TLS_NOT_SPOKEN" && !cause.startsWith("ERR_SSL");
+function isBrokenHandshake({ code, cause }: DrawbridgeError): boolean {
+  const { code: why = "" } = (cause ?? {}) as { readonly code?: string };
+  return code === "DB_TLS_NOT_SPOKEN" && !why.startsWith("ERR_SSL");
 }
 
 export interface Redialling {
@@ -54,6 +55,37 @@ export async function redialled<T>(
       if (stop.aborted || !isUnseen(reason) || runtime.now() + ms >= until) throw reason;
       await pause(runtime, ms, stop);
       stop.throwIfAborted();
+    }
+  }
+}
+
+/** After so long without success, attempts are made once until one succeeds. */
+const HOPELESS_MS = 30_000;
+
+/** Redials for callers that share their luck: whoever comes when it has failed for long is told at once. */
+export class Redialler {
+  readonly #forMs: number;
+  readonly #runtime: Runtime;
+  /** Since when nothing was seen; undefined: the last attempt was. */
+  #failingSince: number | undefined;
+
+  constructor(forMs: number, runtime: Runtime) {
+    this.#forMs = forMs;
+    this.#runtime = runtime;
+  }
+
+  /** `isOnce`: there is no second attempt. Rejects as the last attempt did, or with the reason of `stop`. */
+  async run<T>(isOnce: boolean, stop: AbortSignal, attempt: () => Promise<T>): Promise<T> {
+    const runtime = this.#runtime;
+    const began = runtime.now();
+    const isHopeless = this.#failingSince !== undefined && began - this.#failingSince >= HOPELESS_MS;
+    try {
+      const result = await redialled({ forMs: isOnce || isHopeless ? 0 : this.#forMs, runtime }, stop, attempt);
+      this.#failingSince = undefined;
+      return result;
+    } catch (reason) {
+      this.#failingSince = isUnseen(reason) ? (this.#failingSince ?? began) : undefined;
+      throw reason;
     }
   }
 }

@@ -7,7 +7,7 @@ import { type Dialer, dialerOf } from "../../client/dial.js";
 import { type DialOptions, DialRefusedError } from "../../client/errors.js";
 import type { Frontend } from "../../client/frontend.js";
 import { GrpcTunnelPool } from "../../client/grpc-pool.js";
-import { isUnseen, REDIAL_MS, redialled } from "../../client/redial.js";
+import { REDIAL_MS, Redialler } from "../../client/redial.js";
 import { DIAL_FAILURES } from "../../outgoing/explain.js";
 import { isProbeDialId } from "../../wire/dial-id.js";
 import { addressOf, RouteError, type Target, tunnelError } from "./errors.js";
@@ -24,9 +24,6 @@ export function frontendDialerOf(frontend: Frontend): FrontendDialer {
 /** Errors that say that no agent has received the dial. */
 const NOT_DIALLED: ReadonlySet<ErrorCode> = new Set(["DB_FRONTEND", "DB_NO_AGENT", ...DIAL_FAILURES]);
 
-/** After so long without a server that could be used, dials fail at once until one can. */
-const HOPELESS_MS = 30_000;
-
 interface DialHints extends Pick<DialOptions, "name" | "dialId"> {
   /** There is another way, so that nobody is waited for. */
   readonly isOnce?: boolean;
@@ -36,8 +33,7 @@ export class FailoverDialer {
   readonly #frontends: readonly FrontendDialer[];
   readonly #timeoutMs: number;
   readonly #runtime: Runtime;
-  /** Since when no server could be used; undefined: the last dial could use one. */
-  #failingSince: number | undefined;
+  readonly #redialler: Redialler;
   /** The index of the frontend that worked last. */
   #first = 0;
 
@@ -45,25 +41,15 @@ export class FailoverDialer {
     this.#frontends = frontends;
     this.#timeoutMs = timeoutMs;
     this.#runtime = runtime;
+    this.#redialler = new Redialler(Math.min(REDIAL_MS, timeoutMs), runtime);
   }
 
   /** Again while no server has an agent or listens, for a moment. Rejects with a RouteError, or with the reason of `stop`. */
   async dial(target: Target, hints: DialHints, stop: AbortSignal): Promise<Duplex> {
-    const began = this.#runtime.now();
-    const isHopeless = this.#failingSince !== undefined && began - this.#failingSince >= HOPELESS_MS;
     // Who asks whether there is an agent wants to know now.
-    const isOnce = isHopeless || hints.isOnce === true || isProbeDialId(hints.dialId ?? 0n);
-    const forMs = isOnce ? 0 : Math.min(REDIAL_MS, this.#timeoutMs);
-    try {
-      const deadline = began + this.#timeoutMs;
-      const redialling = { forMs, runtime: this.#runtime };
-      const stream = await redialled(redialling, stop, () => this.#dialOnce(target, hints, deadline, stop));
-      this.#failingSince = undefined;
-      return stream;
-    } catch (reason) {
-      this.#failingSince = isUnseen(reason) ? (this.#failingSince ?? began) : undefined;
-      throw reason;
-    }
+    const isOnce = hints.isOnce === true || isProbeDialId(hints.dialId ?? 0n);
+    const deadline = this.#runtime.now() + this.#timeoutMs;
+    return await this.#redialler.run(isOnce, stop, () => this.#dialOnce(target, hints, deadline, stop));
   }
 
   /** Each server in turn. */

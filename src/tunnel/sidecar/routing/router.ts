@@ -9,6 +9,7 @@ import { systemRuntime } from "../../../base/runtime.js";
 import type { Dialer } from "../../client/dial.js";
 import { withinBounds } from "../../client/errors.js";
 import { parseTarget } from "../../client/frontend.js";
+import { REDIAL_MS, Redialler } from "../../client/redial.js";
 import { AGENT_ITSELF } from "../../wire/destination.js";
 import { newProbeDialId } from "../../wire/dial-id.js";
 import { noProxyRules } from "../../wire/no-proxy.js";
@@ -82,6 +83,8 @@ export class TunnelRouter {
   readonly #fallback: FallbackState | undefined;
   readonly #local: AnswerCache;
   readonly #names: NameResolver;
+  /** A resolver may refuse connections for a moment, as servers may. */
+  readonly #again: Redialler;
   readonly #httpProxy: HttpProxy | undefined;
   readonly #httpsProxy: HttpProxy | undefined;
   readonly #networkProxy: HttpProxy | undefined;
@@ -108,7 +111,9 @@ export class TunnelRouter {
     if (config.proxyTrustBundle !== "") this.#trust();
 
     const dialers = parts.dialer === undefined ? frontends.map(frontendDialerOf) : [parts.dialer];
-    this.#tunnels = new FailoverDialer(dialers, config.dialTimeoutMs, { ...systemRuntime, now });
+    const runtime = { ...systemRuntime, now };
+    this.#tunnels = new FailoverDialer(dialers, config.dialTimeoutMs, runtime);
+    this.#again = new Redialler(Math.min(REDIAL_MS, config.dialTimeoutMs), runtime);
     this.#services = (parts.openServices ?? noServices)({ kubeconfig: config.kubeconfig, qps: 50, burst: 100 });
     this.#dns = clusterDnsAddress(config.clusterDns, this.#services);
     this.#fallback = config.fallbackDirect ? new FallbackState(now, parts.onFallback) : undefined;
@@ -338,7 +343,9 @@ export class TunnelRouter {
   /** Undefined: the name is to be dialled directly. */
   async #throughTunnel(target: Target, stop: AbortSignal): Promise<Duplex | undefined> {
     if (isIP(target.host) !== 0) return await this.#tunnels.dial(target, {}, stop);
-    const found = await this.#names.resolve(target.host, stop);
+    // With the fallback there is another way, so that nobody is waited for.
+    const isOnce = this.#fallback !== undefined;
+    const found = await this.#again.run(isOnce, stop, () => this.#names.resolve(target.host, stop));
     if (found === "direct" && target.port !== DNS_PORT) return undefined;
     if (found === "agent" || found === "direct") return await this.#tunnels.dial(target, {}, stop);
     return await firstReachable(found, stop, async (host, until) => {
