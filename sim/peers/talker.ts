@@ -29,6 +29,8 @@ export class Talker implements LineEvents {
   isClosed = false;
   error: string | undefined;
   closedAtMs = 0;
+  /** How long it has paused of its own will, between two reads and between two writes. */
+  pausedMs = 0;
   /** It does not read, and will not before everybody is told to. */
   hasStopped = false;
   line: Line | undefined;
@@ -37,6 +39,7 @@ export class Talker implements LineEvents {
   readonly #onClosed: () => void;
   #isWaiting = false;
   #isDue = false;
+  #isResting = false;
   #isHurried = false;
 
   constructor(host: Host, plan: TalkerPlan, onClosed: () => void = () => {}) {
@@ -79,6 +82,7 @@ export class Talker implements LineEvents {
           this.#isDue = true;
           this.host.after(pauseMs, "talk", () => {
             this.#isDue = false;
+            if (!this.isClosed) this.pausedMs += pauseMs;
             this.#go();
           });
           return;
@@ -116,9 +120,12 @@ export class Talker implements LineEvents {
       if (reads.stopsAfter !== undefined && this.received >= reads.stopsAfter) {
         this.hasStopped = true;
         this.line.pause();
-      } else if (reads.everyMs > 0) {
+      } else if (reads.everyMs > 0 && !this.#isResting) {
+        this.#isResting = true;
         this.line.pause();
         this.host.after(reads.everyMs, "read on", () => {
+          this.#isResting = false;
+          if (!this.isClosed) this.pausedMs += reads.everyMs;
           if (!this.hasStopped) this.line?.resume();
         });
       }

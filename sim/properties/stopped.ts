@@ -2,9 +2,12 @@
 import type { Conversation, System } from "../systems/system.js";
 import type { CallerPlan, Failure, Scenario } from "../types.js";
 
-/** What differs in the order of events alone: at least so much, and such a part of what a conversation takes. */
-const TOLERANCE_MS = 1_500;
-const TOLERANCE = 0.25;
+/**
+ * A narrow link carries one of its buffers in a round trip or two, as the moments of writing fall: so the same bytes may take
+ * twice as long. Few bytes may be behind others for a few round trips, of up to 44 ms each.
+ */
+const TOLERANCE = 1;
+const TOLERANCE_MS = 300;
 
 const stops = ({ reads, endpoint }: CallerPlan): boolean =>
   reads.stopsAfter !== undefined || endpoint.reads.stopsAfter !== undefined;
@@ -44,7 +47,8 @@ export function judgeDelay(stopped: System, free: System): Failure | undefined {
   for (const [index, conversation] of stopped.conversations.entries()) {
     if (stops(conversation.plan)) continue;
     const endMs = endOf(free.conversations[index]!);
-    const delayMs = endOf(conversation) - endMs;
+    const restedMs = Math.max(0, restOf(conversation) - restOf(free.conversations[index]!));
+    const delayMs = endOf(conversation) - endMs - restedMs;
     const tookMs = endMs - conversation.plan.atMs;
     // Once everybody reads, those who had stopped have their share of the network, too.
     if (delayMs <= Math.max(toleranceMs, TOLERANCE * tookMs) || endMs > stopped.calmAtMs) continue;
@@ -53,6 +57,10 @@ export function judgeDelay(stopped: System, free: System): Failure | undefined {
   }
   return undefined;
 }
+
+/** Whoever pauses after every read does so more often where the same bytes come in more pieces. */
+const restOf = ({ asked, endpoints }: Conversation): number =>
+  endpoints.reduce((sum, { talker }) => sum + talker.pausedMs, asked?.talker.pausedMs ?? 0);
 
 const endOf = ({ asked, endpoints }: Conversation): number =>
   Math.max(asked?.talker.closedAtMs ?? 0, ...endpoints.map(({ talker }) => talker.closedAtMs));
