@@ -40,6 +40,9 @@ export interface PacketStreamOptions {
   readonly observer?: PacketObserver | undefined;
 }
 
+/** Of a chunk this large more follows in the same read of the socket, since each TLS record comes as a chunk of its own. */
+const BULK_BYTES = 8 * 1024;
+
 export class PacketStream {
   readonly extended: boolean;
   readonly received: PacketMeter;
@@ -175,7 +178,8 @@ export class PacketStream {
     if (!this.#settleScheduled) {
       this.#settleScheduled = true;
       this.received.turn();
-      this.#runtime.next(this.#settle);
+      if (chunk.length < BULK_BYTES) this.#runtime.next(this.#settle);
+      else this.#runtime.soon(this.#settle);
     }
     try {
       this.#reader.push(chunk);
