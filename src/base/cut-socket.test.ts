@@ -60,6 +60,18 @@ describe("a TCP connection that is cut", () => {
     expect(await ended(theirs)).toEqual({ bytes: ANSWER.length, end: false, error: "ECONNRESET" });
   });
 
+  test("is not read any more when its peer has everything, however much that sends", async () => {
+    const [ours, theirs] = await pair({ port: 0, host: "127.0.0.1" });
+    theirs.on("error", () => {});
+    theirs.write(Buffer.alloc(64 << 20));
+    ours.resume();
+    await once(ours, "data");
+    const before = ours.bytesRead;
+    cutWhenSent(ours, OPTIONS);
+    await once(ours, "close");
+    expect(ours.bytesRead - before).toBeLessThan(1 << 17);
+  });
+
   test("is reset although its peer has not read, when the time is up", async () => {
     const clock = new ManualClock();
     const [ours] = await pair({ port: 0, host: "127.0.0.1" });

@@ -23,6 +23,7 @@ export interface Cuttable {
   on(event: "close", listener: () => void): unknown;
   once(event: "finish" | "end", listener: () => void): unknown;
   write(chunk: Uint8Array, done: (error?: Error | null) => void): boolean;
+  pause(): unknown;
   resume(): unknown;
   destroy(): unknown;
   end(): unknown;
@@ -50,12 +51,14 @@ export function cutWhenSent(socket: Cuttable, options: CutOptions): void {
   const { clock, withinMs } = options;
   cut.add(socket);
   boundEnd(socket, clock, withinMs);
-  // Otherwise a peer that writes before it reads would never come to read.
-  socket.resume();
+  const canReset = hasReset(socket);
+  // Whoever has everything need not be read any more, however much it sends.
+  if (canReset && socket.writableLength === 0) socket.pause();
+  else socket.resume();
   whenWritten(socket, () => {
     if (socket.destroyed) return;
     if (socket.encrypted === true) truncate(socket, options);
-    else if (hasReset(socket)) whenSent(socket, clock, () => severNow(socket));
+    else if (canReset) whenSent(socket, clock, () => severNow(socket));
     else socket.destroySoon();
   });
 }
@@ -259,8 +262,13 @@ function whenSent(socket: Cuttable, clock: Clock, then: () => void, pauseMs = LO
   if (socket.destroyed) return;
   const judge = (isSent: boolean): void => {
     if (socket.destroyed) return;
-    if (isSent) then();
-    else clock.after(pauseMs, () => whenSent(socket, clock, then, Math.min(2 * pauseMs, LONGEST_LOOK_MS)));
+    if (isSent) {
+      then();
+      return;
+    }
+    // Otherwise a peer that writes before it reads would never come to read.
+    socket.resume();
+    clock.after(pauseMs, () => whenSent(socket, clock, then, Math.min(2 * pauseMs, LONGEST_LOOK_MS)));
   };
   const { unsentBytes, localPort, remotePort } = socket;
   if (unsentBytes !== undefined) judge(unsentBytes === 0);
