@@ -331,6 +331,22 @@ export const mutants: readonly Mutant[] = [
     what: "an agent does not hear that its server is about to go",
   },
   {
+    name: "listener-for-every-call",
+    file: "src/tunnel/link/listener.ts",
+    find: "  onCall({ stream, metadata, tlsSocket, remote, admitted });\n",
+    replace:
+      '  stream.session.socket.once("close", () => stream.lose());\n  onCall({ stream, metadata, tlsSocket, remote, admitted });\n',
+    what: "a listener leaked: every call leaves one at the connection that callers share",
+  },
+  {
+    name: "listener-for-every-dial",
+    file: "src/tunnel/server/agents/agent-link.ts",
+    find: "    this.#pending.set(dialId, dial);\n",
+    replace:
+      '    this.#pending.set(dialId, dial);\n    (this.connection as Session).once("close", () => this.#pending.delete(dialId));\n',
+    what: "the same: every dial leaves one at the link to its agent",
+  },
+  {
     name: "silence-timer-not-cancelled",
     file: "src/tunnel/connection/tunnel.ts",
     find: "    this.#cancelSilence?.();\n",

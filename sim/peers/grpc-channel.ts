@@ -19,12 +19,15 @@ export class GrpcChannel {
   readonly isShared: boolean;
   readonly socket: SimSocket;
   readonly #host: Host;
+  /** Nobody uses it, and it is still open. */
+  readonly #onIdle: () => void;
   readonly #users = new Set<ChannelUser>();
   #session: Session | undefined;
   #error: string | undefined;
 
-  constructor(host: Host, socket: SimSocket, windowBytes: number, isShared: boolean) {
+  constructor(host: Host, socket: SimSocket, windowBytes: number, isShared: boolean, onIdle: () => void = () => {}) {
     this.#host = host;
+    this.#onIdle = onIdle;
     this.socket = socket;
     this.isShared = isShared;
     socket.on("error", (error: NodeJS.ErrnoException) => {
@@ -73,7 +76,9 @@ export class GrpcChannel {
   remove(user: ChannelUser): void {
     this.#users.delete(user);
     this.#host.after(IDLE_MS, "idle", () => {
-      if (this.#users.size === 0) this.socket.destroySoon();
+      if (this.#users.size > 0 || this.isClosed) return;
+      this.#onIdle();
+      this.socket.destroySoon();
     });
   }
 }

@@ -3,6 +3,7 @@ import type { Talker } from "../peers/talker.js";
 import type { Conversation, System } from "../systems/system.js";
 import { isDisturbed, isDrained, isGentlyDrained, mayBeRefused, mayLookWhole } from "./disturbances.js";
 import { judgeLinks, judgeService } from "./links.js";
+import { lookAtLinks } from "./listeners.js";
 
 /** Last bytes of closed tunnels have 10 s, and idle links of servers that drain 2 s. */
 const SETTLED_MS = 12_000;
@@ -112,6 +113,7 @@ function judgeTables(system: System): void {
     }
     empty(world, plan.name, left);
   }
+  lookAtLinks(system);
   network.tidy();
   for (const { from, to, near, far } of network.connections) {
     if (!from.startsWith("caller") && system.servers.has(to)) continue;
@@ -153,6 +155,8 @@ function judgeRest({ world, servers, agents, network }: System): void {
   for (const { host, plan } of [...servers.values(), ...agents.values()]) {
     if (host.alive && host.timers > 0)
       world.fail("no timer is left", `${plan.name} was told to end and has ${host.timers} timers`);
+    for (const address of host.alive ? network.addressesOf(host) : [])
+      world.fail("no listener is left", `${plan.name} was told to end and takes connections at ${address}`);
   }
   network.tidy();
   for (const { from, to, near, far, there } of network.connections) {

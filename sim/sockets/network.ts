@@ -149,6 +149,19 @@ export class Network {
     return near;
   }
 
+  /** Of those who have connected. */
+  farEndOf(socket: SimSocket): SimSocket | undefined {
+    for (const { near, far } of this.connections) if (near === socket) return far;
+    return undefined;
+  }
+
+  /** Where this process takes connections. */
+  *addressesOf(host: Host): Generator<string> {
+    for (const [address, listener] of this.#listeners) {
+      if (typeof listener === "object" && listener.host === host) yield address;
+    }
+  }
+
   /** How often anybody has tried to connect to this address. */
   tries(address: string): number {
     let tries = 0;

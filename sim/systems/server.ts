@@ -7,6 +7,7 @@ import type { Session } from "../../src/tunnel/link/open.js";
 import { createTokenAuthenticator } from "../../src/tunnel/server/agents/token-auth.js";
 import type { ServerConfig } from "../../src/tunnel/server/config.js";
 import { ProxyServer } from "../../src/tunnel/server/server.js";
+import { lookForListeners } from "../properties/listeners.js";
 import type { Network } from "../sockets/network.js";
 import type { ServerPlan } from "../types.js";
 import { Host } from "../world/host.js";
@@ -105,6 +106,7 @@ export class SimServer {
       accept: (socket, { from }) => {
         this.acceptedAtMs.set(from, this.#world.now);
         server.emit("connection", socket);
+        if (what === "grpc frontend") lookForListeners(this.#world, `${name}'s connection that callers share`, socket);
       },
     });
     server.once("close", stop);

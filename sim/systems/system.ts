@@ -7,6 +7,7 @@ import { callByGrpc } from "../peers/grpc-caller.js";
 import { GrpcChannel } from "../peers/grpc-channel.js";
 import { SocketLine } from "../peers/line.js";
 import { Talker } from "../peers/talker.js";
+import { lookAtLinks, lookForListeners } from "../properties/listeners.js";
 import { Network } from "../sockets/network.js";
 import type { SimSocket } from "../sockets/socket.js";
 import type { CallerPlan, Scenario } from "../types.js";
@@ -120,6 +121,7 @@ export class System {
   #call(conversation: Conversation): void {
     const { plan, caller: host, address } = conversation;
     const server = this.servers.get(plan.server);
+    lookAtLinks(this);
     conversation.agents = server?.isUp === true ? server.server.board.registry.size : 0;
     const asked =
       plan.mode === "connect"
@@ -142,9 +144,15 @@ export class System {
     const open = this.#channels.get(name);
     if (open?.isClosed === false) return open;
     const all = new Host(this.world, name);
-    const channel = new GrpcChannel(all, this.#connect(all, plan, where), windowBytes, true);
+    const socket = this.#connect(all, plan, where);
+    const channel = new GrpcChannel(all, socket, windowBytes, true, () => this.#onIdle(server, socket));
     this.#channels.set(name, channel);
     return channel;
+  }
+
+  #onIdle(server: string, socket: SimSocket): void {
+    const far = this.network.farEndOf(socket);
+    if (far !== undefined) lookForListeners(this.world, `${server}'s connection that callers share`, far);
   }
 
   get #isCalm(): boolean {
