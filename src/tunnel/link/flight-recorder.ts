@@ -8,19 +8,22 @@ import type { FlightPacket, FlightRecord, FlightSummary } from "../events/facts.
 import { type ConnectId, type DialId, PACKET_INDEX, PACKET_NAMES, PACKET_TYPE_COUNT } from "../wire/packet.js";
 import type { Direction } from "./packet-meter.js";
 
-/** A power of two, so that the place of the next one is a mask. With it a link takes 15 KiB more. */
+/** Powers of two, so that the place of the next one is a mask. A link that has carried that many takes 15 KiB more. */
 const KEPT = 512;
+const KEPT_AT_FIRST = 8;
+const GROWTH = 8;
 const SENT = 0x80;
 
 export class FlightRecorder {
   readonly #clock: Clock;
-  readonly #times = new Float64Array(KEPT);
-  readonly #connectIds = new Float64Array(KEPT);
-  readonly #bytes = new Uint32Array(KEPT);
+  #kept = KEPT_AT_FIRST;
+  #times = new Float64Array(KEPT_AT_FIRST);
+  #connectIds = new Float64Array(KEPT_AT_FIRST);
+  #bytes = new Uint32Array(KEPT_AT_FIRST);
   /** Whole: cutting a bigint short would cost more than all the rest. */
-  readonly #dialIds = new BigInt64Array(KEPT);
+  #dialIds = new BigInt64Array(KEPT_AT_FIRST);
   /** Packet type and direction. */
-  readonly #kinds = new Uint8Array(KEPT);
+  #kinds = new Uint8Array(KEPT_AT_FIRST);
   readonly #totals = new Float64Array(2 * PACKET_TYPE_COUNT);
   /** Time of the current turn. */
   #time: number;
@@ -54,7 +57,8 @@ export class FlightRecorder {
 
   /** Answers the place of what else is known about it. */
   #note(direction: Direction, index: number, connectId: ConnectId): number {
-    const at = this.count++ & (KEPT - 1);
+    if (this.count === this.#kept && this.#kept < KEPT) this.#grow();
+    const at = this.count++ & (this.#kept - 1);
     const sent = direction === "sent";
     this.#times[at] = this.#time;
     this.#connectIds[at] = typeof connectId === "number" ? connectId : Number(connectId);
@@ -63,10 +67,20 @@ export class FlightRecorder {
     return at;
   }
 
+  /** Most of many links carry hardly anything. */
+  #grow(): void {
+    this.#kept *= GROWTH;
+    this.#times = grown(this.#times, new Float64Array(this.#kept));
+    this.#connectIds = grown(this.#connectIds, new Float64Array(this.#kept));
+    this.#bytes = grown(this.#bytes, new Uint32Array(this.#kept));
+    this.#dialIds = grown(this.#dialIds, new BigInt64Array(this.#kept));
+    this.#kinds = grown(this.#kinds, new Uint8Array(this.#kept));
+  }
+
   /** The last ones, oldest first, as they are seen at `now`. */
   *last(now: number): Iterable<FlightPacket> {
-    for (let each = Math.max(0, this.count - KEPT); each < this.count; each++) {
-      const at = each & (KEPT - 1);
+    for (let each = Math.max(0, this.count - this.#kept); each < this.count; each++) {
+      const at = each & (this.#kept - 1);
       const kind = this.#kinds[at]!;
       const type = PACKET_NAMES[kind & ~SENT]!;
       const connectId = this.#connectIds[at]!;
@@ -94,6 +108,11 @@ export class FlightRecorder {
       }
     }
   }
+}
+
+function grown<T extends { set(from: T): void }>(from: T, to: T): T {
+  to.set(from);
+  return to;
 }
 
 const GONE_KEPT = 8;
