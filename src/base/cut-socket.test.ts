@@ -9,7 +9,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createAuthority, issueCertificate } from "../tunnel/pki/issue.js";
 import { opensslAvailable } from "../tunnel/pki/testing/openssl.js";
 import { systemClock } from "./clock.js";
-import { type CutOptions, cutWhenSent, wasReset } from "./cut-socket.js";
+import { type CutOptions, cutWhenSent, unsentIn, wasReset } from "./cut-socket.js";
 import { ManualClock } from "./testing/manual-clock.js";
 
 const OPTIONS: CutOptions = { clock: systemClock, withinMs: 10_000 };
@@ -60,16 +60,20 @@ describe("a TCP connection that is cut", () => {
     expect(await ended(theirs)).toEqual({ bytes: ANSWER.length, end: false, error: "ECONNRESET" });
   });
 
-  test("is not read any more when its peer has everything, however much that sends", async () => {
+  test.each([
+    ["both directions are open", false],
+    ["ours has ended", true],
+  ])("is not read any more when its peer has everything, however much that sends, and %s", async (_when, isEnded) => {
     const [ours, theirs] = await pair({ port: 0, host: "127.0.0.1" });
     theirs.on("error", () => {});
     theirs.write(Buffer.alloc(64 << 20));
     ours.resume();
     await once(ours, "data");
+    if (isEnded) await new Promise<void>((resolve) => void ours.end(resolve));
     const before = ours.bytesRead;
     cutWhenSent(ours, OPTIONS);
     await once(ours, "close");
-    expect(ours.bytesRead - before).toBeLessThan(1 << 17);
+    expect(ours.bytesRead - before).toBeLessThan(1 << 18);
   });
 
   test("is reset although its peer has not read, when the time is up", async () => {
@@ -93,6 +97,22 @@ describe("a TCP connection that is cut", () => {
     cutWhenSent(ours, OPTIONS);
     expect(await reset).toMatchObject({ code: expect.stringMatching(/ECONNRESET|EPIPE/) });
   });
+});
+
+test("connections count as unsent by their bytes, not by their own end", () => {
+  const row = (port: string, state: string, queue: string) =>
+    `  12: 0100007F:${port} 0100007F:9DA6 ${state} ${queue}:0000F000 01:00000014 00000000     0        0 114242 2`;
+  const rows = [
+    row("A001", "01", "00000000"),
+    row("A002", "01", "00000001"),
+    row("A003", "04", "00000001"),
+    row("A004", "04", "00000002"),
+    row("A005", "05", "00000000"),
+    row("A006", "09", "00000001"),
+    row("A007", "0B", "00010001"),
+    row("A008", "08", "00000001"),
+  ];
+  expect(unsentIn(rows.join("\n"))).toEqual(["A002", "A004", "A007", "A008"].map((port) => `${port}:9DA6`));
 });
 
 test("a reset behind the last bytes, which older Nodes take for an end, is told from one", async () => {

@@ -52,9 +52,8 @@ export function cutWhenSent(socket: Cuttable, options: CutOptions): void {
   cut.add(socket);
   boundEnd(socket, clock, withinMs);
   const canReset = hasReset(socket);
-  // Whoever has everything need not be read any more, however much it sends.
-  if (canReset && socket.writableLength === 0) socket.pause();
-  else socket.resume();
+  // Otherwise a peer that writes before it reads would never come to read.
+  if (!canReset || socket.writableLength > 0) socket.resume();
   whenWritten(socket, () => {
     if (socket.destroyed) return;
     if (socket.encrypted === true) truncate(socket, options);
@@ -257,16 +256,19 @@ function truncate(socket: Cuttable, { clock, alert = false }: CutOptions): void 
 const LOOK_MS = 10;
 const LONGEST_LOOK_MS = 250;
 
-/** A connection without ports is not a connection any more. */
+/**
+ * A connection without ports is not a connection any more. The peer is read between two looks only: one that has everything
+ * need not be read any more, however much it sends.
+ */
 function whenSent(socket: Cuttable, clock: Clock, then: () => void, pauseMs = LOOK_MS): void {
   if (socket.destroyed) return;
+  socket.pause();
   const judge = (isSent: boolean): void => {
     if (socket.destroyed) return;
     if (isSent) {
       then();
       return;
     }
-    // Otherwise a peer that writes before it reads would never come to read.
     socket.resume();
     clock.after(pauseMs, () => whenSent(socket, clock, then, Math.min(2 * pauseMs, LONGEST_LOOK_MS)));
   };
@@ -283,18 +285,23 @@ function whenSent(socket: Cuttable, clock: Clock, then: () => void, pauseMs = LO
 type Unsent = ReadonlySet<string>;
 
 const TABLES = ["/proc/net/tcp", "/proc/net/tcp6"];
-const UNSENT = /:([0-9A-F]{4}) [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]{2} (?!0{8})[0-9A-F]{8}:/g;
+/** Ports, state and queue. In the states 04, 09 and 0B our own end is among what is unsent, and counts as one byte. */
+const UNSENT =
+  /:([0-9A-F]{4}) [0-9A-F]+:([0-9A-F]{4}) (?:(?:04|09|0B) (?!0{7}[01])|(?!04|09|0B)[0-9A-F]{2} (?!0{8}))[0-9A-F]{8}:/g;
 let looking: Promise<Unsent> | undefined;
 
 /** All that ask at the same time share one look. */
 function unsentConnections(): Promise<Unsent> {
   looking ??= Promise.all(TABLES.map((table) => readFile(table, "latin1").catch(() => ""))).then((tables) => {
     looking = undefined;
-    return new Set(
-      tables.flatMap((table) => [...table.matchAll(UNSENT)].map(([, local, remote]) => `${local}:${remote}`)),
-    );
+    return new Set(tables.flatMap(unsentIn));
   });
   return looking;
+}
+
+/** For tests. */
+export function unsentIn(table: string): string[] {
+  return [...table.matchAll(UNSENT)].map(([, local, remote]) => `${local}:${remote}`);
 }
 
 const hexPort = (port: number): string => port.toString(16).toUpperCase().padStart(4, "0");
