@@ -3,7 +3,7 @@ import { parseOptions } from "./options.js";
 import { allRows, chooseRows } from "./rows/index.js";
 
 test("the defaults are the whole table", () => {
-  const usual = { rows: [], rounds: 4, seconds: 2, smoke: false, nodes: [], output: "text", write: false };
+  const usual = { rows: [], rounds: 3, seconds: 2, smoke: false, nodes: [], output: "text", write: false };
   const ofPeers = { peers: false, only: [], force: false };
   expect(parseOptions([])).toEqual({ ...usual, ...ofPeers });
   expect(chooseRows([])).toBe(allRows);
@@ -27,7 +27,7 @@ test("growth goes to 10,000 tunnels unless a number is given", () => {
   expect(parseOptions(["--growth", "100"])).toMatchObject({ growth: 100 });
 });
 
-test("with other tunnels rounds are fewer and shorter unless said", () => {
+test("with other tunnels runs are shorter unless said", () => {
   const only = ["openssh", "rathole"];
   expect(parseOptions(["--peers", "--only=openssh,rathole"])).toMatchObject({
     peers: true,

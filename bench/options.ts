@@ -27,7 +27,7 @@ export const HELP = `npm run bench -- [flags]
 Measures drawbridge beside the Go original, interleaved in the same rounds, with every byte checked.
 
   --rows NAMES     only these rows, comma-separated; a beginning stands for all that begin so (bulk, grpc, scale)
-  --rounds N       how often everything is measured (default 4; with --peers 3)
+  --rounds N       how often everything is measured (default 3)
   --seconds N      measured time of one run (default 2; with --peers 1)
   --smoke          correctness only, under a minute: bytes intact, stalls isolated, serving again afterwards
   --nodes NUMBERS  instead, that many workers of a pool are created, fetch and become nodes, one number after the other,
@@ -72,7 +72,7 @@ export function parseOptions(argv: readonly string[]): BenchOptions | "help" | "
   if (!peers && values.only !== undefined) throw new Error("--only is for --peers.");
   return {
     rows: names(values.rows),
-    rounds: positive("rounds", values.rounds ?? (peers ? "3" : "4"), true),
+    rounds: positive("rounds", values.rounds ?? "3", true),
     seconds: positive("seconds", values.seconds ?? (peers ? "1" : "2")),
     smoke: values.smoke,
     nodes: values.nodes.split(",").flatMap((text) => (text === "" ? [] : positive("nodes", text, true))),

@@ -7,6 +7,9 @@ import { AGENT_DEFAULTS } from "../contenders/pair.js";
 const MANY_AGENTS = fileURLToPath(new URL("./many.ts", import.meta.url));
 const CONNECT_WITHIN_MS = 120_000;
 
+/** Few processes, and none so full that its own event loop is what is measured. */
+export const AGENTS_PER_PROCESS = 100;
+
 export interface ManyAgents {
   readonly pids: readonly number[];
   /** Until the last one had its server, from when its process was ready to begin. */
@@ -33,7 +36,7 @@ export async function startManyAgents(
   ];
   const processes: Promise<{ process: RunningProcess; seconds: number }>[] = [];
   for (let first = 0; first < count; first += perProcess) {
-    processes.push(startSome(scope, `bench-${first}`, Math.min(perProcess, count - first), flags));
+    processes.push(startSome(scope, first, Math.min(perProcess, count - first), flags));
   }
   const started = await Promise.all(processes);
   return {
@@ -42,12 +45,12 @@ export async function startManyAgents(
   };
 }
 
-async function startSome(scope: Scope, name: string, count: number, flags: readonly string[]) {
+async function startSome(scope: Scope, first: number, count: number, flags: readonly string[]) {
   const agents = scope.use(
     startProcess({
       name: `${count} agents`,
       command: process.execPath,
-      args: ["--import", "tsx", MANY_AGENTS, name, String(count), ...flags],
+      args: ["--import", "tsx", MANY_AGENTS, String(first), String(count), ...flags],
     }),
   );
   let seconds = Number.NaN;

@@ -40,6 +40,8 @@ export interface Contender {
   readonly pids: readonly number[];
   readonly server?: number;
   readonly agent?: number;
+  /** What stands in front of the server. */
+  readonly hop?: number;
   close(): Promise<void>;
 }
 

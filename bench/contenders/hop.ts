@@ -22,6 +22,7 @@ export async function startHop(name: Hop, ground: Ground): Promise<Contender> {
       name,
       route: { ...pair.route, address: socket },
       pids: [...pair.pids, hop.pid],
+      hop: hop.pid,
       close: () => scope.close(),
     };
   } catch (reason) {

@@ -1,13 +1,12 @@
 /** Costs as the work grows, with our server and agents only: what a piece costs in each process, and where it ends. */
-import { setTimeout as sleep } from "node:timers/promises";
 import { Scope } from "../../test/support/processes/scope.js";
-import { startManyAgents } from "../agents/start.js";
+import { type ConnectedAgents, connectAgents } from "../agents/connect.js";
 import { type Ground, layGround } from "../contenders/ground.js";
-import { startPair, startServerOf } from "../contenders/pair.js";
+import { startPair } from "../contenders/pair.js";
 import { drive, holdTunnels } from "../load/drive.js";
-import { cpuSeconds, cpuSecondsOf } from "../load/procfs.js";
+import { cpuSecondsOf } from "../load/procfs.js";
 import type { Machine } from "../results/machine.js";
-import { AGENTS_PER_PROCESS, type Recovery, recoverFromCut } from "./storm.js";
+import { type Recovery, recoverFromCut } from "./storm.js";
 import { type Cost, costOf, type Weight, weigh } from "./weight.js";
 
 export interface TunnelsRow {
@@ -17,14 +16,9 @@ export interface TunnelsRow {
   readonly agent: Weight & { readonly each: Cost };
 }
 
-export interface AgentsRow {
+export interface AgentsRow extends Pick<ConnectedAgents, "connectedSeconds" | "agentsOwnMiB" | "idleCpuPercent"> {
   readonly agents: number;
-  readonly connectedSeconds: number;
   readonly server: Weight & { readonly each: Cost };
-  /** All agents together, at most a hundred in one process. */
-  readonly agentsOwnMiB: number;
-  /** Share of a core, with nothing to do. */
-  readonly idleCpuPercent: { readonly server: number; readonly agents: number };
 }
 
 export interface BytesRow {
@@ -47,7 +41,6 @@ export interface GrowthReport {
 
 /** The load generator's blocks. */
 const MIB = 1024 * 1024;
-const IDLE_SECONDS = 5;
 const REFUSED_AT_MOST_SECONDS = 10;
 const KIND = { name: "ours/ours", frontend: "connect-uds" } as const;
 
@@ -121,30 +114,9 @@ async function holdMany(count: number, ground: Ground, problems: string[]): Prom
 async function connectMany(count: number, ground: Ground): Promise<AgentsRow> {
   const scope = new Scope();
   try {
-    const server = await startServerOf(scope, "ours", KIND.frontend, ground);
-    const { pid } = server.process;
-    // What the first agent loads and compiles is no agent's cost.
-    const first = new Scope();
-    await startManyAgents(first, { count: 1, perProcess: 1 }, server.place.agentPort, ground.pki);
-    await first.close();
-    await server.untilAlone();
-    const [before] = await weigh([pid]);
-    const many = { count, perProcess: AGENTS_PER_PROCESS };
-    const { pids, connectedSeconds } = await startManyAgents(scope, many, server.place.agentPort, ground.pki);
-    const [serverThen, ...agentsThen] = await weigh([pid, ...pids]);
-    const idle = { server: cpuSeconds(pid), agents: cpuSecondsOf(pids) };
-    await sleep(IDLE_SECONDS * 1_000);
-    const percent = (now: number, was: number) => ((now - was) / IDLE_SECONDS) * 100;
-    return {
-      agents: count,
-      connectedSeconds,
-      server: { ...serverThen!, each: costOf(before!, serverThen!, count) },
-      agentsOwnMiB: agentsThen.reduce((sum, { ownMiB }) => sum + ownMiB, 0),
-      idleCpuPercent: {
-        server: percent(cpuSeconds(pid), idle.server),
-        agents: percent(cpuSecondsOf(pids), idle.agents),
-      },
-    };
+    const kind = { origin: "ours", frontend: KIND.frontend, count } as const;
+    const { server, each, connectedSeconds, agentsOwnMiB, idleCpuPercent } = await connectAgents(scope, kind, ground);
+    return { agents: count, connectedSeconds, server: { ...server, each }, agentsOwnMiB, idleCpuPercent };
   } finally {
     await scope.close();
   }

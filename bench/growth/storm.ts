@@ -8,7 +8,7 @@ import { freePort } from "../../test/support/processes/ports.js";
 import { Scope } from "../../test/support/processes/scope.js";
 import { startServer } from "../../test/support/processes/server.js";
 import { startEcho } from "../../test/support/targets/echo.js";
-import { startManyAgents } from "../agents/start.js";
+import { AGENTS_PER_PROCESS, startManyAgents } from "../agents/start.js";
 import type { Ground } from "../contenders/ground.js";
 import { startServerOf } from "../contenders/pair.js";
 
@@ -26,7 +26,6 @@ export interface Recovery {
   readonly allBackSeconds: number;
 }
 
-export const AGENTS_PER_PROCESS = 100;
 const DIAL_EVERY_MS = 50;
 const ALL_BACK_WITHIN_MS = 120_000;
 const AGENTS_METRIC = "konnectivity_network_proxy_server_ready_backend_connections";

@@ -18,9 +18,12 @@ export interface Cost {
 /** Time for garbage of the opening to be collected; processes give memory back when they rest. */
 const REST_MS = 3_000;
 
+/** V8 gives back what a burst needed after 10 to 15 seconds of rest. */
+export const LONG_REST_MS = 15_000;
+
 /** Of a process that has come to rest. */
-export async function weigh(pids: readonly number[]): Promise<Weight[]> {
-  await sleep(REST_MS);
+export async function weigh(pids: readonly number[], restMs = REST_MS): Promise<Weight[]> {
+  await sleep(restMs);
   return pids.map((pid) => ({ residentMiB: residentMiB(pid), ownMiB: ownMiB(pid), files: openFiles(pid) }));
 }
 

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 
 /** The kernel counts CPU time for user space in hundredths of a second on every Linux that matters. */
 const TICKS_PER_SECOND = 100;
@@ -16,13 +16,17 @@ export const cpuSecondsOf = (pids: readonly number[]): number => pids.reduce((su
 /** Resident memory now. */
 export const residentMiB = (pid: number): number => statusMiB(pid, "VmRSS");
 
+export const residentMB = (pid: number): number => (residentMiB(pid) * 2 ** 20) / 1e6;
+
 /** Resident memory that is its own: no file's, nobody else's. */
 export const ownMiB = (pid: number): number => statusMiB(pid, "RssAnon");
 
 export const openFiles = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length;
 
-/** The most it ever was. */
+/** The most it ever was, or since the last time it was forgotten. */
 export const peakMiB = (pid: number): number => statusMiB(pid, "VmHWM");
+
+export const forgetPeak = (pid: number): void => writeFileSync(`/proc/${pid}/clear_refs`, "5");
 
 function statusMiB(pid: number, field: string): number {
   const line = readFileSync(`/proc/${pid}/status`, "utf8").match(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m"));

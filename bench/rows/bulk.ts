@@ -1,6 +1,6 @@
 import type { FrontendKind } from "../../test/support/processes/server.js";
 import type { ContenderName } from "../contenders/contender.js";
-import { peakMiB } from "../load/procfs.js";
+import { forgetPeak, peakMiB } from "../load/procfs.js";
 import { faultsOf, LOAD_SHARE, metered } from "./metered.js";
 import { type Bar, metric, type Row } from "./row.js";
 
@@ -28,14 +28,15 @@ export function bulk({ name, direction, tunnels, frontend, contenders, bars }: B
     metrics: [
       metric("rate", "throughput", "MB/s"),
       metric("cpuPerGB", "CPU, server + agent", "s/GB", 2),
-      metric("serverPeak", "server's peak memory", "MiB"),
-      metric("agentPeak", "agent's peak memory", "MiB"),
+      metric("serverPeakMeanwhile", "server's peak memory meanwhile", "MiB"),
+      metric("agentPeakMeanwhile", "agent's peak memory meanwhile", "MiB"),
       metric("slowest", "slowest tunnel's share of a fair one", "x", 2),
       LOAD_SHARE,
     ],
     async measure(run) {
       const contender = await run.fixture.shared(run);
       const options = { tunnels, seconds: run.seconds };
+      contender.pids.forEach(forgetPeak);
       const { result, cpu, cpuOfRoles, loadPercent } = await metered(run, contender, `bulk-${direction}`, options);
       return {
         values: {
@@ -44,8 +45,8 @@ export function bulk({ name, direction, tunnels, frontend, contenders, bars }: B
           ...cpuOfRoles,
           loadPercent,
           ...(contender.pids.length > 0 && { cpuPerGB: cpu / ((result.bytesTotal ?? 0) / 1e9) }),
-          ...(contender.server && { serverPeak: peakMiB(contender.server) }),
-          ...(contender.agent && { agentPeak: peakMiB(contender.agent) }),
+          ...(contender.server && { serverPeakMeanwhile: peakMiB(contender.server) }),
+          ...(contender.agent && { agentPeakMeanwhile: peakMiB(contender.agent) }),
         },
         faults: faultsOf(result),
       };

@@ -5,23 +5,29 @@ import { origins, routeOf, startServerOf } from "../contenders/pair.js";
 import { residentMiB } from "../load/procfs.js";
 import { faultsOf, metered } from "./metered.js";
 import { requestMetrics, requestValues } from "./requests.js";
-import { metric, type Row } from "./row.js";
+import { metric, type Row, ratio, timesRow } from "./row.js";
 
 const TUNNELS = 64;
+const nameOf = (count: number): string => `scale-agents-${count}`;
 
 /** How a server's cost grows with its agents; those are many in one process, through our library, for both servers. */
 export function growthAgents(count: number): Row {
   return {
-    name: `scale-agents-${count}`,
+    name: nameOf(count),
     about: `${TUNNELS} tunnels play 1 KB ping-pong over so many agents, all in one process through our library and not as the shipped program (for both servers); the CPU is that of the server and of that process.`,
     frontend: "connect-uds",
     contenders: ["ours/ours", "Go/ours"],
-    bars: [],
+    rivals: { ours: "ours/ours", theirs: "Go/ours" },
+    bars: [
+      ...(count > 1 ? [ratio("opening", "at least", 1, 1.2)] : []),
+      ...(count === 200 ? [timesRow("cpuPerRequest", nameOf(1), 3, 2)] : []),
+    ],
     growth: { of: "agents", count },
     metrics: [
       metric("connected", "all agents connected", "s", 2),
       metric("server", "server's memory", "MiB"),
       metric("opening", "new tunnels", "tunnels/s"),
+      metric("openingP99", "p99 of those", "µs"),
       ...requestMetrics("req/s"),
     ],
     async measure(run) {
@@ -50,6 +56,7 @@ export function growthAgents(count: number): Row {
             connected: connectedSeconds,
             server: residentMiB(server.process.pid),
             opening: opening.result.requestsPerSecond ?? 0,
+            openingP99: opening.result.latencyMicros?.p99 ?? 0,
             ...requestValues(cost),
           },
           faults: [...faultsOf(opening.result), ...faultsOf(cost.result)],

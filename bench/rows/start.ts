@@ -17,7 +17,7 @@ export const start: Row = {
     "From spawning the process to the first 200 from /healthz, asked every 2 ms; and for the agent also to /readyz.",
   frontend: "connect-uds",
   contenders: ["ours/ours", "Go/Go"],
-  bars: [limit("server", 0.5), limit("agent", 0.5)],
+  bars: [limit("server", 0.12, 0.08), limit("agent", 0.12, 0.08)],
   metrics: [
     metric("server", "server healthy", "s", 3),
     metric("agent", "agent healthy", "s", 3),
