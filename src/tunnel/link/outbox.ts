@@ -28,7 +28,7 @@ export interface FrameSink {
 /** A frame that has no room for this much is not worth beginning. */
 const LEAST_FRAME_BYTES = 64;
 
-/** Below this a batch of several tunnels' packets waits one more turn of the event loop for company. */
+/** Below this a batch of several tunnels' packets waits for company, one more turn of the event loop while each brings some. */
 const SMALL_BATCH_BYTES = 4096;
 
 export class Outbox {
@@ -52,10 +52,11 @@ export class Outbox {
   #scheduled = false;
   /** Queued bytes of control packets: nothing but this bound holds back the peer that causes them. */
   #controlBytes = 0;
-  /** Packets since the last flush, and whether that one had several: then more are likely to be on their way. */
+  /** Packets since the last flush, and how many of them were there a turn ago. */
   #packets = 0;
+  #packetsBefore = 0;
+  /** The last flush had several: then more are likely to be on their way. */
   #crowded = false;
-  #hesitated = false;
   #closed = false;
 
   /**
@@ -174,14 +175,14 @@ export class Outbox {
     }
   }
 
-  /** A write costs as much as all the rest for a small packet: on a busy link it waits a turn for others to join. */
+  /** A write costs as much as all the rest for a small packet: on a busy link it waits until no others join any more. */
   readonly #flushSoon = (): void => {
-    if (this.#crowded && !this.#hesitated && this.queuedBytes < SMALL_BATCH_BYTES) {
-      this.#hesitated = true;
+    if (this.#crowded && this.#packets > this.#packetsBefore && this.queuedBytes < SMALL_BATCH_BYTES) {
+      this.#packetsBefore = this.#packets;
       this.#runtime.soon(this.#flushSoon);
       return;
     }
-    this.#hesitated = false;
+    this.#packetsBefore = 0;
     this.#scheduled = false;
     this.#flush();
   };
