@@ -14,4 +14,5 @@ run ends only when all that was sent is acknowledged. Ping-pong answers are comp
 
 export const LIMITS_NOTE = `\`direct\` is the driver against the target without anything between them: the most the load generator can do. \`relay\` is
 the plainest two-hop tunnel (one connection with its own TLS between the hops for each caller, nothing multiplexed).
-A row for \`memory\`, \`stalled\` or \`dead-targets\` starts fresh processes; the others share processes that were used before.`;
+A row for \`memory\`, \`stalled\`, \`dead-targets\`, \`start\` or agents starts fresh processes; the others share processes that
+were used before. Peak memory is the most within a row, not since the start of the process.`;
