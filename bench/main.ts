@@ -1,5 +1,6 @@
 /** `npm run bench`: see options.ts for its flags. */
 import { onPath } from "../peers/index.js";
+import { writeSection } from "../test/support/command/docs-section.js";
 import { runCommand, say } from "../test/support/command/run.js";
 import { equipped } from "../test/support/lab/equipment.js";
 import { peersAvailable } from "../test/support/processes/executables.js";
@@ -53,12 +54,18 @@ async function manyNodes({ nodes, output, force }: BenchOptions): Promise<number
   return runs.every(({ errors }) => errors.length === 0) ? 0 : 1;
 }
 
-async function growth(most: number, { output, force }: BenchOptions): Promise<number> {
+async function growth(most: number, { output, force, write }: BenchOptions): Promise<number> {
   loadgen();
   const complaint = raiseOpenFiles(1.2 * most);
   if (complaint !== undefined) say(complaint);
   const report = await measureGrowth(most, await quietMachine(force, say), say);
   process.stdout.write(output === "json" ? `${JSON.stringify(report, null, 2)}\n` : growthText(report));
+  if (write && report.problems.length > 0) say("docs/speed.md is left as it was: not all was in order.");
+  else if (write) {
+    const section = { page: "speed.md", name: "growth", command: "npm run bench -- --growth --write" };
+    writeSection(section, growthText(report));
+    say("written: docs/speed.md");
+  }
   return report.problems.length === 0 ? 0 : 1;
 }
 
@@ -98,7 +105,7 @@ async function bench(options: BenchOptions): Promise<number> {
   process.stdout.write(options.output === "json" ? jsonOf(run) : markdown([run], allRows));
   if (options.write) {
     writeRun(run, options.rows.length === 0);
-    say("written: docs/benchmarks.md, docs/benchmarks.json");
+    say("written: docs/benchmarks.md, docs/benchmarks.json, README.md");
   }
   return run.incidents.some(({ binding }) => binding) || dataCentre?.intact === false ? 1 : 0;
 }

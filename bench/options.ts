@@ -33,15 +33,16 @@ Measures drawbridge beside the Go original, interleaved in the same rounds, with
   --nodes NUMBERS  instead, that many workers of a pool are created, fetch and become nodes, one number after the other,
                    such as 200,2000 (ten minutes): real etcd, kube-apiserver and signer, machines that are played
   --growth N       instead, what a tunnel, an agent and a byte cost as their number grows to N tunnels, N/10 agents and
-                   N/10 MiB, and how soon all is served again after all agents were cut at once; without N 10000
+                   N/10 MiB, how soon all is served again after all agents were cut at once, which limit is hit first, and
+                   what 8 and 64 cores would carry; without N 10000
   --peers          instead, drawbridge and upstream beside other tunnels (rathole, OpenSSH, HAProxy, stunnel, nginx), under
                    ten minutes; what is not installed is named and left out
   --only NAMES     with --peers, only these tunnels, comma-separated; a beginning stands for all that begin so
   --force          measure on a busy machine, too; without it a run waits some minutes for a quiet one, then refuses
   --output json    the result as JSON on standard output (progress stays on standard error)
   --write          also write docs/benchmarks.md and docs/benchmarks.json, which keep the last run of each model of CPU (a
-                   run of chosen rows replaces those rows in it); with --peers docs/comparison.md, its picture, and the
-                   figures in README.md
+                   run of chosen rows replaces those rows in it), and the table in README.md; with --peers docs/comparison.md, its picture, and the
+                   figures in README.md; with --growth its part of docs/speed.md
   --list           name the rows and end
   --help           this text
 `;

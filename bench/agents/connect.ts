@@ -4,7 +4,7 @@ import { Scope } from "../../test/support/processes/scope.js";
 import type { FrontendKind, ServerPlace } from "../../test/support/processes/server.js";
 import type { Ground } from "../contenders/ground.js";
 import { startServerOf } from "../contenders/pair.js";
-import { type Cost, costOf, LONG_REST_MS, type Weight, weigh } from "../growth/weight.js";
+import { type Cost, costOf, type Weight, weigh } from "../growth/weight.js";
 import { cpuSeconds, cpuSecondsOf } from "../load/procfs.js";
 import { AGENTS_PER_PROCESS, startManyAgents } from "./start.js";
 
@@ -46,7 +46,7 @@ export async function connectAgents(
   const [before] = await weigh([pid]);
   const many = { count, perProcess: AGENTS_PER_PROCESS };
   const { pids, connectedSeconds } = await startManyAgents(scope, many, place.agentPort, ground.pki);
-  const [server, ...agents] = await weigh([pid, ...pids], LONG_REST_MS);
+  const [server, ...agents] = await weigh([pid, ...pids]);
   const idle = { server: cpuSeconds(pid), agents: cpuSecondsOf(pids) };
   await sleep(IDLE_SECONDS * 1_000);
   const percent = (now: number, was: number) => ((now - was) / IDLE_SECONDS) * 100;

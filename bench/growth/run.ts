@@ -4,8 +4,9 @@ import { type ConnectedAgents, connectAgents } from "../agents/connect.js";
 import { type Ground, layGround } from "../contenders/ground.js";
 import { startPair } from "../contenders/pair.js";
 import { drive, holdTunnels } from "../load/drive.js";
-import { cpuSecondsOf } from "../load/procfs.js";
 import type { Machine } from "../results/machine.js";
+import { type BytesRow, carryBytes } from "./bytes.js";
+import { type Costs, measureCosts } from "./costs.js";
 import { type Recovery, recoverFromCut } from "./storm.js";
 import { type Cost, costOf, type Weight, weigh } from "./weight.js";
 
@@ -21,26 +22,20 @@ export interface AgentsRow extends Pick<ConnectedAgents, "connectedSeconds" | "a
   readonly server: Weight & { readonly each: Cost };
 }
 
-export interface BytesRow {
-  readonly bytes: number;
-  readonly direction: "down" | "up";
-  readonly megabytesPerSecond: number;
-  readonly cpuSecondsPerGB: number;
-}
-
 export interface GrowthReport {
   readonly machine: Machine;
+  /** The day on which it began. */
+  readonly date: string;
   readonly minutes: number;
   readonly tunnels: readonly TunnelsRow[];
   readonly agents: readonly AgentsRow[];
   readonly bytes: readonly BytesRow[];
+  readonly costs: Costs;
   readonly recoveries: readonly Recovery[];
   /** What must not be. */
   readonly problems: readonly string[];
 }
 
-/** The load generator's blocks. */
-const MIB = 1024 * 1024;
 const REFUSED_AT_MOST_SECONDS = 10;
 const KIND = { name: "ours/ours", frontend: "connect-uds" } as const;
 
@@ -56,6 +51,7 @@ export async function measureGrowth(
   machine: Machine,
   say: (line: string) => void,
 ): Promise<GrowthReport> {
+  const date = new Date().toISOString().slice(0, 10);
   const began = performance.now();
   const ground = await layGround();
   const problems: string[] = [];
@@ -70,11 +66,9 @@ export async function measureGrowth(
       say(`${count} agents connected at once`);
       agents.push(await connectMany(count, ground));
     }
-    const bytes: BytesRow[] = [];
-    for (let size = MIB; size <= (most / 10) * 1.1 * MIB; size *= 32) {
-      say(`${size / MIB} MiB through one tunnel, each way`);
-      for (const direction of ["down", "up"] as const) bytes.push(await carry(size, direction, ground, problems));
-    }
+    const bytes = await carryBytes(most / 10, ground, problems, say);
+    say("CPU for one piece of each kind of work");
+    const costs = await measureCosts(ground, problems);
     const recoveries: Recovery[] = [];
     for (const how of ["links cut", "server killed"] as const) {
       say(`${Math.max(1, most / 10)} agents cut at once: ${how}`);
@@ -84,7 +78,7 @@ export async function measureGrowth(
         problems.push(`${how}: dials were refused for ${recovery.refusedForSeconds.toFixed(1)} s`);
     }
     const minutes = (performance.now() - began) / 60_000;
-    return { machine, minutes, tunnels, agents, bytes, recoveries, problems };
+    return { machine, date, minutes, tunnels, agents, bytes, costs, recoveries, problems };
   } finally {
     await ground.close();
   }
@@ -119,19 +113,5 @@ async function connectMany(count: number, ground: Ground): Promise<AgentsRow> {
     return { agents: count, connectedSeconds, server: { ...server, each }, agentsOwnMiB, idleCpuPercent };
   } finally {
     await scope.close();
-  }
-}
-
-async function carry(bytes: number, direction: "down" | "up", ground: Ground, problems: string[]): Promise<BytesRow> {
-  const pair = await startPair(KIND, ground);
-  try {
-    await drive(pair.route, `bulk-${direction}`, { warmupSeconds: 0, seconds: 0.5 });
-    const before = cpuSecondsOf(pair.pids);
-    const { intact, problem, seconds } = await drive(pair.route, `bulk-${direction}`, { bytes, warmupSeconds: 0 });
-    if (!intact || problem !== undefined) problems.push(`${bytes} bytes ${direction}: ${problem ?? "wrong bytes"}`);
-    const cpu = cpuSecondsOf(pair.pids) - before;
-    return { bytes, direction, megabytesPerSecond: bytes / 1e6 / seconds, cpuSecondsPerGB: cpu / (bytes / 1e9) };
-  } finally {
-    await pair.close();
   }
 }
