@@ -28,8 +28,10 @@ export interface FrameSink {
 /** A frame that has no room for this much is not worth beginning. */
 const LEAST_FRAME_BYTES = 64;
 
-/** Below this a batch of several tunnels' packets waits for company, one more turn of the event loop while each brings some. */
+/** Below this a batch of several tunnels' packets waits for company, a turn of the event loop more while each brings some. */
 const SMALL_BATCH_BYTES = 4096;
+/** And no longer than so many turns, which may be long ones. */
+const MOST_TURNS = 16;
 
 export class Outbox {
   /** Bytes encoded but not yet taken by the transport. */
@@ -55,6 +57,7 @@ export class Outbox {
   /** Packets since the last flush, and how many of them were there a turn ago. */
   #packets = 0;
   #packetsBefore = 0;
+  #turns = 0;
   /** The last flush had several: then more are likely to be on their way. */
   #crowded = false;
   #closed = false;
@@ -175,14 +178,21 @@ export class Outbox {
     }
   }
 
+  #mayWait(): boolean {
+    const isJoined = this.#crowded && this.#packets > this.#packetsBefore;
+    return isJoined && this.#turns < MOST_TURNS && this.queuedBytes < SMALL_BATCH_BYTES;
+  }
+
   /** A write costs as much as all the rest for a small packet: on a busy link it waits until no others join any more. */
   readonly #flushSoon = (): void => {
-    if (this.#crowded && this.#packets > this.#packetsBefore && this.queuedBytes < SMALL_BATCH_BYTES) {
+    if (this.#mayWait()) {
       this.#packetsBefore = this.#packets;
+      this.#turns++;
       this.#runtime.soon(this.#flushSoon);
       return;
     }
     this.#packetsBefore = 0;
+    this.#turns = 0;
     this.#scheduled = false;
     this.#flush();
   };
