@@ -6,6 +6,7 @@ import { scenarioOf } from "./scenario.js";
 const FOUND: readonly (readonly [seed: number, what: string])[] = [
   [587, "an agent answered the watchdog with the number of a caller's tunnel, which then never ended"],
   [1918, "all that a paused link had received was handed on at once, far beyond a tunnel's bound"],
+  [900639, "the same again, once received bytes were settled at the end of a whole turn of the loop"],
   [3134, "a drained server closed a gRPC caller's connection while the end of an answer was still on its way"],
 ];
 

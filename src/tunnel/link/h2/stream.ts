@@ -148,7 +148,7 @@ export class Stream extends EventEmitter<StreamEvents> {
     this.#handOn();
   }
 
-  /** In portions: whoever takes them sees only at the end of its turn that it has too much. */
+  /** In portions, each in a turn of its own: whoever takes them sees only at the end of a turn that it has too much. */
   #handOn(): void {
     for (let bytes = 0; !this.#paused && !this.closed && this.#held.length > 0; ) {
       if (bytes >= PORTION_BYTES) {
@@ -166,7 +166,7 @@ export class Stream extends EventEmitter<StreamEvents> {
   #handOnLater(): void {
     if (this.#isHandingOn) return;
     this.#isHandingOn = true;
-    this.session.runtime.next(() => {
+    this.session.runtime.soon(() => {
       this.#isHandingOn = false;
       this.#handOn();
     });
