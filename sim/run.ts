@@ -1,4 +1,5 @@
 /** Runs a scenario from its beginning to its end, and says what it found. */
+import { looseViews } from "../src/base/byte-queue.js";
 import { bytesOf, endOf, isSilent, noticedAt, plan, transferMs } from "./faults/faults.js";
 import { watch } from "./properties/always.js";
 import { watchDials } from "./properties/dials.js";
@@ -14,6 +15,8 @@ const WITHIN_MS = 10_000;
 
 /** How long those who stop to read do so, where it is seen whether others have to wait for them. */
 const STOPPED_MS = 5_000;
+
+const LOOSE_BYTES = looseViews.bytesLeft;
 
 /** How often it looks whether everything is over. */
 const STEP_MS = 250;
@@ -34,6 +37,8 @@ async function play(
   stoppedMs: number,
 ): Promise<{ system: System; outcome: Outcome }> {
   const { seed, network, callers, faults } = scenario;
+  // What a process shares, a world does not inherit from the one before it.
+  looseViews.bytesLeft = LOOSE_BYTES;
   const world = new World({ seed, trace, timerLatenessMs: network.timerLatenessMs });
   const system = new System(world, scenario);
   watch(system);

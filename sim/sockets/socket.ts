@@ -167,16 +167,14 @@ export class SimSocket extends Duplex {
       if (this.#pending !== undefined && wire.resetArrived) this.#failWrite();
       return;
     }
-    const buffer = this.#onread?.buffer as Uint8Array | undefined;
-    const chunk = wire.read(buffer?.length ?? (this.encrypted === true ? RECORD_BYTES : READ_BYTES));
-    if (chunk !== undefined) {
-      this.bytesRead += chunk.length;
-      let goesOn: boolean;
-      if (buffer === undefined) goesOn = this.push(chunk);
-      else {
-        buffer.set(chunk);
-        goesOn = this.#onread!.callback(chunk.length, buffer) !== false;
-      }
+    if (wire.unreadBytes > 0) {
+      const most = this.encrypted === true ? RECORD_BYTES : READ_BYTES;
+      // As Node reads: every chunk has memory of its own.
+      const buffer =
+        (this.#onread?.buffer as Uint8Array | undefined) ?? Buffer.allocUnsafeSlow(Math.min(most, wire.unreadBytes));
+      const length = wire.read(buffer);
+      this.bytesRead += length;
+      const goesOn = this.#onread === undefined ? this.push(buffer) : this.#onread.callback(length, buffer) !== false;
       if (!goesOn) this.#reading = false;
       if (wire.isReadable) this.#poll();
     } else if (wire.resetArrived) this.destroy(errno("ECONNRESET", "read"));
@@ -267,7 +265,7 @@ export class SimSocket extends Duplex {
   #failWrite(): void {
     const write = this.#pending;
     this.#pending = undefined;
-    write?.done(errno(this.#in!.hasUnread ? "EPIPE" : "ECONNRESET", "write"));
+    write?.done(errno(this.#in!.unreadBytes > 0 ? "EPIPE" : "ECONNRESET", "write"));
   }
 
   override _final(done: Done): void {
@@ -325,7 +323,7 @@ export class SimSocket extends Duplex {
     incoming.receiverClosed = true;
     if (incoming.resetArrived) return;
     // Bytes that nobody has read turn the end into a reset.
-    if (reset || incoming.hasUnread) outgoing.reset();
+    if (reset || incoming.unreadBytes > 0) outgoing.reset();
     else outgoing.fin();
   }
 

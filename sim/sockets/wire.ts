@@ -55,9 +55,9 @@ export class Wire {
     return this.#options.bufferBytes - this.#unsentBytes;
   }
 
-  /** Whether the receiver's kernel has, or will get, bytes that nobody has read. */
-  get hasUnread(): boolean {
-    return this.#arrivedBytes > 0;
+  /** Bytes that the receiver's kernel has and nobody has read. */
+  get unreadBytes(): number {
+    return this.#arrivedBytes;
   }
 
   get isReadable(): boolean {
@@ -74,7 +74,7 @@ export class Wire {
     if (this.#isForged) {
       this.#isForged = false;
       this.reset();
-      this.#world.after(this.#options.latencyMs, "refused", () => this.onRefused());
+      this.#world.afterBarely(this.#options.latencyMs, "refused", () => this.onRefused());
       return bytes.length - from;
     }
     let at = from;
@@ -111,34 +111,21 @@ export class Wire {
     this.#send("reset");
   }
 
-  /** The next bytes, at most so many. */
-  read(most: number): Buffer | undefined {
-    const first = this.#arrived[0];
-    if (first === undefined) return undefined;
-    let chunk: Buffer;
-    if (first.length > most) {
-      chunk = first.subarray(0, most);
-      this.#arrived[0] = first.subarray(most);
-    } else {
-      this.#arrived.shift();
-      chunk = first;
-      let length = first.length;
-      if (this.#arrived.length > 0 && length < most) {
-        const parts = [first];
-        for (let each = this.#arrived[0]; each !== undefined && length < most; each = this.#arrived[0]) {
-          const part = each.subarray(0, most - length);
-          parts.push(part);
-          length += part.length;
-          if (part.length === each.length) this.#arrived.shift();
-          else this.#arrived[0] = each.subarray(part.length);
-        }
-        chunk = Buffer.concat(parts, length);
-      }
+  /** Copies the next bytes, and says how many those were. */
+  read(into: Uint8Array): number {
+    const length = Math.min(into.length, this.#arrivedBytes);
+    for (let at = 0; at < length; ) {
+      const first = this.#arrived[0]!;
+      const part = first.length <= length - at ? first : first.subarray(0, length - at);
+      into.set(part, at);
+      at += part.length;
+      if (part === first) this.#arrived.shift();
+      else this.#arrived[0] = first.subarray(part.length);
     }
-    this.#arrivedBytes -= chunk.length;
+    this.#arrivedBytes -= length;
     // The news of the room takes as long as anything else on this way.
-    if (this.#unsentBytes > 0) this.#world.after(this.#options.latencyMs, "room", this.#onWindow);
-    return chunk;
+    if (this.#unsentBytes > 0) this.#world.afterBarely(this.#options.latencyMs, "room", this.#onWindow);
+    return length;
   }
 
   readonly #onWindow = (): void => {
@@ -178,7 +165,7 @@ export class Wire {
     );
     // Segments of one way never overtake each other.
     this.#lastArrivalAt = arrivesAt + 1e-6;
-    this.#world.after(arrivesAt - now, "segment", () => this.#arrive(segment));
+    this.#world.afterBarely(arrivesAt - now, "segment", () => this.#arrive(segment));
   }
 
   #arrive(segment: Segment): void {

@@ -6,6 +6,8 @@ export class Event {
   readonly number: number;
   readonly kind: string;
   readonly host: { readonly name: string } | undefined;
+  /** It does nothing but cause other events: Node has nothing to run behind it. */
+  isBare = false;
   action: (() => void) | undefined;
 
   constructor(

@@ -9,6 +9,10 @@ import { hashOf, Random } from "./random.js";
 /** A world that has not ended by then has no end. */
 const MOST_EVENTS = 2_000_000;
 
+/** Turns of Node that are asked for at once. */
+const FEWEST_AHEAD = 4;
+const MOST_AHEAD = 128;
+
 export interface WorldOptions {
   readonly seed: number;
   readonly trace?: ((line: string) => void) | undefined;
@@ -57,6 +61,11 @@ export class World {
     return event;
   }
 
+  /** The same for something that does nothing but cause other events. */
+  afterBarely(ms: number, kind: string, action: () => void): void {
+    this.after(ms, kind, action).isBare = true;
+  }
+
   /** Becomes part of the hash, and of the trace if there is one. */
   note(kind: string, who: string, amount = 0): void {
     this.#fold(this.#hashOf(kind));
@@ -95,25 +104,28 @@ export class World {
     process.on("uncaughtException", onUncaught);
     process.on("unhandledRejection", onUncaught);
     return new Promise<void>((resolve) => {
-      let rounds = 0;
-      const end = (): void => {
+      let isOver = false;
+      let ahead = 0;
+      let most = FEWEST_AHEAD;
+      // Between two immediates Node runs ticks and promises until none are left. Many at once cost no turn of its loop each.
+      const lookAhead = (): void => {
+        ahead = most;
+        most = Math.min(2 * most, MOST_AHEAD);
+        for (let count = 0; count < ahead; count++) setImmediate(onQuiet);
+      };
+      const onQuiet = (): void => {
+        if (isOver) return;
+        if (!this.#stopped) this.#guard(this.#onQuiet);
+        isOver = this.#stopped || !this.#step(untilMs);
+        if (!isOver) {
+          if (--ahead === 0) lookAhead();
+          return;
+        }
         process.off("uncaughtException", onUncaught);
         process.off("unhandledRejection", onUncaught);
         resolve();
       };
-      // Ticks run before promises, and both may cause each other: two rounds of both are a quiet end of the turn.
-      const onTick = (): void => queueMicrotask(onPromises);
-      const onPromises = (): void => {
-        if (++rounds < 2) process.nextTick(onTick);
-        else process.nextTick(onQuiet);
-      };
-      const onQuiet = (): void => {
-        rounds = 0;
-        if (!this.#stopped) this.#guard(this.#onQuiet);
-        if (this.#stopped || !this.#step(untilMs)) end();
-        else process.nextTick(onTick);
-      };
-      process.nextTick(onTick);
+      lookAhead();
     });
   }
 
@@ -152,7 +164,7 @@ export class World {
       this.#fold((time * 1000) | 0);
       this.note(kind, host?.name ?? "network");
       this.#guard(action);
-      return true;
+      if (!event.isBare || this.#stopped) return true;
     }
   }
 }
