@@ -10,7 +10,10 @@ The load generator and the target are a native program (\`peers/loadgen\`), outs
 compared: both sides make the same endless stream, a random 1 MiB block keyed by a seed that each tunnel has for itself,
 repeated with a running number in every 64 KiB, so that a byte that is changed, lost, doubled, moved or from another
 tunnel shows. Downloads are compared by the driver; uploads by the target, which acknowledges what it found right, and a
-run ends only when all that was sent is acknowledged. Ping-pong answers are compared as well.`;
+run ends only when all that was sent is acknowledged. Ping-pong answers are compared as well.
+
+[comparison.md](comparison.md) has the same work through other tunnels (OpenSSH, rathole, HAProxy, stunnel, nginx), and
+[speed.md](speed.md) has where the time goes, what was tried, and how cost grows.`;
 
 export const LIMITS_NOTE = `\`direct\` is the driver against the target without anything between them: the most the load generator can do. \`relay\` is
 the plainest two-hop tunnel (one connection with its own TLS between the hops for each caller, nothing multiplexed).

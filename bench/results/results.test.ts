@@ -139,6 +139,13 @@ test("a bar with nothing to compare is missed", () => {
   expect(page(run)).toContain("| [row](#row) | rate ≥ 2 x Go/Go |  | nothing to compare, **missed** |");
 });
 
+test("a bar about something that an older run has not looked at is not judged by it", () => {
+  const newer: Row = { ...row, metrics: [...row.metrics, metric("peak", "peak", "MiB")], bars: [limit("peak", 80)] };
+  const older = runOf(runs(10), runs(10));
+  expect(verdictOf(older, newer)).toBeUndefined();
+  expect(markdown([older], [newer], {})).toContain("| peak ≤ 80 MiB |  | not measured |");
+});
+
 test("a goal beyond the bar is judged, too", () => {
   const judge = (value: number) => verdictOf(runOf(runs(value), runs(1), "p", second), second);
   expect([judge(6), judge(4), judge(3)]).toMatchObject([

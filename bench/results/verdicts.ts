@@ -27,8 +27,18 @@ export function ratioOf(run: BenchRun, row: Row, name: ContenderName, metric: st
   return spread(sameRoundRatios(valuesOf(run, row.name, name, metric), theirs));
 }
 
+/** Of all bars whose metric the run has looked at: an older run knows nothing of newer ones. */
 export const verdictsOf = (run: BenchRun, rows: readonly Row[]): Verdict[] =>
-  rows.filter(({ name }) => name in run.rows).flatMap((row) => row.bars.map((bar) => verdictOf(run, row, bar)));
+  rows.flatMap((row) =>
+    row.bars.filter(({ metric }) => looksAt(run, row, metric)).map((bar) => verdictOf(run, row, bar)),
+  );
+
+/** A row that failed in every round was looked at, too. */
+function looksAt(run: BenchRun, row: Row, metric: string): boolean {
+  const values = run.rows[row.name]?.[rivalsOf(row).ours];
+  const measured = values?.filter((each) => each !== null && Object.keys(each).length > 0) ?? [];
+  return values !== undefined && (measured.length === 0 || measured.some((each) => each !== null && metric in each));
+}
 
 function verdictOf(run: BenchRun, row: Row, bar: Bar): Verdict {
   const reached = bar.goal && { reached: meets(gotFor(run, row, bar.metric, bar.goal), bar.rule, bar.goal.value) };
