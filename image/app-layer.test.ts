@@ -21,6 +21,7 @@ function checkout(name: string): string {
   };
   write("LICENSE", "ours");
   write("dist/bundle/drawbridge.js", "run()");
+  write("dist/bundle/proxy-agent.cjs", "run()");
   write("dist/bundle/drawbridge.js.map", JSON.stringify({ sources: ["../../node_modules/part/index.js"] }));
   write("dist/page/index.html", "<html></html>");
   write("dist/man/drawbridge.1", ".TH DRAWBRIDGE 1");
@@ -42,9 +43,12 @@ test("every program is under OpenShift's path and under upstream's", () => {
   for (const name of [...programs, "konnectivity-socks5-proxy", "konnectivity-https-proxy"]) {
     const script = entries.get(`usr/bin/${name}`);
     expect(script?.mode).toBe(0o755);
-    expect(script?.content?.toString()).toMatch(
-      new RegExp(`^#!/usr/bin/node\nimport\\("/opt/drawbridge/bundle/${name}\\.js"\\)`),
-    );
+    const load =
+      name === "drawbridge"
+        ? 'import("/opt/drawbridge/bundle/drawbridge.js")'
+        : `require("/opt/drawbridge/bundle/${name}.cjs")`;
+    expect(script?.content?.toString()).toMatch(/^#!\/usr\/bin\/node\n/);
+    expect(script?.content?.toString()).toContain(load);
     expect(entries.get(name)).toMatchObject({ linkTo: `usr/bin/${name}` });
   }
 });
@@ -63,6 +67,7 @@ test("names and licences of what went into the bundle come along, source maps do
   const paths = entries.map(({ path }) => path);
   expect(paths).toContain("usr/share/doc/drawbridge/npm/part@4.5.6/LICENSE");
   expect(paths).toContain("opt/drawbridge/page/index.html");
+  expect(paths).toContain("opt/drawbridge/bundle/proxy-agent.cjs");
   expect(paths).toContain("usr/share/man/man1/drawbridge.1");
   expect(paths.filter((path) => path.endsWith(".map"))).toEqual([]);
 });

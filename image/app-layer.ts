@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { executables, launcher } from "../scripts/bundling.mjs";
+import { bundleOf, executables, launcher } from "../scripts/bundling.mjs";
 import type { TarMember } from "../src/base/tar.js";
 import { bundledPackages, type Component, describePackage, licenceTexts } from "./contents.js";
 import { PATHS } from "./paths.js";
@@ -13,10 +13,10 @@ export function appLayer(
 ): { entries: TarMember[]; components: Component[] } {
   const bundle = join(root, "dist", "bundle");
   if (!existsSync(join(bundle, "drawbridge.js"))) throw new Error("There is no dist/bundle yet: run npm run build.");
-  const code = readdirSync(bundle).filter((name) => name.endsWith(".js"));
+  const code = readdirSync(bundle).filter((name) => /\.c?js$/.test(name));
   const packages = bundledPackages(root).map((folder) => ({ folder, component: describePackage(folder) }));
   const { name, version, license } = about;
-  // Says that the bundle is made of ES modules.
+  // Says that what ends in .js is an ES module.
   const manifest = JSON.stringify({ name, version, license, type: "module" });
   const entries: TarMember[] = [
     { path: `${PATHS.home}/package.json`, mode: 0o644, content: Buffer.from(`${manifest}\n`) },
@@ -46,7 +46,7 @@ export function manPages(root: string): [file: string, content: Buffer][] {
 
 /** There is no env in the image: Node is named as the interpreter. The root has upstream's path as a link. */
 function executable(name: string): TarMember[] {
-  const script = launcher("/usr/bin/node", `/${PATHS.home}/bundle/${name}.js`);
+  const script = launcher("/usr/bin/node", `/${PATHS.home}/bundle/${bundleOf(name)}`);
   return [
     { path: `usr/bin/${name}`, mode: 0o755, content: Buffer.from(script) },
     { path: name, mode: 0o777, linkTo: `usr/bin/${name}` },

@@ -18,7 +18,7 @@ export function bundledPackages(root: string): string[] {
 }
 
 function packagesIn(folder: string): string[] {
-  const maps = readdirSync(folder).filter((file) => file.endsWith(".js.map"));
+  const maps = readdirSync(folder).filter((file) => /\.c?js\.map$/.test(file));
   return maps.flatMap((name) => {
     const { sources } = JSON.parse(readFileSync(join(folder, name), "utf8")) as { sources: string[] };
     return sources.flatMap((source) => {

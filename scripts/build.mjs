@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { buildPage } from "./build-page.mjs";
-import { bundling, executables, launcher } from "./bundling.mjs";
+import { bundleOf, bundling, executables, isWhole, launcher } from "./bundling.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const at = (...parts) => join(root, ...parts);
@@ -24,18 +24,25 @@ const banner = {
   js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
 };
 
-// Each by itself, so that what it loads at its start is in few files: shared chunks would cut that into dozens, which
-// takes 20 % longer to start and 7 MiB more. Chunks are named by their content, so all fit into one folder.
+// One CommonJS file starts in 0.85 of the time that an ES module and its chunks take, and in 5 MiB less.
+const whole = {
+  ...bundling,
+  format: "cjs",
+  define: { ...bundling.define, "import.meta.url": "__url" },
+  banner: { js: 'const __url = require("node:url").pathToFileURL(__filename).href;' },
+};
+
+// Chunks keep what only some commands need (Kubernetes client, X.509) out of memory until it is asked for. They are named by
+// their content.
+const inChunks = { ...bundling, splitting: true, format: "esm", banner };
+
 const bundled = executables.map((name) =>
   build({
-    ...bundling,
+    ...(isWhole(name) ? whole : inChunks),
     entryPoints: { [name]: at("src/cli", `${name}.ts`) },
     outdir: out("bundle"),
-    // Chunks keep what only some commands need (Kubernetes client, X.509) out of memory until it is asked for.
-    splitting: true,
-    format: "esm",
+    outExtension: isWhole(name) ? { ".js": ".cjs" } : {},
     sourcemap: "linked",
-    banner,
   }),
 );
 await Promise.all(bundled);
@@ -44,7 +51,7 @@ await Promise.all(bundled);
 mkdirSync(out("bin"), { recursive: true });
 for (const name of executables) {
   const file = out("bin", name);
-  writeFileSync(file, launcher("/usr/bin/env node", `../bundle/${name}.js`));
+  writeFileSync(file, launcher("/usr/bin/env node", `../bundle/${bundleOf(name)}`));
   chmodSync(file, 0o755);
 }
 writeFileSync(out("bin/package.json"), '{ "type": "commonjs" }\n');

@@ -28,6 +28,12 @@ export const executables = [
   ...["konnectivity-socks5-proxy", "konnectivity-https-proxy"],
 ];
 
+/** Its file among the bundles. */
+export const bundleOf = (name) => (isWhole(name) ? `${name}.cjs` : `${name}.js`);
+
+/** Whether it runs one process and is one file; drawbridge has a hundred commands, and loads what one of them needs. */
+export const isWhole = (name) => name !== "drawbridge";
+
 /** Of the sources, for --version; empty where there is no repository. */
 function commit() {
   if (!existsSync(join(root, ".git"))) return "";
@@ -52,9 +58,18 @@ export const bundling = {
 
 /** The script of an executable. Before our own code is loaded nobody else can say that the limit of open files is too low. */
 export const launcher = (interpreter, module) => `#!${interpreter}
-import("${module}").catch((error) => {
+const failed = (error) => {
   if (!/^E[MN]FILE$/.test(error.code)) throw error;
   console.error("Error: the program cannot be loaded: " + error.message + " (DB_OPEN_FILES: Raise the limit of open files: ulimit -n 65536 before it starts, or LimitNOFILE=1048576 in its unit.)");
   process.exit(1);
-});
+};
+${
+  module.endsWith(".cjs")
+    ? `try {
+  require("${module}");
+} catch (error) {
+  failed(error);
+}`
+    : `import("${module}").catch(failed);`
+}
 `;
