@@ -237,7 +237,7 @@ export class SimSocket extends Duplex {
   #hand(write: PendingWrite): boolean {
     for (; write.at < write.chunks.length; write.at++, write.from = 0) {
       const chunk = write.chunks[write.at]!;
-      write.from += this.#out!.take(chunk, write.from);
+      write.from += this.#out!.take(chunk, write.from, this.encrypted === true);
       if (write.from < chunk.length) return false;
     }
     return true;

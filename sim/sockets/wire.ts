@@ -12,15 +12,15 @@ export interface WireOptions {
   readonly segmentBytes: number;
 }
 
-type Segment = Buffer | "fin" | "reset";
+type Segment = Uint8Array | "fin" | "reset";
 
 export class Wire {
   /** Bytes that have arrived and were not read. */
-  readonly #arrived: Buffer[] = [];
+  readonly #arrived: Uint8Array[] = [];
   #arrivedBytes = 0;
   #flightBytes = 0;
   /** Bytes that the sender's kernel has taken and not sent. */
-  #unsent: Buffer[] = [];
+  #unsent: Uint8Array[] = [];
   #unsentBytes = 0;
   #finWanted = false;
   /** An end or a reset was sent. */
@@ -69,8 +69,8 @@ export class Wire {
     return this.#flightBytes + this.#unsentBytes;
   }
 
-  /** Copies as many bytes as the sender's kernel has room for, and says how many those were. */
-  take(bytes: Uint8Array, from: number): number {
+  /** Copies as many bytes as the sender's kernel has room for, and says how many those were; `isCopy`: nobody changes them. */
+  take(bytes: Uint8Array, from: number, isCopy = false): number {
     if (this.#isForged) {
       this.#isForged = false;
       this.reset();
@@ -79,7 +79,8 @@ export class Wire {
     }
     let at = from;
     for (let part = Math.min(bytes.length - at, this.room); part > 0; part = Math.min(bytes.length - at, this.room)) {
-      this.#unsent.push(Buffer.from(bytes.subarray(at, at + part)));
+      const taken = bytes.subarray(at, at + part);
+      this.#unsent.push(isCopy ? taken : Buffer.from(taken));
       this.#unsentBytes += part;
       at += part;
       this.#transmit();

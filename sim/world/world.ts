@@ -13,6 +13,9 @@ const MOST_EVENTS = 2_000_000;
 const FEWEST_AHEAD = 4;
 const MOST_AHEAD = 128;
 
+/** Of kinds and names, which are the same few in all worlds. */
+const hashes = new Map<string, number>();
+
 export interface WorldOptions {
   readonly seed: number;
   readonly trace?: ((line: string) => void) | undefined;
@@ -33,7 +36,6 @@ export class World {
   readonly order: Random;
   readonly #heap = new EventHeap();
   readonly #trace: ((line: string) => void) | undefined;
-  readonly #kinds = new Map<string, number>();
   #hash = 0x811c9dc5;
   #numbers = 0;
   #stopped = false;
@@ -75,10 +77,10 @@ export class World {
   }
 
   #hashOf(text: string): number {
-    let hash = this.#kinds.get(text);
+    let hash = hashes.get(text);
     if (hash === undefined) {
       hash = hashOf(text);
-      this.#kinds.set(text, hash);
+      hashes.set(text, hash);
     }
     return hash;
   }
