@@ -13,9 +13,10 @@ export function noticedAt(fault: Fault): number {
   return endOf(fault) + (isSilent(fault) ? NOTICED_MS : 0);
 }
 
-/** All that anybody wants to send. */
-export function bytesOf({ callers }: Scenario): number {
-  return callers.reduce((sum, { sends, endpoint }) => sum + sends.bytes + endpoint.sends.bytes, 0);
+/** All that anybody wants to send, at any server or at one. */
+export function bytesOf({ callers }: Scenario, at?: string): number {
+  const there = at === undefined ? callers : callers.filter(({ server }) => server === at);
+  return there.reduce((sum, { sends, endpoint }) => sum + sends.bytes + endpoint.sends.bytes, 0);
 }
 
 /** What the slowest connection that the plan allows takes for so many bytes: a buffer in each round trip. */

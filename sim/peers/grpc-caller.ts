@@ -46,14 +46,14 @@ class GrpcLine implements StreamOwner, Line, ChannelUser {
   }
 
   onLost(error: string | undefined): void {
-    this.#over(this.#error ?? error);
+    this.#over(this.#error ?? (this.#hasClosed ? undefined : error));
   }
 
   #over(error: string | undefined): void {
     const { asked } = this;
     if (asked.talker.isClosed) return;
     asked.lost ??= asked.answers === 0 ? (error ?? "no answer") : undefined;
-    asked.talker.onClosed(this.#hasClosed ? undefined : error);
+    asked.talker.onClosed(error);
     if (this.#channel.isShared) this.#channel.remove(this);
   }
 

@@ -1,6 +1,7 @@
 /** Which faults, slow readers and ways to end excuse what in a conversation. */
 import { bytesOf, noticedAt, transferMs } from "../faults/faults.js";
 import type { Conversation, System } from "../systems/system.js";
+import type { WrongAgent } from "../systems/wrong-agent.js";
 import type { Fault, ServerPlan } from "../types.js";
 
 /** Shorter ones have to be survived. */
@@ -23,6 +24,9 @@ function faultsOf(system: System, conversation: Conversation): Fault[] {
     return hits(fault.between, fault) && hits(fault.and, fault);
   });
 }
+
+/** After GOAWAY an agent stays for so long at least. */
+const LEAVE_MS = 2_000;
 
 /** What a fault leaves behind may last a while: a link that is made anew, an agent that nobody trusts. */
 const LATER_MS = 40_000;
@@ -75,13 +79,12 @@ export function mayBeRefused(system: System, conversation: Conversation): boolea
   const faults = faultsOf(system, conversation);
   const [only] = faults;
   // Agents that were told to go may all do so at once, and a dial is tried at two of them.
-  if (faults.some(({ kind, atMs }) => kind === "goaway" && plan.atMs > atMs + 1_000 && plan.atMs < atMs + 4_000))
-    return true;
+  if (faults.some(({ kind, atMs }) => kind === "goaway" && Math.abs(plan.atMs - atMs - LEAVE_MS) < 1_000)) return true;
   // The time that stalls take is part of the dial's.
   const lostMs = faults.reduce((sum, fault) => sum + ("forMs" in fault ? fault.forMs : 0), plan.endpoint.lateMs ?? 0);
   // So is what waits on the link before the answer.
   const { scenario } = system;
-  const waitsMs = transferMs(scenario.network, Math.min(bytesOf(scenario), MOST_BEFORE_BYTES));
+  const waitsMs = transferMs(scenario.network, Math.min(bytesOf(scenario, plan.server), MOST_BEFORE_BYTES));
   const { dialTimeoutMs } = server.plan;
   if (lostMs > Math.min(dialTimeoutMs, 5_000) - 1_000 || lostMs + waitsMs > dialTimeoutMs - 1_000) return true;
   // An agent that drains says so before it goes, and another takes what it does not.
@@ -92,12 +95,20 @@ export function mayBeRefused(system: System, conversation: Conversation): boolea
 
 /** On a link without windows nothing is read behind the bytes for somebody who has stopped to read, and who is alone there. */
 function isHeldUp({ agents, conversations }: System, { plan }: Conversation): boolean {
-  if ([...agents.values()].every((agent) => agent.plan.extended)) return false;
   return conversations.some(
-    ({ plan: other }) =>
-      other.name !== plan.name &&
-      other.server === plan.server &&
-      (other.reads.stopsAfter !== undefined || other.endpoint.reads.stopsAfter !== undefined),
+    (other) =>
+      other.plan.name !== plan.name &&
+      other.plan.server === plan.server &&
+      hasStopped(other) &&
+      other.endpoints.some(({ agent }) => agents.get(agent)?.plan.extended === false),
+  );
+}
+
+/** One of its ends has read as much as it wanted to read before the last fault. */
+function hasStopped({ asked, endpoints }: Conversation): boolean {
+  const talkers = [asked?.talker, ...endpoints.map(({ talker }) => talker)];
+  return talkers.some(
+    (talker) => talker !== undefined && talker.received >= (talker.plan.reads.stopsAfter ?? Number.POSITIVE_INFINITY),
   );
 }
 
@@ -122,8 +133,7 @@ export function isDisturbed(system: System, conversation: Conversation, to: "cal
   if (!faults.every(isEased)) return true;
   // Last bytes do not wait for ever for somebody who has stopped to read, and who goes on only after the last fault.
   const { stopsAfter } = (to === "caller" ? plan : plan.endpoint).reads;
-  const stopsUntil = Math.max(0, ...system.scenario.faults.map(noticedAt));
-  if (stopsAfter !== undefined && stopsUntil > plan.atMs + LAST_BYTES_MS) return true;
+  if (stopsAfter !== undefined && system.calmAtMs > plan.atMs + LAST_BYTES_MS) return true;
   const [near, far] = [plan.ends.how, plan.endpoint.ends.how];
   const isWhole = near !== "close" && near !== "reset" && far !== "close" && far !== "reset";
   if (!isWhole) return true;
@@ -151,8 +161,8 @@ function isDialledInTime({ plan }: Conversation, { atMs, limitMs }: Drain, dialT
   );
 }
 
-/** Somewhat less than a tunnel that has ended has for its last bytes. */
-const LAST_BYTES_MS = 8_000;
+/** What a tunnel that has ended has for its last bytes. */
+const LAST_BYTES_MS = 10_000;
 
 type Drain = Extract<Fault, { kind: "drain" }>;
 const SPARE_MS = 500;
@@ -185,8 +195,10 @@ const SLOW_BUFFER_BYTES = 16 * 1024;
 export function mayLookWhole(system: System, conversation: Conversation, to: "caller" | "endpoint"): boolean {
   const { plan, endpoints } = conversation;
   const agent = system.agents.get(endpoints[0]?.agent ?? "");
-  // One that answers wrongly may have answered instead of the agent that dialled.
-  if (endpoints.length !== 1 || agent?.plan.extended !== true || system.wrongAgents.size > 0) return true;
+  if (endpoints.length !== 1 || agent?.plan.extended !== true) return true;
+  // One that takes dials and closes them may have answered after the agent that dialled was lost.
+  const isTaken = ({ plan: { wrong } }: WrongAgent): boolean => wrong === "taken-number" || wrong === "beyond-window";
+  if ([...system.wrongAgents.values()].some(isTaken)) return true;
   // A Unix socket cannot be reset.
   if (to === "caller" && plan.mode === "connect" && !plan.tls) return true;
   // Whoever ended first on a path that cannot end one direction alone.
