@@ -56,20 +56,17 @@ export const bundling = {
   logLevel: "warning",
 };
 
-/** The script of an executable. Before our own code is loaded nobody else can say that the limit of open files is too low. */
-export const launcher = (interpreter, module) => `#!${interpreter}
-const failed = (error) => {
+/**
+ * The script of an executable. Before our own code is loaded nobody else can say that the limit of open files is too low;
+ * where the script itself could be read, one more file can be, too.
+ */
+export const launcher = (interpreter, module) =>
+  module.endsWith(".cjs")
+    ? `#!${interpreter}\nrequire("${module}");\n`
+    : `#!${interpreter}
+import("${module}").catch((error) => {
   if (!/^E[MN]FILE$/.test(error.code)) throw error;
   console.error("Error: the program cannot be loaded: " + error.message + " (DB_OPEN_FILES: Raise the limit of open files: ulimit -n 65536 before it starts, or LimitNOFILE=1048576 in its unit.)");
   process.exit(1);
-};
-${
-  module.endsWith(".cjs")
-    ? `try {
-  require("${module}");
-} catch (error) {
-  failed(error);
-}`
-    : `import("${module}").catch(failed);`
-}
+});
 `;

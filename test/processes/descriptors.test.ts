@@ -71,24 +71,32 @@ test("another agent is tried: no dial fails", async () => {
   expect(agent.process.log.text).toContain("has no file descriptor left");
 });
 
-test.each([
-  ["drawbridge", ["pki", "init", "--profile=bootstrap", "--ip=127.0.0.1"]],
-  ["proxy-agent", ["--help"]],
-])("%s that cannot even load itself says so in one sentence, without a stack", (name, argv) => {
+/** Loads a program with fewer descriptors than its chunks need. */
+function loadWithFew(name: string, argv: readonly string[]) {
+  const program = join(import.meta.dirname, "../../dist/bin", name);
+  return spawnSync("prlimit", ["--nofile=21:21", process.execPath, program, ...argv], {
+    // Node itself would say that it cannot read them.
+    env: { ...process.env, NODE_EXTRA_CA_CERTS: "" },
+    encoding: "utf8",
+    timeout: 60_000,
+  });
+}
+
+test("drawbridge that cannot even load itself says so in one sentence, without a stack", () => {
   const folder = mkdtempSync(join(tmpdir(), "db-few-files-"));
   try {
-    const program = join(import.meta.dirname, "../../dist/bin", name);
-    const where = name === "drawbridge" ? [`--dir=${join(folder, "pki")}`] : [];
-    const limited = ["--nofile=21:21", process.execPath, program, ...argv, ...where];
-    const { status, stderr } = spawnSync("prlimit", limited, {
-      // Node itself would say that it cannot read them.
-      env: { ...process.env, NODE_EXTRA_CA_CERTS: "" },
-      encoding: "utf8",
-      timeout: 60_000,
-    });
+    const where = `--dir=${join(folder, "pki")}`;
+    const { status, stderr } = loadWithFew("drawbridge", [
+      ...["pki", "init", "--profile=bootstrap", "--ip=127.0.0.1", where],
+    ]);
     expect(stderr).toMatch(/^Error: [^\n]+ EMFILE: [^\n]+ \(DB_OPEN_FILES: Raise the limit of open files: [^\n]+\)\n$/);
     expect(status).toBe(1);
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+test("a program of one file can be loaded with as few descriptors as Node needs", () => {
+  const { status, stderr } = loadWithFew("proxy-agent", ["--help"]);
+  expect([status, stderr]).toEqual([0, ""]);
 });
