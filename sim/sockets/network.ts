@@ -191,8 +191,9 @@ export class Network {
     return false;
   }
 
-  /** The kernel closes everything that a process had open. */
-  processEnded(host: Host): void {
+  /** As SIGKILL does: the process is gone, and the kernel closes everything that it had open. */
+  kill(host: Host): void {
+    host.kill();
     for (const { near, far } of this.connections) {
       if (near.host === host) near.closeKernel();
       if (far.host === host) far.closeKernel();

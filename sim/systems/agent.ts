@@ -109,8 +109,7 @@ export class SimAgent {
   kill(): void {
     if (!this.isUp) return;
     this.isUp = false;
-    this.host.kill();
-    this.#network.processEnded(this.host);
+    this.#network.kill(this.host);
   }
 
   restart(): void {

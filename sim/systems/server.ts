@@ -42,8 +42,6 @@ export class SimServer {
   isUp = false;
   /** How many processes it has been so far. */
   starts = 0;
-  /** Those who dial are refused: nobody listens. */
-  #unlisten: (() => void)[] = [];
 
   constructor(world: World, network: Network, plan: ServerPlan, kube?: SimKube) {
     this.#kube = kube;
@@ -100,7 +98,7 @@ export class SimServer {
     const { name } = this.plan;
     const isConnect = what === "http-connect frontend";
     const address = what === "agent" ? addressOf.agents : isConnect ? addressOf.connect : addressOf.grpc;
-    const stop = this.#network.listen(address(name), {
+    const unlisten = this.#network.listen(address(name), {
       host: this.host,
       allowHalfOpen: isConnect,
       accept: (socket, { from }) => {
@@ -109,8 +107,7 @@ export class SimServer {
         if (what === "grpc frontend") lookForListeners(this.#world, `${name}'s connection that callers share`, socket);
       },
     });
-    server.once("close", stop);
-    this.#unlisten.push(stop);
+    server.once("close", unlisten);
   }
 
   start(): void {
@@ -122,13 +119,10 @@ export class SimServer {
     });
   }
 
-  /** As SIGKILL does. */
   kill(): void {
     if (!this.isUp) return;
     this.isUp = false;
-    for (const stop of this.#unlisten.splice(0)) stop();
-    this.host.kill();
-    this.#network.processEnded(this.host);
+    this.#network.kill(this.host);
   }
 
   /** A new process takes its place. */

@@ -43,8 +43,7 @@ export class WrongAgent {
   kill(): void {
     if (!this.isUp) return;
     this.isUp = false;
-    this.host.kill();
-    this.#network.processEnded(this.host);
+    this.#network.kill(this.host);
   }
 
   restart(): void {
