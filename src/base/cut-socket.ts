@@ -6,6 +6,7 @@
 import { readFile } from "node:fs/promises";
 import { Socket } from "node:net";
 import type { Clock } from "./clock.js";
+import { pendingEnds } from "./pending-ends.js";
 
 /** The part of a socket that is used. */
 export interface Cuttable {
@@ -41,8 +42,6 @@ export interface CutOptions {
 
 const NOTHING = new Uint8Array(0);
 
-/** Ends that are under way, by the clock that bounds them. */
-const endsBy = new WeakMap<Clock, Ends>();
 const cut = new WeakSet<Cuttable>();
 
 /** Nothing more may be written; what the peer still sends has to be read by somebody, and is of no use. */
@@ -75,7 +74,7 @@ export function endWhenRead(socket: Cuttable, clock: Clock, withinMs: number): v
 
 /** The end of this socket is under way and may take so long. Processes that are about to end wait for it. */
 export function boundEnd(socket: Cuttable, clock: Clock, withinMs: number): void {
-  endsOf(clock).add(socket, withinMs);
+  pendingEnds(clock, severNow).add(socket, withinMs);
 }
 
 /** Whether it is being cut: an error of a TLS socket is then its own alert. */
@@ -108,7 +107,7 @@ export function wasReset(socket: Pick<Cuttable, "writableEnded">): boolean {
  * Resolves to whether nothing had to be severed.
  */
 export async function endsDone(clock: Clock, withinMs: number): Promise<boolean> {
-  const ends = endsOf(clock);
+  const ends = pendingEnds(clock, severNow);
   await ends.over(withinMs);
   return !ends.severDue(Number.POSITIVE_INFINITY);
 }
@@ -124,101 +123,6 @@ function whenWritten(socket: Cuttable, then: () => void): void {
     else socket.once("finish", then);
   } else if (socket.writableLength === 0) then();
   else socket.write(NOTHING, then);
-}
-
-// ---- ends that are under way ---------------------------------------------------------------------------------------
-
-function endsOf(clock: Clock): Ends {
-  const known = endsBy.get(clock);
-  if (known !== undefined) return known;
-  const ends = new Ends(clock);
-  endsBy.set(clock, ends);
-  return ends;
-}
-
-/** Where a socket finds its end. */
-const END = Symbol("end");
-type Ending = Cuttable & { [END]?: End };
-
-interface End {
-  readonly ends: Ends;
-  readonly socket: Ending;
-  readonly dueAt: number;
-  /** Its place among all. */
-  at: number;
-}
-
-function onClose(this: Ending): void {
-  const end = this[END]!;
-  end.ends.remove(end);
-}
-
-/** There may be thousands: they share one timer and one listener. */
-class Ends {
-  readonly #clock: Clock;
-  readonly #all: End[] = [];
-  #lookAt = Number.POSITIVE_INFINITY;
-  #cancelLook = (): void => {};
-  /** Called once none is left. */
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  add(socket: Ending, withinMs: number): void {
-    if (socket[END] !== undefined) return;
-    const dueAt = this.#clock.now() + withinMs;
-    socket[END] = { ends: this, socket, dueAt, at: this.#all.length };
-    this.#all.push(socket[END]);
-    socket.on("close", onClose);
-    this.#lookBy(dueAt);
-  }
-
-  remove(end: End): void {
-    const last = this.#all.pop()!;
-    if (last !== end) {
-      this.#all[end.at] = last;
-      last.at = end.at;
-    }
-    if (this.#all.length > 0) return;
-    this.#cancelLook();
-    this.#lookAt = Number.POSITIVE_INFINITY;
-    for (const done of this.#waiting.splice(0)) done();
-  }
-
-  #lookBy(dueAt: number): void {
-    if (dueAt >= this.#lookAt) return;
-    this.#cancelLook();
-    this.#lookAt = dueAt;
-    this.#cancelLook = this.#clock.after(dueAt - this.#clock.now(), this.#look);
-  }
-
-  readonly #look = (): void => {
-    const now = this.#clock.now();
-    this.#lookAt = Number.POSITIVE_INFINITY;
-    this.severDue(now);
-    for (const { dueAt } of this.#all) if (dueAt > now) this.#lookBy(dueAt);
-  };
-
-  /** Whether there was any. */
-  severDue(now: number): boolean {
-    const due = this.#all.filter(({ dueAt }) => dueAt <= now);
-    for (const { socket } of due) severNow(socket);
-    return due.length > 0;
-  }
-
-  /** Resolves when none is left, or after this time. */
-  over(withinMs: number): Promise<void> {
-    if (this.#all.length === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      const cancelLate = this.#clock.after(withinMs, resolve, true);
-      this.#waiting.push(() => {
-        cancelLate();
-        resolve();
-      });
-    });
-  }
 }
 
 // ---- TLS -----------------------------------------------------------------------------------------------------------
