@@ -4,7 +4,7 @@ import type { Session } from "../../src/tunnel/link/open.js";
 import type { System } from "../systems/system.js";
 import type { World } from "../world/world.js";
 
-type Emitter = Pick<EventEmitter, "eventNames" | "listenerCount">;
+type Emitter = Pick<EventEmitter, "eventNames" | "listenerCount"> & { readonly writableEnded?: boolean };
 
 const countsOf = (emitter: Emitter): ReadonlyMap<string | symbol, number> =>
   new Map(emitter.eventNames().map((event) => [event, emitter.listenerCount(event)]));
@@ -14,6 +14,8 @@ const firstCounts = new WeakMap<Emitter, ReadonlyMap<string | symbol, number>>()
 
 /** Whenever it has nothing to do; the first time before it ever had. */
 export function lookForListeners(world: World, what: string, emitter: Emitter): void {
+  // The end of a socket has a deadline, which is over when the socket closes.
+  if (emitter.writableEnded === true) return;
   const first = firstCounts.get(emitter);
   if (first === undefined) {
     firstCounts.set(emitter, countsOf(emitter));
