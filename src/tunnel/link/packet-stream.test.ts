@@ -33,6 +33,17 @@ test("the chunks of one read of a busy link are handed on together", async () =>
   expect(seen).toEqual(["16000 bytes", "16000 bytes", "settled"]);
 });
 
+test("of a socket that is read many times in one turn, chunks are handed on every 64 KiB", async () => {
+  const { seen, receive } = open();
+  for (let each = 0; each < 8; each++) {
+    receive(16_384);
+    await tick();
+  }
+  expect(seen).toEqual([...Array(4).fill("16384 bytes"), "settled", ...Array(4).fill("16384 bytes"), "settled"]);
+  await turn();
+  expect(seen.length).toBe(10);
+});
+
 test("a small chunk is handed on at once", async () => {
   const { seen, receive } = open();
   receive(1_000);

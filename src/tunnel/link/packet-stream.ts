@@ -42,6 +42,8 @@ export interface PacketStreamOptions {
 
 /** Of a chunk this large more follows in the same read of the socket, since each TLS record comes as a chunk of its own. */
 const BULK_BYTES = 8 * 1024;
+/** A socket may be read many times in one turn: what has come by then is settled in any case, so that queues keep their bounds. */
+const MOST_UNSETTLED_BYTES = 64 * 1024;
 
 export class PacketStream {
   readonly extended: boolean;
@@ -53,6 +55,7 @@ export class PacketStream {
   readonly #outbox: Outbox;
   readonly #reader: PacketReader;
   #settleScheduled = false;
+  #unsettledBytes = 0;
   closed = false;
   /** Our side has ended, or ends once everything is sent. */
   ending = false;
@@ -181,6 +184,9 @@ export class PacketStream {
       if (chunk.length < BULK_BYTES) this.#runtime.next(this.#settle);
       else this.#runtime.soon(this.#settle);
     }
+    const before = this.#unsettledBytes;
+    this.#unsettledBytes += chunk.length;
+    if (before < MOST_UNSETTLED_BYTES && this.#unsettledBytes >= MOST_UNSETTLED_BYTES) this.#runtime.next(this.#settle);
     try {
       this.#reader.push(chunk);
     } catch (error) {
@@ -200,7 +206,9 @@ export class PacketStream {
   }
 
   readonly #settle = (): void => {
+    if (!this.#settleScheduled) return;
     this.#settleScheduled = false;
+    this.#unsettledBytes = 0;
     this.#owner.onSettle();
   };
 
