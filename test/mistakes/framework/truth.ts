@@ -12,8 +12,8 @@ export type KnownFlags = Readonly<Record<string, readonly string[]>>;
 const STACK = /^\s+at .*(?:\.[cm]?js|node:[\w/]+):\d+/m;
 /** Every port of a stage is another one. */
 const DEFAULT_PORT = /(?<![\w.-])809[0-5](?![\w.-]*\d)/;
-/** A process may have such a number by chance. */
-const PROCESS_ID = /(?<=^[IWEF]\d{4} \S+ +)\d+(?=\])|(?<=\bprocess )\d+|(?<="pid":)\d+/gm;
+/** A process, or a file by its length, may have such a number by chance. */
+const OTHER_NUMBER = /(?<=^[IWEF]\d{4} \S+ +)\d+(?=\])|(?<=\bprocess )\d+|(?<="pid":)\d+|\d+(?= bytes\b)/gm;
 const TIMED_OUT = /i\/o timeout/;
 const NOBODY =
   /no (?:request|agent|peer|caller|connection)s? (?:was|were|has been) (?:refused|turned away|rejected)|nobody (?:was|has been)/i;
@@ -53,7 +53,7 @@ export async function untruths(
       if (line !== undefined) say(what, line);
     };
     matches(STACK, "shows a stack trace");
-    matches(DEFAULT_PORT, "names a port that nobody configured", text.replaceAll(PROCESS_ID, ""));
+    matches(DEFAULT_PORT, "names a port that nobody configured", text.replaceAll(OTHER_NUMBER, ""));
     if (!timesOut) matches(TIMED_OUT, "speaks of a time-out, and nothing timed out");
     if (isConnected === false)
       matches(SERVER_REACHABLE, "says that the server is reachable, and the agent is not connected");
