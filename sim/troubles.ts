@@ -84,6 +84,19 @@ function withDrain(scenario: Scenario): Scenario {
   return { ...scenario, callers: [slow, ...others], faults: [drain] };
 }
 
+/** Its last bytes are on the way from its server to an agent when both ends have ended. */
+function uploading(asks: Pick<CallerPlan, "name" | "server" | "tls" | "mode" | "atMs">, bytes: number): CallerPlan {
+  const at = { everyMs: 0, bytes: 0 };
+  return {
+    ...asks,
+    ...{ sends: { bytes, chunkBytes: 64 * KIB, pauseMs: 0, afterBytes: 0 }, reads: at, ends: { how: "fin" } },
+    endpoint: {
+      ...{ connects: "accepts", sends: { bytes: 10, chunkBytes: 10, pauseMs: 0, afterBytes: 0 } },
+      ...{ reads: at, ends: { how: "fin" } },
+    },
+  };
+}
+
 /** The same, while the last bytes of tunnels that are over wait for a narrow link or a slow reader. */
 function withLastBytes(random: Random, scenario: Scenario): Scenario {
   const { parties, network, callers } = scenario;
@@ -92,10 +105,19 @@ function withLastBytes(random: Random, scenario: Scenario): Scenario {
   const atMs = random.between(2_000, 3_000);
   const at = { everyMs: 0, bytes: 0 };
   const isOfAgent = random.chance(0.6);
+  const isUp = !isOfAgent && random.chance(0.5);
   const few = callers.slice(0, 3).map(({ name, server, tls }): CallerPlan => {
-    const bytes = random.whole((isOfAgent ? 80 : 20) * KIB, 150 * KIB);
+    const bytes = random.whole((isOfAgent || isUp ? 80 : 20) * KIB, 150 * KIB);
+    const asks = {
+      name,
+      server,
+      tls,
+      mode: "connect",
+      atMs: atMs - random.between(0, isOfAgent || isUp ? 400 : 1_000),
+    } as const;
+    if (isUp) return uploading(asks, bytes);
     return {
-      ...{ name, server, tls, mode: "connect", atMs: atMs - random.between(0, isOfAgent ? 400 : 1_000) },
+      ...asks,
       sends: { bytes: 10, chunkBytes: 10, pauseMs: 0, afterBytes: 0 },
       reads: isOfAgent || random.chance(0.5) ? at : { everyMs: random.between(20, 150), bytes: 0 },
       ends: { how: random.pick(["fin", "fin", "last"]) },
@@ -109,9 +131,10 @@ function withLastBytes(random: Random, scenario: Scenario): Scenario {
   const drain: Fault = { kind: "drain", atMs, who, limitMs: 20_000, afterMs: random.between(10, 3_000) };
   return {
     ...scenario,
-    network: isOfAgent
-      ? { ...network, bufferBytes: [2 * KIB, 5 * KIB], latencyMs: [10, 20] }
-      : { ...network, bufferBytes: [2 * KIB, 16 * KIB] },
+    network:
+      isOfAgent || isUp
+        ? { ...network, bufferBytes: [2 * KIB, 5 * KIB], latencyMs: [10, 20] }
+        : { ...network, bufferBytes: [2 * KIB, 16 * KIB] },
     parties: others.map((party) => ({ ...party, limits: DEFAULT_LIMITS })),
     callers: few,
     faults: [drain],
