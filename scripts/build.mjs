@@ -24,7 +24,8 @@ const banner = {
   js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
 };
 
-// One CommonJS file starts in 0.85 of the time that an ES module and its chunks take, and in 5 MiB less.
+// One CommonJS file starts in 0.91 (Node 26) to 0.95 (Node 20) of the time that an ES module and its chunks take, with 5 MiB
+// less memory.
 const whole = {
   ...bundling,
   format: "cjs",

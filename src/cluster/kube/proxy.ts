@@ -5,6 +5,7 @@ import { DrawbridgeError, messageOf, reasonOf } from "../../base/errors/error.js
 import { connectThrough } from "../../base/http-connect.js";
 import { environmentProxy, type ProxyEnvironment } from "../../tunnel/outgoing/environment-proxy.js";
 import { DialFailure, explainConnect } from "../../tunnel/outgoing/explain.js";
+import { BY_NAME } from "../../tunnel/resolver/lookup.js";
 import { configError } from "./endpoint.js";
 
 const CONNECT_MS = 30_000;
@@ -56,7 +57,11 @@ const NO_AUTHENTICATION = 0;
 const PASSWORD = 2;
 
 async function throughSocks5(proxy: URL, { host, port }: Target): Promise<Socket> {
-  const socket = net.connect({ host: proxy.hostname.replace(/^\[|\]$/g, ""), port: Number(proxy.port || 1080) });
+  const socket = net.connect({
+    ...BY_NAME,
+    host: proxy.hostname.replace(/^\[|\]$/g, ""),
+    port: Number(proxy.port || 1080),
+  });
   const { next, release } = byteReader(socket);
   try {
     const method = proxy.username === "" ? NO_AUTHENTICATION : PASSWORD;

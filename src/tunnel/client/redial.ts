@@ -62,11 +62,11 @@ export async function redialled<T>(
 /** After so long without success, attempts are made once until one succeeds. */
 const HOPELESS_MS = 30_000;
 
-/** Redials for callers that share their luck: whoever comes when it has failed for long is told at once. */
+/** Redials for all callers of the same servers: when every attempt has failed for a long time, callers are told at once. */
 export class Redialler {
   readonly #forMs: number;
   readonly #runtime: Runtime;
-  /** Since when nothing was seen; undefined: the last attempt was. */
+  /** Since when every dial has failed unseen; undefined: the last one did not. */
   #failingSince: number | undefined;
 
   constructor(forMs: number, runtime: Runtime) {

@@ -28,7 +28,7 @@ export interface FrameSink {
 /** A frame that has no room for this much is not worth beginning. */
 const LEAST_FRAME_BYTES = 64;
 
-/** Below this a batch of several tunnels' packets waits for company, a turn of the event loop more while each brings some. */
+/** Below this a batch of several tunnels' packets waits for more: another turn of the event loop as long as each brings some. */
 const SMALL_BATCH_BYTES = 4096;
 /** And no longer than so many turns, which may be long ones. */
 const MOST_TURNS = 16;
